@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from versioned_catalog import versions
 from versioned_catalog.conflicts.operations import Base, Overwrite
-from versioned_catalog.conversion.convert import Request, Synced, sync
 from versioned_catalog.conversion.origin import Origin, origin_of
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
-from versioned_catalog.importing.import_files import Imported, import_into
 from versioned_catalog.inspection.inspection import Inspection
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.entry import Batch
@@ -33,6 +31,11 @@ from versioned_catalog.transaction import Transaction
 from versioned_catalog.write import row_level
 from versioned_catalog.write.external import ExternalFile
 from versioned_catalog.write.plan import WritePlan, batches_of, check_keyed
+
+if TYPE_CHECKING:
+    # Imports and conversions load much that most processes never need.
+    from versioned_catalog.conversion.convert import Synced
+    from versioned_catalog.importing.import_files import Imported
 
 _SHOWN = 20
 """How many columns a table's ``repr`` names."""
@@ -311,6 +314,8 @@ class Table(TableReading, TableSchema):
         Raises:
             InvalidRequestError: files can't be read, or do not fit; the error lists them.
         """
+        from versioned_catalog.importing.import_files import import_into
+
         return import_into(self._handle.refresh(), source, options, progress)
 
     def remove_external(self, paths: Sequence[str], *, commit_id: str | None = None) -> int:
@@ -338,6 +343,8 @@ class Table(TableReading, TableSchema):
             InvalidRequestError: the table was not converted, or a column or file was changed on both
                 sides.
         """
+        from versioned_catalog.conversion.convert import Request, sync
+
         return sync(self._handle, Request(source, options=dict(options or {})))
 
     def upsert(self, data: Any, *, partial: bool = False, merge_schema: bool | None = None) -> int:

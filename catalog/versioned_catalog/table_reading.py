@@ -9,8 +9,6 @@ from typing import Any
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
-from versioned_catalog.page.document import table_page
-from versioned_catalog.page.notebook import table_html
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.snapshot import Snapshot
 
@@ -96,8 +94,12 @@ class TableReading:
 
         It shows the columns through the schema versions, the segments by schema, sizes, and the history.
         """
+        from versioned_catalog.page.document import table_page
+
         return table_page(self._handle)
 
     def _repr_html_(self) -> str:
         """The columns through the schema versions, for notebooks."""
+        from versioned_catalog.page.notebook import table_html
+
         return table_html(self._handle)

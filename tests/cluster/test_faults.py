@@ -46,6 +46,7 @@ def check(found: dict[str, Any], rows: int, *, leaves_files: bool = True) -> Non
         assert one["read"] == wanted, name
 
 
+@pytest.mark.nightly
 def test_failed_duplicate_and_killed_tasks_write_each_row_once(tmp_path: Path) -> None:
     found = run(tmp_path, str(tmp_path / "w"), 100_000, "fail:python", "slow:native", "kill:native")
     assert list(found["found"]) == ["fail:python", "slow:native", "kill:native"]

@@ -100,7 +100,7 @@ def test_a_table_becomes_another() -> None:
     assert sum(edited(seed) for seed in seeds) > 130
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_ten_thousand_pairs_of_tables() -> None:
     seeds = range(first_seed(), first_seed() + 5_000)
     assert sum(pair(seed) for seed in seeds) > 500

@@ -161,6 +161,7 @@ def run_apart(folder: Path, operation: Operation, disk: Disk) -> bool:
     return code == 0
 
 
+@pytest.mark.thorough
 @OPERATIONS
 def test_a_fault_at_every_system_call(operation: Operation, prepared: Path, tmp_path: Path) -> None:
     whole = shutil.copytree(prepared, tmp_path / "whole")

@@ -128,6 +128,7 @@ def test_the_checker_rejects_a_real_lost_commit(
     assert findings(outcome(Catalog.load_path(copy), replies))
 
 
+@pytest.mark.thorough
 def test_threads_in_memory() -> None:
     folder = f"memory://{uuid4()}"
     Catalog.create_path(folder, "id LONG")

@@ -28,6 +28,7 @@ def race() -> Iterator[Race]:
         yield found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "jobs",
     [

@@ -122,6 +122,7 @@ def test_interleaved_jobs_lose_nothing(
         shutil.rmtree(root)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("job", ["expire", pytest.param("vacuum", marks=pytest.mark.thorough)])
 def test_jobs_that_die_lose_nothing(job: str, tmp_path: Path, rows: dict[int, list[int]]) -> None:
     """Unfinished work is invisible, and does not stop the next job."""

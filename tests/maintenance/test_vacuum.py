@@ -440,6 +440,7 @@ def test_vacuum_of_a_dropped_table_that_is_created_again(tmp_path: Path) -> None
 # A race
 
 
+@pytest.mark.thorough
 def test_writers_during_repeated_vacuums(tmp_path: Path) -> None:
     """Every acknowledged row is there; a writer is refused only if it outlived the retention."""
     retention = timedelta(seconds=0.3)

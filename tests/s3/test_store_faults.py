@@ -397,6 +397,7 @@ def test_a_server_that_ignores_the_condition_is_refused(proxy: Proxied, s3_place
     assert open_store(s3_place, proxy.options).list("new/_versioned/log") == []
 
 
+@pytest.mark.thorough
 def test_a_server_that_does_not_respond(proxy: Proxied, bucket: Folder) -> None:
     """A request that gets no response is retried after the configured timeout."""
     folder = bucket.child(uuid4().hex)
@@ -406,6 +407,7 @@ def test_a_server_that_does_not_respond(proxy: Proxied, bucket: Folder) -> None:
     assert 5 <= time.monotonic() - begin < 15
 
 
+@pytest.mark.thorough
 def test_a_segment_that_is_vacuumed_during_a_read(
     proxy: Proxied, s3: Server, s3_place: str
 ) -> None:

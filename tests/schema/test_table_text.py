@@ -33,7 +33,7 @@ def test_a_table_is_read_back_as_it_was_printed() -> None:
         round_trip(seed)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_ten_thousand_tables_are_read_back_as_they_were_printed() -> None:
     for seed in range(first_seed(), first_seed() + 10_000):
         round_trip(seed)

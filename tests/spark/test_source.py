@@ -141,6 +141,7 @@ def test_time_variant_and_geometry_round_trip(spark: SparkSession, path: str) ->
     assert rows[None] == (None,) * 4
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sql", ["NULL", "INTERVAL '1-2' YEAR TO MONTH", "'x' COLLATE UTF8_LCASE"])
 def test_types_that_cannot_be_stored(spark: SparkSession, path: str, sql: str) -> None:
     refused(lambda: save(spark.sql(f"SELECT 1 AS a, {sql} AS b"), path), "the column b", "cast it")
@@ -252,6 +253,7 @@ def evolved(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     return path
 
 
+@pytest.mark.thorough
 def test_pushed_filters_agree_with_spark(spark: SparkSession, evolved: str) -> None:
     """Each pushed filter keeps exactly the rows for which Spark evaluates it to true."""
     plain = spark.createDataFrame(ROWS, "i int, d double, s string, b boolean").coalesce(1)

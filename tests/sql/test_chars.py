@@ -89,6 +89,7 @@ def test_chars_are_padded_and_found(
     assert table.refresh().scan(columns=["k", "c"]).to_arrow().to_pylist() == [{"k": 5, "c": "x  "}]
 
 
+@pytest.mark.thorough
 def test_frames_by_path_compare_chars_as_sql_does(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from pyspark_versioned.registering import catalog_class
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.thorough
 def test_a_table_is_converted_merged_into_and_followed(spark: SparkSession, tmp_path: Path) -> None:
     session, name = spark.newSession(), "spark.sql.catalog.converted"
     session.conf.set(name, catalog_class())

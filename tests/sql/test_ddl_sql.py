@@ -98,7 +98,7 @@ def test_spark_reads_the_printed_tables(sql_spark: SparkSession, catalog: Catalo
         check_created(sql_spark, catalog, ns, seed)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_spark_reads_hundreds_of_printed_tables(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
@@ -106,12 +106,13 @@ def test_spark_reads_hundreds_of_printed_tables(
         check_created(sql_spark, catalog, ns, seed)
 
 
+@pytest.mark.thorough
 def test_spark_alters_as_python_does(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     seeds = range(first_seed(), first_seed() + SHORT)
     assert sum(check_altered(sql_spark, catalog, ns, seed) for seed in seeds) > SHORT // 2
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_spark_alters_hundreds_of_tables_as_python_does(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:

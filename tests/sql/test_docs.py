@@ -6,7 +6,6 @@ Needs a JVM because the documented results are Spark's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,15 +39,12 @@ def test_the_statements_of_the_sql_page(sql_spark: SparkSession) -> None:
 
 
 @pytest.fixture
-def restored_warehouse(spark: SparkSession) -> Iterator[None]:
-    """Restore the warehouse, since the example reconfigures the shared session."""
-    key = "spark.sql.catalog.versioned.warehouse"
-    before = spark.conf.get(key) or ""
-    yield
-    spark.conf.set(key, before)
+def own_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the example configure a session of its own: the shared one could take over its warehouse."""
+    monkeypatch.setattr(type(spark), "_instantiatedSession", spark.newSession())
 
 
-@pytest.mark.usefixtures("sql_spark", "restored_warehouse")
+@pytest.mark.usefixtures("own_session")
 def test_the_readme_example(capsys: pytest.CaptureFixture[str]) -> None:
     readme = (ROOT / "README.md").read_text()
     example = re.search(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)

@@ -192,6 +192,7 @@ def test_misspelled_options_are_refused(
     assert table.refresh().version == 2
 
 
+@pytest.mark.thorough
 def test_a_missing_segment_is_an_error(sql_spark: SparkSession, table: Table, ns: str) -> None:
     for segment in Path(table.location).glob("data/*.parquet"):
         segment.unlink()
@@ -250,7 +251,12 @@ def register_landing(spark: SparkSession, location: str, until: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "key"), [*((name, "") for name in RETRIED), ("update", "id"), ("merge", "id")]
+    ("name", "key"),
+    [
+        *(pytest.param(name, "", marks=pytest.mark.thorough) for name in RETRIED),
+        pytest.param("update", "id", marks=pytest.mark.thorough),
+        ("merge", "id"),
+    ],
 )
 def test_a_statement_that_conflicts_is_retried(
     sql_spark: SparkSession, make: Callable[[str], Table], ns: str, name: str, key: str

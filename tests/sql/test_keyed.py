@@ -132,6 +132,7 @@ def test_constraints_that_are_refused(
     assert catalog.load_table(f"{ns}.t").version == 0
 
 
+@pytest.mark.thorough
 def test_a_primary_key_by_writer_options(sql_spark: SparkSession, tmp_path: Path) -> None:
     frame = sql_spark.sql("SELECT 1 AS a, 'x' AS `b,c`, DATE'2026-01-01' AS day, 1.5D AS v")
     path = str(tmp_path / "t")
@@ -274,6 +275,7 @@ def test_runtime_filters_on_overlapping_segments(
     assert rows(sql_spark, f"SELECT b, count(*) FROM {t} GROUP BY b") == [(1, 50), (2, 90), (3, 60)]
 
 
+@pytest.mark.thorough
 def test_changes_of_tables_with_maps_and_quoted_names(sql_spark: SparkSession, t: str) -> None:
     """Spark can't compare maps, which a runtime filter on all columns would need."""
     sql_spark.sql(
@@ -300,6 +302,7 @@ def test_changes_of_tables_with_maps_and_quoted_names(sql_spark: SparkSession, t
     assert explained.count("BatchScan") == 1
 
 
+@pytest.mark.thorough
 def test_a_row_key_can_not_be_updated(sql_spark: SparkSession, make: Any, t: str) -> None:
     table = make("s STRING, a INT, b INT", "a", "s")
     sql_spark.sql(f"INSERT INTO {t} VALUES ('x', 1, 1), ('y', 2, 2)")
@@ -345,6 +348,7 @@ def test_hidden_rows_and_dropped_columns_match_nothing(
         sql_spark.sql(f"ALTER TABLE {t} DROP COLUMN id")
 
 
+@pytest.mark.thorough
 def test_a_key_written_by_many_tasks_has_one_row(
     sql_spark: SparkSession, make: Any, t: str
 ) -> None:
@@ -364,6 +368,7 @@ def test_a_key_written_by_many_tasks_has_one_row(
     assert rows(sql_spark, f"SELECT a FROM {t}") == [(5,), (6,), (7,), (8,), (9,)]
 
 
+@pytest.mark.thorough
 def test_char_keys_are_padded(sql_spark: SparkSession, t: str) -> None:
     sql_spark.sql(f"CREATE TABLE {t} (c CHAR(4), d VARCHAR(3), v INT, PRIMARY KEY (c, d))")
     sql_spark.sql(f"INSERT INTO {t} VALUES ('a', 'x', 1), ('b ', 'x', 2), ('c   ', 'x', 3)")
@@ -383,6 +388,7 @@ def test_char_keys_are_padded(sql_spark: SparkSession, t: str) -> None:
     assert rows(sql_spark, f"SELECT * FROM {t}") == []
 
 
+@pytest.mark.thorough
 def test_removing_all_rows_leaves_no_segment(sql_spark: SparkSession, make: Any, t: str) -> None:
     """Statements that remove all rows add no tombstones."""
     table = make("a INT, b INT", "a")
@@ -403,6 +409,7 @@ def test_removing_all_rows_leaves_no_segment(sql_spark: SparkSession, make: Any,
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(2, 20)]
 
 
+@pytest.mark.thorough
 def test_metadata_columns(sql_spark: SparkSession, make: Any, t: str) -> None:
     table = make("a INT, b INT", "a")
     table.append(integers(a=[1, 2], b=[1, 2]))
@@ -461,6 +468,7 @@ RACES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "key"),
     [
@@ -507,6 +515,7 @@ def test_a_concurrent_upsert_or_compaction(
     assert table.refresh().version == before + 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["subquery", "own rows"])
 def test_serializable_statements_conflict_with_rows_they_would_have_read(
     sql_spark: SparkSession, make: Any, t: str, name: str
@@ -563,6 +572,7 @@ def test_a_time_index_without_a_primary_key(sql_spark: SparkSession, make: Any, 
     assert rows(sql_spark, f"SELECT v FROM {t}") == [(1,), (12,)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", [", PRIMARY KEY (ts, a)", ""])
 def test_expired_rows_are_hidden(
     sql_spark: SparkSession, t: str, ns: str, warehouse: Path, key: str
@@ -588,6 +598,7 @@ def test_expired_rows_are_hidden(
     assert rows(sql_spark, f"SELECT a FROM {t}") == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", [", PRIMARY KEY (ts, a)", ""])
 def test_a_commit_from_the_future_hides_no_row(
     sql_spark: SparkSession, t: str, ns: str, warehouse: Path, key: str

@@ -127,6 +127,7 @@ def test_a_retried_request_commits_once(sql: Any, sql_spark: SparkSession) -> No
     assert table.maintenance.verify(deep=True).findings == ()
 
 
+@pytest.mark.thorough
 def test_compaction_runs_in_tasks(sql: Any, sql_spark: SparkSession) -> None:
     """Each group of segments is compacted by a task, and queries return the same rows."""
     sql(f"CREATE TABLE {T} (id INT, s STRING, PRIMARY KEY (id)) PARTITIONED BY (bucket(2, id))")

@@ -26,10 +26,11 @@ from versioned_catalog import Catalog, Table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COUNT = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 4
+COUNT = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 2
 STEPS = 9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", sample(COUNT, short=1))
 def test_every_read_path_agrees_with_the_keyed_model(
     sql_spark: SparkSession, catalog: Catalog, ns: str, warehouse: Path, seed: int

@@ -40,7 +40,7 @@ from versioned_catalog.values.literals import constant, to_sql
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 
-COUNT = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 15
+COUNT = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 5
 STEPS = 8
 
 

@@ -121,6 +121,7 @@ def check_reader(frame: DataFrame, reader: str) -> None:
     assert is_python(frame) if reader == "python" else is_native(frame)
 
 
+@pytest.mark.thorough
 def test_values_that_fit_are_shown_in_the_earlier_types(
     job: SparkSession, t: str, reader: str
 ) -> None:
@@ -171,6 +172,7 @@ def test_every_reader_refuses_a_value_that_does_not_fit(
     check_error(raised.value, t, "c9", segment)
 
 
+@pytest.mark.thorough
 def test_null_is_shown_in_its_place_on_request(job: SparkSession, t: str, reader: str) -> None:
     names = ", ".join(COLUMNS)
     with_null = f"{t} WITH ('onOverflow' = 'null', 'schemaVersion' = 'job')"

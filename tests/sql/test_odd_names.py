@@ -73,6 +73,7 @@ def _escaped(name: str) -> str:
     return name.replace("\\", "\\\\").replace("'", "\\'")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "names",
     [

@@ -69,6 +69,7 @@ def rows(table: Table) -> list[tuple[int, int]]:
     return sorted(zip(*(found[name].to_pylist() for name in "ab"), strict=True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "key"), [("overwrite", "a"), ("dynamic", ""), ("where", ""), ("replace", "a")]
 )

@@ -86,6 +86,7 @@ def shuffles(plan: str) -> bool:
     return "Exchange hashpartitioning" in plan
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("adaptive")
 def test_each_write_adds_one_segment_per_partition(
     make: Make, sql_spark: SparkSession, ns: str, io: str
@@ -187,6 +188,7 @@ def test_tables_whose_rows_are_not_shuffled(
     assert "rangepartitioning(" in explained(sql_spark, with_option.format("keyed"))
 
 
+@pytest.mark.thorough
 def test_the_distribution_of_keyed_tables(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
@@ -219,6 +221,7 @@ def test_the_distribution_of_keyed_tables(
     assert dict(zip(got["v"].to_pylist(), got["u"].to_pylist(), strict=True)) == rows
 
 
+@pytest.mark.thorough
 def test_partitions_by_nested_columns_with_a_sort_order(
     make: Make, sql_spark: SparkSession, ns: str
 ) -> None:

@@ -71,10 +71,10 @@ def stored(table: Table) -> list[Row]:
     return found
 
 
-def _marks(change: Change, operation: str, io: str) -> list[pytest.MarkDecorator]:
+def _marks(change: Change, operation: str, io: str, *, keyed: bool) -> list[pytest.MarkDecorator]:
     """The short set has every operation after one change, the thorough set one after each change."""
     if change.name == "several at once":
-        return [] if io == "native" else [pytest.mark.thorough]
+        return [] if io == "native" and not keyed else [pytest.mark.thorough]
     return [pytest.mark.thorough if (io, operation) == ("native", "merge") else pytest.mark.nightly]
 
 
@@ -85,7 +85,7 @@ CASES = [
         keyed,
         io,
         id=f"{io}-{change.name} / {operation} / {'key' if keyed else 'no key'}",
-        marks=_marks(change, operation, io),
+        marks=_marks(change, operation, io, keyed=keyed),
     )
     for io in ("native", "python")
     for change in CHANGES

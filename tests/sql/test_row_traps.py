@@ -69,6 +69,7 @@ def operations(table: Table) -> list[tuple[str, int, int]]:
     return [(one["operation"], one["segments_added"], one["segments_removed"]) for one in commits]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("planned")
 def test_an_update_of_segments_of_several_schema_versions(
     sql_spark: SparkSession, make: Any, t: str, warehouse: Path
@@ -178,6 +179,7 @@ def test_a_rewrite_keeps_rows_that_do_not_match(
     assert catalog.load_table(f"{ns}.t").count() == 299_998
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("io", ["native", "python"])
 def test_a_segment_that_lacks_rows_is_not_rewritten(
     sql_spark: SparkSession, make: Any, t: str, warehouse: Path, ns: str, io: str
@@ -214,6 +216,7 @@ def test_a_merge_of_a_table_into_itself(sql_spark: SparkSession, make: Any, t: s
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, 30), (2, 30), (3, 30), (4, 30)]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("planned")
 def test_rows_that_python_writes(sql_spark: SparkSession, make: Any, t: str) -> None:
     """Spark's Parquet writer does not support our TIME, so Python writes the rows."""

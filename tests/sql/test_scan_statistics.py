@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pytest
 
 from sql.plans import is_native, plan_of, pruned
 from versioned_catalog import Catalog
@@ -60,6 +61,7 @@ def test_runtime_filters_are_on_layout_columns_only(
     assert pruned(by_key) == (3, 4)
 
 
+@pytest.mark.thorough
 def test_a_long_list_skips_segments_by_its_range(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:

@@ -61,6 +61,7 @@ def test_statements_in_a_session(tmp_path: Path, kind: str, module: str) -> None
     assert not re.findall(r"Failed to set spark\.(?:jars|sql).*", done.stderr)
 
 
+@pytest.mark.nightly
 def test_statements_in_the_command_line(tmp_path: Path) -> None:
     """Run ``spark-sql``, without a Python driver, with the settings that the ``conf`` command prints."""
     import pyspark

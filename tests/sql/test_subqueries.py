@@ -32,6 +32,7 @@ STATEMENTS: list[tuple[str, Rows]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", [None, "k"])
 def test_changes_by_correlated_subqueries(
     sql_spark: SparkSession, catalog: Catalog, ns: str, key: Any

@@ -231,6 +231,7 @@ def test_strings_longer_than_their_truncated_bounds(make: Any, read: Any) -> Non
     assert column(read().where(f"s LIKE '{long}%'"), "a") == [1, 2]
 
 
+@pytest.mark.thorough
 def test_a_bucketed_column_that_was_widened(make: Any, read: Any) -> None:
     table = make("a INT, d DECIMAL(4,2)", partitioned_by=["bucket(16, a)", "bucket(16, d)"])
     values = list(range(40))
@@ -447,6 +448,7 @@ VALUES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("vectorized", [True, False], ids=["columns", "rows"])
 @pytest.mark.parametrize("writer", ["native", "python"])
 def test_widenings(

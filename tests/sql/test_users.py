@@ -235,6 +235,7 @@ def test_partition_by(sql_spark: SparkSession, path: str) -> None:
     refused(lambda: frame.write.format("versioned").clusterBy("id").save(f"{path}3"), "sort_by")
 
 
+@pytest.mark.thorough
 def test_overwrite_schema(sql_spark: SparkSession, path: str) -> None:
     """The table gets new column IDs, as by CREATE OR REPLACE: no old value shows under an old name."""
     table = Catalog.create_path(

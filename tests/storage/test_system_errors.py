@@ -111,6 +111,7 @@ for free in range(4):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("act", ["scan", "read", "verify", "recover"])
 def test_too_many_open_files_is_not_reported_as_corruption(act: str, table: Table) -> None:
     """Whichever call gets no file descriptor, the table is not reported as corrupt."""

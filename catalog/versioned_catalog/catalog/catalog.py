@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,10 +20,6 @@ from versioned_catalog.catalog.namespaces import Namespaces
 from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.conflicts.schema_pins import check_no_pins_lost
 from versioned_catalog.errors import NotFoundError, naming_table
-from versioned_catalog.importing.import_files import Imported, run_import
-from versioned_catalog.importing.listing import file_source
-from versioned_catalog.importing.options import import_options
-from versioned_catalog.importing.planning import plan_import
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintenance.findings import Verified
@@ -50,6 +46,10 @@ from versioned_catalog.warehouse.names import (
 )
 from versioned_catalog.warehouse.state import Name, WarehouseEntry, WarehouseState, full_key
 from versioned_catalog.write.plan import WritePlan
+
+if TYPE_CHECKING:
+    # Imports load much that most processes never need.
+    from versioned_catalog.importing.import_files import Imported
 
 REMEMBERED = 32
 """Number of loaded tables that a catalog caches."""
@@ -241,6 +241,11 @@ class Catalog(TableCreation, Conversions, Namespaces, Views):
             InvalidRequestError: files can't be read or brought together; the error lists them, with the
                 options that settle it.
         """
+        from versioned_catalog.importing.import_files import run_import
+        from versioned_catalog.importing.listing import file_source
+        from versioned_catalog.importing.options import import_options
+        from versioned_catalog.importing.planning import plan_import
+
         if self.table_exists(name):
             return self.load_table(name).import_files(source, progress=progress, **options)
         checked = import_options(**options)

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from versioned_catalog.catalog.declaration import creation
 from versioned_catalog.catalog.locations import Mode
 from versioned_catalog.conflicts.operations import Create
-from versioned_catalog.conversion.convert import (
-    Conversion,
-    Request,
-    Synced,
-    first_schema,
-    open_source,
-    sync,
-    sync_from,
-)
 from versioned_catalog.errors import AlreadyExistsError, naming_table
 from versioned_catalog.schema.maintained import SOURCE
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
 from versioned_catalog.types.paths import parse_path, render_path
 from versioned_catalog.warehouse.state import Name
+
+if TYPE_CHECKING:
+    # Conversions load much that most processes never need.
+    from versioned_catalog.conversion.convert import Conversion, Request, Synced
 
 
 class Conversions(abc.ABC):
@@ -82,6 +77,8 @@ class Conversions(abc.ABC):
             AlreadyExistsError: the name is taken by a table that was not converted from this source.
             InvalidRequestError: the source can't be converted, or lies below no root.
         """
+        from versioned_catalog.conversion.convert import Conversion, Request
+
         return self.convert_and_tell(
             name,
             Request(source, kind, root, version, dict(options or {})),
@@ -99,6 +96,8 @@ class Conversions(abc.ABC):
         comment: str | None = None,
     ) -> tuple[Table, Synced]:
         """Convert a table, and return what was done. See ``convert``."""
+        from versioned_catalog.conversion.convert import first_schema, open_source, sync, sync_from
+
         shown = name if isinstance(name, str) else render_path(name)
         with naming_table(shown):
             how.check()

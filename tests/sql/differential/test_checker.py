@@ -60,6 +60,7 @@ def test_a_planted_difference_is_found(
         )
 
 
+@pytest.mark.thorough
 def test_queries_are_counted(session: SparkSession, catalog: Catalog) -> None:
     zero = Query("filtered", "SELECT id FROM @t WHERE x = 0", ())
     none = Query("filtered", "SELECT id FROM @t WHERE id = 9", ())
@@ -73,6 +74,7 @@ def test_queries_are_counted(session: SparkSession, catalog: Catalog) -> None:
     assert (counts.scans, counts.pruned, counts.pushed) == (5, 1, 4)
 
 
+@pytest.mark.thorough
 def test_irrelevant_steps_are_dropped(session: SparkSession, catalog: Catalog) -> None:
     more = replace(INSERTED, number=2, rows=f"SELECT * FROM @t UNION ALL {ROWS}")
     wrong = replace(
