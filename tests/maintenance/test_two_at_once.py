@@ -215,6 +215,7 @@ def test_an_expiry_that_died_before_its_first_stub(
     assert kept == {f"{v:020d}.parquet" for v in (2, 9, oldest)}, "no other states"
 
 
+@pytest.mark.thorough
 def test_a_kept_state_of_an_expiry_that_died(tmp_path: Path, rows: dict[int, list[int]]) -> None:
     """A vacuum may delete it until another expiry commits the same oldest retained version."""
     at = calls_of(tmp_path, expire).index("put _versioned/log/N.json")

@@ -41,7 +41,7 @@ def make(catalog: Catalog, ns: str) -> Any:
 @pytest.fixture(
     params=[
         (True, True),
-        (False, False),
+        pytest.param((False, False), marks=pytest.mark.thorough),
         pytest.param((True, False), marks=pytest.mark.thorough),
         pytest.param((False, True), marks=pytest.mark.thorough),
     ]

@@ -14,6 +14,7 @@ from versioned_catalog.schema.id_map import IdMap, file_columns
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.statistics.foreign import foreign_stats
 from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.types import is_floating, is_nested
 from versioned_catalog.values.fitting import widen_text
@@ -25,7 +26,7 @@ THREADS = 16
 
 def external_path(root: str, path: str) -> str:
     """The path of the segment of a source's file."""
-    return f"root:{root}/{path}"
+    return f"{PREFIX}{root}/{path}"
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from versioned_catalog.errors import CorruptTableError, StorageError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.layout import FOLDER
 from versioned_catalog.storage.json_text import parse_json
+from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.storage.store import Put, StoredFile
 
 IMPORTS = f"{FOLDER}/imports"
@@ -76,7 +77,7 @@ def _live(handle: TableHandle) -> dict[str, int]:
     """The sizes of the external segments, by path."""
     table = handle.state.segments.core
     pairs = zip(table["path"].to_pylist(), table["bytes"].to_pylist(), strict=True)
-    return {path: size for path, size in pairs if path.startswith("root:")}
+    return {path: size for path, size in pairs if path.startswith(PREFIX)}
 
 
 def _entries(handle: TableHandle) -> Iterator[Mapping[str, Any]]:

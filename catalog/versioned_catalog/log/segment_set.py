@@ -134,10 +134,15 @@ class SegmentSet:
             base = base.filter(_whole(self._alive))
         return base + Deltas.of([s.record.delta for s in self.tail])
 
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One column of ``core``, at the cost of one."""
+        newer = segment_table.core_column(self.tail, name)
+        return pa.chunked_array([*self._of_live(self.base[name]).chunks, newer])
+
     @property
     def paths(self) -> list[str]:
         """The paths of the live segments."""
-        found: list[str] = self.core["path"].to_pylist()
+        found: list[str] = self.column("path").to_pylist()
         return found
 
     def statistic(self, name: str, column: Column, schemas: Schemas) -> pa.ChunkedArray:

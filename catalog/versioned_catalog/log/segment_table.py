@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -62,23 +62,32 @@ def statistic_type(name: str, type_: DataType) -> pa.DataType:
 
 def core_table(segments: Sequence[LiveSegment]) -> pa.Table:
     """One row a segment, without statistics."""
-    columns: list[list[Any]] = [
-        [s.record.path for s in segments],
-        [s.record.schema_version for s in segments],
-        [s.record.rows for s in segments],
-        [s.record.bytes for s in segments],
-        [s.sequence for s in segments],
-        [s.ordinal for s in segments],
-        [(s.commit_time - UNIX_EPOCH) // MICROSECOND for s in segments],
-        [s.record.checksum for s in segments],
-        [delta_to_text(s.record.delta) for s in segments],
-        [constants_to_text(s.record.constants) for s in segments],
-    ]
-    types = [field.type for field in CORE if field.name not in ("partition", "id_map")]
-    arrays = [array_of(values, type_) for values, type_ in zip(columns, types, strict=True)]
-    arrays.insert(CORE.get_field_index("partition"), _partitions(segments))
-    arrays.insert(CORE.get_field_index("id_map"), id_map_texts([s.record.id_map for s in segments]))
-    return pa.table(arrays, schema=CORE)
+    return pa.table([core_column(segments, name) for name in CORE.names], schema=CORE)
+
+
+def core_column(segments: Sequence[LiveSegment], name: str) -> pa.Array:
+    """One column of ``core_table``."""
+    match name:
+        case "partition":
+            return _partitions(segments)
+        case "id_map":
+            return id_map_texts([s.record.id_map for s in segments])
+        case _:
+            return array_of(list(map(_PLAIN[name], segments)), CORE.field(name).type)
+
+
+_PLAIN: Mapping[str, Callable[[LiveSegment], Any]] = {
+    "path": lambda s: s.record.path,
+    "schema_version": lambda s: s.record.schema_version,
+    "rows": lambda s: s.record.rows,
+    "bytes": lambda s: s.record.bytes,
+    "sequence": lambda s: s.sequence,
+    "ordinal": lambda s: s.ordinal,
+    "commit_time": lambda s: (s.commit_time - UNIX_EPOCH) // MICROSECOND,
+    "checksum": lambda s: s.record.checksum,
+    "extra": lambda s: delta_to_text(s.record.delta),
+    "constants": lambda s: constants_to_text(s.record.constants),
+}
 
 
 def id_map_texts(maps: Sequence[IdMap | None]) -> pa.DictionaryArray:

@@ -13,9 +13,9 @@ from versioned_catalog.log.op_types import PATCH
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merge_on_read.overlaps import key_ranges, overlapping
 from versioned_catalog.schema.ttl import TTL, TTL_FLOOR
+from versioned_catalog.storage.root_paths import PREFIX
 
 _COMPACT = "compact the table with the strategy full, and publish again"
-EXTERNAL = "root:"
 
 
 def obstacles(state: TableState, format_version: int) -> Iterator[str]:
@@ -26,12 +26,11 @@ def obstacles(state: TableState, format_version: int) -> Iterator[str]:
             "its rows expire without a commit (the property ttl), which Iceberg can't say; delete old "
             "rows by a job instead, and unset the property"
         )
-    core = state.segments.core
-    for version in pc.unique(core["schema_version"]).to_pylist():
+    for version in pc.unique(state.segments.column("schema_version")).to_pylist():
         for sentence in unreadable(state.schemas[version], state.schema, format_version):
             yield f"{sentence}; {_COMPACT}"
-    if pc.any(pc.starts_with(core["path"], EXTERNAL)).as_py():
-        yield f"some of its segments are in external roots ({EXTERNAL}…); {_COMPACT}"
+    if pc.any(pc.starts_with(state.segments.column("path"), PREFIX)).as_py():
+        yield f"some of its segments are in external roots ({PREFIX}…); {_COMPACT}"
     if format_version < 3 and _may_hide_rows(state):
         yield f"rows that were replaced or deleted need Iceberg v3's deletion vectors; {_COMPACT}"
     if state.schema.is_keyed and any(

@@ -21,7 +21,7 @@ from versioned_catalog.publishing.manifests import (
 MOST_ENTRIES = 1000
 """Entries of a manifest; a rewrite of one costs some 10 milliseconds then."""
 
-MERGE_AT, MERGED = 100, 50
+MERGE_AT, MERGED = 32, 16
 """With more than ``MERGE_AT`` manifests of one kind, the smallest ``MERGED`` become one."""
 
 FilesOf = dict[tuple[Layout, int], list[Entry]]
