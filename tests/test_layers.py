@@ -20,7 +20,7 @@ LAYERS = [
     "projection", "expressions", "export", "pruning",
     "merge_on_read", "conflicts", "handle",
     "datafile", "scan", "write",
-    "progress", "compaction", "properties",
+    "progress", "compaction", "properties", "streaming",
     "error_context", "publishing", "alteration", "warehouse",
     "inspection", "page", "pinning", "versions", "snapshot", "migration", "maintenance",
     "conversion", "transaction",

@@ -23,6 +23,7 @@ ConditionName = Literal[
     "PROCEDURE_NOT_FOUND",
     "PYTHON_UNREACHABLE",
     "READ_ONLY",
+    "SCHEMA_CHANGED",
     "STORAGE_FAILURE",
     "SYNTAX_ERROR",
     "TABLE_ALREADY_EXISTS",
@@ -52,6 +53,7 @@ SQLSTATES: dict[ConditionName, str] = {
     "PROCEDURE_NOT_FOUND": "42883",
     "PYTHON_UNREACHABLE": "58000",
     "READ_ONLY": "42809",
+    "SCHEMA_CHANGED": "55000",
     "STORAGE_FAILURE": "58030",
     "SYNTAX_ERROR": "42601",
     "TABLE_ALREADY_EXISTS": "42P07",
@@ -139,6 +141,12 @@ class CommitOutcomeUnknown(VersionedError):
 
     def __reduce__(self) -> tuple[type["CommitOutcomeUnknown"], tuple[str, str]]:
         return type(self), (str(self), self.commit_id)
+
+
+class SchemaChangedError(VersionedError):
+    """A stream reached a change of the schema at which it was asked to stop: start it anew."""
+
+    _default = "SCHEMA_CHANGED"
 
 
 class CorruptTableError(VersionedError):

@@ -92,7 +92,7 @@ class TableHandle:
         if isinstance(version, str):
             version = tagged_version(self.state, version, self.name)
         if timestamp is not None:
-            version = self._version_at(_time(timestamp))
+            version = self.version_at(_time(timestamp))
         newest = self.state
         if version is None or version == newest.version:
             return newest
@@ -109,8 +109,8 @@ class TableHandle:
             )
         return state if self.through is None else self.through.over(state, self.name)
 
-    def _version_at(self, time: datetime) -> int:
-        """The last version committed at a time or before.
+    def version_at(self, time: datetime) -> int:
+        """The last version that was committed at a time or before.
 
         Where a clock was ahead, the modification times of the entries count instead of their own.
         """

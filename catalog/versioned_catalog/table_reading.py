@@ -11,6 +11,8 @@ from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.snapshot import Snapshot
+from versioned_catalog.streaming.settings import Settings
+from versioned_catalog.streaming.stream import TableStream
 
 
 @names_table_in_errors(lambda table: table._handle.error_names)
@@ -68,6 +70,14 @@ class TableReading:
             InvalidRequestError: the filters or the limit are malformed.
         """
         return self.snapshot(version, timestamp).scan(columns, filters, prune=prune, limit=limit)
+
+    def stream(self, settings: Settings | None = None) -> TableStream:
+        """The rows that are added to the table from now on, after a snapshot of those that are there.
+
+        Raises:
+            InvalidRequestError: the table has a primary key, or a setting is malformed.
+        """
+        return TableStream(self._handle, settings)
 
     def count(self) -> int:
         """Count the rows: from metadata alone where no segments have to be merged."""

@@ -72,6 +72,18 @@ class LogReader(Generic[E, S]):
             else:
                 return loaded
 
+    def newer(self, loaded: LoadedState[S]) -> Iterator[tuple[E | Stub, LoadedState[S]]]:
+        """The entries that were committed since a loaded state, each with the state after it.
+
+        It ends at a stub, which comes with the state before it: ``advance`` goes on from there.
+        """
+        for entry, size in self._following(loaded.version + 1, None):
+            if not isinstance(entry, Stub):
+                loaded = self._apply(loaded, entry, size)
+            yield entry, loaded
+            if isinstance(entry, Stub):
+                return
+
     def _following(
         self, start: int, until: int | None, count: int = 1
     ) -> Iterator[tuple[E | Stub, int]]:

@@ -1,0 +1,78 @@
+"""Where a new stream starts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.log.state import TableState
+from versioned_catalog.streaming.effects import gone
+from versioned_catalog.streaming.follower import Follower
+from versioned_catalog.streaming.settings import LATEST, Settings
+
+
+def starting_version(follower: Follower, settings: Settings) -> int | None:
+    """The first version whose commit a stream reads; None if it starts with a snapshot.
+
+    Raises:
+        NotFoundError: the version does not exist, is expired or of another incarnation.
+        InvalidRequestError: two places to start with are given, or one is malformed.
+    """
+    wanted, time = settings.starting_version, settings.starting_time
+    if wanted is not None and time is not None:
+        raise InvalidRequestError(
+            f"{follower.name}: give startingVersion or startingTimestamp, not both",
+            condition="INVALID_OPTION",
+        )
+    if wanted is not None:
+        return _numbered(follower, wanted)
+    return None if time is None else _since(follower, time)
+
+
+def _numbered(follower: Follower, wanted: int | str) -> int:
+    state = follower.state
+    if wanted == LATEST:
+        return state.version + 1
+    found = follower.at(wanted).version if isinstance(wanted, str) else wanted
+    if not 0 <= found <= state.version + 1:
+        raise NotFoundError(
+            f"{follower.name} has no version {found}; startingVersion can be {state.version + 1} at "
+            "most, the next version",
+            condition="VERSION_NOT_FOUND",
+        )
+    _check_readable(found, state, follower.name)
+    return found
+
+
+def _since(follower: Follower, time: datetime | str) -> int:
+    state = follower.state
+    found = max(follower.version_since(_utc(time, follower.name)), state.created_version)
+    if found <= state.version:
+        _check_readable(found, state, follower.name)
+    return found
+
+
+def _check_readable(version: int, state: TableState, table: str) -> None:
+    """Refuse a version whose commit can't be read."""
+    if version < state.created_version:
+        raise gone(table, state.created_version, replaced=True)
+    if version < state.floor:
+        raise NotFoundError(
+            f"{table}: what version {version} added is expired; a stream can start at version "
+            f"{state.floor} or later, or with a snapshot: leave out startingVersion",
+            condition="VERSION_NOT_FOUND",
+        )
+
+
+def _utc(time: datetime | str, table: str) -> datetime:
+    """A time with a time zone; UTC if it has none."""
+    if isinstance(time, str):
+        try:
+            time = datetime.fromisoformat(time.replace("Z", "+00:00"))
+        except ValueError:
+            raise InvalidRequestError(
+                f"{table}: startingTimestamp must be ISO 8601, such as 2026-01-31T12:00:00Z, "
+                f"got {time!r}",
+                condition="INVALID_OPTION",
+            ) from None
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time

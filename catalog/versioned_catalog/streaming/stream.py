@@ -1,0 +1,295 @@
+"""A table as a stream of the rows that are added to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from versioned_catalog.errors import InvalidRequestError, VersionedError
+from versioned_catalog.handle import TableHandle
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.segment_table import CORE, core_table
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.through import check_schema_version
+from versioned_catalog.scan.scan import Scan
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.streaming.batch import View, states_of
+from versioned_catalog.streaming.effects import Added, Effect, Ends, effect_of, gone
+from versioned_catalog.streaming.follower import Follower
+from versioned_catalog.streaming.limits import NO_LIMITS, Admission, Limits
+from versioned_catalog.streaming.offset import Offset
+from versioned_catalog.streaming.settings import OnDrop, SchemaMode, Settings
+from versioned_catalog.streaming.shape import check_no_drop, check_same, shown
+from versioned_catalog.streaming.start import starting_version
+from versioned_catalog.types.arrow import to_arrow_schema
+from versioned_catalog.types.types import Column
+
+LOOK_AHEAD = 256
+"""Number of commits that are read to say how many rows a stream is behind, at most."""
+
+
+@dataclass(frozen=True)
+class Behind:
+    """What a stream has not read yet.
+
+    Args:
+        versions: number of commits.
+        segments, rows, bytes: of the rows that they added; of the next 256 commits only.
+    """
+
+    versions: int
+    segments: int
+    rows: int
+    bytes: int
+
+
+class TableStream:
+    """Reads what is added to a table, in micro-batches that end at offsets.
+
+    The schema is the one of the start, for ever; columns are matched by ID. So a batch has the same rows
+    whenever it is planned, and a schema change needs no restart.
+
+    >>> table = catalog.create_table("t", "id BIGINT, celsius DOUBLE")
+    >>> table.append(pa.table({"id": [1], "celsius": [20.5]}))
+    1
+    >>> stream = table.stream()
+    >>> first = stream.latest(stream.initial())
+    >>> table.alter().rename_column("celsius", "temperature").commit()
+    2
+    >>> table.append(pa.table({"id": [2], "temperature": [21.0]}))
+    3
+    >>> stream.read(first, stream.latest(first)).to_pylist()
+    [{'id': 2, 'celsius': 21.0}]
+
+    Args:
+        handle: the table; a pin that it is seen through is the schema of the stream.
+
+    Raises:
+        InvalidRequestError: the table has a primary key.
+        NotFoundError: there is no such schema version.
+    """
+
+    def __init__(self, handle: TableHandle, settings: Settings | None = None) -> None:
+        self._settings = settings or Settings()
+        state = handle.state
+        _check_not_keyed(state, handle.name)
+        self.store = handle.store
+        self._uuid = state.table_uuid
+        own = TableHandle(handle.log, handle.loaded, handle.name)
+        self._follower = Follower(own)
+        self._view = _view(handle, state, self._settings)
+        self._snapshot: TableState | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the stream; all are nullable."""
+        return shown(self._view.schema)
+
+    @property
+    def declared(self) -> Schema:
+        """The same columns as the table had them at the start, some of them NOT NULL."""
+        return self._view.schema.visible
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The same as an Arrow schema."""
+        return to_arrow_schema(self.schema.columns)
+
+    def initial(self) -> Offset:
+        """Where a new stream starts.
+
+        Raises:
+            NotFoundError: the version to start with does not exist, is expired or of another table.
+            InvalidRequestError: two places to start with are given, or one is malformed.
+        """
+        state = self._follower.refresh()
+        first = starting_version(self._follower, self._settings)
+        if first is None:
+            return replace(self._offset(state.version), snapshot=True)
+        return self._offset(first)
+
+    def latest(
+        self,
+        start: Offset,
+        limits: Limits = NO_LIMITS,
+        *,
+        columns: tuple[Column, ...] | None = None,
+        until: int | None = None,
+    ) -> Offset:
+        """Where the next micro-batch ends; ``start`` if there is nothing new.
+
+        It ends before a commit that the stream can't pass; a batch that would start there raises.
+
+        Args:
+            start: where it starts.
+            limits: how much it may read.
+            columns: those that are read, for ``onDrop = fail``; None for all.
+            until: the last version to read; None for the newest.
+
+        Raises:
+            InvalidRequestError: the next commit removed rows or wrote rows again, or dropped a column.
+            SchemaChangedError: the next commit changes the schema, and the stream stops there.
+            NotFoundError: the table was dropped or replaced, or the next commit is expired.
+        """
+        newest = self._follower.refresh().version
+        self._check_incarnation(start)
+        self._follower.forget(start.version)
+        until = newest if until is None else min(until, newest)
+        place, admission = start, Admission(limits)
+        if start.snapshot:
+            place = self._admit(start, self._rest(start), admission)
+        if not place.snapshot:
+            place = self._through_commits(place, until, admission, columns, start)
+        return start if place.place == start.place else place
+
+    def newest(self) -> Offset:
+        """Where a stream that has read everything is."""
+        return self._offset(self._follower.refresh().version + 1)
+
+    def states(
+        self, start: Offset, end: Offset, columns: tuple[Column, ...] | None = None
+    ) -> list[TableState]:
+        """The rows between two offsets, as snapshots that are seen in the schema of the stream.
+
+        There is one for each schema version of the segments. See ``latest``.
+        """
+        self._check_incarnation(start)
+        if end.version > self._follower.state.version + 1:
+            self._follower.refresh()
+        found = [table for table in self._tables(start, end, columns) if table.num_rows]
+        segments = pa.concat_tables(found) if found else CORE.empty_table()
+        return list(states_of(self._view, self._follower.own, segments))
+
+    def read(self, start: Offset, end: Offset) -> pa.Table:
+        """The rows between two offsets, in one Arrow table. See ``states``."""
+        scans = [Scan(self.store, s, s.seen.schema.columns) for s in self.states(start, end)]
+        found = [scan.to_arrow() for scan in scans]
+        return pa.concat_tables(found) if found else self.arrow_schema.empty_table()
+
+    def behind(self, offset: Offset) -> Behind:
+        """What comes after an offset, as far as the log was read."""
+        newest, found = self._follower.state.version, [0, 0, 0]
+        tables = [self._rest(offset)] if offset.snapshot else []
+        first = offset.version + offset.snapshot
+        for commit in self._follower.commits(first, min(newest, first + LOOK_AHEAD - 1)):
+            effect = self._effect(commit, None)
+            if isinstance(effect, Ends):
+                break
+            skipped = offset.ordinal if commit.head.version == offset.version else 0
+            tables.append(core_table(effect.segments[skipped:]))
+        for table in tables:
+            sizes = table.num_rows, sum(table["rows"].to_pylist()), sum(table["bytes"].to_pylist())
+            found = [one + more for one, more in zip(found, sizes, strict=True)]
+        return Behind(max(newest - first + 1, 0) + offset.snapshot, *found)
+
+    def _offset(self, version: int) -> Offset:
+        return Offset(self._uuid, version, 0, self._view.schema.version)
+
+    def _check_incarnation(self, start: Offset) -> None:
+        """Refuse an offset of a table that was here before."""
+        if start.table_uuid != self._uuid:
+            raise gone(self._follower.name, self._follower.state.created_version, replaced=True)
+
+    def _rest(self, start: Offset) -> pa.Table:
+        """The segments of the first snapshot that are not read yet."""
+        if self._snapshot is None or self._snapshot.version != start.version:
+            self._snapshot = self._follower.at(start.version)
+        return self._snapshot.segments.core.slice(start.ordinal)
+
+    def _through_commits(
+        self,
+        place: Offset,
+        until: int,
+        admission: Admission,
+        columns: tuple[Column, ...] | None,
+        start: Offset,
+    ) -> Offset:
+        """Admit what commits added, from a place on."""
+        for commit in self._follower.commits(place.version, until):
+            effect = self._effect(commit, columns)
+            if isinstance(effect, Ends):
+                if place.place == start.place:
+                    raise effect.error
+                return place
+            after = self._admit(place, core_table(effect.segments[place.ordinal :]), admission)
+            if after.version == place.version:
+                return after
+            place = after
+        return place
+
+    def _admit(self, place: Offset, segments: pa.Table, admission: Admission) -> Offset:
+        """The offset after as many of some segments as are admitted."""
+        sizes = zip(segments["rows"].to_pylist(), segments["bytes"].to_pylist(), strict=True)
+        for admitted, (rows, size) in enumerate(sizes):
+            if not admission.admit(rows, size):
+                return self._here(place, ordinal=place.ordinal + admitted)
+        after = replace(place, version=place.version + 1, snapshot=False)
+        return self._here(after, ordinal=0)
+
+    def _here(self, place: Offset, ordinal: int) -> Offset:
+        """A place of this stream, whatever schema another query read before."""
+        return replace(place, ordinal=ordinal, schema_version=self._view.schema.version)
+
+    def _tables(
+        self, start: Offset, end: Offset, columns: tuple[Column, ...] | None
+    ) -> Iterator[pa.Table]:
+        """The core columns of the segments between two offsets."""
+        place = start
+        if start.snapshot:
+            rest = self._rest(start)
+            yield rest.slice(0, end.ordinal - start.ordinal) if end.snapshot else rest
+            place = replace(start, version=start.version + 1, ordinal=0, snapshot=False)
+        if end.snapshot:
+            return
+        last = end.version if end.ordinal else end.version - 1
+        for commit in self._follower.commits(place.version, last):
+            effect = self._effect(commit, columns)
+            if isinstance(effect, Ends):
+                raise effect.error
+            version = commit.head.version
+            first = start.ordinal if version == start.version and not start.snapshot else 0
+            until = end.ordinal if version == end.version else len(effect.segments)
+            yield core_table(effect.segments[first:until])
+
+    def _effect(self, commit: Commit, columns: tuple[Column, ...] | None) -> Effect:
+        """What a commit means to this stream."""
+        name = self._follower.name
+        effect = effect_of(commit, self._uuid, self._settings.on_rewrite, name)
+        if isinstance(effect, Added) and commit.schema is not None:
+            try:
+                self._check_schema(commit.schema, columns, commit.head.version)
+            except VersionedError as error:
+                return Ends(error)
+        return effect
+
+    def _check_schema(self, now: Schema, columns: tuple[Column, ...] | None, version: int) -> None:
+        """Refuse to go on at a change of the schema, if that was asked for."""
+        view, name = self._view, self._follower.name
+        if view.pinned or now.version <= view.schema.version:
+            return
+        if self._settings.schema_mode is SchemaMode.STOP:
+            check_same(view.schema, now, name, version)
+        if self._settings.on_drop is OnDrop.FAIL:
+            check_no_drop(self.schema.columns if columns is None else columns, now, name, version)
+
+
+def _view(handle: TableHandle, state: TableState, settings: Settings) -> View:
+    """The schema of a stream: that of the pin through which the table is seen, or a schema version."""
+    if handle.through is not None:
+        return View(handle.through.schema, pinned=True, overflow=handle.through.overflow)
+    number = settings.schema_version
+    if number is None:
+        number = state.schema_version
+    check_schema_version(state, number, handle.name)
+    return View(state.schemas[number].visible)
+
+
+def _check_not_keyed(state: TableState, table: str) -> None:
+    if state.schema.is_keyed:
+        raise InvalidRequestError(
+            f"{table} has a primary key, so its rows are replaced, and a stream of added rows would "
+            "show them twice; read its changes, with readStream.changes",
+            condition="NOT_SUPPORTED",
+        )
