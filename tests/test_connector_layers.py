@@ -58,6 +58,15 @@ INTERNALS = {
         "scan.layout",
         "scan.packing",
         "scan.scan",
+    ),
+    # streams
+    *(
+        "streaming.effects",
+        "streaming.limits",
+        "streaming.offset",
+        "streaming.settings",
+        "streaming.shape",
+        "streaming.stream",
         "datafile.read_ahead",
         "datafile.tasks",
     ),

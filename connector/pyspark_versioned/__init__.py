@@ -5,7 +5,7 @@ Spark imports this module in every session to find ``DefaultSource``, so it impo
 
 from typing import Any
 
-__all__ = ["DefaultSource", "VersionedError", "configure", "jar_path", "read_table"]
+__all__ = ["DefaultSource", "VersionedError", "configure", "follow", "jar_path", "read_table"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,6 +18,10 @@ def __getattr__(name: str) -> Any:
             from pyspark_versioned.registering import configure
 
             return configure
+        case "follow":
+            from pyspark_versioned.following import follow
+
+            return follow
         case "jar_path":
             from pyspark_versioned.jar import jar_path
 

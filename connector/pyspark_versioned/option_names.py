@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pyspark_versioned.stream_options import OF_STREAMS
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.spelling import meant
 
@@ -22,13 +23,13 @@ _OF_BOTH = (
     "schemaVersion",
     "onOverflow",
 )
-OF_SOURCE = ("path", "warehouse", *_OF_BOTH)
+OF_SOURCE = ("path", "warehouse", *_OF_BOTH, *OF_STREAMS)
 """Options of the data source ``versioned``, which reads and writes a table by its path."""
 
-OF_JAR = ("compact", "segments", "pending", "commit", "saveMode", "tableName")
+OF_JAR = ("compact", "segments", "pending", "commit", "saveMode", "tableName", "microBatch")
 """Internal options, which the jar passes to the data source; users can't set them."""
 
-_OF_TABLES = (*_OF_BOTH, "distributionMode")
+_OF_TABLES = (*_OF_BOTH, "distributionMode", *OF_STREAMS)
 
 STORAGE = "storage."
 """Prefix of the options that are passed to the file system, such as ``storage.endpoint``."""

@@ -11,6 +11,8 @@ from pyspark_versioned.option_names import OF_JAR, OF_SOURCE, ROOT, STORAGE, unk
 from pyspark_versioned.sql.protocol.codec import decode
 from pyspark_versioned.sql.protocol.common import Change
 from pyspark_versioned.sql.protocol.rows import PythonCommit
+from pyspark_versioned.sql.protocol.stream import MicroBatch
+from pyspark_versioned.stream_options import stream_options
 from versioned_catalog import CorruptTableError, InvalidRequestError
 from versioned_catalog.conflicts.tags import version_or_tag
 from versioned_catalog.schema.partition_changes import split_fields, split_outside
@@ -53,6 +55,8 @@ class Options:
         compact: the compaction to carry out, from ``CALL system.compact``.
         commit: what to commit for the jar, of a write that it leaves to Python.
         name: the table's name in errors of a read, from the jar; None for the table's own.
+        micro_batch: the rows of a stream that are read, from the jar.
+        stream: the options that only streams have.
         creates: whether a write must create the table, from the jar, since Spark passes no save modes to
             a Python data source.
         storage: options of the file system; may hold credentials, so they have no repr.
@@ -77,6 +81,8 @@ class Options:
     compact: Mapping[str, Any] | None = None
     name: str | None = None
     commit: PythonCommit | None = field(default=None, repr=False)
+    micro_batch: MicroBatch | None = field(default=None, repr=False)
+    stream: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -128,6 +134,8 @@ def parse_options(given: Mapping[str, str]) -> Options:
         compact=None if known["compact"] is None else _json("compact", known["compact"], dict),
         name=known["tablename"],
         commit=_message(PythonCommit, "commit", known["commit"]),
+        micro_batch=_message(MicroBatch, "microBatch", known["microbatch"]),
+        stream=stream_options(given),
         storage=storage,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -38,17 +38,24 @@ class Split(InputPartition):
     """The segments, or parts of segments, that one Spark task reads."""
 
     tasks: tuple[Task, ...]
+    shared: Shared
 
-    def __init__(self, tasks: tuple[Task, ...]) -> None:
+    def __init__(self, tasks: tuple[Task, ...], shared: Shared) -> None:
         super().__init__(None)
         self.tasks = tasks
+        self.shared = shared
+
+
+Part = tuple[TableState, tuple[Column, ...]]
+"""A snapshot, and the columns to read of it."""
 
 
 @shows_errors
 class VersionedReader(DataSourceReader):
-    """Reads the wanted columns of one snapshot.
+    """Reads the wanted columns of one snapshot, or of those that make up a micro-batch of a stream.
 
     Args:
+        parts: the snapshots, each with the wanted columns as it has them.
         shape: the Arrow schema that Spark expects of every batch.
         table: the table's name in errors.
         only: the paths of the segments to read, or None for all.
@@ -57,20 +64,18 @@ class VersionedReader(DataSourceReader):
     def __init__(
         self,
         store: Store,
-        state: TableState,
-        columns: tuple[Column, ...],
+        parts: Sequence[Part],
         shape: pa.Schema,
         table: str,
         only: frozenset[str] | None = None,
     ) -> None:
         self._location: Location = store.location
-        self._columns = columns
-        self._shared = Shared.of(columns)
+        self._columns = parts[0][1] if parts else ()
         self._shape = shape
         self._table = table
         self._only = only
         self._filter: BoundFilter | None = None
-        self._planning: tuple[Store, TableState] | None = (store, state)
+        self._planning: tuple[Store, Sequence[Part]] | None = (store, parts)
 
     def __getstate__(self) -> dict[str, Any]:
         # Executors only need their splits; the snapshot stays on the driver.
@@ -79,23 +84,25 @@ class VersionedReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Plan the scan: pack the segments into splits, each of which one Spark task reads."""
         assert self._planning is not None
-        store, state = self._planning
-        self._check_only(state)
-        scan = Scan(store, state, self._shared.read, self._filter)
-        tasks = scan.tasks() if self._only is None else _only(scan.tasks(), self._only)
-        total = sum(size for _, size in tasks)
-        wanted = max(MIN_SPLIT_BYTES, min(TARGET_BYTES, total // WANTED_SPLITS))
-        return [Split(split) for split in pack(tasks, wanted)]
+        store, parts = self._planning
+        self._check_only([path for state, _ in parts for path in state.segments.paths])
+        found: list[InputPartition] = []
+        for state, columns in parts:
+            shared = Shared.of(columns)
+            scan = Scan(store, state, shared.read, self._filter)
+            tasks = scan.tasks() if self._only is None else _only(scan.tasks(), self._only)
+            total = sum(size for _, size in tasks)
+            wanted = max(MIN_SPLIT_BYTES, min(TARGET_BYTES, total // WANTED_SPLITS))
+            found += [Split(split, shared) for split in pack(tasks, wanted)]
+        return found
 
-    def _check_only(self, state: TableState) -> None:
+    def _check_only(self, paths: Iterable[str]) -> None:
         """Check that the snapshot has the wanted segments; a new table at the same path has others."""
-        if self._only is None:
-            return
-        lost = self._only - set(state.segments.core["path"].to_pylist())
+        lost = None if self._only is None else self._only.difference(paths)
         if lost:
             raise NotFoundError(
-                f"version {state.version} has no segment {min(lost)}; the table was dropped or "
-                "replaced while the query ran, run it again",
+                f"{self._table} has no segment {min(lost)} any more; it was dropped or replaced while "
+                "the query ran, run it again",
                 condition="VERSION_NOT_FOUND",
             )
 
@@ -106,12 +113,12 @@ class VersionedReader(DataSourceReader):
         store = reopen(self._location)
         with naming_table(self._table):
             for batch in read_segments(store, partition.tasks):
-                yield shaped(self._shared.split(batch), self._shape)
+                yield shaped(partition.shared.split(batch), self._shape)
 
 
 @shows_errors
 class PushdownReader(VersionedReader):
-    """A reader with filter pushdown; Spark refuses it unless its setting for that is on."""
+    """A reader of one snapshot with filter pushdown; Spark refuses it unless its setting is on."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
         """Take the filters that are applied exactly, and return the others to Spark."""

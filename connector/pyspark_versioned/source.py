@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
 from pyspark_versioned.compacting import DONE, CompactingReader
@@ -15,6 +20,8 @@ from pyspark_versioned.options import Options, parse_options
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import PushdownReader, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema, to_spark_schema
+from pyspark_versioned.stream_options import stream_limits, stream_settings
+from pyspark_versioned.stream_reader import StreamReader, micro_batch_parts
 from pyspark_versioned.streams import refuse_stream
 from pyspark_versioned.target import Target
 from pyspark_versioned.unseen import shown_columns, unseen_columns
@@ -42,19 +49,19 @@ class VersionedDataSource(DataSource):
         with _naming(options):
             self._parsed: Options = parse_options(options)
             self._target = Target.of(self._parsed)
-            self._pinned = self._pin()
+            state = self._newest()
+            self._pinned = None if state is None else state.version
+            self._schema_version = None if state is None else state.schema_version
 
     @classmethod
     def name(cls) -> str:
         """The format's name."""
         return "versioned"
 
-    def _pin(self) -> int | None:
-        """The version to read; None if there is no table yet, which a write may create."""
+    def _newest(self) -> TableState | None:
+        """The snapshot to read; None if there is no table yet, which a write may create."""
         table = self._target.find()
-        if table is None:
-            return None
-        return table.at(self._parsed.version, self._parsed.timestamp).version
+        return None if table is None else table.at(self._parsed.version, self._parsed.timestamp)
 
     def _snapshot(self) -> tuple[Table, TableState]:
         table = self._target.load()
@@ -86,12 +93,15 @@ class VersionedDataSource(DataSource):
         """The reader of all columns, or of those in the user's schema."""
         if self._parsed.compact is not None:
             return CompactingReader(self._target.load(), self._parsed.compact)
+        shape, only = arrow_schema(schema), self._parsed.segments
+        if self._parsed.micro_batch is not None:
+            store, parts, name = micro_batch_parts(self._parsed.micro_batch, schema)
+            return VersionedReader(store, parts, shape, name, only)
         table, state = self._snapshot()
         columns = project(schema, state.seen.schema, table.name, unseen_columns(state.seen))
-        shape = arrow_schema(schema)
         kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
         name = self._parsed.name or table.name
-        return kind(table.store, state, columns, shape, name, self._parsed.segments)
+        return kind(table.store, [(state, columns)], shape, name, only)
 
     def _takes_filters(self) -> bool:
         """Whether to take filters that Spark pushes down.
@@ -104,6 +114,13 @@ class VersionedDataSource(DataSource):
         if self._parsed.pushdown is not None:
             return self._parsed.pushdown
         return hasattr(DataSourceReader, "pushLimit")
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """The reader of a stream of the rows that are added to the table."""
+        table = self._target.load()
+        settings = stream_settings(self._parsed.stream, self._schema_version, table.name)
+        limits = stream_limits(self._parsed.stream, table.name)
+        return StreamReader(table.stream(settings), schema, limits, table.name)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """The writer of a frame."""

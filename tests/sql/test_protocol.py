@@ -28,7 +28,7 @@ from pyspark_versioned.sql.protocol.codec import wire_name
 CONNECTOR = Path(__file__).parents[2] / "connector"
 DOCUMENT = (CONNECTOR / "PROTOCOL.md").read_text()
 JVM = CONNECTOR / "jvm" / "versioned" / "spark"
-MODULES = ("common", "names", "rows", "table")
+MODULES = ("common", "names", "rows", "stream", "table")
 
 
 @dataclass(frozen=True)

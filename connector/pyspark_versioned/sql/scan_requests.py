@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import types as spark
@@ -37,15 +39,27 @@ _ESTIMATED = (
 
 def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
     """The segments to read, in groups that are read in one way each."""
-    scan, shared = _scan(request.table, request.schema, request.filters, request.limit)
+    table, filters = request.table, request.filters
+    scan, shared = _scan(table, request.schema, filters, request.limit)
+    return planned(scan, shared, table, filters, allow_native=request.allow_native)
+
+
+def planned(
+    scan: Scan,
+    shared: Shared,
+    table: messages.TableRef,
+    filters: Sequence[messages.Term],
+    *,
+    allow_native: bool,
+) -> messages.ScanPlan:
+    """The segments of a scan, in groups that are read in one way each."""
     scan.check_roots()
     kept = scan.kept
-    in_spark = request.allow_native and shared.is_plain
-    groups = ReadGroups(scan, request.filters, in_spark=in_spark)
+    groups = ReadGroups(scan, filters, in_spark=allow_native and shared.is_plain)
     row_sequences = _row_sequences(kept)
     merged = scan.merged_paths()
     path: list[str] = kept["path"].to_pylist()
-    url = _urls(scan, request.table, path)
+    url = _urls(scan, table, path)
     external = {one for one, found in zip(path, url, strict=False) if found is not None}
     # Spark can only read a sequence that all rows of a segment share.
     wants_sequence = groups.shows_row_sequence
@@ -77,6 +91,23 @@ def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
     )
     layout = [column.name for column in layout_columns(scan)]
     return messages.ScanPlan(groups.found, segments, scan.state.segments.count, layout)
+
+
+_LEFT_OUT: Mapping[str, Any] = {"url": None, "constants": ()}
+"""What members of ``Segments`` hold for each segment of a plan that leaves them out."""
+
+
+def merged_plan(plans: Sequence[messages.ScanPlan]) -> messages.ScanPlan:
+    """One plan of the segments of several, in their order; it has no layout."""
+    groups: list[messages.ReadGroup] = []
+    columns: dict[str, list[Any]] = {field.name: [] for field in fields(messages.Segments)}
+    for plan in plans:
+        count = len(plan.segments.path)
+        for name, values in columns.items():
+            own = getattr(plan.segments, name) or [_LEFT_OUT.get(name)] * count
+            values += [one + len(groups) for one in own] if name == "group" else own
+        groups += plan.groups
+    return messages.ScanPlan(groups, messages.Segments(**columns), sum(p.live for p in plans), ())
 
 
 def _urls(scan: Scan, table: messages.TableRef, paths: Sequence[str]) -> list[str | None]:

@@ -10,10 +10,14 @@ from typing import Generic, TypeVar
 from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.protocol.base import Commit
 from pyspark_versioned.sql.protocol.common import CatalogRef, Change, TableRef
+from pyspark_versioned.sql.protocol.stream import StreamRef
+from pyspark_versioned.stream_options import stream_settings
 from versioned_catalog import Catalog, NotFoundError, Table
 from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.state import TableState
+from versioned_catalog.streaming.effects import gone
+from versioned_catalog.streaming.stream import TableStream
 from versioned_catalog.write.plan import check_newest
 
 REMEMBERED = 32
@@ -47,6 +51,7 @@ _catalogs: _Memory[tuple[str, _Options], Catalog] = _Memory()
 _tables: _Memory[tuple[str, _Options], Table] = _Memory()
 _states: _Memory[tuple[str, str, int], TableState] = _Memory()
 _seen: _Memory[tuple[str, str, int, str, str], TableState] = _Memory()
+_streams: _Memory[tuple[object, ...], TableStream] = _Memory()
 
 
 def _options(storage: Mapping[str, str]) -> _Options:
@@ -129,6 +134,27 @@ class Opened:
     base: TableState
     state: TableState
     changes: tuple[BoundChange, ...]
+
+
+def open_stream(ref: StreamRef) -> TableStream:
+    """The stream of a reference, which has read the log as far as its last request.
+
+    Raises:
+        NotFoundError: the table was dropped, or replaced before the stream began.
+    """
+    table, options = ref.table, _options(ref.options)
+    key = (table.location, _options(table.storage), table.uuid, table.schema_version, table.seen)
+    return _streams.get((*key, table.overflow, options), lambda: _new_stream(ref))
+
+
+def _new_stream(ref: StreamRef) -> TableStream:
+    table = at_location(ref.table.location, ref.table.storage)
+    if table.state.table_uuid != ref.table.uuid:
+        raise gone(ref.table.name, table.state.created_version, replaced=True)
+    table.name = ref.table.name
+    if ref.table.seen is not None:
+        table = table.seen_as(ref.table.seen, overflow=ref.table.overflow)
+    return table.stream(stream_settings(ref.options, ref.table.schema_version, ref.table.name))
 
 
 def open_table(ref: TableRef) -> tuple[Table, TableState]:

@@ -46,6 +46,7 @@ def stage(request: messages.Stage) -> messages.Staged:
         full_name(request.catalog, declared.name),
         placement.table_uuid,
         max(placement.base_version, 0),
+        schema_version=0,
         pending=(),
         seen=None,
         overflow="error",

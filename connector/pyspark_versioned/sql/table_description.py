@@ -37,6 +37,7 @@ def describe(
         table.name,
         state.table_uuid,
         state.version,
+        state.schema_version,
         pending,
         seen=None if state.lens is None else state.lens.label,
         overflow=overflow,

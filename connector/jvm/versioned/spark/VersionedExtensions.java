@@ -18,6 +18,7 @@ import versioned.spark.extension.RecordStatement;
 import versioned.spark.extension.RefuseAlterThroughPins;
 import versioned.spark.extension.RefuseUnknownColumns;
 import versioned.spark.extension.ResolveNestedChars;
+import versioned.spark.extension.StreamsAreNullable;
 import versioned.spark.extension.TranslateErrors;
 import versioned.spark.internals.SparkViews;
 import versioned.spark.view.CheckViewColumns;
@@ -38,6 +39,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectResolutionRule(session -> new ReadNatively());
         extensions.injectResolutionRule(session -> new AllowSetNotNull());
         extensions.injectResolutionRule(session -> new HideUnseenColumns());
+        extensions.injectResolutionRule(session -> new StreamsAreNullable());
         extensions.injectPostHocResolutionRule(session -> new CharsAsChars());
         extensions.injectOptimizerRule(session -> new DeleteAllRows());
         extensions.injectOptimizerRule(session -> new ReadCopiesPlainly());

@@ -137,6 +137,7 @@ class TableRef(Message):
     name: str
     uuid: str
     version: int
+    schema_version: int
     pending: Sequence[Change]
     seen: str | None
     overflow: str

@@ -213,8 +213,9 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public Set<TableCapability> capabilities() {
         EnumSet<TableCapability> read = EnumSet.of(TableCapability.BATCH_READ);
-        EnumSet<TableCapability> both = EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE,
-            TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC);
+        EnumSet<TableCapability> both = EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ,
+            TableCapability.BATCH_WRITE, TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER,
+            TableCapability.OVERWRITE_DYNAMIC);
         return switch (role) {
             case PAST -> read;
             case NEWEST -> both;

@@ -1,18 +1,13 @@
 package versioned.spark.extension;
 
-import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import scala.jdk.javaapi.CollectionConverters;
-import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.internals.SparkSources;
-import versioned.spark.python.Condition;
 import versioned.spark.python.PythonErrors;
 import versioned.spark.write.TranslatingTable;
 
@@ -31,8 +26,7 @@ public final class TranslateErrors extends PlanRule {
 
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
-        refuseStreams(node);
-        if (SparkSources.isUnresolved(node, FORMAT)) {
+        if (SparkSources.isUnresolved(node, FORMAT) && !node.isStreaming()) {
             return Optional.of(PythonErrors.translated(() -> SparkSources.resolve(session, node)));
         }
         if (node instanceof V2WriteCommand write && write.table() instanceof DataSourceV2Relation relation
@@ -42,21 +36,5 @@ public final class TranslateErrors extends PlanRule {
                 relation.identifier(), relation.options(), relation.timeTravelSpec())));
         }
         return Optional.empty();
-    }
-
-    private void refuseStreams(LogicalPlan node) {
-        if (SparkSources.isUnresolved(node, FORMAT) && node.isStreaming()) {
-            throw noStream(SparkSources.paths(node), "spark.read");
-        }
-        if (node instanceof UnresolvedRelation relation && relation.isStreaming()) {
-            List<String> name = CollectionConverters.asJava(relation.multipartIdentifier());
-            if (VersionedTables.find(session, name).isPresent()) {
-                throw noStream(String.join(".", name), "spark.read.table");
-            }
-        }
-    }
-
-    private static RuntimeException noStream(String table, String instead) {
-        throw Condition.NOT_SUPPORTED.error(table + " can't be read as a stream; use " + instead);
     }
 }

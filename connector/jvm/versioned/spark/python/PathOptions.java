@@ -2,6 +2,7 @@ package versioned.spark.python;
 
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
@@ -19,12 +20,19 @@ public final class PathOptions {
     private static final String CLUSTERING = "__clustering_columns";
     private static final String RESOLVED = "saveMode";
     private static final String TIME = "timestampAsOf";
+    private static final String STARTING_TIME = "startingTimestamp";
+    private static final List<String> OF_STREAMS = List.of("startingVersion", STARTING_TIME, "onRewrite", "onDrop",
+        "schemaMode", "maxSegmentsPerTrigger", "maxRowsPerTrigger", "maxBytesPerTrigger");
 
     private PathOptions() {}
 
-    /** The options of a read, with their timestamp in UTC: its text is in the session's time zone. */
+    /** The options of a read, with their timestamps in UTC: their texts are in the session's time zone. */
     public static CaseInsensitiveStringMap withInstant(CaseInsensitiveStringMap options) {
-        String text = options.get(TIME);
+        return withInstant(withInstant(options, TIME), STARTING_TIME);
+    }
+
+    private static CaseInsensitiveStringMap withInstant(CaseInsensitiveStringMap options, String name) {
+        String text = options.get(name);
         Option<Object> micros = text == null ? Option.empty() : DateTimeUtils.stringToTimestamp(
             UTF8String.fromString(text), DateTimeUtils.getZoneId(SQLConf.get().sessionLocalTimeZone()));
         if (micros.isEmpty()) {
@@ -32,8 +40,20 @@ public final class PathOptions {
         }
         Map<String, String> exact = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         exact.putAll(options.asCaseSensitiveMap());
-        exact.put(TIME, Instant.EPOCH.plus((long) micros.get(), ChronoUnit.MICROS).toString());
+        exact.put(name, Instant.EPOCH.plus((long) micros.get(), ChronoUnit.MICROS).toString());
         return new CaseInsensitiveStringMap(exact);
+    }
+
+    /** The options that only streams have, as Python takes them. */
+    public static Map<String, String> ofStream(CaseInsensitiveStringMap options) {
+        CaseInsensitiveStringMap exact = withInstant(options);
+        Map<String, String> found = new TreeMap<>();
+        for (String name : OF_STREAMS) {
+            if (exact.containsKey(name)) {
+                found.put(name, exact.get(name));
+            }
+        }
+        return found;
     }
 
     /** Whether the options of a write have its save mode. */

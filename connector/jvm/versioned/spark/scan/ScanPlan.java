@@ -60,8 +60,10 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
     }
 
     static ScanPlan of(TableRef table, StructType schema, List<Predicate> filters, Integer limit, boolean allowNative) {
-        ScanMessages.ScanPlan plan =
-            Python.send(new PlanScan(table, schema, Terms.of(filters), limit, allowNative));
+        return of(Python.send(new PlanScan(table, schema, Terms.of(filters), limit, allowNative)));
+    }
+
+    static ScanPlan of(ScanMessages.ScanPlan plan) {
         Segments columns = plan.segments();
         List<Segment> segments = new ArrayList<>(columns.group().length);
         for (int i = 0; i < columns.group().length; i++) {

@@ -18,9 +18,12 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.protocol.StreamMessages.StreamRef;
 import versioned.spark.protocol.TableRef;
+import versioned.spark.python.PathOptions;
 import versioned.spark.python.TableOptions;
 
 /** The rows of one snapshot, read by Spark's own Parquet reader where that is exact, else by Python. */
@@ -68,6 +71,11 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
     @Override
     public Batch toBatch() {
         return this;
+    }
+
+    @Override
+    public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
+        return new VersionedStream(new StreamRef(table, PathOptions.ofStream(options)), wanted, isNative);
     }
 
     @Override

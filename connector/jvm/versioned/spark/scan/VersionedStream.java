@@ -1,0 +1,127 @@
+package versioned.spark.scan;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadAllAvailable;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.types.StructType;
+import versioned.spark.protocol.StreamMessages.*;
+import versioned.spark.protocol.TableRef;
+import versioned.spark.python.Python;
+
+/**
+ * The rows that are added to a table. Python decides where micro-batches end and what they hold; segments are read as
+ * those of a scan are.
+ */
+final class VersionedStream implements MicroBatchStream, SupportsAdmissionControl, SupportsTriggerAvailableNow,
+        ReportsSourceMetrics {
+    /** The limits of the stream's options, which Python knows; Spark hands them back. */
+    private record LimitsOfOptions() implements ReadLimit {}
+
+    private final StreamRef stream;
+    private final StructType wanted;
+    private final boolean isNative;
+    private String until;
+
+    VersionedStream(StreamRef stream, StructType wanted, boolean isNative) {
+        this.stream = stream;
+        this.wanted = wanted.asNullable(); // a column may be dropped while the stream runs
+        this.isNative = isNative;
+    }
+
+    @Override
+    public Offset initialOffset() {
+        return offset(Python.send(new StreamStart(stream)));
+    }
+
+    @Override
+    public ReadLimit getDefaultReadLimit() {
+        return new LimitsOfOptions();
+    }
+
+    @Override
+    public Offset latestOffset() {
+        throw new UnsupportedOperationException("Spark asks for latestOffset(start, limit)");
+    }
+
+    @Override
+    public Offset latestOffset(Offset start, ReadLimit limit) {
+        return offset(Python.send(
+            new StreamLatest(stream, start.json(), !(limit instanceof ReadAllAvailable), until)));
+    }
+
+    @Override
+    public Offset reportLatestOffset() {
+        return offset(Python.send(new StreamNewest(stream)));
+    }
+
+    @Override
+    public void prepareForTriggerAvailableNow() {
+        until = Python.send(new StreamNewest(stream)).offset();
+    }
+
+    @Override
+    public Offset deserializeOffset(String json) {
+        return new StreamOffset(json);
+    }
+
+    private static Offset offset(StreamPlace place) {
+        return new StreamOffset(place.offset());
+    }
+
+    @Override
+    public InputPartition[] planInputPartitions(Offset start, Offset end) {
+        MicroBatch batch = new MicroBatch(stream, start.json(), end.json());
+        ScanPlan plan = ScanPlan.of(Python.send(new PlanMicroBatch(batch, wanted, isNative)));
+        TableRef table = stream.table();
+        Map<Boolean, List<ScanPlan.Segment>> byReader =
+            plan.segments().stream().collect(Collectors.partitioningBy(plan::isNative));
+        List<InputPartition> found = new ArrayList<>(Splits.pack(table, plan, byReader.get(true), false));
+        PythonSegments python =
+            byReader.get(false).isEmpty() ? null : new PythonSegments(batch, wanted, byReader.get(false));
+        if (python != null) {
+            found.addAll(python.partitions());
+        }
+        PartitionReaderFactory factory = SegmentReaderFactory.of(table, plan, wanted, List.of(),
+            python == null ? null : python.factory());
+        return found.stream().map(one -> new StreamPartition(one, factory)).toArray(InputPartition[]::new);
+    }
+
+    @Override
+    public PartitionReaderFactory createReaderFactory() {
+        return new StreamPartition.Factory();
+    }
+
+    /** How far the stream is behind; Spark shows it in the progress of a query. */
+    @Override
+    public Map<String, String> metrics(Optional<Offset> latestConsumed) {
+        if (latestConsumed.isEmpty()) {
+            return Map.of();
+        }
+        StreamLag lag = Python.send(new StreamBehind(stream, latestConsumed.get().json()));
+        return Map.of("versionsBehind", Long.toString(lag.versions()),
+            "segmentsBehind", Long.toString(lag.segments()), "rowsBehind", Long.toString(lag.rows()),
+            "bytesBehind", Long.toString(lag.bytes()));
+    }
+
+    @Override
+    public void commit(Offset end) {}
+
+    @Override
+    public void stop() {}
+
+    @Override
+    public String toString() {
+        return "VersionedStream " + stream.table().name();
+    }
+}

@@ -1,0 +1,58 @@
+"""Requests about streams that read a table: offsets, and the segments of micro-batches."""
+
+from __future__ import annotations
+
+from pyspark.sql import types as spark
+
+from pyspark_versioned.projection import project
+from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.scan_requests import merged_plan, planned
+from pyspark_versioned.sql.snapshots import open_stream
+from pyspark_versioned.stream_options import stream_limits
+from pyspark_versioned.unseen import Shared
+from versioned_catalog.scan.scan import Scan
+from versioned_catalog.streaming.limits import NO_LIMITS
+from versioned_catalog.streaming.offset import Offset
+
+
+def stream_start(request: messages.StreamStart) -> messages.StreamPlace:
+    """Where a new stream starts."""
+    return _place(open_stream(request.stream).initial())
+
+
+def stream_latest(request: messages.StreamLatest) -> messages.StreamPlace:
+    """Where the next micro-batch ends."""
+    stream, ref = open_stream(request.stream), request.stream
+    limits = stream_limits(ref.options, ref.table.name) if request.limited else NO_LIMITS
+    until = None if request.until is None else Offset.from_json(request.until).version - 1
+    return _place(stream.latest(Offset.from_json(request.start), limits, until=until))
+
+
+def stream_newest(request: messages.StreamNewest) -> messages.StreamPlace:
+    """Where a stream that has read everything is."""
+    return _place(open_stream(request.stream).newest())
+
+
+def stream_behind(request: messages.StreamBehind) -> messages.StreamLag:
+    """What comes after an offset."""
+    lag = open_stream(request.stream).behind(Offset.from_json(request.offset))
+    return messages.StreamLag(lag.versions, lag.segments, lag.rows, lag.bytes)
+
+
+def plan_micro_batch(request: messages.PlanMicroBatch) -> messages.ScanPlan:
+    """The segments of a micro-batch, planned as a scan of each schema version's."""
+    batch, plans = request.batch, []
+    stream, table = open_stream(batch.stream), batch.stream.table
+    wanted = spark.StructType.fromJson(request.schema)  # type: ignore[arg-type]
+    for state in stream.states(Offset.from_json(batch.start), Offset.from_json(batch.end)):
+        shared = Shared.of(project(wanted, state.seen.schema, table.name))
+        scan = Scan(stream.store, state, shared.read)
+        plans.append(planned(scan, shared, table, (), allow_native=request.allow_native))
+    return merged_plan(plans)
+
+
+def _place(offset: Offset) -> messages.StreamPlace:
+    return messages.StreamPlace(offset.to_json())
+
+
+HANDLERS = (stream_start, stream_latest, stream_newest, stream_behind, plan_micro_batch)
