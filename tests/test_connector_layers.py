@@ -42,7 +42,7 @@ INTERNALS = {
     *("catalog.declaration", "catalog.locations", "conflicts.tags"),
     *("evolution.bind", "evolution.changes", "evolution.evolution"),
     # snapshots and their segments
-    *("log.delta", "log.op_types", "log.record", "log.state", "inspection"),
+    *("log.delta", "log.entry", "log.op_types", "log.record", "log.state", "inspection"),
     # reading
     *(
         "expressions.filter_binding",
@@ -59,8 +59,9 @@ INTERNALS = {
         "scan.packing",
         "scan.scan",
     ),
-    # streams
+    # streams and repeated writes
     *(
+        "write.batches",
         "streaming.effects",
         "streaming.limits",
         "streaming.offset",

@@ -29,6 +29,7 @@ from versioned_catalog.table_reading import TableReading
 from versioned_catalog.table_schema import TableSchema
 from versioned_catalog.transaction import Transaction
 from versioned_catalog.write import row_level
+from versioned_catalog.write.batches import BatchLike, batch_of, once
 from versioned_catalog.write.external import ExternalFile
 from versioned_catalog.write.plan import WritePlan, batches_of, check_keyed
 
@@ -267,16 +268,31 @@ class Table(TableReading, TableSchema):
         """Return a transaction, for writes that are planned, carried out and committed apart."""
         return Transaction(self._handle)
 
-    def append(self, data: Any, *, merge_schema: bool | None = None) -> int:
+    def append(
+        self, data: Any, *, merge_schema: bool | None = None, batch: BatchLike | None = None
+    ) -> int:
         """Add rows. Columns are matched by name; a missing column takes its write default.
 
         Args:
             data: a pyarrow Table, RecordBatch or RecordBatchReader.
             merge_schema: in the same commit, add the columns and nested fields that the table does not
                 have, and widen its types; None for what the property ``schema_mode`` says.
+            batch: an application and the number of its batch, such as ``("billing", 7)``, so that the
+                write can be repeated: if this or a later batch of the application was committed,
+                nothing is written.
         """
-        plan, records = self._write(data, merge_schema)
-        return self.transaction().commit_append(plan, records)
+        return self._append(data, merge_schema, batch)
+
+    def _append(
+        self, data: Any, merge_schema: bool | None, given: BatchLike | None, partial: bool = False
+    ) -> int:
+        batch = batch_of(given, self.name)
+
+        def write() -> int:
+            plan, records = self._write(data, merge_schema, partial)
+            return self.transaction().commit_append(plan, records, batch=batch)
+
+        return once(self._handle, batch, write)
 
     def append_external(
         self,
@@ -347,24 +363,37 @@ class Table(TableReading, TableSchema):
 
         return sync(self._handle, Request(source, options=dict(options or {})))
 
-    def upsert(self, data: Any, *, partial: bool = False, merge_schema: bool | None = None) -> int:
+    def upsert(
+        self,
+        data: Any,
+        *,
+        partial: bool = False,
+        merge_schema: bool | None = None,
+        batch: BatchLike | None = None,
+    ) -> int:
         """Add rows to a table with a primary key, replacing those with the same row key.
 
         An upsert reads nothing and never conflicts with another upsert: the last commit wins, and in
         ``data`` the last row of a key. On a table with a primary key, ``append`` does the same.
 
         Args:
-            data, merge_schema: as for ``append``.
+            data, merge_schema, batch: as for ``append``.
             partial: columns missing in ``data`` keep their value; in new rows they take their default.
         """
         check_keyed(self.schema, self.name)
-        plan, records = self._write(data, merge_schema, partial)
-        return self.transaction().commit_append(plan, records)
+        return self._append(data, merge_schema, batch, partial)
 
-    def overwrite(self, data: Any, *, merge_schema: bool | None = None) -> int:
+    def overwrite(
+        self, data: Any, *, merge_schema: bool | None = None, batch: BatchLike | None = None
+    ) -> int:
         """Replace all rows that this table shows. Arguments are those of ``append``."""
-        plan, records = self._write(data, merge_schema)
-        return self.transaction().commit_overwrite(plan, records)
+        number = batch_of(batch, self.name)
+
+        def write() -> int:
+            plan, records = self._write(data, merge_schema)
+            return self.transaction().commit_overwrite(plan, records, batch=number)
+
+        return once(self._handle, number, write)
 
     def overwrite_partitions(self, data: Any, *, merge_schema: bool | None = None) -> int:
         """Replace the partitions that the new rows are in. Arguments are those of ``append``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.write import row_level
+from versioned_catalog.write.batches import once
 from versioned_catalog.write.copy_on_write import matching_segments, whole_segments
 from versioned_catalog.write.external import ExternalFile, external_records, used_roots
 from versioned_catalog.write.key_check import key_check
@@ -93,6 +94,10 @@ class Transaction:
         """
         return plan_delta(self._handle.store, self._handle.state, self._handle.name)
 
+    def once(self, batch: Batch | None, commit: Callable[[], int]) -> int:
+        """Commit a batch, unless it was committed already. See ``write.batches.once``."""
+        return once(self._handle, batch, commit)
+
     def commit_append(
         self,
         plan: WritePlan,
@@ -157,10 +162,12 @@ class Transaction:
         *,
         own_rows: bool = False,
         commit_id: str | None = None,
+        batch: Batch | None = None,
     ) -> int:
         """Replace all segments of the plan's base, as ``Table.overwrite`` does.
 
         Args:
+            batch: as for ``commit_append``.
             own_rows: whether the new rows were computed from rows of the base. The commit then
                 conflicts with changes of those rows, as a MERGE does.
         """
@@ -169,7 +176,7 @@ class Transaction:
             return self._commit_own_rows(plan, records, removed, commit_id)
 
         def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
-            operation = Overwrite(plan.based_on, tuple(records), plan.changes)
+            operation = Overwrite(plan.based_on, tuple(records), plan.changes, batch=batch)
             return self._handle.commit(operation, commit_id)
 
         return commit_replanned(self._handle, plan, records, commit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pyspark_versioned.batch_options import OF_BATCHES
 from pyspark_versioned.stream_options import OF_STREAMS
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.spelling import meant
@@ -23,13 +24,13 @@ _OF_BOTH = (
     "schemaVersion",
     "onOverflow",
 )
-OF_SOURCE = ("path", "warehouse", *_OF_BOTH, *OF_STREAMS)
+OF_SOURCE = ("path", "warehouse", *_OF_BOTH, *OF_BATCHES, *OF_STREAMS)
 """Options of the data source ``versioned``, which reads and writes a table by its path."""
 
 OF_JAR = ("compact", "segments", "pending", "commit", "saveMode", "tableName", "microBatch")
 """Internal options, which the jar passes to the data source; users can't set them."""
 
-_OF_TABLES = (*_OF_BOTH, "distributionMode", *OF_STREAMS)
+_OF_TABLES = (*_OF_BOTH, "distributionMode", *OF_BATCHES, *OF_STREAMS)
 
 STORAGE = "storage."
 """Prefix of the options that are passed to the file system, such as ``storage.endpoint``."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from pyspark_versioned.batch_options import parse_batch
 from pyspark_versioned.option_names import OF_JAR, OF_SOURCE, ROOT, STORAGE, unknown_text
 from pyspark_versioned.sql.protocol.codec import decode
 from pyspark_versioned.sql.protocol.common import Change
@@ -15,6 +16,7 @@ from pyspark_versioned.sql.protocol.stream import MicroBatch
 from pyspark_versioned.stream_options import stream_options
 from versioned_catalog import CorruptTableError, InvalidRequestError
 from versioned_catalog.conflicts.tags import version_or_tag
+from versioned_catalog.log.entry import Batch
 from versioned_catalog.schema.partition_changes import split_fields, split_outside
 from versioned_catalog.schema.sorting import split_names
 from versioned_catalog.storage.json_text import parse_json
@@ -49,6 +51,7 @@ class Options:
         partial: whether a write keeps the values of columns that the frame lacks.
         schema: the schema pin, or schema version, in which the table is seen; None for the current one.
         overflow: what is shown of a value that does not fit its type there: ``error`` or ``null``.
+        batch: application and number of a write that is repeated until it has happened.
         pushdown: whether to take filters from Spark; None to decide by Spark's version.
         segments: paths of the segments to read, or None for all; from the jar.
         pending: schema changes of the running statement, from the jar.
@@ -75,6 +78,7 @@ class Options:
     partial: bool = False
     schema: str | None = None
     overflow: str = "error"
+    batch: Batch | None = None
     pushdown: bool | None = None
     segments: frozenset[str] | None = None
     pending: Sequence[Change] = ()
@@ -128,6 +132,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         partial=_flag("partialUpdate", known["partialupdate"]) is True,
         schema=known["schemaversion"],
         overflow=parse_overflow(known["onoverflow"]),
+        batch=parse_batch(known["application"], known["batch"], known["path"]),
         pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
         segments=None if known["segments"] is None else _segments(known["segments"]),
         pending=_message(Sequence[Change], "pending", known["pending"]) or (),

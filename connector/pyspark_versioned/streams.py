@@ -13,6 +13,7 @@ def refuse_stream(table: str, *, by_name: bool) -> NoReturn:
     write = f'.writeTo("{table}").append()' if by_name else by_path
     raise InvalidRequestError(
         f"{table}: a stream can't write to a table yet; write each batch with "
-        f"writeStream.foreachBatch(lambda rows, batch: rows{write})",
+        f"writeStream.foreachBatch(lambda rows, batch: rows{write}), and the options application and "
+        "batch, so that a repeated batch is written once",
         condition="NOT_SUPPORTED",
     )

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from pyspark_versioned.batch_options import OF_BATCHES, check_no_batch
 from pyspark_versioned.options import NO_KEY, KeyOptions, Options
 from pyspark_versioned.scratch import scratch
 from pyspark_versioned.target import Target
@@ -23,6 +24,7 @@ from versioned_catalog import (
 )
 from versioned_catalog.catalog.declaration import creation
 from versioned_catalog.conflicts.operations import Create, Replace
+from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.keying import key_properties
 from versioned_catalog.schema.schema import Schema
@@ -68,19 +70,22 @@ def records_of(messages: list[WriterCommitMessage | None]) -> tuple[SegmentRecor
 
 @shows_errors
 class TableWriter(PlannedWriter):
-    """Appends to an existing table, or replaces its rows."""
+    """Appends to an existing table, or replaces its rows; a batch only once."""
 
-    def __init__(self, target: Target, plan: WritePlan, *, overwrite: bool) -> None:
+    def __init__(
+        self, target: Target, plan: WritePlan, batch: Batch | None, *, overwrite: bool
+    ) -> None:
         super().__init__(plan)
         self._target = target
+        self._batch = batch
         self._overwrite = overwrite
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit what all tasks wrote."""
-        table: Table = self._target.load()
-        transaction = table.transaction()
+        transaction, records = self._target.load().transaction(), records_of(messages)
         commit = transaction.commit_overwrite if self._overwrite else transaction.commit_append
-        commit(self._plan, records_of(messages), commit_id=self._commit_id)
+        plan, commit_id, batch = self._plan, self._commit_id, self._batch
+        transaction.once(batch, lambda: commit(plan, records, commit_id=commit_id, batch=batch))
 
 
 @shows_errors
@@ -143,6 +148,8 @@ def plan_writer(
         raise InvalidRequestError(
             f"{target.path}: overwriteSchema goes with mode overwrite; use mergeSchema to add columns"
         )
+    if options.batch is not None and (table is None or options.overwrite_schema):
+        check_no_batch(OF_BATCHES, target.path)
     # As Spark does in CREATE TABLE AS SELECT: a query's column may have nulls another time.
     loose = Schema(tuple(map(_nullable, schema.columns)))
     if table is None:
@@ -154,7 +161,7 @@ def plan_writer(
     plan = table.transaction().plan_write(
         arrow, merge_schema=options.merge_schema, partial=options.partial
     )
-    return TableWriter(target, plan, overwrite=overwrite)
+    return TableWriter(target, plan, options.batch, overwrite=overwrite)
 
 
 def _creating(target: Target, schema: Schema, arrow: pa.Schema, options: Options) -> CreatingWriter:

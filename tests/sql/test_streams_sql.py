@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import AnalysisException, StreamingQueryException
 
 from pyspark_versioned import follow
 from versioned_catalog import Catalog, Table
@@ -171,3 +171,35 @@ def test_errors_name_the_table_and_the_way_out(
     assert "onRewrite = 'skip'" in str(caught.value)
     with pytest.raises(StreamingQueryException, match="did you mean onRewrite"):
         query.run(sql_spark.readStream.option("onRewrit", "skip").table(f"versioned.{table.name}"))
+
+
+@pytest.mark.parametrize("io", ["native", "python", "by path"])
+def test_a_batch_that_is_written_again_is_there_once(
+    table: Table, catalog: Catalog, sql_spark: SparkSession, query: Query, io: str
+) -> None:
+    """As Spark runs ``foreachBatch`` again for a batch of which it does not know that it was done."""
+    target = catalog.create_table(f"{table.name}_copy", "id BIGINT, n INT")
+    sql_spark.conf.set("spark.versioned.io", "native" if io == "by path" else io)
+
+    def copy(frame: DataFrame, number: int) -> None:
+        for _ in range(2):
+            if io == "by path":
+                writer = frame.write.format("versioned").mode("append")
+                writer.options(application="copy", batch=number).save(target.location)
+            else:
+                writer = frame.writeTo(f"versioned.{target.name}")
+                writer.option("application", "copy").option("batch", number).append()
+
+    table.append(rows(1))
+    frame = sql_spark.readStream.table(f"versioned.{table.name}").writeStream.foreachBatch(copy)
+    frame = frame.trigger(availableNow=True).option("checkpointLocation", str(query.checkpoint))
+    frame.start().awaitTermination()
+    table.append(rows(2))
+    frame.start().awaitTermination()
+    sql_spark.conf.set("spark.versioned.io", "native")
+    assert sorted(target.refresh().scan(columns=["id"]).to_arrow()["id"].to_pylist()) == [1, 2]
+    assert target.state.version == 2
+    with pytest.raises(AnalysisException, match="application and batch go together"):
+        sql_spark.range(1).selectExpr("id", "1 n").write.format("versioned").mode("append").option(
+            "application", "copy"
+        ).save(target.location)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from versioned_catalog.conflicts.attempt import Attempt
-from versioned_catalog.conflicts.operations import Append
+from versioned_catalog.conflicts.operations import Append, Overwrite, Rewrite
 from versioned_catalog.errors import AlreadyExistsError
+from versioned_catalog.log.entry import Batch
+from versioned_catalog.log.state import TableState
 
 
-def batch_is_new(attempt: Attempt[Append]) -> None:
+def is_done(state: TableState, batch: Batch) -> bool:
+    """Whether this or a later batch of its application was committed."""
+    return state.applications.get(batch.application, -1) >= batch.id
+
+
+def batch_is_new(attempt: Attempt[Append | Overwrite | Rewrite]) -> None:
     """Refuse a batch if this or a later one of its application was committed.
 
     Raises:
         AlreadyExistsError: naming the batch.
     """
-    batch, committed = attempt.operation.batch, attempt.state.applications
-    if batch is not None and committed.get(batch.application, -1) >= batch.id:
+    batch = attempt.operation.batch
+    if batch is not None and is_done(attempt.state, batch):
         raise AlreadyExistsError(
             f"{attempt.table}: batch {batch.id} of {batch.application} was committed already"
         )

@@ -87,7 +87,12 @@ MATRIX: Mapping[type, Row] = {
     ),
     operations.Overwrite: Row(
         required=SAME_INCARNATION,
-        rules=(removed_segments.removed_are_live, added_segments.segments_are_new, *SEGMENTS_FIT),
+        rules=(
+            batches.batch_is_new,
+            removed_segments.removed_are_live,
+            added_segments.segments_are_new,
+            *SEGMENTS_FIT,
+        ),
         entry=writes.overwrite_entry,
     ),
     operations.Rewrite: Row(

@@ -79,12 +79,14 @@ class Overwrite:
     Args:
         changes: the columns that they bring along.
         removed: paths of the old segments; None for all segments of the base.
+        batch: as of ``Append``.
     """
 
     base: Base
     records: tuple[SegmentRecord, ...]
     changes: tuple[BoundChange, ...] = ()
     removed: tuple[str, ...] | None = None
+    batch: Batch | None = None
 
 
 @dataclass(frozen=True)

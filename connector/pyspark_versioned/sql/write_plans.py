@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pyspark_versioned.batch_options import check_no_batch
 from pyspark_versioned.native import is_written_alike
 from pyspark_versioned.spark_types import can_declare
 from pyspark_versioned.sql import stage_requests
@@ -38,6 +39,7 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
     check_write_options(request.options, table)
     overwrite_condition(request.filters, table)
     if request.creation is not None:
+        check_no_batch(request.options, table)
         plan = stage_requests.plan_creation(request.creation)
         properties = request.creation.declaration.properties
     else:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_versioned.batch_options import parse_batch
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit
@@ -16,6 +17,7 @@ from pyspark_versioned.sql.written_segments import parse_records
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
 from versioned_catalog.conflicts.isolation import Isolation, isolation_of
 from versioned_catalog.expressions.filters import AllOf
+from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.ttl import hides_rows
 from versioned_catalog.write.plan import WritePlan
@@ -33,7 +35,9 @@ def commit_write(request: messages.CommitWrite, commit: Commit) -> messages.Comm
 def truncate(request: messages.Truncate, commit: Commit) -> messages.Committed:
     """Remove all rows."""
     opened = open_snapshot(request.table)
-    write = messages.Write(request.table, "overwrite", "delete", (), own_rows=False, removed=())
+    write = messages.Write(
+        request.table, "overwrite", "delete", (), own_rows=False, removed=(), batch=None
+    )
     return messages.Committed(commit_records(write, opened.table, plan_of(opened), (), commit))
 
 
@@ -52,8 +56,22 @@ def commit_records(
     done = landed(commit, table, write.table.version)
     if done is not None:
         return done
-    commit_id, own_rows = commit.id, write.own_rows
-    transaction, reads = table.transaction(), _known(write.filters)
+    batch = _batch_of(write, table.name)
+    return table.transaction().once(
+        batch, lambda: _commit(write, table, plan, records, commit.id, batch)
+    )
+
+
+def _commit(
+    write: messages.Write,
+    table: Table,
+    plan: WritePlan,
+    records: Sequence[SegmentRecord],
+    commit_id: str,
+    batch: Batch | None,
+) -> int:
+    own_rows, transaction = write.own_rows, table.transaction()
+    reads = _known(write.filters)
     match write.mode:
         case "append" if own_rows and plan.spec.schema.is_keyed:
             return transaction.commit_delta(
@@ -62,10 +80,10 @@ def commit_records(
         case "append" if own_rows and _is_serializable(write):
             return transaction.commit_rewrite(plan, records, (), kind="merge", commit_id=commit_id)
         case "append":
-            return transaction.commit_append(plan, records, commit_id=commit_id)
+            return transaction.commit_append(plan, records, commit_id=commit_id, batch=batch)
         case "overwrite":
             return transaction.commit_overwrite(
-                plan, records, own_rows=own_rows, commit_id=commit_id
+                plan, records, own_rows=own_rows, commit_id=commit_id, batch=batch
             )
         case "overwrite_partitions":
             return transaction.commit_overwrite_partitions(
@@ -88,6 +106,24 @@ def commit_records(
             )
         case mode:
             raise InvalidRequestError(f"{table.name}: {mode} is not a mode of a write")
+
+
+def _batch_of(write: messages.Write, table: str) -> Batch | None:
+    """The batch of a write.
+
+    Raises:
+        InvalidRequestError: it is malformed, or the write can't be one of a batch.
+    """
+    given = write.batch
+    if given is None:
+        return None
+    if write.own_rows or write.mode not in ("append", "overwrite"):
+        raise InvalidRequestError(
+            f"{table}: application and batch work for append and for overwrite of a whole table, with "
+            "rows that do not come from the table itself; leave them out",
+            condition="NOT_SUPPORTED",
+        )
+    return parse_batch(given.application, given.number, table)
 
 
 def _is_serializable(write: messages.Write) -> bool:

@@ -33,7 +33,8 @@ def append_entry(attempt: Attempt[Append]) -> Commit:
 
 def overwrite_entry(attempt: Attempt[Overwrite]) -> Commit:
     """The entry of an overwrite."""
-    return replace(_entry(attempt, "overwrite"), removed=removed_paths(attempt))
+    entry, batch = _entry(attempt, "overwrite"), attempt.operation.batch
+    return replace(entry, removed=removed_paths(attempt), batch=batch)
 
 
 def rewrite_entry(attempt: Attempt[Rewrite]) -> Commit:

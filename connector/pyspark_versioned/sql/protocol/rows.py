@@ -186,6 +186,12 @@ class Write(Message):
     filters: Sequence[Term]
     own_rows: bool
     removed: Sequence[str]
+    batch: WriteBatch | None
+
+
+class WriteBatch(Message):
+    application: str | None
+    number: str | None
 
 
 class Committed(Message):

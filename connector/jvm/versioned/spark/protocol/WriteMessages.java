@@ -50,7 +50,9 @@ public interface WriteMessages {
             implements Serializable {}
 
     record Write(TableRef table, String mode, String operation, List<Term> filters, boolean ownRows,
-            List<String> removed) {}
+            List<String> removed, @Nullable WriteBatch batch) {}
+
+    record WriteBatch(@Nullable String application, @Nullable String number) {}
 
     record CommitWrite(Write write, List<WrittenSegment> segments) implements CommittingRequest<Committed> {}
 

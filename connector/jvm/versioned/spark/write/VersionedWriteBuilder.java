@@ -21,6 +21,8 @@ import versioned.spark.python.Terms;
 /** Builds the write of an INSERT or an overwrite, or of a DELETE, UPDATE or MERGE by copy on write. */
 public final class VersionedWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrite {
     private static final String DISTRIBUTION_MODE = "distributionMode";
+    private static final String APPLICATION = "application";
+    private static final String BATCH = "batch";
 
     private final WriteTarget target;
     private final LogicalWriteInfo info;
@@ -94,7 +96,14 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
     }
 
     private Write write(List<String> removed) {
-        return rewrite == null ? new Write(target.table(), mode, "insert", condition, ownRows, removed)
-            : new Write(target.table(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed);
+        return rewrite == null ? new Write(target.table(), mode, "insert", condition, ownRows, removed, batch())
+            : new Write(target.table(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed, null);
+    }
+
+    /** The batch that the options name; Python checks them. */
+    private WriteBatch batch() {
+        String application = info.options().get(APPLICATION);
+        String number = info.options().get(BATCH);
+        return application == null && number == null ? null : new WriteBatch(application, number);
     }
 }
