@@ -14,7 +14,7 @@ test:
 
 # The tests that take longer; .ci/run runs them after the others.
 thorough:
-	$(RUN) --extra test python -m pytest -m thorough
+	$(RUN) --extra test python -m pytest -m "thorough and not nightly"
 
 lint:
 	$(RUN) --extra test sh -c 'ruff check && ruff format --check && mypy'

@@ -39,6 +39,7 @@ for io in ("native", "python"):
 """
 
 
+@pytest.mark.nightly
 def test_connect_on_a_cluster_with_an_object_store() -> None:
     """A Connect server, two workers and an object store work together, as the demo needs."""
     built_jar()

@@ -54,6 +54,7 @@ def driver(tmp_path: Path) -> Path:
     return driver
 
 
+@pytest.mark.nightly
 def test_py_files_without_an_installation(tmp_path: Path, driver: Path) -> None:
     warehouse = tmp_path / "w"
     everywhere = {

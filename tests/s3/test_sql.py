@@ -31,7 +31,8 @@ WANTED = {
 """Of the rows 0 to 999, 0 to 3 are deleted and 5 is updated."""
 
 
-@pytest.mark.parametrize("io", ["native", pytest.param("python", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("io", ["native", "python"])
 def test_statements_on_s3(io: str, s3: Server, s3_place: str, tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "s3.run_sql", io, s3_place, json.dumps(s3.options)],

@@ -195,7 +195,13 @@ class Race(Interleaving):
                 return "alter", text, ()
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    "level",
+    [
+        pytest.param(one, marks=[pytest.mark.nightly] if one == "snapshot" else [])
+        for one in LEVELS
+    ],
+)
 def test_two_applications_and_two_writers(apps: list[App], warehouse: Path, level: str) -> None:
     catalog = Catalog(warehouse / "w")
     catalog.create_namespace(level)

@@ -34,13 +34,10 @@ def environment() -> dict[str, str]:
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "kind, module",
-    [
-        # Connect's server runs statements as a classic session does, which almost all other tests use.
-        pytest.param("classic", "pyspark.sql.session", marks=pytest.mark.nightly),
-        ("connect", "pyspark.sql.connect.session"),
-    ],
+    [("classic", "pyspark.sql.session"), ("connect", "pyspark.sql.connect.session")],
 )
 def test_statements_in_a_session(tmp_path: Path, kind: str, module: str) -> None:
     built_jar()
