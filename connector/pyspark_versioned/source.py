@@ -118,6 +118,12 @@ class VersionedDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The reader of a stream of the rows that are added to the table."""
         table = self._target.load()
+        if self._parsed.version is not None or self._parsed.timestamp is not None:
+            raise InvalidRequestError(
+                f"{table.name}: a stream goes on with what is added, so it has no versionAsOf and no "
+                "timestampAsOf; use startingVersion or startingTimestamp",
+                condition="INVALID_OPTION",
+            )
         settings = stream_settings(self._parsed.stream, self._schema_version, table.name)
         limits = stream_limits(self._parsed.stream, table.name)
         return StreamReader(table.stream(settings), schema, limits, table.name)

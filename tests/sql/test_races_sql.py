@@ -197,10 +197,7 @@ class Race(Interleaving):
 
 @pytest.mark.parametrize(
     "level",
-    [
-        pytest.param(one, marks=[pytest.mark.nightly] if one == "snapshot" else [])
-        for one in LEVELS
-    ],
+    [pytest.param(one, marks=[pytest.mark.nightly] if one == "snapshot" else []) for one in LEVELS],
 )
 def test_two_applications_and_two_writers(apps: list[App], warehouse: Path, level: str) -> None:
     catalog = Catalog(warehouse / "w")

@@ -1,0 +1,55 @@
+"""The options of streams, as texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql.types import StructType
+
+from pyspark_versioned.source import VersionedDataSource
+from pyspark_versioned.stream_options import stream_limits, stream_options, stream_settings
+from streaming.tables import table_at
+from versioned_catalog import InvalidRequestError
+from versioned_catalog.streaming.limits import NO_LIMITS, Limits
+from versioned_catalog.streaming.settings import OnDrop, OnRewrite, SchemaMode, Settings
+
+
+def test_options_of_any_case_are_found() -> None:
+    given = {"STARTINGVERSION": "latest", "onrewrite": "skip", "path": "x"}
+    assert stream_options(given) == {"startingVersion": "latest", "onRewrite": "skip"}
+
+
+def test_settings() -> None:
+    assert stream_settings({}, 3, "t") == Settings(schema_version=3)
+    assert stream_settings({"startingVersion": "7"}, None, "t").starting_version == 7
+    assert stream_settings({"startingVersion": "release"}, None, "t").starting_version == "release"
+    all_ = {"onRewrite": "skip", "onDrop": "fail", "schemaMode": "stop"}
+    found = stream_settings(all_, None, "t")
+    assert (found.on_rewrite, found.on_drop) == (OnRewrite.SKIP, OnDrop.FAIL)
+    assert found.schema_mode is SchemaMode.STOP
+
+
+@pytest.mark.parametrize("option", ["onRewrite", "onDrop", "schemaMode"])
+def test_choices_that_do_not_exist_are_refused(option: str) -> None:
+    with pytest.raises(InvalidRequestError, match=f"t: {option}.*perhaps"):
+        stream_settings({option: "perhaps"}, None, "t")
+
+
+def test_limits() -> None:
+    assert stream_limits({}, "t") == NO_LIMITS
+    given = {"maxSegmentsPerTrigger": "2", "maxRowsPerTrigger": "3k", "maxBytesPerTrigger": "512MB"}
+    assert stream_limits(given, "t") == Limits(2, 3072, 536870912)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "many", "1.5", "3 apples"])
+def test_limits_that_are_no_numbers_are_refused(text: str) -> None:
+    with pytest.raises(InvalidRequestError, match="maxRowsPerTrigger"):
+        stream_limits({"maxRowsPerTrigger": text}, "t")
+
+
+def test_a_stream_has_no_version(tmp_path: Path) -> None:
+    table = table_at(tmp_path)
+    source = VersionedDataSource({"path": table.location, "versionAsOf": "0"})
+    with pytest.raises(InvalidRequestError, match="use startingVersion or startingTimestamp"):
+        source.streamReader(StructType())
