@@ -7,11 +7,13 @@ import json
 import shutil
 import struct
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.table import StaticTable
 
 from faults.store import Fault, FaultyStore, Plan
 from publishing.conftest import PUBLISHED
@@ -82,6 +84,75 @@ def test_many_manifests_are_merged(catalog: Catalog, monkeypatch: pytest.MonkeyP
     assert metadata["next-row-id"] == 40
     assert len(ids) > 20
     assert len(set(ids)) == len(ids), "row IDs stay unique when manifests merge"
+
+
+PARTITIONED: dict[str, tuple[str, pa.DataType, list[Any]]] = {
+    "DATE": ("x", pa.date32(), [dt.date(2024, 1, 1), dt.date(1969, 12, 31), dt.date(9999, 12, 31)]),
+    "TIMESTAMP_NTZ": (
+        "days(x)",
+        pa.timestamp("us"),
+        [dt.datetime(2024, 1, day) for day in (1, 2, 3)],
+    ),
+    "TIMESTAMP": (
+        "x",
+        pa.timestamp("us", "UTC"),
+        [dt.datetime(2024, 1, day, 1, 2, 3, 4, dt.UTC) for day in (1, 2, 3)],
+    ),
+    "TIME(6)": (
+        "x",
+        pa.time64("us"),
+        [dt.time(0), dt.time(1, 2, 3, 4), dt.time(23, 59, 59, 999999)],
+    ),
+    "DECIMAL(10, 2)": (
+        "x",
+        pa.decimal128(10, 2),
+        list(map(Decimal, ("1.50", "-99999999.99", "0.00"))),
+    ),
+    "BINARY": ("x", pa.binary(), [b"", b"\xff", b"a"]),
+    "BOOLEAN": ("x", pa.bool_(), [True, False, None]),
+}
+
+
+@pytest.mark.parametrize("type_", PARTITIONED)
+def test_partitions_in_manifests_that_are_written_again(catalog: Catalog, type_: str) -> None:
+    partitioning, arrow, values = PARTITIONED[type_]
+    table = catalog.create_table("n.t", f"id BIGINT, x {type_}", partitioned_by=[partitioning])
+    rows = pa.table({"id": pa.array([0, 1, 2], pa.int64()), "x": pa.array(values, arrow)})
+    table.append(rows)
+    table.maintenance.publish()
+    table.delete([("id", "=", 1)])
+    table.maintenance.publish()
+    newest = json.loads(Path(metadata_of(table)).read_text())["snapshots"][-1]["manifest-list"]
+    (entries,) = _manifests(newest.removeprefix("file://"))
+    live = [one["data_file"]["partition"] for one in entries if one["status"] != 2]
+    wanted = [values[0], values[2]]
+    if type_ == "TIMESTAMP_NTZ":
+        wanted = [dt.date(2024, 1, 1), dt.date(2024, 1, 3)]
+    assert canonical({"x": next(iter(one.values()))} for one in live) == canonical(
+        {"x": one} for one in wanted
+    )
+    found = PYICEBERG.read(metadata_of(table), None, None)
+    assert sorted(one["id"] for one in found) == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("type_", "partitioning"),
+    [("DATE", "x"), ("TIMESTAMP", "x"), ("TIMESTAMP_NTZ", "days(x)")],
+)
+def test_partitions_beyond_the_calendar(catalog: Catalog, type_: str, partitioning: str) -> None:
+    """Their files are published without partition values, and no reader fails at the others."""
+    table = catalog.create_table("n.t", f"id BIGINT, x {type_}", partitioned_by=[partitioning])
+    arrow = {"DATE": pa.date32(), "TIMESTAMP": pa.timestamp("us", "UTC")}.get(
+        type_, pa.timestamp("us")
+    )
+    days = [0, 2_932_896, 2_932_897]
+    values = pa.array(days, pa.int32()).cast(pa.date32()).cast(arrow)
+    table.append(pa.table({"id": pa.array([0, 1, 2], pa.int64()), "x": values}))
+    table.maintenance.publish()
+    table.delete([("id", "=", 0)])
+    table.maintenance.publish()
+    found = StaticTable.from_metadata(metadata_of(table)).scan(selected_fields=("id",)).to_arrow()
+    assert sorted(found["id"].to_pylist()) == [1, 2]
 
 
 def _manifests(path: str) -> list[list[dict[str, Any]]]:

@@ -172,6 +172,7 @@ def is_portable(schema: Schema, wanted: Schema, partition: Sequence[str | None])
     Not so, and such a segment is published without partition values:
 
     - a truncated number below its type's range: the least value here, others elsewhere;
+    - dates and times outside the years 1 to 9999: readers in Python fail at the whole manifest;
     - times before 1970: DuckDB 1.5 rounds their year, month, day and hour towards 1970;
     - a source that ``wanted``, the schema of the snapshot, lacks: DuckDB 1.5 finds no such column.
     """
@@ -186,12 +187,25 @@ def is_portable(schema: Schema, wanted: Schema, partition: Sequence[str | None])
 
 def _is_portable(transform: Transform, type_: DataType, text: str) -> bool:
     match transform:
-        case Years() | Months() | Days() | Hours():
+        case Days():
+            return not text.startswith("-") and int(text) in _DAYS
+        case Years() | Months() | Hours():
             return not text.startswith("-")
         case Truncate(width):
             return family(type_) is not Family.INTEGER or int(text) % width == 0
+        case Identity() if type_ is Atom.DATE:
+            return int(text) in _DAYS
+        case Identity() if type_ in (Atom.TIMESTAMP, Atom.TIMESTAMP_NTZ):
+            return int(text) // _DAY in _DAYS
         case Identity() | Bucket():
             return True
+
+
+_DAYS = range(-719_162, 2_932_897)
+"""The days of the years 1 to 9999, counted from 1970."""
+
+_DAY = 86_400_000_000
+"""The microseconds of a day."""
 
 
 def avro_fields(fields: Sequence[SpecField], types: Sequence[LeafType]) -> list[Json]:

@@ -10,7 +10,7 @@ import decimal
 import json
 import math
 import struct
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from versioned_catalog.types.types import (
@@ -116,6 +116,23 @@ def partition_value(text: str, type_: LeafType) -> Any:
             return base64.b64decode(text)
         case _:
             return int(text)
+
+
+def read_partition_value(value: Any, type_: LeafType) -> Any:
+    """Return a partition value as Avro takes it, of one that fastavro read: it makes Python's dates,
+    times and decimals of them."""
+    match value:
+        case datetime():
+            return (value.replace(tzinfo=None) - _EPOCH) // timedelta(microseconds=1)
+        case date():
+            return (value - _EPOCH.date()).days
+        case time():
+            since = datetime.combine(_EPOCH, value) - _EPOCH
+            return since // timedelta(microseconds=1)
+        case decimal.Decimal():
+            return partition_value(str(value), type_)
+        case _:
+            return value
 
 
 def avro_type(type_: LeafType, field_id: int) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from versioned_catalog.iceberg.specs import UNPARTITIONED, Specs, result_types
+from versioned_catalog.iceberg.values import read_partition_value
 from versioned_catalog.log.state import TableState
 from versioned_catalog.publishing.data_files import DATA, DELETES, Layout
 from versioned_catalog.publishing.manifests import (
@@ -121,6 +122,7 @@ class ManifestSet:
         content: int,
         schema_version: int,
     ) -> ManifestRow:
+        entries = [_as_written(entry, layout) for entry in entries]
         row = self.writer.manifest(entries, layout, content, self.state, schema_version)
         if content == DATA and self.writer.format_version >= 3:
             row["first_row_id"] = self.next_row_id
@@ -139,6 +141,16 @@ def named_file(entry: Entry) -> str:
     """The data file that an entry is about."""
     file = entry["data_file"]
     return str(file.get("referenced_data_file") or file["file_path"])
+
+
+def _as_written(entry: Entry, layout: Layout) -> Entry:
+    """An entry whose partition is as the writer takes it, also if it was read."""
+    file = entry["data_file"]
+    values = {
+        field.name: read_partition_value(file["partition"][field.name], type_)
+        for field, type_ in zip(layout.fields, layout.types, strict=True)
+    }
+    return {**entry, "data_file": {**file, "partition": values}}
 
 
 def _without(entry: Entry, gone: Collection[str], version: int) -> Entry:
