@@ -155,5 +155,5 @@ def test_delta(delta: tuple[OtherSpark, Lake], mode: str, feature: str) -> None:
     )
     if mode != "none":
         spark.sql(f"RESTORE TABLE {name} TO VERSION AS OF 3")  # before a column was dropped
-        with pytest.raises(InvalidRequestError, match="column s .*again, which it had dropped"):
+        with pytest.raises(InvalidRequestError, match=r"column s .*again, which it had dropped"):
             table.sync()

@@ -84,7 +84,7 @@ def commit(
     **members: Any,
 ) -> Json:
     write = {"table": table, "mode": "append", "operation": "insert", "filters": []}
-    write |= {"own_rows": False, "removed": [], **members}
+    write |= {"own_rows": False, "removed": [], "batch": None, **members}
     response: Json = ask(
         "commit_write", commit_id=commit_id, retry=retry, write=write, segments=segments
     )
