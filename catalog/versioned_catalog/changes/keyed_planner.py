@@ -27,6 +27,7 @@ from versioned_catalog.pruning.segments import some_match
 from versioned_catalog.scan.merge_planning import MergePlanner, ends_of
 from versioned_catalog.scan.merge_splitting import split_merge
 from versioned_catalog.scan.tasks import task_rows
+from versioned_catalog.schema.seen import Overflow
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow_values import array_of
 
@@ -54,14 +55,14 @@ class KeyedPlanner:
         spans = list(_spans(steps))
         if not spans:
             return []
-        if len(spans) == 1 and not spans[0][0].commit.removed:
+        if len(spans) == 1 and not _replaces(spans[0][0]):
             return list(self._images(spans[0], (steps[0].stamp, stamp), net=True))
         before, after = steps[0].before, steps[-1].after
         return list(self._states(before, after, set(before.paths) ^ set(after.paths), stamp))
 
     def _of_span(self, span: Sequence[Step]) -> Iterator[ChangeTask]:
         first = span[0]
-        if first.commit.removed:
+        if _replaces(first):
             changed = {*first.removed.paths, *first.added.paths}
             return self._states(first.before, first.after, changed, first.stamp)
         return self._images(span, tuple(step.stamp for step in span), net=False)
@@ -103,8 +104,9 @@ class KeyedPlanner:
             state.segments.deltas.decode(),
             ends_of(state),
         )
-        read = self.output.read
-        planner = MergePlanner(state, read, self.output.filter, len(read), tombstones=True)
+        read, narrowing = self.output.read, self.output.narrowing
+        exact = narrowing is None or narrowing.overflow is Overflow.ERROR
+        planner = MergePlanner(state, read, self.output.filter, len(read), prune=exact)
         return lambda places: planner.task([(rows[at], deltas[at], ends[at]) for at in places])
 
     def _groups(self, state: TableState, changed: set[str]) -> list[list[int]]:
@@ -118,11 +120,21 @@ class KeyedPlanner:
         groups = overlapping(key_ranges(state), places)
         wanted = np.bincount(groups, is_changed.to_numpy(zero_copy_only=False)) > 0
         asked = self.output.filter
-        by_key = None if asked is None else filter_on(asked, state.schema.row_key)
+        narrowing = self.output.narrowing
+        exact = narrowing is None or narrowing.overflow is Overflow.ERROR
+        by_key = filter_on(asked, state.schema.row_key) if asked is not None and exact else None
         if by_key is not None:
             matching = some_match(state, by_key).to_numpy(zero_copy_only=False)
             wanted &= np.bincount(groups, matching) > 0
         return members_of(groups, places, wanted)
+
+
+def _replaces(step: Step) -> bool:
+    """Whether a commit removed segments, or added some whose rows are older than it, as a rollback does."""
+    return bool(step.commit.removed) or any(
+        record.delta.order is not None and record.delta.order[0] != step.version
+        for record in step.commit.added
+    )
 
 
 def _spans(steps: Iterable[Step]) -> Iterator[list[Step]]:
@@ -133,7 +145,7 @@ def _spans(steps: Iterable[Step]) -> Iterator[list[Step]]:
     """
     adding: list[Step] = []
     for step in steps:
-        if not step.commit.removed:
+        if not _replaces(step):
             adding.append(step)
             continue
         if adding:

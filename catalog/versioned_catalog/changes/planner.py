@@ -16,6 +16,7 @@ from versioned_catalog.changes.plain_planner import PlainPlanner
 from versioned_catalog.changes.target import readable
 from versioned_catalog.changes.tasks import Output, Plan, Stamp
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.expressions.filters import columns_of
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.projection.narrowing import narrowing
@@ -89,11 +90,14 @@ def _output(state: TableState, request: Request, table: str) -> Output:
     read = tuple(map(state.seen.widened, every))
     overflow = Overflow.ERROR if state.lens is None else state.lens.overflow
     places = tuple(by_id[column.id] for column in named)
+    bound = bind_filters(request.filters, state.known)
+    if bound is not None and not columns_of(bound) <= frozenset(schema.ids):
+        raise InvalidRequestError(f"{table}: filters of changes must be on columns of the table")
     return Output(
         read=read,
         every=every,
         places=places,
-        filter=bind_filters(request.filters, state.known),
+        filter=bound,
         narrowing=narrowing(read, every, overflow),
         updates=request.updates,
     )

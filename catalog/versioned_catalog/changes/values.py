@@ -116,6 +116,12 @@ def integers(column: pa.Array) -> npt.NDArray[np.int64]:
     return found
 
 
+def indices(places: npt.NDArray[np.int64]) -> pa.Array:
+    """NumPy's integers as an Arrow array; ``pa.array`` would import pandas."""
+    data = np.ascontiguousarray(places, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(data), [None, pa.py_buffer(data)])
+
+
 def unequal(left: pa.Array, right: pa.Array) -> pa.BooleanArray:
     """Whether the elements of two arrays of one type differ."""
     if pa.types.is_nested(left.type) or pa.types.is_null(left.type):
