@@ -149,7 +149,7 @@ def _changes(
     used = np.unique(changed.places)
     arrays = [batch.column(at).take(indices(used)) for at in merge.places]
     wide = pa.RecordBatch.from_arrays(arrays, schema=to_arrow_schema(output.read))
-    rows = _narrow(wide, output.narrowing, f"{store.url}/{merge.members[0].task.path}")
+    rows = _narrow(wide, output.narrowing, store.url)
     pairs = Pairs(_found(used, pairs.before), _found(used, pairs.after), pairs.sequences)
     if isinstance(task, StatesTask) or not task.carryovers:
         pairs = without_equal(pairs, rows.columns)
@@ -163,10 +163,10 @@ def _found(used: np.ndarray, places: np.ndarray) -> np.ndarray:
     return np.where(places < 0, places, np.searchsorted(used, places))
 
 
-def _narrow(wide: pa.RecordBatch, narrowing: Narrowing | None, path: str) -> pa.RecordBatch:
+def _narrow(wide: pa.RecordBatch, narrowing: Narrowing | None, table: str) -> pa.RecordBatch:
     if narrowing is None:
         return wide
-    return narrowing.show(wide, f"{path}, or a segment that is merged with it,")
+    return narrowing.show(wide, f"segments of {table}")
 
 
 def _matching(changed: Changed, wide: pa.RecordBatch, output: Output) -> Changed:
