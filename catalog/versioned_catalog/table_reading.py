@@ -85,15 +85,15 @@ class TableReading:
     ) -> Changes:
         """The rows that the commits of a range of versions inserted, deleted and updated.
 
-        They have the columns of the last version, or of the schema that the table is seen in, whatever the
-        schema was at the time; then ``_change_type`` (``insert``, ``delete``, ``update_preimage``,
-        ``update_postimage``), ``_commit_version`` and ``_commit_timestamp``. Only tables with a primary key
-        have updates; in others, an updated row is a ``delete`` and an ``insert``.
+        They have the columns of the last version, or of the schema that the table is seen in, whatever
+        the schema was at the time; then ``_change_type`` (``insert``, ``delete``, ``update_preimage``,
+        ``update_postimage``), ``_commit_version`` and ``_commit_timestamp``. Only tables with a primary
+        key have updates; in others, an updated row is a ``delete`` and an ``insert``.
 
         Args:
             start, end: the first and the last version, both included; or tags, or datetimes (UTC if they
-                have no offset), which stand for the first version from then on and the last until then. By
-                default, the range ends with the newest version.
+                have no offset), which stand for the first version from then on and the last until then.
+                By default, the range ends with the newest version.
             net: only the difference between the states before and after the range. All of these changes
                 have the last version and its time.
             columns, filters: as for ``scan``; a filter applies to each row of the result.

@@ -1,8 +1,8 @@
 """The law of changes, on the naive model: what a feed must say of a range of versions.
 
 For each commit, the deletes are the rows that the version before has more often than the one after, and
-the inserts are the reverse, all seen in the columns of the last version. It imports nothing of the packages
-under test.
+the inserts are the reverse, all seen in the columns of the last version. It imports nothing of the
+packages under test.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ def seen(version: Version | None, fields: tuple[Field, ...]) -> Counter[str]:
     return Counter(repr(to_tuples({f.name: show(f, row) for f in fields})) for row in rows)
 
 
-def between(
-    before: Version | None, after: Version | None, fields: tuple[Field, ...]
-) -> Difference:
+def between(before: Version | None, after: Version | None, fields: tuple[Field, ...]) -> Difference:
     """What changed from one version to another."""
     old, new = seen(before, fields), seen(after, fields)
     return old - new, new - old
@@ -35,8 +33,8 @@ def between(
 def columns_persist(past: Sequence[Version]) -> bool:
     """Whether each column of the last version, once there, stayed, and in types that it widens.
 
-    Otherwise a rollback restored a column: rewrites of rows in between may or may not have lost its values,
-    and its type may be narrower than values were.
+    Otherwise a rollback restored a column: rewrites of rows in between may or may not have lost its
+    values, and its type may be narrower than values were.
     """
     last = {path[-1].key: path[-1].type for path in walk(past[-1].fields)}
     had: set[int] = set()

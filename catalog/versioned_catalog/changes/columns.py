@@ -87,7 +87,7 @@ def microseconds(time: datetime) -> int:
 
 def constant_columns(type_: str, version: int, time: datetime, rows: int) -> list[pa.Array]:
     """The columns of the feed, for changes of one type that one commit made."""
-    stored = (type_, version, microseconds(time))
+    stored: tuple[str | int, ...] = (type_, version, microseconds(time))
     return [
         pa.repeat(scalar_of(value, field.type), rows)
         for value, field in zip(stored, CHANGE_COLUMNS, strict=True)

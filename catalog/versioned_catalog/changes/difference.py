@@ -61,9 +61,7 @@ def _sided(
             yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=fields)
 
 
-def _split(
-    batch: pa.RecordBatch, columns: int, parts: int
-) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _split(batch: pa.RecordBatch, columns: int, parts: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of a batch by hash: equal rows are in one part."""
     part = row_hashes(batch.columns[:columns], batch.num_rows) % np.uint32(parts)
     order = np.argsort(part, kind="stable")
@@ -105,4 +103,3 @@ def _ranks(groups: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     ranks = np.empty(len(groups), np.int64)
     ranks[order] = np.arange(len(groups)) - np.repeat(begins, sizes)
     return ranks
-

@@ -11,7 +11,6 @@ import pyarrow as pa
 from versioned_catalog.changes.columns import feed_schema
 from versioned_catalog.changes.reading import read_changes
 from versioned_catalog.changes.tasks import Plan
-from versioned_catalog.export.stream import stream_capsule
 from versioned_catalog.storage.store import Store
 
 
@@ -69,6 +68,18 @@ class Changes:
         """Read the changes to an Arrow table."""
         return pa.Table.from_batches(self.to_batches(), schema=self.schema)
 
+    def head(self, limit: int) -> pa.Table:
+        """Some of the changes, at most a number; reads no more than it needs."""
+        found, left = [], limit
+        batches = self.to_batches() if limit else iter(())
+        for batch in batches:
+            found.append(batch.slice(0, left))
+            left -= found[-1].num_rows
+            if not left:
+                break
+        return pa.Table.from_batches(found, schema=self.schema)
+
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Export the changes as an Arrow stream, in bounded memory: see Arrow's PyCapsule interface."""
-        return stream_capsule(self, requested_schema)
+        batches = pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+        return batches.__arrow_c_stream__(requested_schema)

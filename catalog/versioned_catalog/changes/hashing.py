@@ -65,16 +65,16 @@ def _map_lengths(values: pa.MapArray) -> pa.Array:
 def _low_limbs(values: pa.Array) -> npt.NDArray[np.int64]:
     """The low 64 bits of decimals."""
     width = values.type.byte_width
-    data = np.frombuffer(values.buffers()[1], np.int64, len(values) * width // 8, values.offset * width)
+    data = np.frombuffer(
+        values.buffers()[1], np.int64, len(values) * width // 8, values.offset * width
+    )
     return data[:: width // 8]
 
 
 def _of_bytes(values: pa.Array) -> Hashes:
-    if pa.types.is_fixed_size_binary(values.type):
-        values = values.cast(pa.binary())
-    kind = np.int64 if pa.types.is_large_binary(values.type) else np.int32
+    values = values.cast(pa.large_binary())
     _, ends, data = values.buffers()
-    offsets = np.frombuffer(ends, kind, len(values) + 1, values.offset * kind().itemsize)
-    starts = offsets[:-1].astype(np.int64)
+    offsets = np.frombuffer(ends, np.int64, len(values) + 1, values.offset * 8)
+    starts = offsets[:-1]
     found = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     return hash_slices(found, starts, offsets[1:] - starts)

@@ -126,4 +126,3 @@ def changed_rows(pairs: Pairs, output: Output) -> Changed:
     types = np.stack([old, new], axis=1).reshape(-1)
     shown = places != NOTHING
     return Changed(places[shown], types[shown], np.repeat(pairs.sequences, 2)[shown])
-

@@ -130,7 +130,7 @@ class KeyedPlanner:
 
 
 def _replaces(step: Step) -> bool:
-    """Whether a commit removed segments, or added some whose rows are older than it, as a rollback does."""
+    """Whether a commit removed segments, or added older rows than itself, as a rollback does."""
     return bool(step.commit.removed) or any(
         record.delta.order is not None and record.delta.order[0] != step.version
         for record in step.commit.added

@@ -64,9 +64,7 @@ class PlainPlanner:
         self, parts: Iterable[tuple[SegmentSet, int]], *, every: bool = False
     ) -> list[SegmentTask]:
         """Tasks that read segments as often as they count."""
-        return [
-            task for part, count in parts for task in self._read(part, every=every) * count
-        ]
+        return [task for part, count in parts for task in self._read(part, every=every) * count]
 
     def _of_step(self, step: Step) -> Iterator[ChangeTask]:
         """The changes of one commit."""

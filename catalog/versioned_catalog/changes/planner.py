@@ -1,7 +1,7 @@
 """Planning a change feed: from the commits of a range to tasks.
 
-DuckLake and Iceberg derive changes from added and removed files, too. Here the schema of the last version
-applies to the whole range, so a fixed range has one answer, whatever is altered later.
+DuckLake and Iceberg derive changes from added and removed files, too. Here the schema of the last
+version applies to the whole range, so a fixed range has one answer, whatever is altered later.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ class Request:
     filters: object = None
 
 
-def plan_changes(
-    log: TableLog, end: TableState, start: int, request: Request, table: str
-) -> Plan:
+def plan_changes(log: TableLog, end: TableState, start: int, request: Request, table: str) -> Plan:
     """Plan the changes that the commits from ``start`` to the version of ``end`` made.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -184,8 +183,10 @@ def _with_stamps(
 ) -> pa.RecordBatch:
     versions = np.array([stamp.version for stamp in stamps], np.int64)
     times = np.array([microseconds(stamp.time) for stamp in stamps], np.int64)
-    at = np.searchsorted(versions, changed.sequences) if len(stamps) > 1 else np.zeros(
-        len(changed.places), np.int64
+    at = (
+        np.searchsorted(versions, changed.sequences)
+        if len(stamps) > 1
+        else np.zeros(len(changed.places), np.int64)
     )
     schema = feed_schema(output.shown)
     feed = [
