@@ -86,6 +86,11 @@ class VersionedDataSource(DataSource):
         """The reader of all columns, or of those in the user's schema."""
         if self._parsed.compact is not None:
             return CompactingReader(self._target.load(), self._parsed.compact)
+        if self._parsed.changes is not None:
+            from pyspark_versioned.changes_reader import changes_reader
+
+            name = self._parsed.name or self._target.path
+            return changes_reader(self._target.load(), self._parsed.changes, schema, name)
         table, state = self._snapshot()
         columns = project(schema, state.seen.schema, table.name, unseen_columns(state.seen))
         shape = arrow_schema(schema)

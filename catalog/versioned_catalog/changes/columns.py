@@ -13,7 +13,7 @@ from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.types.arrow_values import array_of, scalar_of
-from versioned_catalog.types.types import Array, Column, DataType, Map, Struct
+from versioned_catalog.types.types import Array, Atom, Column, DataType, Map, Struct
 
 INSERT, DELETE, PREIMAGE, POSTIMAGE = "insert", "delete", "update_preimage", "update_postimage"
 
@@ -53,6 +53,16 @@ def _nullable_inside(type_: DataType) -> DataType:
             return Map(replace(key, type=_nullable_inside(key.type)), nullable(value))
         case _:
             return type_
+
+
+def feed_columns(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns of changes of rows with these columns."""
+    return (
+        *columns,
+        Column(-1, CHANGE_TYPE, Atom.STRING, nullable=False),
+        Column(-2, COMMIT_VERSION, Atom.LONG, nullable=False),
+        Column(-3, COMMIT_TIMESTAMP, Atom.TIMESTAMP, nullable=False),
+    )
 
 
 def feed_schema(columns: Sequence[Column]) -> pa.Schema:

@@ -19,9 +19,19 @@ def table_changes(
     handle: TableHandle, start: Point, end: Point | None, request: Request
 ) -> Changes:
     """The changes that the commits from ``start`` to ``end`` made. See ``Table.changes``."""
-    last = state_at(handle, end)
-    first = first_version_from(handle, start)
+    last, first = state_at(handle, end), first_version_from(handle, start)
     check_range(handle.state, last, first, handle.name)
+    return _changes(handle, first, last, request)
+
+
+def changes_between(handle: TableHandle, start: int, end: int, request: Request) -> Changes:
+    """The same, by versions; no changes if ``start`` is one above ``end``."""
+    return _changes(handle, start, handle.at(end), request)
+
+
+def _changes(handle: TableHandle, first: int, last: TableState, request: Request) -> Changes:
+    if first != last.version + 1:
+        check_range(handle.state, last, first, handle.name)
     return Changes(handle.store, plan_changes(handle.log, last, first, request, handle.name))
 
 
