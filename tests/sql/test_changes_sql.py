@@ -40,7 +40,9 @@ def test_changes_of_a_keyed_table(sql_spark: SparkSession, catalog: Catalog, ns:
     assert rows(sql_spark, f"SELECT {shown} FROM {name} CHANGES FROM VERSION 5 EXCLUSIVE") == []
     always = f"SELECT {shown} FROM {name} CHANGES FROM TIMESTAMP '2000-01-01'"
     assert len(rows(sql_spark, always)) == 6
-    net = f"SELECT {shown} FROM {name} CHANGES FROM VERSION 1 WITH (deduplicationMode = 'netChanges')"
+    net = (
+        f"SELECT {shown} FROM {name} CHANGES FROM VERSION 1 WITH (deduplicationMode = 'netChanges')"
+    )
     assert rows(sql_spark, net) == [(2, 5, "insert", 5), (3, 3, "insert", 5)]
     read = sql_spark.read.option("startingVersion", "2").changes(name)
     assert sorted(tuple(r)[:4] for r in read.collect()) == each

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.snapshots import open_table
@@ -12,7 +12,6 @@ from versioned_catalog.changes.columns import feed_columns
 from versioned_catalog.changes.of_table import changes_between
 from versioned_catalog.changes.planner import Request
 from versioned_catalog.conflicts.tags import version_or_tag
-from versioned_catalog.log.times import UNIX_EPOCH
 
 
 def load_changes(request: messages.LoadChanges) -> messages.LoadedChanges:
@@ -47,7 +46,9 @@ def _end(table: Table, asked: messages.ChangeRange) -> int:
 
 def _version_at(table: Table, micros: int, *, inclusive: bool) -> int:
     """The last version at or before a time, or before it."""
-    time = UNIX_EPOCH + timedelta(microseconds=micros if inclusive else micros - 1)
+    time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
+        microseconds=micros if inclusive else micros - 1
+    )
     return table._handle.version_at(time)
 
 
