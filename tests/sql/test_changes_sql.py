@@ -24,13 +24,13 @@ def test_changes_of_a_keyed_table(sql_spark: SparkSession, catalog: Catalog, ns:
     table.delete([("id", "=", 1)])
     name = f"versioned.{ns}.k"
     shown = "id, m, _change_type, _commit_version"
-    each = [
-        (1, 1, "delete", 5),
+    each = [(1, 1, "delete", 5), (2, 2, "delete", 2), (2, 5, "insert", 2), (3, 3, "insert", 2)]
+    assert rows(sql_spark, f"SELECT {shown} FROM {name} CHANGES FROM VERSION 2") == each
+    updates = f"SELECT {shown} FROM {name} CHANGES FROM VERSION 2 WITH (computeUpdates = 'true')"
+    assert rows(sql_spark, updates)[1:3] == [
         (2, 2, "update_preimage", 2),
         (2, 5, "update_postimage", 2),
-        (3, 3, "insert", 2),
     ]
-    assert rows(sql_spark, f"SELECT {shown} FROM {name} CHANGES FROM VERSION 2") == each
     assert rows(sql_spark, f"SELECT * FROM {name} CHANGES FROM VERSION 5 TO VERSION 5")[0][:4] == (
         *(1, 1, "delete", 5),
     )
