@@ -71,6 +71,7 @@ INTERNALS = {
         "datafile.read_ahead",
         "datafile.tasks",
     ),
+    *("changes.columns", "changes.of_table", "changes.planner", "changes.reading", "changes.tasks"),
     # writing
     *("conflicts.isolation", "conflicts.operations", "datafile.file_schema", "datafile.writer"),
     *("statistics.footers", "statistics.stats", "write", "write.distribution", "write.plan"),

@@ -19,7 +19,7 @@ LAYERS = [
     "log",
     "projection", "expressions", "export", "pruning",
     "merge_on_read", "conflicts", "handle",
-    "datafile", "scan", "write",
+    "datafile", "scan", "changes", "write",
     "progress", "compaction", "properties", "streaming",
     "error_context", "publishing", "alteration", "warehouse",
     "inspection", "page", "pinning", "versions", "snapshot", "migration", "maintenance",

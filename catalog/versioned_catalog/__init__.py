@@ -22,6 +22,7 @@ from versioned_catalog.errors import (
 if TYPE_CHECKING:
     from versioned_catalog.alteration import Alteration
     from versioned_catalog.catalog.catalog import Catalog
+    from versioned_catalog.changes.feed import Changes
     from versioned_catalog.inspection.inspection import Inspection
     from versioned_catalog.maintenance.maintenance import Maintenance
     from versioned_catalog.scan.scan import Scan
@@ -36,6 +37,7 @@ __all__ = [
     "AlreadyExistsError",
     "Alteration",
     "Catalog",
+    "Changes",
     "CommitConflictError",
     "CommitOutcomeUnknown",
     "CorruptTableError",
@@ -59,6 +61,7 @@ __all__ = [
 _MODULES = {
     "Alteration": "alteration",
     "Catalog": "catalog.catalog",
+    "Changes": "changes.feed",
     "ExternalFile": "write.external",
     "Inspection": "inspection.inspection",
     "Maintenance": "maintenance.maintenance",

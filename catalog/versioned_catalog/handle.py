@@ -83,16 +83,12 @@ class TableHandle:
         self, version: int | str | None = None, timestamp: datetime | str | None = None
     ) -> TableState:
         """Return the state at a version, tag or time. See ``Table.at``."""
-        if isinstance(version, bool) or not isinstance(version, int | str | None):
-            raise InvalidRequestError(
-                f"version must be an integer or the name of a tag, got {version!r}"
-            )
         if version is not None and timestamp is not None:
             raise InvalidRequestError("give a version or a timestamp, not both")
-        if isinstance(version, str):
-            version = tagged_version(self.state, version, self.name)
+        if version is not None:
+            version = self.version_of(version)
         if timestamp is not None:
-            version = self.version_at(_time(timestamp))
+            version = self.version_at(timestamp)
         newest = self.state
         if version is None or version == newest.version:
             return newest
@@ -109,12 +105,22 @@ class TableHandle:
             )
         return state if self.through is None else self.through.over(state, self.name)
 
-    def version_at(self, time: datetime) -> int:
-        """The last version that was committed at a time or before.
+    def version_of(self, version: int | str) -> int:
+        """A version that is given as such, or as the name of a tag; it need not exist."""
+        if isinstance(version, bool) or not isinstance(version, int | str):
+            raise InvalidRequestError(
+                f"version must be an integer or the name of a tag, got {version!r}"
+            )
+        if isinstance(version, str):
+            return tagged_version(self.state, version, self.name)
+        return version
+
+    def version_at(self, timestamp: datetime | str) -> int:
+        """The last version committed at a time or before.
 
         Where a clock was ahead, the modification times of the entries count instead of their own.
         """
-        newest = self.state
+        newest, time = self.state, _time(timestamp)
         ahead = is_ahead(self.store, newest.version, newest.time)
         latest = latest_times(self.store, newest.version) if ahead else None
         found = self.log.version_at(time, newest.version, latest)

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from versioned_catalog.changes.feed import Changes
+from versioned_catalog.changes.of_table import table_changes
+from versioned_catalog.changes.planner import Request
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
@@ -70,6 +73,42 @@ class TableReading:
             InvalidRequestError: the filters or the limit are malformed.
         """
         return self.snapshot(version, timestamp).scan(columns, filters, prune=prune, limit=limit)
+
+    def changes(
+        self,
+        start: int | str | datetime,
+        end: int | str | datetime | None = None,
+        *,
+        net: bool = False,
+        columns: Sequence[str] | None = None,
+        filters: Any = None,
+        carryovers: bool = False,
+        updates: bool = True,
+    ) -> Changes:
+        """The rows that the commits of a range of versions inserted, deleted and updated.
+
+        They have the columns of the last version, or of the schema that the table is seen in, whatever
+        the schema was at the time; then ``_change_type`` (``insert``, ``delete``, ``update_preimage``,
+        ``update_postimage``), ``_commit_version`` and ``_commit_timestamp``. Only tables with a primary
+        key have updates; in others, an updated row is a ``delete`` and an ``insert``.
+
+        Args:
+            start, end: the first and the last version, both included; or tags, or datetimes (UTC if they
+                have no offset), which stand for the first version from then on and the last until then.
+                By default, the range ends with the newest version.
+            net: only the difference between the states before and after the range. All of these changes
+                have the last version and its time.
+            columns, filters: as for ``scan``; a filter applies to each row of the result.
+            carryovers: also rows that were rewritten without a change.
+            updates: False shows updates as a ``delete`` and an ``insert``.
+
+        Raises:
+            NotFoundError: there is no such column or version, or an entry that is needed is expired.
+            InvalidRequestError: the range is empty or reaches beyond a replacement of the table, or an
+                argument is malformed.
+        """
+        request = Request(net, carryovers, updates, columns, filters)
+        return table_changes(self._handle, start, end, request)
 
     def stream(self, settings: Settings | None = None) -> TableStream:
         """The rows that are added to the table from now on, after a snapshot of those that are there.

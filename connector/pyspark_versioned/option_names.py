@@ -27,7 +27,10 @@ _OF_BOTH = (
 OF_SOURCE = ("path", "warehouse", *_OF_BOTH, *OF_BATCHES, *OF_STREAMS)
 """Options of the data source ``versioned``, which reads and writes a table by its path."""
 
-OF_JAR = ("compact", "segments", "pending", "commit", "saveMode", "tableName", "microBatch")
+OF_JAR = (
+    *("compact", "segments", "pending", "commit", "changes", "saveMode", "tableName"),
+    "microBatch",
+)
 """Internal options, which the jar passes to the data source; users can't set them."""
 
 _OF_TABLES = (*_OF_BOTH, "distributionMode", *OF_BATCHES, *OF_STREAMS)

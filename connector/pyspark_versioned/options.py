@@ -13,6 +13,7 @@ from pyspark_versioned.sql.protocol.codec import decode
 from pyspark_versioned.sql.protocol.common import Change
 from pyspark_versioned.sql.protocol.rows import PythonCommit
 from pyspark_versioned.sql.protocol.stream import MicroBatch
+from pyspark_versioned.sql.protocol.table import VersionRange
 from pyspark_versioned.stream_options import stream_options
 from versioned_catalog import CorruptTableError, InvalidRequestError
 from versioned_catalog.conflicts.tags import version_or_tag
@@ -56,6 +57,7 @@ class Options:
         segments: paths of the segments to read, or None for all; from the jar.
         pending: schema changes of the running statement, from the jar.
         compact: the compaction to carry out, from ``CALL system.compact``.
+        changes: the range of versions whose changes are read, from the jar; None to read rows.
         commit: what to commit for the jar, of a write that it leaves to Python.
         name: the table's name in errors of a read, from the jar; None for the table's own.
         micro_batch: the rows of a stream that are read, from the jar.
@@ -85,6 +87,7 @@ class Options:
     compact: Mapping[str, Any] | None = None
     name: str | None = None
     commit: PythonCommit | None = field(default=None, repr=False)
+    changes: VersionRange | None = None
     micro_batch: MicroBatch | None = field(default=None, repr=False)
     stream: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -138,6 +141,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         pending=_message(Sequence[Change], "pending", known["pending"]) or (),
         compact=None if known["compact"] is None else _json("compact", known["compact"], dict),
         name=known["tablename"],
+        changes=_message(VersionRange, "changes", known["changes"]),
         commit=_message(PythonCommit, "commit", known["commit"]),
         micro_batch=_message(MicroBatch, "microBatch", known["microbatch"]),
         stream=stream_options(given),

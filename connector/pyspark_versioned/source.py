@@ -93,6 +93,11 @@ class VersionedDataSource(DataSource):
         """The reader of all columns, or of those in the user's schema."""
         if self._parsed.compact is not None:
             return CompactingReader(self._target.load(), self._parsed.compact)
+        if self._parsed.changes is not None:
+            from pyspark_versioned.changes_reader import changes_reader
+
+            name = self._parsed.name or self._target.path
+            return changes_reader(self._target.load(), self._parsed.changes, schema, name)
         shape, only = arrow_schema(schema), self._parsed.segments
         if self._parsed.micro_batch is not None:
             store, parts, name = micro_batch_parts(self._parsed.micro_batch, schema)

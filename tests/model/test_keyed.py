@@ -29,7 +29,7 @@ from model.keyed_drive import (
     random_rows,
     random_update,
 )
-from model.keyed_naive import Keyed
+from model.keyed_naive import Keyed, KeyedVersion
 from model.late import Late
 from model.naive import Refused
 from model.rules import Verdict
@@ -123,6 +123,9 @@ class KeyedHistories(Histories):
         operation = Replace(creation(**said), base.created_uuid, base.version)
         self.table = create_at(self.table.store, operation, self.table.name, str(uuid4()))
         self.model.commit()
+
+    def hides(self, past: list[naive.Version]) -> bool:
+        return any(one.cut is not None for one in past if isinstance(one, KeyedVersion))
 
     def filters(self, random: Random) -> tuple[Any, Any]:
         return random_filters(random, self.model)

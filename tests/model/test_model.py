@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,7 +19,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from model import naive
+from model import change_law, naive
 from model.drive import (
     arrow_rows,
     create,
@@ -115,6 +116,42 @@ class Histories(InFlight, RuleBasedStateMachine):
         """At the end nothing is damaged, and retained versions are unchanged."""
         assert self.table.maintenance.verify(every_version=True).findings == ()
         self.sampled(2)
+        for _ in range(3):
+            self.changes_agree()
+
+    def changes_agree(self) -> None:
+        """The law of changes, for a range of versions of one incarnation."""
+        past = self.model.past
+        end = self.spare.randrange(len(past))
+        incarnation = past[end].incarnation
+        own = [at for at, one in enumerate(past) if one.incarnation == incarnation]
+        start = self.spare.choice([at for at in own if at <= end])
+        if not self.model.keeps(end) or self.hides(past[own[0] : end + 1]):
+            return
+        fresh = Catalog.load_path(self.table.location)
+        if start <= self.model.floor and start != own[0]:
+            with pytest.raises(NotFoundError, match="first version"):
+                fresh.changes(start, end)
+            return
+        if start == own[0] < self.model.floor:
+            return
+        if not change_law.columns_persist(past[own[0] : end + 1]):
+            return
+        fields, before = past[end].fields, past[start - 1] if start > own[0] else None
+        each = change_law.told(fresh.changes(start, end).to_arrow().to_pylist())
+        states = [before, *past[start : end + 1]]
+        for version, (old, new) in enumerate(pairwise(states), start):
+            expected = change_law.between(old, new, fields)
+            assert each.pop(version, change_law.EMPTY) == expected, (start, version, end)
+        assert each == {}
+        net = change_law.told(fresh.changes(start, end, net=True).to_arrow().to_pylist())
+        expected = change_law.between(before, past[end], fields)
+        assert net.get(end, change_law.EMPTY) == expected, (start, end)
+        assert set(net) <= {end}
+
+    def hides(self, past: list[naive.Version]) -> bool:
+        """Whether rows vanish without a change."""
+        return False
 
     @initialize(salt=salts)
     def begin(self, salt: str) -> None:

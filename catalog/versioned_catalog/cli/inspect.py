@@ -84,4 +84,19 @@ def partitions(session: Session, table: str) -> None:
     show_table(session.table(table).inspect.partitions(), _PARTITIONS)
 
 
-COMMANDS = (describe, schema, history, snapshots, segments, partitions)
+@table_command
+@click.option("--from", "start", required=True, metavar="VERSION|TAG", help="The first version.")
+@click.option("--to", "end", metavar="VERSION|TAG", help="The last version; by default the newest.")
+@click.option("--net", is_flag=True, help="Only the difference between before and after the range.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N changes.")
+def changes(
+    session: Session, table: str, start: str, end: str | None, net: bool, limit: int | None
+) -> None:
+    """Show the rows of TABLE that a range of versions inserted, deleted and updated."""
+    first = version_of(start)
+    assert first is not None, "the option is required"
+    found = session.table(table).changes(first, version_of(end), net=net)
+    show_table(found.to_arrow() if limit is None else found.head(limit))
+
+
+COMMANDS = (describe, schema, history, snapshots, segments, partitions, changes)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -73,6 +74,16 @@ class MergeTask:
         """The number of rows to read."""
         return sum(member.task.rows for member in self.members)
 
+    @property
+    def bytes(self) -> int:
+        """The size of the files to read."""
+        return sum(member.task.bytes for member in self.members)
+
+    @property
+    def shape(self) -> Shape:
+        """The layout of merged rows."""
+        return Shape(self.keys, self.values)
+
 
 def restrict_merge(task: MergeTask, paths: Container[str]) -> MergeTask | None:
     """Restrict a merge to some segments; None if none is left."""
@@ -86,31 +97,26 @@ def read_merged(store: Store, task: MergeTask) -> Iterator[pa.RecordBatch]:
     Raises:
         CorruptTableError: as for ``read_segment``.
     """
+    with open_runs(store, task) as runs:
+        schema = to_arrow_schema(task.columns)
+        for batch in merge(runs, task.shape, tombstones=task.tombstones):
+            found = _wanted(batch, task, schema)
+            if found.num_rows:
+                yield _narrowed(found, task, store)
+
+
+@contextmanager
+def open_runs(store: Store, task: MergeTask) -> Iterator[list[Run]]:
+    """The runs of a merge, read ahead on remote storage until the end of the block."""
     if not store.is_remote:
-        yield from _merged(store, task, [_reader(store, member) for member in task.members])
+        yield [_run(member, partial(read_segment, store, member.task)) for member in task.members]
         return
     with ThreadPoolExecutor(PREFETCH_SEGMENTS) as pool:
         ahead = MergePrefetch(store, [member.task for member in task.members], pool)
-        yield from _merged(
-            store, task, [partial(ahead.read, at) for at in range(len(task.members))]
-        )
+        yield [_run(member, partial(ahead.read, at)) for at, member in enumerate(task.members)]
 
 
 Reading = Callable[[int], Iterator[pa.RecordBatch]]
-
-
-def _reader(store: Store, member: Member) -> Reading:
-    return partial(read_segment, store, member.task)
-
-
-def _merged(store: Store, task: MergeTask, readings: Sequence[Reading]) -> Iterator[pa.RecordBatch]:
-    pairs = zip(task.members, readings, strict=True)
-    runs = [_run(member, reading) for member, reading in pairs]
-    schema = to_arrow_schema(task.columns)
-    for batch in merge(runs, Shape(task.keys, task.values), tombstones=task.tombstones):
-        found = _wanted(batch, task, schema)
-        if found.num_rows:
-            yield _narrowed(found, task, store)
 
 
 def _run(member: Member, reading: Reading) -> Run:

@@ -106,6 +106,21 @@ class SegmentSet:
             stored=self.stored,
         )
 
+    def only(self, paths: Iterable[str]) -> SegmentSet:
+        """Return the segments of this set at these paths; others are ignored."""
+        wanted = set(paths)
+        live = self._of_live(self.base)
+        base = live.filter(pc.is_in(live["path"], array_of(list(wanted), pa.string())))
+        found = SegmentSet.of(base, self.packed)
+        tail = tuple(s for s in self.tail if s.record.path in wanted)
+        return replace(
+            found,
+            tail=tail,
+            count=found.count + len(tail),
+            rows=found.rows + sum(s.record.rows for s in tail),
+            bytes=found.bytes + sum(s.record.bytes for s in tail),
+        )
+
     @cached_property
     def _base_paths(self) -> frozenset[str]:
         return frozenset(self.base["path"].to_pylist())

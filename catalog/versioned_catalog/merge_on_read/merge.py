@@ -7,7 +7,7 @@ no row that is read later is below it. A run is opened when the watermark reache
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
@@ -16,10 +16,10 @@ import pyarrow as pa
 from versioned_catalog.merge_on_read.chunks import RunRows, bounded_chunks
 from versioned_catalog.merge_on_read.cursor import Cursor
 from versioned_catalog.merge_on_read.keys import Key
-from versioned_catalog.merge_on_read.resolution import newest_rows
+from versioned_catalog.merge_on_read.resolution import images, newest_rows
 from versioned_catalog.merge_on_read.runs import Run, Shape
 
-__all__ = ["Run", "Shape", "merge"]
+__all__ = ["Run", "Shape", "merge", "merge_images"]
 
 ROUND_ROWS = 1 << 18
 """The approximate number of rows of a round."""
@@ -39,9 +39,29 @@ def merge(
     A row that results from PATCH rows has the ``__sequence`` of the last one, and ``__op_type`` PUT.
     With ``tombstones``, a key whose newest row is a DELETE has that row.
     """
-    resolved = partial(newest_rows, shape=shape, tombstones=tombstones)
+    return _resolved(runs, shape, partial(newest_rows, shape=shape, tombstones=tombstones))
+
+
+def merge_images(
+    runs: Sequence[Run], shape: Shape, since: int, *, each: bool
+) -> Iterator[pa.RecordBatch]:
+    """Merge runs into the images of each key, sorted by row key and ``__sequence``.
+
+    They are its newest row below the sequence ``since``, and its newest row of each sequence from there
+    on, or, unless ``each``, of all of these. A DELETE is an image of its own; PATCH rows are PUTs of all
+    values. All images of a key are in one batch. No run holds rows of a key of several sequences from
+    ``since`` on.
+    """
+    return _resolved(runs, shape, partial(images, shape=shape, since=since, each=each))
+
+
+def _resolved(
+    runs: Sequence[Run],
+    shape: Shape,
+    resolve: Callable[[Sequence[RunRows]], Sequence[pa.RecordBatch]],
+) -> Iterator[pa.RecordBatch]:
     # No reference keeps the rows of a round while those of the next are read.
-    for batch in chain.from_iterable(map(resolved, _rounds(runs, shape))):
+    for batch in chain.from_iterable(map(resolve, _rounds(runs, shape))):
         if batch.num_rows:
             yield batch
 

@@ -1,8 +1,10 @@
-"""The newest row of each key, from rows in memory."""
+"""The newest row of each key, or its images in time, from rows in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import pyarrow as pa
@@ -21,6 +23,9 @@ from versioned_catalog.merge_on_read.ordering import (
 )
 from versioned_catalog.merge_on_read.patching import Patches
 from versioned_catalog.merge_on_read.runs import Shape
+from versioned_catalog.types.arrow_values import scalar_of
+
+_ONE = scalar_of(1, pa.int64())
 
 
 def newest_rows(
@@ -30,21 +35,73 @@ def newest_rows(
 
     With ``tombstones``, a key whose newest row is a DELETE has that row.
     """
+
+    def shown(rows: _Sorted) -> pa.BooleanArray:
+        if tombstones or rows.greatest_op == PUT:
+            return rows.last
+        return pc.and_(rows.last, pc.not_equal(rows.ops, DELETE_OP))
+
+    return _resolved(parts, shape, shown)
+
+
+def images(
+    parts: Sequence[RunRows], *, shape: Shape, since: int, each: bool
+) -> Sequence[pa.RecordBatch]:
+    """Merge all rows of their keys, given by run, into the images of each key. See ``merge_images``."""
+    first = scalar_of(since, pa.int64())
+
+    def shown(rows: _Sorted) -> pa.BooleanArray:
+        if each:
+            epochs = pc.max_element_wise(rows.sequences, pc.subtract(first, _ONE))
+        else:
+            epochs = pc.greater_equal(rows.sequences, first)
+        return pc.or_(rows.last, last_of_keys([epochs], len(epochs)))
+
+    return _resolved(parts, shape, shown)
+
+
+@dataclass(frozen=True)
+class _Sorted:
+    """Rows and how they are sorted by key and age.
+
+    Args:
+        order: the index of each sorted row in ``rows``.
+        last: whether each sorted row is the last of its key.
+        greatest_op: the greatest type of operation.
+    """
+
+    rows: pa.RecordBatch
+    shape: Shape
+    order: pa.Array
+    last: pa.BooleanArray
+    greatest_op: int
+
+    @cached_property
+    def ops(self) -> pa.Array:
+        """The types of operation of the sorted rows."""
+        return self.rows.column(self.shape.op).take(self.order)
+
+    @cached_property
+    def sequences(self) -> pa.Array:
+        """The sequences of the sorted rows."""
+        return self.rows.column(self.shape.sequence).take(self.order)
+
+
+def _resolved(
+    parts: Sequence[RunRows], shape: Shape, shown_of: Callable[[_Sorted], pa.BooleanArray]
+) -> Sequence[pa.RecordBatch]:
+    """The shown rows among those of some keys, with the values that they had at the time."""
     if len(parts) == 1 and _are_distinct_puts(parts[0].batches, shape):
         return parts[0].batches
     interleaved = interleave(part.run for part in parts)
     parts = sorted(parts, key=lambda part: by_age(part.run, interleaved))
     rows = _concatenated([batch for part in parts for batch in part.batches])
     order, last = _sorted(rows, shape, is_sorted=len(parts) == 1, by_sequence=interleaved)
-    ops = rows.column(shape.op)
-    greatest = _greatest_op(ops)
-    if greatest == PUT:
-        return [rows.take(order.filter(last))]
-    ops = ops.take(order)
-    shown = last if tombstones else pc.and_(last, pc.not_equal(ops, DELETE_OP))
-    if greatest != PATCH:
+    found = _Sorted(rows, shape, order, last, _greatest_op(rows.column(shape.op)))
+    shown = shown_of(found)
+    if found.greatest_op != PATCH:
         return [rows.take(order.filter(shown))]
-    return [_patched(rows, Patches(order, ops, last, parts), shown, shape)]
+    return [_patched(rows, Patches(order, found.ops, last, parts), shown, shape)]
 
 
 def _are_distinct_puts(batches: Sequence[pa.RecordBatch], shape: Shape) -> bool:

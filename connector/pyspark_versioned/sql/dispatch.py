@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, get_type_hints
 
 from pyspark_versioned.sql import (
+    changes_requests,
     distribution,
     metadata_requests,
     namespace_requests,
@@ -43,6 +44,7 @@ def handshake(request: Handshake) -> Done:
 
 FUNCTIONS = (
     handshake,
+    *changes_requests.HANDLERS,
     *distribution.HANDLERS,
     *metadata_requests.HANDLERS,
     *namespace_requests.HANDLERS,

@@ -72,6 +72,11 @@ def describe_schema(
     )
 
 
+def describe_columns(columns: Sequence[Column]) -> list[messages.LoadedColumn]:
+    """Columns without the defaults of writes."""
+    return [replace(_column(column), default_value=None) for column in columns]
+
+
 def describe_partitioning(schema: Schema) -> list[messages.PartitionTransform]:
     """The partition transforms of a schema."""
     return [

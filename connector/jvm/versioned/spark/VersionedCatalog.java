@@ -12,6 +12,8 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.connector.catalog.Changelog;
+import org.apache.spark.sql.connector.catalog.ChangelogContext;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
@@ -32,6 +34,7 @@ import versioned.spark.catalog.CatalogRequests;
 import versioned.spark.catalog.Changes;
 import versioned.spark.catalog.StagedVersionedTable;
 import versioned.spark.catalog.TableStates;
+import versioned.spark.catalog.VersionedChangelog;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.function.Functions;
@@ -127,6 +130,12 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
             throws NoSuchTableException {
         return TableStates.isAsked(options) ? TableStates.load(requests, ident, context, options)
             : VersionedTables.super.loadTable(ident, context, options);
+    }
+
+    /** The changes between versions of a table; Spark calls this since 4.3. */
+    public Changelog loadChangelog(Identifier ident, ChangelogContext context, CaseInsensitiveStringMap options)
+            throws NoSuchTableException {
+        return VersionedChangelog.load(requests, ident, context);
     }
 
     /** Spark calls this before it starts a stream to a table, and would create the table if there is none. */

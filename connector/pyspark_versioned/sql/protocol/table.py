@@ -139,6 +139,31 @@ class Partitions(Message):
     rows: Sequence[Sequence[str | None]]
 
 
+class LoadedChanges(Message):
+    columns: Sequence[LoadedColumn]
+    changes: VersionRange
+
+
+class ChangeRange(Message):
+    start: str | None
+    end: str | None
+    start_time: int | None
+    end_time: int | None
+    start_inclusive: bool
+    end_inclusive: bool
+    net: bool
+    carryovers: bool
+    updates: bool
+
+
+class VersionRange(Message):
+    start: int
+    end: int
+    net: bool
+    carryovers: bool
+    updates: bool
+
+
 class PartitionColumn(Message):
     name: str
     type: SparkType
@@ -220,6 +245,11 @@ class Rename(CommittingRequest[Renamed]):
 
 class ListPartitions(Request[Partitions]):
     table: TableRef
+
+
+class LoadChanges(Request[LoadedChanges]):
+    table: TableRef
+    range: ChangeRange
 
 
 class ReadMetadata(Request[Rows]):

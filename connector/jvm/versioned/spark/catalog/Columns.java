@@ -9,6 +9,7 @@ import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.expressions.LiteralValue;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkDefaults;
 import versioned.spark.protocol.ChangeMessages.Default;
 import versioned.spark.protocol.TableMessages.DeclaredColumn;
@@ -30,6 +31,14 @@ final class Columns {
 
     static Column[] of(List<LoadedColumn> columns) {
         return columns.stream().map(Columns::of).toArray(Column[]::new);
+    }
+
+    static StructType schema(Column[] columns) {
+        StructType schema = new StructType();
+        for (Column column : columns) {
+            schema = schema.add(column.name(), column.dataType(), column.nullable());
+        }
+        return schema;
     }
 
     private static Column of(LoadedColumn column) {

@@ -92,6 +92,15 @@ public interface TableMessages {
 
     record PartitionColumn(String name, DataType type) {}
 
+    record LoadChanges(TableRef table, ChangeRange range) implements Request<LoadedChanges> {}
+
+    record ChangeRange(@Nullable String start, @Nullable String end, @Nullable Long startTime, @Nullable Long endTime,
+            boolean startInclusive, boolean endInclusive, boolean net, boolean carryovers, boolean updates) {}
+
+    record LoadedChanges(List<LoadedColumn> columns, VersionRange changes) {}
+
+    record VersionRange(long start, long end, boolean net, boolean carryovers, boolean updates) {}
+
     record ReadMetadata(TableRef table, String metadata) implements Request<Rows> {}
 
     record Rows(List<List<JsonNode>> rows) {}

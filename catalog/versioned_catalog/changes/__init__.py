@@ -1,0 +1,1 @@
+"""The change feed: the rows that commits inserted, deleted and updated, computed from segments."""

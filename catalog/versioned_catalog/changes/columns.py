@@ -1,0 +1,104 @@
+"""The columns of a change feed, and the types of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.times import UNIX_EPOCH
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.arrow import to_arrow_schema
+from versioned_catalog.types.arrow_values import array_of, scalar_of
+from versioned_catalog.types.types import Array, Atom, Column, DataType, Map, Struct
+
+INSERT, DELETE, PREIMAGE, POSTIMAGE = "insert", "delete", "update_preimage", "update_postimage"
+
+CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = (
+    "_change_type",
+    "_commit_version",
+    "_commit_timestamp",
+)
+
+TYPES = (INSERT, DELETE, PREIMAGE, POSTIMAGE)
+"""The values of ``_change_type``."""
+
+CHANGE_COLUMNS = pa.schema(
+    [
+        pa.field(CHANGE_TYPE, pa.string(), nullable=False),
+        pa.field(COMMIT_VERSION, pa.int64(), nullable=False),
+        pa.field(COMMIT_TIMESTAMP, pa.timestamp("us", tz="UTC"), nullable=False),
+    ]
+)
+"""The columns after those of the table."""
+
+_NAMES = array_of(TYPES, pa.string())
+
+
+def nullable(column: Column) -> Column:
+    """A column that may be null, at every depth: rows of earlier versions may break NOT NULL of now."""
+    return replace(column, nullable=True, type=_nullable_inside(column.type))
+
+
+def _nullable_inside(type_: DataType) -> DataType:
+    match type_:
+        case Struct(fields):
+            return Struct(tuple(map(nullable, fields)))
+        case Array(element):
+            return Array(nullable(element))
+        case Map(key, value):
+            return Map(replace(key, type=_nullable_inside(key.type)), nullable(value))
+        case _:
+            return type_
+
+
+def feed_columns(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns of changes of rows with these columns."""
+    return (
+        *columns,
+        Column(-1, CHANGE_TYPE, Atom.STRING, nullable=False),
+        Column(-2, COMMIT_VERSION, Atom.LONG, nullable=False),
+        Column(-3, COMMIT_TIMESTAMP, Atom.TIMESTAMP, nullable=False),
+    )
+
+
+def feed_schema(columns: Sequence[Column]) -> pa.Schema:
+    """The Arrow schema of changes of rows with these columns."""
+    return pa.schema([*to_arrow_schema(tuple(columns)), *CHANGE_COLUMNS])
+
+
+def check_names(schema: Schema, columns: Sequence[Column], table: str) -> None:
+    """Refuse shown columns that are called like those of the feed.
+
+    Raises:
+        InvalidRequestError: naming the column.
+    """
+    for column in columns:
+        if column.name.lower() in CHANGE_COLUMNS.names:
+            others = [one for one in schema.names if one.lower() not in CHANGE_COLUMNS.names]
+            raise InvalidRequestError(
+                f"{table}: the changes of the column {column.name} can't be shown, since changes have a "
+                f"column of that name; rename it, or leave it out: columns={others}"
+            )
+
+
+def type_names(codes: pa.Array) -> pa.Array:
+    """The types of changes, given by their places in ``TYPES``."""
+    return _NAMES.take(codes)
+
+
+def microseconds(time: datetime) -> int:
+    """A time as a timestamp stores it."""
+    return (time - UNIX_EPOCH) // timedelta(microseconds=1)
+
+
+def constant_columns(type_: str, version: int, time: datetime, rows: int) -> list[pa.Array]:
+    """The columns of the feed, for changes of one type that one commit made."""
+    stored: tuple[str | int, ...] = (type_, version, microseconds(time))
+    return [
+        pa.repeat(scalar_of(value, field.type), rows)
+        for value, field in zip(stored, CHANGE_COLUMNS, strict=True)
+    ]

@@ -1,0 +1,85 @@
+"""The changes of a range of versions, as a user reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from versioned_catalog.changes.columns import feed_schema
+from versioned_catalog.changes.reading import read_changes
+from versioned_catalog.changes.tasks import Plan
+from versioned_catalog.storage.store import Store
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The changes of a range of versions, which never change. See ``Table.changes``.
+
+    >>> table = catalog.create_table("t", "id BIGINT, n BIGINT", primary_key=["id"])
+    >>> table.append(pa.table({"id": [1, 2], "n": [10, 20]}))
+    1
+    >>> table.append(pa.table({"id": [2], "n": [21]}))
+    2
+    >>> for row in table.changes(2).to_arrow().to_pylist():
+    ...     print(row["id"], row["n"], row["_change_type"], row["_commit_version"])
+    2 20 update_preimage 2
+    2 21 update_postimage 2
+
+    Args:
+        store: the table's folder.
+        plan: how the changes are computed.
+    """
+
+    store: Store = field(repr=False)
+    plan: Plan = field(repr=False)
+
+    @property
+    def start(self) -> int:
+        """The first version."""
+        return self.plan.start
+
+    @property
+    def end(self) -> int:
+        """The last version."""
+        return self.plan.end
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema: the columns of the table, then those of the feed."""
+        return feed_schema(self.plan.columns)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the changes in batches. The order within the range is not defined.
+
+        Raises:
+            CorruptTableError: a segment is missing or not the one that the log records.
+            InvalidRequestError: a value does not fit the type in which it is returned.
+            StorageError: the local disk is full, or fails.
+        """
+        for task in self.plan.tasks:
+            for batch in read_changes(self.store, task):
+                if batch.num_rows:
+                    yield batch
+
+    def to_arrow(self) -> pa.Table:
+        """Read the changes to an Arrow table."""
+        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
+
+    def head(self, limit: int) -> pa.Table:
+        """Some of the changes, at most a number; reads no more than it needs."""
+        found, left = [], limit
+        batches = self.to_batches() if limit else iter(())
+        for batch in batches:
+            found.append(batch.slice(0, left))
+            left -= found[-1].num_rows
+            if not left:
+                break
+        return pa.Table.from_batches(found, schema=self.schema)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Export the changes as an Arrow stream, in bounded memory: see Arrow's PyCapsule interface."""
+        batches = pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+        return batches.__arrow_c_stream__(requested_schema)

@@ -1,0 +1,80 @@
+"""Hashes of rows that depend on their values only, to split rows that do not fit in memory.
+
+Equal rows have equal hashes. Lists and maps count by their lengths only, which suffices for splitting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.changes.values import canonical, integers, is_repeated
+from versioned_catalog.projection.arrays import struct_child
+from versioned_catalog.schema.murmur import Hashes, hash_longs, hash_slices
+from versioned_catalog.types.arrow_values import scalar_of
+
+_ZERO = scalar_of(0, pa.int64())
+
+
+def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
+    """One hash for each row."""
+    found = np.zeros(rows, np.uint32)
+    for column in columns:
+        found = found * np.uint32(31) + _hashes(column)
+    return hash_longs(found.astype(np.int64))
+
+
+def _hashes(values: pa.Array) -> Hashes:
+    type_ = values.type
+    if pa.types.is_null(type_):
+        return np.zeros(len(values), np.uint32)
+    if pa.types.is_struct(type_):
+        children = [struct_child(values, at) for at in range(type_.num_fields)]
+        return _of_valid(values, row_hashes(children, len(values)))
+    if is_repeated(type_):
+        lengths = pc.list_value_length(values) if pa.types.is_list(type_) else _map_lengths(values)
+        return _longs(lengths)
+    plain = canonical(values)
+    if pa.types.is_integer(plain.type):
+        return _longs(plain)
+    if pa.types.is_decimal(plain.type):
+        return _of_valid(plain, hash_longs(_low_limbs(plain)))
+    return _of_valid(plain, _of_bytes(plain))
+
+
+def _of_valid(values: pa.Array, hashes: Hashes) -> Hashes:
+    """The hashes, 0 for null, whose bytes are undefined."""
+    if not values.null_count:
+        return hashes
+    valid = integers(values.is_valid().cast(pa.int64()))
+    return hashes * valid.astype(np.uint32)
+
+
+def _longs(values: pa.Array) -> Hashes:
+    return hash_longs(integers(pc.fill_null(values.cast(pa.int64()), _ZERO)))
+
+
+def _map_lengths(values: pa.MapArray) -> pa.Array:
+    return pc.list_value_length(values.cast(pa.list_(values.type.field(0))))
+
+
+def _low_limbs(values: pa.Array) -> npt.NDArray[np.int64]:
+    """The low 64 bits of decimals."""
+    width = values.type.byte_width
+    data = np.frombuffer(
+        values.buffers()[1], np.int64, len(values) * width // 8, values.offset * width
+    )
+    return data[:: width // 8]
+
+
+def _of_bytes(values: pa.Array) -> Hashes:
+    values = values.cast(pa.large_binary())
+    _, ends, data = values.buffers()
+    offsets = np.frombuffer(ends, np.int64, len(values) + 1, values.offset * 8)
+    starts = offsets[:-1]
+    found = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return hash_slices(found, starts, offsets[1:] - starts)

@@ -1,0 +1,68 @@
+package versioned.spark.scan;
+
+import java.util.Map;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.internals.SparkPython;
+import versioned.spark.protocol.Codec;
+import versioned.spark.protocol.TableMessages.VersionRange;
+import versioned.spark.protocol.TableRef;
+import versioned.spark.python.SchemaOptions;
+
+/** A scan of changes, which tasks in Python find out. */
+public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRequiredColumns {
+    private static final String VERSION = "_commit_version";
+
+    private final TableRef table;
+    private final VersionRange changes;
+    private final StructType whole;
+    private StructType wanted;
+
+    /** @param schema of the changes */
+    public ChangesScanBuilder(TableRef table, VersionRange changes, StructType schema) {
+        this.table = table;
+        this.changes = changes;
+        this.whole = schema;
+        this.wanted = schema;
+    }
+
+    /** Python's batches need a column to have a number of rows. */
+    @Override
+    public void pruneColumns(StructType schema) {
+        wanted = schema.isEmpty() ? new StructType().add(whole.apply(VERSION)) : schema;
+    }
+
+    @Override
+    public Scan build() {
+        return new ChangesScan(table, changes, wanted);
+    }
+
+    private record ChangesScan(TableRef table, VersionRange changes, StructType wanted) implements Scan {
+        @Override
+        public StructType readSchema() {
+            return wanted;
+        }
+
+        @Override
+        public String description() {
+            return "ChangesScan " + table.name() + " from " + changes.start() + " to " + changes.end();
+        }
+
+        @Override
+        public Batch toBatch() {
+            Map<String, String> options = table.sourceOptions();
+            options.put("versionAsOf", Long.toString(table.version()));
+            options.put("tableName", table.name());
+            options.put("changes", Codec.text(changes));
+            if (table.seen() != null) {
+                options.put(SchemaOptions.SCHEMA_VERSION, table.seen());
+                options.put(SchemaOptions.ON_OVERFLOW, table.overflow());
+            }
+            return new TranslatingBatch(SparkPython.scan("versioned", wanted, new CaseInsensitiveStringMap(options)));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+"""Reading the changes between versions: planned on the driver, found out by executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from pyspark_versioned.reader import shaped
+from pyspark_versioned.spark_types import arrow_schema
+from pyspark_versioned.sql.protocol.table import VersionRange
+from pyspark_versioned.worker_errors import shows_errors
+from versioned_catalog import Table
+from versioned_catalog.changes.columns import CHANGE_COLUMNS
+from versioned_catalog.changes.of_table import changes_between
+from versioned_catalog.changes.planner import Request
+from versioned_catalog.changes.reading import read_changes
+from versioned_catalog.changes.tasks import ChangeTask
+from versioned_catalog.errors import naming_table
+from versioned_catalog.scan.packing import TARGET_BYTES
+from versioned_catalog.storage.opening import reopen
+from versioned_catalog.storage.store import Location
+
+
+@dataclass
+class ChangesSplit(InputPartition):
+    """The tasks that one Spark task carries out."""
+
+    tasks: tuple[ChangeTask, ...]
+
+    def __init__(self, tasks: tuple[ChangeTask, ...]) -> None:
+        super().__init__(None)
+        self.tasks = tasks
+
+
+@shows_errors
+class ChangesReader(DataSourceReader):
+    """Reads the changes of a plan.
+
+    Args:
+        shape: the Arrow schema that Spark expects of every batch.
+        table: the table's name in errors.
+    """
+
+    def __init__(
+        self, location: Location, splits: list[ChangesSplit], shape: pa.Schema, table: str
+    ) -> None:
+        self._location = location
+        self._splits = splits
+        self._shape = shape
+        self._table = table
+
+    def partitions(self) -> list[InputPartition]:
+        """The splits of the plan."""
+        return list(self._splits)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The changes of a split."""
+        if not isinstance(partition, ChangesSplit):
+            return  # Spark's own partition for a read without splits
+        store = reopen(self._location)
+        with naming_table(self._table):
+            for task in partition.tasks:
+                for batch in read_changes(store, task):
+                    yield shaped(batch.select(self._shape.names), self._shape)
+
+
+def changes_reader(
+    table: Table, asked: VersionRange, schema: StructType, name: str
+) -> ChangesReader:
+    """The reader of the columns of a schema, of the changes of a range."""
+    columns = [one for one in schema.names if one not in CHANGE_COLUMNS.names]
+    request = Request(asked.net, asked.carryovers, asked.updates, columns)
+    plan = changes_between(table._handle, asked.start, asked.end, request).plan
+    return ChangesReader(table.store.location, _packed(plan.tasks), arrow_schema(schema), name)
+
+
+def _packed(tasks: tuple[ChangeTask, ...]) -> list[ChangesSplit]:
+    """Neighbouring tasks together, up to a number of bytes."""
+    splits: list[list[ChangeTask]] = []
+    size = TARGET_BYTES
+    for task in tasks:
+        if size + task.bytes > TARGET_BYTES:
+            splits.append([])
+            size = 0
+        splits[-1].append(task)
+        size += task.bytes
+    return [ChangesSplit(tuple(split)) for split in splits]

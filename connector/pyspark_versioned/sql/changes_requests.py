@@ -1,0 +1,55 @@
+"""Requests about the changes between versions of a table."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.snapshots import open_table
+from pyspark_versioned.sql.table_description import describe_columns
+from versioned_catalog import InvalidRequestError, NotFoundError, Table
+from versioned_catalog.changes.columns import feed_columns
+from versioned_catalog.changes.of_table import changes_between
+from versioned_catalog.changes.planner import Request
+from versioned_catalog.conflicts.tags import version_or_tag
+
+
+def load_changes(request: messages.LoadChanges) -> messages.LoadedChanges:
+    """The columns of the changes, and the range by versions, which later commits do not change."""
+    table, _ = open_table(request.table)
+    asked = request.range
+    start, end = _start(table, asked), _end(table, asked)
+    wanted = Request(asked.net, asked.carryovers, asked.updates)
+    plan = changes_between(table._handle, start, end, wanted).plan
+    found = messages.VersionRange(start, end, asked.net, asked.carryovers, asked.updates)
+    return messages.LoadedChanges(describe_columns(feed_columns(plan.columns)), found)
+
+
+def _start(table: Table, asked: messages.ChangeRange) -> int:
+    if asked.start is not None:
+        return table._handle.version_of(version_or_tag(asked.start)) + (not asked.start_inclusive)
+    if asked.start_time is None:
+        raise InvalidRequestError(f"{table.name}: changes need a first version")
+    try:
+        return _version_at(table, asked.start_time, inclusive=not asked.start_inclusive) + 1
+    except NotFoundError:
+        return table.state.created_version  # before the table was created
+
+
+def _end(table: Table, asked: messages.ChangeRange) -> int:
+    if asked.end is not None:
+        return table._handle.version_of(version_or_tag(asked.end)) - (not asked.end_inclusive)
+    if asked.end_time is not None:
+        return _version_at(table, asked.end_time, inclusive=asked.end_inclusive)
+    return table.version
+
+
+def _version_at(table: Table, micros: int, *, inclusive: bool) -> int:
+    """The last version at or before a time, or before it."""
+    time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
+        microseconds=micros if inclusive else micros - 1
+    )
+    return table._handle.version_at(time)
+
+
+HANDLERS = (load_changes,)
