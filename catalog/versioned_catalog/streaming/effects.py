@@ -50,8 +50,8 @@ def effect_of(commit: Commit, table_uuid: str, on_rewrite: OnRewrite, table: str
                 InvalidRequestError(
                     f"{table}: version {head.version} ({head.operation}) removed rows or wrote rows "
                     "again, and a stream reads added rows only; leave out such commits with the option "
-                    "onRewrite = 'skip', read them with readStream.changes, or start the query with a "
-                    "new checkpoint",
+                    "onRewrite = 'skip', or start the query with a new checkpoint; SELECT ... CHANGES "
+                    "and Table.changes show what they changed",
                     condition="NOT_SUPPORTED",
                 )
             )

@@ -290,6 +290,6 @@ def _check_not_keyed(state: TableState, table: str) -> None:
     if state.schema.is_keyed:
         raise InvalidRequestError(
             f"{table} has a primary key, so its rows are replaced, and a stream of added rows would "
-            "show them twice; read its changes, with readStream.changes",
+            "show them twice; read its changes, by SELECT ... CHANGES or Table.changes",
             condition="NOT_SUPPORTED",
         )
