@@ -96,6 +96,7 @@ def test_a_primary_key_by_a_constraint(
     assert key_of(table) == []
 
 
+@pytest.mark.thorough
 def test_a_primary_key_of_create_table_as_select(
     sql_spark: SparkSession, t: str, ns: str, catalog: Catalog
 ) -> None:

@@ -98,6 +98,7 @@ def test_an_update_of_segments_of_several_schema_versions(
     assert update[2] == (2 if left_out else 3)
 
 
+@pytest.mark.thorough
 def test_a_merge_planned_before_an_alter(
     sql_spark: SparkSession, make: Any, t: str, tmp_path: Path
 ) -> None:

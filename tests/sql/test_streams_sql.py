@@ -63,7 +63,13 @@ def table(catalog: Catalog, ns: str) -> Table:
 Reads = Callable[[Table], "DataFrame"]
 
 
-@pytest.fixture(params=["native", "by Python for the jar", "by Python alone"])
+@pytest.fixture(
+    params=[
+        "native",
+        pytest.param("by Python for the jar", marks=pytest.mark.thorough),
+        "by Python alone",
+    ]
+)
 def reads(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[Reads]:
     if request.param == "by Python alone":
         yield lambda table: sql_spark.readStream.format("versioned").load(table.location)
@@ -173,7 +179,9 @@ def test_errors_name_the_table_and_the_way_out(
         query.run(sql_spark.readStream.option("onRewrit", "skip").table(f"versioned.{table.name}"))
 
 
-@pytest.mark.parametrize("io", ["native", "python", "by path"])
+@pytest.mark.parametrize(
+    "io", ["native", pytest.param("python", marks=pytest.mark.thorough), "by path"]
+)
 def test_a_batch_that_is_written_again_is_there_once(
     table: Table, catalog: Catalog, sql_spark: SparkSession, query: Query, io: str
 ) -> None:
