@@ -100,6 +100,8 @@ def test_column_statistics_for_the_cost_based_optimizer(
             }
         )
     )
+    # Spark estimates by the settings of the active session, which is the last one that made a frame.
+    sql_spark.createDataFrame([(1,)], "x LONG")
     sql_spark.conf.set("spark.sql.cbo.enabled", "true")
     try:
         frame = sql_spark.table(f"versioned.{ns}.t")
