@@ -62,6 +62,7 @@ def check(
     return acknowledged, "new" if found == NEW[name] else "old"
 
 
+@pytest.mark.nightly
 def test_a_killed_insert(s3: Server, proxy: Proxied, tmp_path: Path) -> None:
     """A sample of the nightly test: killed after the first of two segments."""
     rule = Rule(Fault.KILL_AFTER, name=SEGMENT)

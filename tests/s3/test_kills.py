@@ -168,7 +168,7 @@ def test_an_operation_killed_at_every_request(
 
 @pytest.mark.parametrize(
     "operation",
-    [BY_NAME["alter"], BY_NAME["overwrite_where"]],
+    [BY_NAME["alter"], pytest.param(BY_NAME["overwrite_where"], marks=pytest.mark.nightly)],
     indirect=True,
     ids=lambda operation: operation.__name__,
 )

@@ -17,7 +17,7 @@ from jar import ROOT, built_jar
 from sql.run_killed_workers import STATEMENTS
 from sql.test_statements import environment
 
-pytestmark = [pytest.mark.spark, pytest.mark.thorough]
+pytestmark = [pytest.mark.spark, pytest.mark.nightly]
 
 ONE = {"commits": 0, "columns": ["a", "k"], "rows": [[1, "x"]]}
 

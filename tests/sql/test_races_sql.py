@@ -195,10 +195,8 @@ class Race(Interleaving):
                 return "alter", text, ()
 
 
-@pytest.mark.parametrize(
-    "level",
-    [pytest.param(one, marks=[pytest.mark.nightly] if one == "snapshot" else []) for one in LEVELS],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("level", LEVELS)
 def test_two_applications_and_two_writers(apps: list[App], warehouse: Path, level: str) -> None:
     catalog = Catalog(warehouse / "w")
     catalog.create_namespace(level)
