@@ -72,10 +72,11 @@ def stored(table: Table) -> list[Row]:
 
 
 def _marks(change: Change, operation: str, io: str, *, keyed: bool) -> list[pytest.MarkDecorator]:
-    """The short set has every operation after one change, the thorough set one after each change."""
+    """The short set has every operation after one change, the thorough set MERGE after each change."""
     if change.name == "several at once":
         return [] if io == "native" and not keyed else [pytest.mark.thorough]
-    return [pytest.mark.thorough if (io, operation) == ("native", "merge") else pytest.mark.nightly]
+    often = (io, operation, keyed) == ("native", "merge", True)
+    return [pytest.mark.thorough if often else pytest.mark.nightly]
 
 
 CASES = [

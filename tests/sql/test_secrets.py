@@ -92,7 +92,7 @@ def check(
     return done.stdout
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_an_application_shows_no_credentials(tmp_path: Path) -> None:
     check(tmp_path / "app", STORAGE, MARK)
