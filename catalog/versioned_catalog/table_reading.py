@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from versioned_catalog import consuming
 from versioned_catalog.changes.feed import Changes
 from versioned_catalog.changes.of_table import table_changes
 from versioned_catalog.changes.planner import Request
@@ -29,6 +30,41 @@ class TableReading:
     ) -> Snapshot:
         """Return one version of the table. Arguments and errors are those of ``at``."""
         return Snapshot(self._handle.store, self.at(version, timestamp), self._handle.name)
+
+    def move_consumer(
+        self,
+        name: str,
+        version: int | None = None,
+        *,
+        keep: timedelta | None = None,
+        commit_id: str | None = None,
+    ) -> int:
+        """Say how far a consumer has read, so that expiry keeps what it has not read.
+
+        Expiry keeps the version and all later ones, each until ``keep`` after it was replaced; a stream
+        with the option ``consumer`` does this by itself. A consumer that is not there is made.
+
+        Args:
+            version: the last version that it has read; by default the newest.
+            keep: at first 30 days, then as before, if omitted; whole seconds count.
+            commit_id: Idempotency key of the commit; generated if omitted.
+
+        Returns:
+            The version of the commit.
+
+        Raises:
+            NotFoundError: the version is expired, or of a table that was replaced.
+            InvalidRequestError: there is no such version, or an argument is not as above.
+        """
+        return consuming.move_consumer(self._handle, name, version, keep, commit_id)
+
+    def drop_consumer(self, name: str, *, commit_id: str | None = None) -> int:
+        """Remove a consumer, and return the version of the commit.
+
+        Raises:
+            NotFoundError: there is none of this name.
+        """
+        return consuming.drop_consumer(self._handle, name, commit_id)
 
     def at(
         self, version: int | str | None = None, timestamp: datetime | str | None = None

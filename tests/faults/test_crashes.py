@@ -30,6 +30,10 @@ def append(catalog: Catalog) -> None:
     catalog.load_table("n.t").append(ROWS)
 
 
+def move_consumer(catalog: Catalog) -> None:
+    catalog.load_table("n.t").move_consumer("c", 1)
+
+
 def append_merging(catalog: Catalog) -> None:
     catalog.load_table("n.t").append(ROWS.append_column("c", ROWS["b"]), merge_schema=True)
 
@@ -160,6 +164,7 @@ OPERATIONS = [
     update,
     rollback,
     set_tag,
+    move_consumer,
     drop_tag,
     alter,
     drop,
@@ -202,6 +207,7 @@ EXPECTED: dict[str, set[str]] = {
     "update": {*LOAD, *LOAD_TABLE, *COPY, *WRITE},
     "rollback": {*LOAD, *OLD, "put n/t/_versioned/log/N.json"},
     "set_tag": {*LOAD, *OLD, "put n/t/_versioned/log/N.json"},
+    "move_consumer": {*LOAD, *LOAD_TABLE, "now n/t/", "put n/t/_versioned/log/N.json"},
     "drop_tag": {*LOAD, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
     "alter": {*LOAD, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
     "drop": {*LOAD, *LOAD_TABLE, *NAME, "put n/t/_versioned/log/N.json"},
@@ -343,6 +349,7 @@ def seen_in(catalog: Catalog) -> dict[str, Any]:
             table.scan().to_arrow().to_pylist(),
             table.inspect.history()["operation"].to_pylist()[table.state.floor :],
             table.tags,
+            {name: one.version for name, one in table.state.consumers.items()},
             {v: table.scan(version=v).to_arrow().num_rows for v in readable(table)},
         )
     return found

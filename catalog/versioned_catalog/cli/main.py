@@ -6,6 +6,7 @@ import click
 
 from versioned_catalog.cli import (
     alter,
+    consumers,
     conversion,
     importing,
     inspect,
@@ -90,6 +91,7 @@ _MODULES = (
     alter,
     schemas,
     pins,
+    consumers,
     versions,
     maintenance,
     publishing,

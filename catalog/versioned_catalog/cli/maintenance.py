@@ -139,6 +139,8 @@ def expire(
             "first kept": result.oldest_version,
             "expired": result.versions,
             "kept by tags": list(map(str, result.tagged)),
+            "kept for consumers": list(result.consumers),
+            "lapsed consumers": list(result.lapsed),
             "version": result.version,
         }
     )

@@ -10,6 +10,7 @@ from versioned_catalog.conflicts import (
     added_columns,
     added_segments,
     batches,
+    consumers,
     copied_rows,
     expiry,
     fence,
@@ -135,6 +136,9 @@ MATRIX: Mapping[type, Row] = {
     operations.Tag: Row(
         required=(*SAME_TABLE, tags.tag_can_change), is_noop=marks.is_tagged, entry=marks.tag_entry
     ),
+    operations.Consume: Row(
+        required=(*SAME_INCARNATION, consumers.consumer_can_change), entry=marks.consumer_entry
+    ),
     operations.Drop: Row(required=SAME_INCARNATION, entry=marks.drop_entry),
     operations.Fence: Row(
         required=SAME_INCARNATION, is_noop=marks.is_fenced, entry=marks.fence_entry
@@ -142,7 +146,7 @@ MATRIX: Mapping[type, Row] = {
     operations.Expire: Row(
         required=SAME_INCARNATION,
         is_noop=marks.is_expired,
-        rules=(expiry.tags_are_kept,),
+        rules=(expiry.tags_are_kept, consumers.consumers_are_kept),
         entry=marks.expire_entry,
     ),
 }

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from versioned_catalog.evolution.evolution import BoundChange, Evolution
 from versioned_catalog.expressions.filters import BoundFilter
+from versioned_catalog.log.consumers import Consumer
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
@@ -155,6 +156,15 @@ class Tag:
 
 
 @dataclass(frozen=True)
+class Consume:
+    """Set how far a consumer has read, or drop it (None)."""
+
+    base: Base
+    name: str
+    consumer: Consumer | None
+
+
+@dataclass(frozen=True)
 class Alter:
     """Change the schema or properties, by changes that are applied in order.
 
@@ -227,11 +237,16 @@ class Fence:
 
 @dataclass(frozen=True)
 class Expire:
-    """Expire the versions below ``floor``, apart from those whose states are in ``kept/``."""
+    """Expire the versions below ``floor``, apart from those whose states are in ``kept/``.
+
+    Args:
+        lapsed: the consumers that no longer keep what they have not read, and how far they had read.
+    """
 
     base: Base
     floor: int
     kept: frozenset[int]
+    lapsed: Mapping[str, int] = field(default_factory=dict)
 
 
 Write = Append | Overwrite | Rewrite | Compact
@@ -244,6 +259,7 @@ Operation = (
     | Compact
     | Rollback
     | Tag
+    | Consume
     | Alter
     | Create
     | Replace

@@ -9,6 +9,7 @@ import pyarrow as pa
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.inspection import lineage, tables
+from versioned_catalog.inspection.consumers import consumers
 from versioned_catalog.inspection.schema_pins import schema_pins
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
@@ -126,6 +127,19 @@ class Inspection:
         """
         state = self._state
         return schema_pins(state, self._handle.log.entries(state.created_version, state.version))
+
+    def consumers(self) -> pa.Table:
+        """List the consumers, and how far behind each one is.
+
+        Columns: ``name``, ``version`` (int64, the last that it has read), ``moved`` (timestamp, UTC),
+        ``versions_behind`` and ``rows_behind`` (int64; without the moves of consumers and the
+        rows of compactions), ``unread_since`` (when the first unread version was committed),
+        ``kept_until`` (when expiry may pass it), ``lapsed`` (whether that time has passed).
+        """
+        state, log = self._state, self._handle.log
+        first = min((one.version for one in state.consumers.values()), default=state.version)
+        entries = log.entries(max(first + 1, state.floor), state.version)
+        return consumers(state, entries, log.store.now())
 
     @property
     def _state(self) -> TableState:

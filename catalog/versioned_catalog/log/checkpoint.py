@@ -18,6 +18,7 @@ from versioned_catalog.limits import (
 )
 from versioned_catalog.log import times
 from versioned_catalog.log.bounded_rows import read_bounded
+from versioned_catalog.log.consumers import consumers_from_json, consumers_to_json
 from versioned_catalog.log.document import dump_json, load_json
 from versioned_catalog.log.entry_json import batch_from_json, column_id_from_json, tags_from_json
 from versioned_catalog.log.features import FORMAT, features_from_json, features_to_json
@@ -182,6 +183,7 @@ def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, 
         "applications": dict(state.applications),
         "tags": dict(state.tags),
         **({"pins": pins_to_json(state.pins)} if state.pins else {}),
+        **({"consumers": consumers_to_json(state.consumers)} if state.consumers else {}),
         **({"roots": dict(state.roots)} if state.roots else {}),
         **({"statistics": list(packed)} if packed else {}),
     }
@@ -210,6 +212,9 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         applications={name: batch_from_json(batches, name) for name in batches},
         tags=tags_from_json(optional(value, "tags", dict) or {}, member(value, "version", int)),
         pins=pins_from_json(optional(value, "pins", dict) or {}),
+        consumers=consumers_from_json(
+            optional(value, "consumers", dict) or {}, member(value, "version", int)
+        ),
         roots=texts(optional(value, "roots", dict) or {}),
         segments=segments,
         features=without_checkpoint_features(features),

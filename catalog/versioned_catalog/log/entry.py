@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from versioned_catalog.log.consumers import Consumer
 from versioned_catalog.log.head import Head
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.pins import Pin
@@ -76,6 +77,7 @@ class Commit:
     floor: int | None = None
     tags: Mapping[str, int] | None = None
     pins: Mapping[str, Pin] | None = None
+    consumers: Mapping[str, Consumer] | None = None
     roots: Mapping[str, str] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     manifest: Manifest | None = None

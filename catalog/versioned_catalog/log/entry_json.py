@@ -8,6 +8,7 @@ from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, UnsupportedFeatureError
 from versioned_catalog.limits import CHECKPOINT_BYTES, ID_MAPS, check_version
+from versioned_catalog.log.consumers import Consumer, consumers_from_json, consumers_to_json
 from versioned_catalog.log.document import dump_json, load_json
 from versioned_catalog.log.entry import OPERATIONS, Batch, Commit, Manifest
 from versioned_catalog.log.external import id_map_at, id_maps_from_json
@@ -72,6 +73,8 @@ def commit_to_bytes(commit: Commit) -> bytes:
         out["tags"] = dict(commit.tags)
     if commit.pins is not None:
         out["pins"] = pins_to_json(commit.pins)
+    if commit.consumers is not None:
+        out["consumers"] = consumers_to_json(commit.consumers)
     if commit.roots is not None:
         out["roots"] = dict(commit.roots)
     if commit.details:
@@ -139,6 +142,7 @@ def _commit(value: Json) -> Commit:
         floor=_floor(value, head.version),
         tags=_tags(value, head.version - 1),
         pins=_pins(optional(value, "pins", dict)),
+        consumers=_consumers(value, head.version - 1),
         roots=_texts(optional(value, "roots", dict)),
         details=_details(optional(value, "details", dict) or {}),
         manifest=_manifest(optional(value, "manifest", dict), head.features),
@@ -229,6 +233,11 @@ def _tags(value: Json, newest: int) -> dict[str, int] | None:
 
 def _pins(value: dict[str, Json] | None) -> dict[str, Pin] | None:
     return None if value is None else pins_from_json(value)
+
+
+def _consumers(value: Json, newest: int) -> dict[str, Consumer] | None:
+    consumers = optional(value, "consumers", dict)
+    return None if consumers is None else consumers_from_json(consumers, newest)
 
 
 def tags_from_json(value: dict[str, Json], newest: int) -> dict[str, int]:

@@ -31,6 +31,9 @@ PINS = "pins"
 HIDDEN = "hidden"
 """Feature of tables with a schema that has a hidden column."""
 
+CONSUMERS = "consumers"
+"""Feature of tables that have, or had, consumers."""
+
 EXTERNAL_ROOTS = "external-roots"
 """Feature of tables that have, or had, segments below external roots."""
 
@@ -38,7 +41,18 @@ ID_MAP = "id-map"
 """Feature of tables that have, or had, segments that somebody else wrote."""
 
 KNOWN_FEATURES: frozenset[str] = frozenset(
-    {KEYED, PATCH, MANIFEST, VIEWS, SCHEMA_DELTAS, PINS, HIDDEN, EXTERNAL_ROOTS, ID_MAP}
+    {
+        KEYED,
+        PATCH,
+        MANIFEST,
+        VIEWS,
+        SCHEMA_DELTAS,
+        PINS,
+        HIDDEN,
+        CONSUMERS,
+        EXTERNAL_ROOTS,
+        ID_MAP,
+    }
 )
 """The features that this library implements, for reading and for writing."""
 

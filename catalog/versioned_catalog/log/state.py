@@ -8,6 +8,7 @@ from datetime import datetime
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.evolution.evolution import Evolution
+from versioned_catalog.log.consumers import Consumer
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.features import Features
 from versioned_catalog.log.schemas import Schemas
@@ -46,6 +47,7 @@ class TableState:
         applications: the last batch of each exactly-once sink.
         tags: names of versions, of this incarnation and of those that it replaced.
         pins: schema pins by label.
+        consumers: readers whose unread versions expiry keeps, by name.
         roots: URLs of external roots, as they were when segments below them were added; for errors only.
         fence: commits that add segments must have been planned on this version or later.
         floor: the oldest retained version, apart from tagged ones.
@@ -71,6 +73,7 @@ class TableState:
     applications: Mapping[str, int] = field(default_factory=dict)
     tags: Mapping[str, int] = field(default_factory=dict)
     pins: Mapping[str, Pin] = field(default_factory=dict)
+    consumers: Mapping[str, Consumer] = field(default_factory=dict)
     roots: Mapping[str, str] = field(default_factory=dict)
     fence: int = 0
     floor: int = 0
@@ -152,6 +155,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         applications=applications,
         tags=before.tags if commit.tags is None else commit.tags,
         pins=before.pins if commit.pins is None else commit.pins,
+        consumers=before.consumers if commit.consumers is None else commit.consumers,
         roots=before.roots if commit.roots is None else commit.roots,
         lens=None,
         fence=before.fence if commit.fence is None else max(before.fence, commit.fence),

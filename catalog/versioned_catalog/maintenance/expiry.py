@@ -33,6 +33,8 @@ class Expired:
         oldest_version: the oldest retained version.
         versions: number of newly expired versions.
         tagged: older versions that are kept by tags.
+        consumers: names of consumers for which versions are kept that would be expired otherwise.
+        lapsed: names of consumers that have not read all expired versions, and kept them no longer.
         version: the newest version afterwards.
     """
 
@@ -41,6 +43,8 @@ class Expired:
     oldest_version: int
     versions: int
     tagged: tuple[int, ...]
+    consumers: tuple[str, ...]
+    lapsed: tuple[str, ...]
     version: int
 
 
@@ -61,10 +65,15 @@ def expire(
             f"{handle.name}: keep_last must be a number of versions, at least 1, got {keep_last!r}"
         )
     state = handle.refresh().state
-    oldest = oldest_to_keep(handle.log, state, ago(handle.store.now(), span), keep_last)
+    now = handle.store.now()
+    allowed = oldest_to_keep(handle.log, state, ago(now, span), keep_last)
+    held = kept_for_consumers(handle.log, state, allowed, now)
+    oldest = min(held.values(), default=allowed)
+    lapsed = {name: one.version for name, one in state.consumers.items() if one.version < oldest}
     spared = tagged_below(state, oldest) - tagged_below(state, state.floor)
     if not dry_run and oldest > state.floor and _keep_states(handle, state, oldest):
-        handle.commit(Expire(Base.of(state), oldest, tagged_below(state, oldest)), commit_id)
+        kept = tagged_below(state, oldest)
+        handle.commit(Expire(Base.of(state), oldest, kept, lapsed), commit_id)
     while not dry_run and is_unfinished(handle.log, handle.refresh().state):
         # An expiry that died may have left entries that are not yet stubs.
         _finish(handle, handle.state.floor, progress)
@@ -74,6 +83,8 @@ def expire(
         oldest_version=oldest,
         versions=oldest - state.floor - len(spared),
         tagged=tuple(sorted(tagged_below(handle.state, oldest))),
+        consumers=tuple(sorted(held)),
+        lapsed=tuple(sorted(lapsed)),
         version=handle.state.version,
     )
 
@@ -105,6 +116,21 @@ def oldest_to_keep(timeline: TableLog, state: TableState, cutoff: datetime, keep
     """
     then = newest_before(timeline, state, cutoff)
     return max(state.floor, min(then, state.version - keep_last + 1))
+
+
+def kept_for_consumers(
+    timeline: TableLog, state: TableState, oldest: int, now: datetime
+) -> dict[str, int]:
+    """The consumers that keep versions below another, and from which version on each does.
+
+    A consumer keeps what it has not read, but a version no longer than it says after that was replaced.
+    """
+    found = {}
+    for name, one in state.consumers.items():
+        if one.version < oldest:
+            long_enough = newest_before(timeline, state, ago(now, one.keep))
+            found[name] = max(one.version, state.floor, long_enough)
+    return {name: first for name, first in found.items() if first < oldest}
 
 
 def tagged_below(state: TableState, floor: int) -> frozenset[int]:

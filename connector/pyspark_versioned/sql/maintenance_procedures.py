@@ -55,7 +55,15 @@ def _expire(call: Invocation) -> Iterable[Row]:
         force=call.flag("force", False),
         commit_id=call.commit.id,
     )
-    yield done.oldest_version, done.versions, len(done.tagged), not done.dry_run, done.version
+    yield (
+        done.oldest_version,
+        done.versions,
+        len(done.tagged),
+        not done.dry_run,
+        done.version,
+        list(done.consumers),
+        list(done.lapsed),
+    )
 
 
 def _verify(call: Invocation) -> Iterable[Row]:
@@ -116,7 +124,8 @@ PROCEDURES = {
             DRY_RUN,
             FORCE,
         ),
-        "STRUCT<first_kept: BIGINT, expired: BIGINT, tagged: BIGINT, done: BOOLEAN, version: BIGINT>",
+        "STRUCT<first_kept: BIGINT, expired: BIGINT, tagged: BIGINT, done: BOOLEAN, version: BIGINT, "
+        "consumers: ARRAY<STRING>, lapsed: ARRAY<STRING>>",
         _expire,
     ),
     "verify": Procedure(

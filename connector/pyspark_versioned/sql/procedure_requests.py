@@ -7,6 +7,7 @@ from typing import Any
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql import (
     compact_procedure,
+    consumer_procedures,
     conversion_procedures,
     import_procedure,
     maintenance_procedures,
@@ -27,6 +28,7 @@ _NAMESPACE = ("system",)
 PROCEDURES: dict[str, defined.Procedure] = {
     **version_procedures.PROCEDURES,
     **pin_procedures.PROCEDURES,
+    **consumer_procedures.PROCEDURES,
     **compact_procedure.PROCEDURES,
     **import_procedure.PROCEDURES,
     **maintenance_procedures.PROCEDURES,

@@ -1,11 +1,15 @@
-"""Entries that change neither rows nor schema: ``tag``, ``fence``, ``expire``, ``drop``."""
+"""Entries that change neither rows nor schema: tags, consumers, ``fence``, ``expire``, ``drop``."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from versioned_catalog.conflicts.attempt import Attempt, once
 from versioned_catalog.conflicts.entries.heads import next_head
-from versioned_catalog.conflicts.operations import Drop, Expire, Fence, Tag
+from versioned_catalog.conflicts.operations import Consume, Drop, Expire, Fence, Tag
+from versioned_catalog.log.consumers import Consumer
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.features import CONSUMERS, Features
 
 
 @once
@@ -27,6 +31,27 @@ def tag_entry(attempt: Attempt[Tag]) -> Commit:
     """The entry that sets or drops a tag."""
     tags = changed_tags(attempt)
     return Commit(next_head(attempt, "tag"), attempt.state.next_column_id, tags=tags)
+
+
+@once
+def changed_consumers(attempt: Attempt[Consume]) -> dict[str, Consumer]:
+    """The consumers after the operation."""
+    operation, consumers = attempt.operation, dict(attempt.state.consumers)
+    if operation.consumer is None:
+        del consumers[operation.name]
+        return consumers
+    return {**consumers, operation.name: operation.consumer}
+
+
+def consumer_entry(attempt: Attempt[Consume]) -> Commit:
+    """The entry that moves or drops a consumer."""
+    head = next_head(attempt, "tag")
+    return Commit(
+        replace(head, features=head.features | Features(write=frozenset({CONSUMERS}))),
+        attempt.state.next_column_id,
+        consumers=changed_consumers(attempt),
+        details={"consumer": attempt.operation.name},
+    )
 
 
 def drop_entry(attempt: Attempt[Drop]) -> Commit:

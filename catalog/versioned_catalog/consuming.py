@@ -1,0 +1,97 @@
+"""Moving and dropping consumers, whose unread versions expiry keeps (FORMAT.md, section 9)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from versioned_catalog.conflicts.operations import Base, Consume
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.handle import TableHandle
+from versioned_catalog.log.consumers import LONGEST, Consumer
+from versioned_catalog.log.head import Stub
+from versioned_catalog.types.paths import has_control_characters
+
+KEEP = timedelta(days=30)
+"""How long versions are kept for a consumer by default; without one, expiry keeps them for 7 days."""
+
+EVERY = timedelta(minutes=5)
+"""How often a stream moves its consumer, at most: each move is a commit."""
+
+
+def move_consumer(
+    handle: TableHandle,
+    name: str,
+    version: int | None,
+    keep: timedelta | None,
+    commit_id: str | None = None,
+) -> int:
+    """Set how far a consumer has read. See ``Table.move_consumer``."""
+    state, known = handle.state, handle.state.consumers.get(check_name(name, handle.name))
+    number = state.version if version is None else version
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        raise InvalidRequestError(f"{handle.name}: version must be a version, got {version!r}")
+    span = (known.keep if known else KEEP) if keep is None else check_keep(keep, handle.name)
+    consumer = Consumer(number, handle.store.now(), span)
+    return handle.commit(Consume(Base.of(state), name, consumer), commit_id)
+
+
+def drop_consumer(handle: TableHandle, name: str, commit_id: str | None) -> int:
+    """Remove a consumer. See ``Table.drop_consumer``."""
+    operation = Consume(Base.of(handle.state), check_name(name, handle.name), None)
+    return handle.commit(operation, commit_id)
+
+
+def advance(handle: TableHandle, name: str, version: int, keep: timedelta | None) -> None:
+    """Move a consumer on, as its stream reads; rarely, and only if there is something to move past.
+
+    It does not move back, and an expired version is not an error: the stream has read it.
+
+    Args:
+        handle: a handle that this may refresh.
+        version: the last version that the stream has read.
+    """
+    state = handle.refresh().state
+    known = state.consumers.get(name)
+    if known is not None:
+        is_early = handle.store.now() - known.moved < EVERY
+        if version <= known.version or is_early or not _passes_more(handle, known, version):
+            return
+    try:
+        move_consumer(handle, name, max(version, state.created_version), keep)
+    except NotFoundError:
+        return
+
+
+def _passes_more(handle: TableHandle, consumer: Consumer, version: int) -> bool:
+    """Whether there is a commit to move past that is not itself the move of a consumer.
+
+    Else consumers would move past each other's moves for ever, in a table to which nobody writes.
+    """
+    entries = handle.log.entries(consumer.version + 1, version)
+    return any(isinstance(one, Stub) or one.consumers is None for one in entries)
+
+
+def check_name(name: object, table: str) -> str:
+    """The name of a consumer.
+
+    Raises:
+        InvalidRequestError: it is empty, or holds control characters.
+    """
+    if not isinstance(name, str) or not name or has_control_characters(name):
+        raise InvalidRequestError(
+            f"{table}: the name of a consumer must be text without control characters, got {name!r}"
+        )
+    return name
+
+
+def check_keep(keep: object, table: str) -> timedelta:
+    """For how long versions are kept for a consumer, in whole seconds.
+
+    Raises:
+        InvalidRequestError: it is not a timedelta, negative, or more than a hundred years.
+    """
+    if not isinstance(keep, timedelta) or not timedelta(0) <= keep <= LONGEST:
+        raise InvalidRequestError(
+            f"{table}: keep must be a timedelta of at most {LONGEST.days} days, got {keep!r}"
+        )
+    return timedelta(seconds=int(keep.total_seconds()))
