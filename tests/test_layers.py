@@ -18,7 +18,7 @@ LAYERS = [
     "types", "values", "storage", "drawing", "schema", "spelling", "statistics", "iceberg", "evolution",
     "log",
     "projection", "expressions", "export", "pruning",
-    "merge_on_read", "conflicts", "handle",
+    "merge_on_read", "conflicts", "handle", "consuming",
     "datafile", "scan", "changes", "write",
     "progress", "compaction", "properties", "streaming",
     "error_context", "publishing", "alteration", "warehouse",

@@ -20,10 +20,17 @@ _COLUMNS = [
 
 
 @table_command
+@click.option("--move", metavar="NAME", help="Say instead how far this consumer has read.")
+@click.option("--version", type=int, help="The version that it has read; the newest by default.")
 @click.option("--drop", metavar="NAME", help="Remove this consumer instead.")
-def consumers(session: Session, table: str, drop: str | None) -> None:
+def consumers(
+    session: Session, table: str, move: str | None, version: int | None, drop: str | None
+) -> None:
     """List the consumers of TABLE, whose unread versions expiry keeps, and how far behind each is."""
     found = session.table(table)
+    if move is not None:
+        show_commit(found.name, found.move_consumer(move, version))
+        return
     if drop is not None:
         show_commit(found.name, found.drop_consumer(drop))
         return
