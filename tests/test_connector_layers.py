@@ -75,6 +75,8 @@ INTERNALS = {
     # writing
     *("conflicts.isolation", "conflicts.operations", "datafile.file_schema", "datafile.writer"),
     *("statistics.footers", "statistics.stats", "write", "write.distribution", "write.plan"),
+    "write.feed_rows",
+    "write.key_check",
     "write.refusal",
     "write.row_schema",
     # importing

@@ -48,12 +48,23 @@ def row_fields(arrow: pa.Schema, change_column: str) -> pa.Schema:
     return pa.schema([field for field in arrow if name_key(field.name) not in own])
 
 
-def check_feed(arrow: pa.Schema, change_column: str, table: str) -> None:
+def check_feed(
+    arrow: pa.Schema, change_column: str, table: str, *, versioned: bool = False
+) -> None:
     """Refuse rows that do not say how they changed.
+
+    Args:
+        versioned: whether they must have versions, since their order is not known.
 
     Raises:
         InvalidRequestError: there is no such column, or it holds no text.
     """
+    if versioned and COMMIT_VERSION not in map(name_key, arrow.names):
+        raise InvalidRequestError(
+            f"{table}: changes need the column {COMMIT_VERSION}, a whole number by which the last "
+            "change of a key counts, since rows have no order in Spark; rename or add one",
+            condition="INVALID_OPTION",
+        )
     found = [field for field in arrow if name_key(field.name) == name_key(change_column)]
     if len(found) != 1 or not _is_text(found[0].type):
         what = f"is {found[0].type}" if len(found) == 1 else "is not one of their columns"

@@ -259,6 +259,17 @@ def plan_delta(store: Store, state: TableState, table: str) -> WritePlan:
     return replace(plan, spec=replace(plan.spec, ops=True))
 
 
+def plan_feed(store: Store, state: TableState, table: str, change_column: str) -> WritePlan:
+    """Plan a write of changes to apply; see ``Table.apply_changes``.
+
+    Raises:
+        InvalidRequestError: the table has no primary key.
+    """
+    check_applies(state.schema, change_column, table, partial=False)
+    plan = plan_now(store, state, table)
+    return replace(plan, spec=replace(plan.spec, ops=True), change_column=change_column)
+
+
 def plan_now(store: Store, state: TableState, table: str) -> WritePlan:
     """Plan a write of rows that have the snapshot's schema already."""
     size = target_bytes(state.properties)
