@@ -14,6 +14,7 @@ from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.snapshot import Snapshot
+from versioned_catalog.streaming.changes import ChangeStream
 from versioned_catalog.streaming.settings import Settings
 from versioned_catalog.streaming.stream import TableStream
 
@@ -117,6 +118,20 @@ class TableReading:
             InvalidRequestError: the table has a primary key, or a setting is malformed.
         """
         return TableStream(self._handle, settings)
+
+    def change_stream(
+        self, settings: Settings | None = None, *, updates: bool = True, carryovers: bool = False
+    ) -> ChangeStream:
+        """The rows of the table as inserts, and its changes from now on.
+
+        Args:
+            settings: where it starts and how it follows the schema.
+            updates, carryovers: as for ``changes``.
+
+        Raises:
+            InvalidRequestError: a setting is malformed.
+        """
+        return ChangeStream(self._handle, settings, updates=updates, carryovers=carryovers)
 
     def count(self) -> int:
         """Count the rows: from metadata alone where no segments have to be merged."""
