@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from versioned_catalog.changes.feed import Changes
-from versioned_catalog.changes.of_table import table_changes
+from versioned_catalog.changes.of_table import changes_between, table_changes
 from versioned_catalog.changes.planner import Request
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
@@ -110,6 +110,31 @@ class TableReading:
         """
         request = Request(net, carryovers, updates, columns, filters)
         return table_changes(self._handle, start, end, request)
+
+    def version_of(self, version: int | str) -> int:
+        """A version that is given as such, or as the name of a tag; it need not exist.
+
+        Raises:
+            NotFoundError: there is no such tag.
+        """
+        return self._handle.version_of(version)
+
+    def version_at(self, timestamp: datetime | str) -> int:
+        """The last version that was committed at a time or before.
+
+        Raises:
+            NotFoundError: the table did not exist yet.
+        """
+        return self._handle.version_at(timestamp)
+
+    def changes_between(self, start: int, end: int, request: Request) -> Changes:
+        """The changes of some versions, both included; none if ``start`` is one above ``end``.
+
+        Raises:
+            NotFoundError: there is no such column or version, or an entry that is needed is expired.
+            InvalidRequestError: the range or the request is malformed.
+        """
+        return changes_between(self._handle, start, end, request)
 
     def stream(self, settings: Settings | None = None) -> TableStream:
         """The rows that are added to the table from now on, after a snapshot of those that are there.

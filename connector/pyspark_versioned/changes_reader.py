@@ -15,7 +15,7 @@ from pyspark_versioned.sql.protocol.table import VersionRange
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import Table
 from versioned_catalog.changes.columns import CHANGE_COLUMNS
-from versioned_catalog.changes.of_table import changes_between
+from versioned_catalog.changes.feed import Changes
 from versioned_catalog.changes.planner import Request
 from versioned_catalog.changes.reading import read_changes
 from versioned_catalog.changes.tasks import ChangeTask
@@ -68,17 +68,27 @@ class ChangesReader(DataSourceReader):
                     yield shaped(batch.select(self._shape.names), self._shape)
 
 
+def table_columns(schema: StructType) -> list[str]:
+    """The names of the columns of the table in a schema of changes."""
+    return [one for one in schema.names if one not in CHANGE_COLUMNS.names]
+
+
 def changes_reader(
     table: Table, asked: VersionRange, schema: StructType, name: str
 ) -> ChangesReader:
     """The reader of the columns of a schema, of the changes of a range."""
-    columns = [one for one in schema.names if one not in CHANGE_COLUMNS.names]
+    columns = table_columns(schema)
     request = Request(asked.net, asked.carryovers, asked.updates, columns)
-    plan = changes_between(table._handle, asked.start, asked.end, request).plan
-    return ChangesReader(table.store.location, _packed(plan.tasks), arrow_schema(schema), name)
+    return reader_of(table.changes_between(asked.start, asked.end, request), schema, name)
 
 
-def _packed(tasks: tuple[ChangeTask, ...]) -> list[ChangesSplit]:
+def reader_of(changes: Changes, schema: StructType, name: str) -> ChangesReader:
+    """The reader of the columns of a schema, of planned changes."""
+    splits = packed(changes.plan.tasks)
+    return ChangesReader(changes.store.location, splits, arrow_schema(schema), name)
+
+
+def packed(tasks: tuple[ChangeTask, ...]) -> list[ChangesSplit]:
     """Neighbouring tasks together, up to a number of bytes."""
     splits: list[list[ChangeTask]] = []
     size = TARGET_BYTES

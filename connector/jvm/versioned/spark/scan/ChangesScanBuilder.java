@@ -5,12 +5,14 @@ import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.Codec;
-import versioned.spark.protocol.TableMessages.VersionRange;
+import versioned.spark.protocol.StreamMessages.StreamRef;
 import versioned.spark.protocol.TableRef;
+import versioned.spark.python.PathOptions;
 import versioned.spark.python.SchemaOptions;
 
 /** A scan of changes, which tasks in Python find out. */
@@ -18,14 +20,16 @@ public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRe
     private static final String VERSION = "_commit_version";
 
     private final TableRef table;
-    private final VersionRange changes;
+    private final AskedChanges asked;
+    private final CaseInsensitiveStringMap options;
     private final StructType whole;
     private StructType wanted;
 
     /** @param schema of the changes */
-    public ChangesScanBuilder(TableRef table, VersionRange changes, StructType schema) {
+    public ChangesScanBuilder(TableRef table, AskedChanges asked, CaseInsensitiveStringMap options, StructType schema) {
         this.table = table;
-        this.changes = changes;
+        this.asked = asked;
+        this.options = options;
         this.whole = schema;
         this.wanted = schema;
     }
@@ -38,10 +42,11 @@ public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRe
 
     @Override
     public Scan build() {
-        return new ChangesScan(table, changes, wanted);
+        return new ChangesScan(table, asked, options, wanted);
     }
 
-    private record ChangesScan(TableRef table, VersionRange changes, StructType wanted) implements Scan {
+    private record ChangesScan(TableRef table, AskedChanges asked, CaseInsensitiveStringMap options, StructType wanted)
+            implements Scan {
         @Override
         public StructType readSchema() {
             return wanted;
@@ -49,15 +54,20 @@ public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRe
 
         @Override
         public String description() {
-            return "ChangesScan " + table.name() + " from " + changes.start() + " to " + changes.end();
+            return "ChangesScan " + table.name() + " " + asked;
+        }
+
+        @Override
+        public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
+            return VersionedStream.ofChanges(new StreamRef(table, asked.ofStream(PathOptions.ofStream(options))), wanted);
         }
 
         @Override
         public Batch toBatch() {
-            Map<String, String> options = table.sourceOptions();
+            Map<String, String> options = table.sourceOptions(); // not those of the user
             options.put("versionAsOf", Long.toString(table.version()));
             options.put("tableName", table.name());
-            options.put("changes", Codec.text(changes));
+            options.put("changes", Codec.text(asked.ofBatch()));
             if (table.seen() != null) {
                 options.put(SchemaOptions.SCHEMA_VERSION, table.seen());
                 options.put(SchemaOptions.ON_OVERFLOW, table.overflow());
