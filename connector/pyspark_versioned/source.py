@@ -27,13 +27,13 @@ from pyspark_versioned.stream_options import (
     stream_of,
     wanted_changes,
 )
-from pyspark_versioned.stream_reader import StreamReader, micro_batch_reader
+from pyspark_versioned.stream_reader import RefusedStream, StreamReader, micro_batch_reader
 from pyspark_versioned.streams import refuse_stream
 from pyspark_versioned.target import Target
 from pyspark_versioned.unseen import shown_columns, unseen_columns
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import plan_writer
-from versioned_catalog import InvalidRequestError, NotFoundError, Table
+from versioned_catalog import InvalidRequestError, NotFoundError, Table, VersionedError
 from versioned_catalog.changes.columns import feed_columns, nullable
 from versioned_catalog.errors import naming_table
 from versioned_catalog.log.state import TableState
@@ -128,7 +128,13 @@ class VersionedDataSource(DataSource):
         return hasattr(DataSourceReader, "pushLimit")
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """The reader of a stream of the rows that are added to the table."""
+        """The reader of a stream: of the rows that are added to the table, or of its changes."""
+        try:
+            return self._stream_reader(schema)
+        except VersionedError as error:
+            return RefusedStream(error)  # Spark would lose the text of an error that is raised here
+
+    def _stream_reader(self, schema: StructType) -> StreamReader:
         table = self._target.load()
         if self._parsed.version is not None or self._parsed.timestamp is not None:
             raise InvalidRequestError(

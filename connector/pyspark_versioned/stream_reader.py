@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
@@ -15,7 +15,7 @@ from pyspark_versioned.reader import Part, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, to_spark_schema
 from pyspark_versioned.sql.protocol.stream import MicroBatch
 from pyspark_versioned.worker_errors import shows_errors
-from versioned_catalog import InvalidRequestError
+from versioned_catalog import InvalidRequestError, VersionedError
 from versioned_catalog.projection.arrays import own_nulls
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.streaming.changes import ChangeStream
@@ -114,7 +114,8 @@ class ChangedRows:
     """Reads the rows of a stream of changes. Arguments are those of ``AddedRows``."""
 
     def __init__(self, stream: ChangeStream, schema: StructType, table: str) -> None:
-        project(schema, stream.declared, table)  # refuse columns that it does not have
+        own = table_columns(schema)
+        project(StructType([schema[name] for name in own]), stream.declared, table)  # refuse others
         self._schema = schema
         self._reader = ChangesReader(stream.store.location, [], arrow_schema(schema), table)
         self._table = table
@@ -204,3 +205,29 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a split."""
         return self._rows.read(partition)
+
+
+@shows_errors
+class RefusedStream(DataSourceStreamReader):
+    """A stream that can't be read, which says why when Spark asks where it starts."""
+
+    def __init__(self, error: VersionedError) -> None:
+        self._error = error
+
+    def initialOffset(self) -> NoReturn:
+        """Raise the error."""
+        raise self._error
+
+    def latestOffset(
+        self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None
+    ) -> NoReturn:
+        """Raise the error."""
+        raise self._error
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> NoReturn:
+        """Raise the error."""
+        raise self._error
+
+    def read(self, partition: InputPartition) -> NoReturn:
+        """Raise the error."""
+        raise self._error

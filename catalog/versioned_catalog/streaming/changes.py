@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from versioned_catalog.changes.columns import feed_columns, nullable
+from versioned_catalog.changes.columns import feed_schema, nullable
 from versioned_catalog.changes.feed import Changes
 from versioned_catalog.changes.history import expired_error, first_version
 from versioned_catalog.changes.planner import Request, plan_changes, plan_inserts
@@ -23,7 +23,6 @@ from versioned_catalog.streaming.offset import Offset
 from versioned_catalog.streaming.settings import Settings
 from versioned_catalog.streaming.stream import LOOK_AHEAD, Behind
 from versioned_catalog.streaming.stream_log import StreamLog
-from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.types.types import Column
 
 
@@ -70,13 +69,13 @@ class ChangeStream:
 
     @property
     def declared(self) -> Schema:
-        """The columns of the stream, those of the feed last."""
-        return Schema(feed_columns(tuple(map(nullable, self._log.view.schema.visible.columns))))
+        """The columns of the table in the stream; all are nullable."""
+        return Schema(tuple(map(nullable, self._log.view.schema.visible.columns)))
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The same as an Arrow schema."""
-        return to_arrow_schema(self.declared.columns)
+        """The Arrow schema: the same columns, then those of the feed."""
+        return feed_schema(self.declared.columns)
 
     def initial(self) -> Offset:
         """Where a new stream starts.

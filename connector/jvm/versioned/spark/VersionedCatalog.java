@@ -122,7 +122,7 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
 
     /** Options that choose the state of a table; Spark asks for them since 4.3. */
     public Set<String> tableStateOptionKeys() {
-        return SchemaOptions.keys();
+        return TableStates.keys();
     }
 
     /** Loads a table in the schema that options choose; Spark calls this since 4.3. */

@@ -23,7 +23,6 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
     private static final String DISTRIBUTION_MODE = "distributionMode";
     private static final String APPLICATION = "application";
     private static final String BATCH = "batch";
-    private static final String CHANGE_COLUMN = "changeColumn";
 
     private final WriteTarget target;
     private final LogicalWriteInfo info;
@@ -104,7 +103,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
 
     /** The column of rows that are changes to apply; null for rows of the table. */
     private String changeColumn() {
-        return rewrite == null ? info.options().get(CHANGE_COLUMN) : null;
+        return rewrite == null ? info.options().get(TableOptions.CHANGE_COLUMN) : null;
     }
 
     /** The batch that the options name; Python checks them. */
