@@ -210,7 +210,7 @@ def test_changes_that_can_not_be_applied(
 ) -> None:
     plain = catalog.create_table(f"{ns}.p", "id BIGINT, n INT")
     changes = sql_spark.createDataFrame(
-        [(1, 1, "insert", 1), (1, 2, "insert", 2)],
+        [(1, n, "insert", n) for n in range(20)],
         "id BIGINT, n INT, _change_type STRING, _commit_version BIGINT",
     )
 
@@ -229,4 +229,4 @@ def test_changes_that_can_not_be_applied(
     with pytest.raises(Exception, match=r"the same row key.*changes\.repartition\('id'\)"):
         by_path.mode("append").save(table.location)
     write(table, changes.repartition(2))
-    assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 1, "n": 2}]
+    assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 1, "n": 19}]
