@@ -158,6 +158,7 @@ class Histories(InFlight, RuleBasedStateMachine):
         fields = past[then].fields
         if not (
             self.model.keeps(then)
+            and past[then].incarnation == past[-1].incarnation
             and change_law.columns_persist(past[began : then + 1])
             and change_law.columns_stay(past[then : end + 1], fields)
         ):
