@@ -62,6 +62,7 @@ INTERNALS = {
     # streams and repeated writes
     *(
         "write.batches",
+        "streaming.changes",
         "streaming.effects",
         "streaming.limits",
         "streaming.offset",
@@ -71,7 +72,7 @@ INTERNALS = {
         "datafile.read_ahead",
         "datafile.tasks",
     ),
-    *("changes.columns", "changes.of_table", "changes.planner", "changes.reading", "changes.tasks"),
+    *("changes.columns", "changes.feed", "changes.planner", "changes.reading", "changes.tasks"),
     # writing
     *("conflicts.isolation", "conflicts.operations", "datafile.file_schema", "datafile.writer"),
     *("statistics.footers", "statistics.stats", "write", "write.distribution", "write.plan"),

@@ -122,7 +122,7 @@ def changes_asked(options: Mapping[str, str], table: Table, end: int) -> Version
             condition="INVALID_OPTION",
         )
     start = table.version_of(version_or_tag(version))
-    return VersionRange(start, end, wanted.net, wanted.carryovers, wanted.updates)
+    return VersionRange(start, end, wanted.net, wanted.carryovers, wanted.updates, ())
 
 
 def _flag(options: Mapping[str, str], name: str, table: str) -> bool:

@@ -28,7 +28,7 @@ def load_changes(request: messages.LoadChanges) -> messages.LoadedChanges:
         start, end = _start(table, asked), _end(table, asked)
     wanted = Request(asked.net, asked.carryovers, asked.updates)
     plan = table.changes_between(start, end, wanted).plan
-    found = messages.VersionRange(start, end, asked.net, asked.carryovers, asked.updates)
+    found = messages.VersionRange(start, end, asked.net, asked.carryovers, asked.updates, ())
     return messages.LoadedChanges(describe_columns(feed_columns(plan.columns)), found)
 
 

@@ -1,10 +1,13 @@
 package versioned.spark.scan;
 
+import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -14,9 +17,11 @@ import versioned.spark.protocol.StreamMessages.StreamRef;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.PathOptions;
 import versioned.spark.python.SchemaOptions;
+import versioned.spark.python.Terms;
 
 /** A scan of changes, which tasks in Python find out. */
-public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRequiredColumns {
+public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRequiredColumns,
+        SupportsPushDownV2Filters {
     private static final String VERSION = "_commit_version";
 
     private final TableRef table;
@@ -24,6 +29,7 @@ public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRe
     private final CaseInsensitiveStringMap options;
     private final StructType whole;
     private StructType wanted;
+    private List<Predicate> filters = List.of();
 
     /** @param schema of the changes */
     public ChangesScanBuilder(TableRef table, AskedChanges asked, CaseInsensitiveStringMap options, StructType schema) {
@@ -40,13 +46,25 @@ public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRe
         wanted = schema.isEmpty() ? new StructType().add(whole.apply(VERSION)) : schema;
     }
 
+    /** Python finds changes of the rows that satisfy them only; Spark evaluates them for each row, too. */
     @Override
-    public Scan build() {
-        return new ChangesScan(table, asked, options, wanted);
+    public Predicate[] pushPredicates(Predicate[] predicates) {
+        filters = NormalFilters.of(List.of(predicates));
+        return predicates;
     }
 
-    private record ChangesScan(TableRef table, AskedChanges asked, CaseInsensitiveStringMap options, StructType wanted)
-            implements Scan {
+    @Override
+    public Predicate[] pushedPredicates() {
+        return new Predicate[0];
+    }
+
+    @Override
+    public Scan build() {
+        return new ChangesScan(table, asked, options, wanted, filters);
+    }
+
+    private record ChangesScan(TableRef table, AskedChanges asked, CaseInsensitiveStringMap options, StructType wanted,
+            List<Predicate> filters) implements Scan {
         @Override
         public StructType readSchema() {
             return wanted;
@@ -54,7 +72,7 @@ public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRe
 
         @Override
         public String description() {
-            return "ChangesScan " + table.name() + " " + asked;
+            return "ChangesScan " + table.name() + " " + asked + ", filters: " + filters;
         }
 
         @Override
@@ -67,7 +85,7 @@ public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRe
             Map<String, String> options = table.sourceOptions(); // not those of the user
             options.put("versionAsOf", Long.toString(table.version()));
             options.put("tableName", table.name());
-            options.put("changes", Codec.text(asked.ofBatch()));
+            options.put("changes", Codec.text(asked.ofBatch().where(Terms.of(filters))));
             if (table.seen() != null) {
                 options.put(SchemaOptions.SCHEMA_VERSION, table.seen());
                 options.put(SchemaOptions.ON_OVERFLOW, table.overflow());
