@@ -62,6 +62,7 @@ INTERNALS = {
     # streams and repeated writes
     *(
         "write.batches",
+        "streaming.changes",
         "streaming.effects",
         "streaming.limits",
         "streaming.offset",
@@ -71,10 +72,12 @@ INTERNALS = {
         "datafile.read_ahead",
         "datafile.tasks",
     ),
-    *("changes.columns", "changes.of_table", "changes.planner", "changes.reading", "changes.tasks"),
+    *("changes.columns", "changes.feed", "changes.planner", "changes.reading", "changes.tasks"),
     # writing
     *("conflicts.isolation", "conflicts.operations", "datafile.file_schema", "datafile.writer"),
     *("statistics.footers", "statistics.stats", "write", "write.distribution", "write.plan"),
+    "write.feed_rows",
+    "write.key_check",
     "write.refusal",
     "write.row_schema",
     # importing

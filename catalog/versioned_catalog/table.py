@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from versioned_catalog import versions
+from versioned_catalog.changes.columns import CHANGE_TYPE
 from versioned_catalog.conflicts.operations import Base, Overwrite
 from versioned_catalog.conversion.origin import Origin, origin_of
 from versioned_catalog.error_context import names_table_in_errors
@@ -382,6 +383,40 @@ class Table(TableReading, TableSchema):
         """
         check_keyed(self.schema, self.name)
         return self._append(data, merge_schema, batch, partial)
+
+    def apply_changes(
+        self,
+        changes: Any,
+        *,
+        change_column: str = CHANGE_TYPE,
+        merge_schema: bool | None = None,
+        batch: BatchLike | None = None,
+    ) -> int:
+        """Apply a change feed to a table with a primary key, in one commit.
+
+        Of several changes of a row key, the one with the greatest ``_commit_version`` counts, or the
+        last one if there is no such column. Like an upsert, it reads nothing and never conflicts with
+        another upsert. The columns of the feed are not written.
+
+        Args:
+            changes: a feed, as ``Table.changes`` returns it, or other Arrow data.
+            change_column: the column that says what each row is: ``insert`` and ``update_postimage``
+                upsert it, ``delete`` deletes its row key, and ``update_preimage`` does nothing.
+            merge_schema, batch: as for ``append``.
+        """
+        number = batch_of(batch, self.name)
+
+        def write() -> int:
+            arrow, batches = batches_of(changes)
+            plan = self.transaction().plan_write(
+                arrow, merge_schema=merge_schema, change_column=change_column
+            )
+            records = plan.write(arrow, batches, self.store)
+            if not (records or plan.changes):
+                return self.version
+            return self.transaction().commit_append(plan, records, batch=number)
+
+        return once(self._handle, number, write)
 
     def overwrite(
         self, data: Any, *, merge_schema: bool | None = None, batch: BatchLike | None = None

@@ -8,13 +8,14 @@ from typing import Any
 
 from versioned_catalog import consuming
 from versioned_catalog.changes.feed import Changes
-from versioned_catalog.changes.of_table import table_changes
+from versioned_catalog.changes.of_table import changes_between, table_changes
 from versioned_catalog.changes.planner import Request
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.snapshot import Snapshot
+from versioned_catalog.streaming.changes import ChangeStream
 from versioned_catalog.streaming.settings import Settings
 from versioned_catalog.streaming.stream import TableStream
 
@@ -146,6 +147,31 @@ class TableReading:
         request = Request(net, carryovers, updates, columns, filters)
         return table_changes(self._handle, start, end, request)
 
+    def version_of(self, version: int | str) -> int:
+        """A version that is given as such, or as the name of a tag; it need not exist.
+
+        Raises:
+            NotFoundError: there is no such tag.
+        """
+        return self._handle.version_of(version)
+
+    def version_at(self, timestamp: datetime | str) -> int:
+        """The last version that was committed at a time or before.
+
+        Raises:
+            NotFoundError: the table did not exist yet.
+        """
+        return self._handle.version_at(timestamp)
+
+    def changes_between(self, start: int, end: int, request: Request) -> Changes:
+        """The changes of some versions, both included; none if ``start`` is one above ``end``.
+
+        Raises:
+            NotFoundError: there is no such column or version, or an entry that is needed is expired.
+            InvalidRequestError: the range or the request is malformed.
+        """
+        return changes_between(self._handle, start, end, request)
+
     def stream(self, settings: Settings | None = None) -> TableStream:
         """The rows that are added to the table from now on, after a snapshot of those that are there.
 
@@ -153,6 +179,20 @@ class TableReading:
             InvalidRequestError: the table has a primary key, or a setting is malformed.
         """
         return TableStream(self._handle, settings)
+
+    def change_stream(
+        self, settings: Settings | None = None, *, updates: bool = True, carryovers: bool = False
+    ) -> ChangeStream:
+        """The rows of the table as inserts, and its changes from now on.
+
+        Args:
+            settings: where it starts and how it follows the schema.
+            updates, carryovers: as for ``changes``.
+
+        Raises:
+            InvalidRequestError: a setting is malformed.
+        """
+        return ChangeStream(self._handle, settings, updates=updates, carryovers=carryovers)
 
     def count(self) -> int:
         """Count the rows: from metadata alone where no segments have to be merged."""

@@ -65,13 +65,20 @@ class Transaction:
         self._handle = handle
 
     def plan_write(
-        self, arrow: pa.Schema, *, merge_schema: bool | None = None, partial: bool = False
+        self,
+        arrow: pa.Schema,
+        *,
+        merge_schema: bool | None = None,
+        partial: bool = False,
+        change_column: str | None = None,
     ) -> WritePlan:
-        """Plan a write of rows: an append, upsert or overwrite.
+        """Plan a write of rows: an append, upsert or overwrite, or changes to apply.
 
         Args:
             arrow: the schema of the rows.
             merge_schema, partial: as for ``Table.upsert``.
+            change_column: as for ``Table.apply_changes``. All changes of a key must go to the same call
+                of ``plan.write``.
 
         Raises:
             InvalidRequestError: rows of this schema do not fit the table.
@@ -84,6 +91,7 @@ class Transaction:
             arrow,
             merge_schema=merge_schema,
             partial=partial,
+            change_column=change_column,
         )
 
     def plan_delta(self) -> WritePlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,16 +11,21 @@ from pyspark.sql.types import StructType
 
 from pyspark_versioned.reader import shaped
 from pyspark_versioned.spark_types import arrow_schema
+from pyspark_versioned.sql.predicates import to_unbound
+from pyspark_versioned.sql.protocol.common import Term
 from pyspark_versioned.sql.protocol.table import VersionRange
 from pyspark_versioned.worker_errors import shows_errors
-from versioned_catalog import Table
+from versioned_catalog import InvalidRequestError, NotFoundError, Table
 from versioned_catalog.changes.columns import CHANGE_COLUMNS
-from versioned_catalog.changes.of_table import changes_between
+from versioned_catalog.changes.feed import Changes
 from versioned_catalog.changes.planner import Request
 from versioned_catalog.changes.reading import read_changes
 from versioned_catalog.changes.tasks import ChangeTask
 from versioned_catalog.errors import naming_table
+from versioned_catalog.expressions.filters import AllOf
+from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.scan.packing import TARGET_BYTES
+from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location
 
@@ -68,17 +73,41 @@ class ChangesReader(DataSourceReader):
                     yield shaped(batch.select(self._shape.names), self._shape)
 
 
+def table_columns(schema: StructType) -> list[str]:
+    """The names of the columns of the table in a schema of changes."""
+    return [one for one in schema.names if one not in CHANGE_COLUMNS.names]
+
+
 def changes_reader(
     table: Table, asked: VersionRange, schema: StructType, name: str
 ) -> ChangesReader:
     """The reader of the columns of a schema, of the changes of a range."""
-    columns = [one for one in schema.names if one not in CHANGE_COLUMNS.names]
-    request = Request(asked.net, asked.carryovers, asked.updates, columns)
-    plan = changes_between(table._handle, asked.start, asked.end, request).plan
-    return ChangesReader(table.store.location, _packed(plan.tasks), arrow_schema(schema), name)
+    columns = table_columns(schema)
+    filters = _known(asked.filters, table.at(asked.end).seen.schema)
+    request = Request(asked.net, asked.carryovers, asked.updates, columns, filters)
+    return reader_of(table.changes_between(asked.start, asked.end, request), schema, name)
 
 
-def _packed(tasks: tuple[ChangeTask, ...]) -> list[ChangesSplit]:
+def reader_of(changes: Changes, schema: StructType, name: str) -> ChangesReader:
+    """The reader of the columns of a schema, of planned changes."""
+    splits = packed(changes.plan.tasks)
+    return ChangesReader(changes.store.location, splits, arrow_schema(schema), name)
+
+
+def _known(filters: Sequence[Term], schema: Schema) -> AllOf | None:
+    """The filters on columns of the table that the catalog understands; Spark applies all of them."""
+    found = []
+    for unbound in map(to_unbound, filters):
+        try:
+            if unbound is not None:
+                bind_filters(unbound, schema)
+                found.append(unbound)
+        except (InvalidRequestError, NotFoundError):
+            continue
+    return AllOf(tuple(found)) if found else None
+
+
+def packed(tasks: tuple[ChangeTask, ...]) -> list[ChangesSplit]:
     """Neighbouring tasks together, up to a number of bytes."""
     splits: list[list[ChangeTask]] = []
     size = TARGET_BYTES

@@ -19,6 +19,7 @@ _OF_BOTH = (
     "primaryKey",
     "timeIndex",
     "partialUpdate",
+    "changeColumn",
     "pushdown",
     "io",
     "schemaVersion",

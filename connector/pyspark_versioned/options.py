@@ -49,6 +49,7 @@ class Options:
         overwrite_schema: whether an overwrite replaces the table by one with the columns of the frame.
         partition_by: the partitioning of a table that a write creates, or None.
         key: the row key of a table that a write creates.
+        change_column: the column that says what each row is, if a write applies changes.
         partial: whether a write keeps the values of columns that the frame lacks.
         schema: the schema pin, or schema version, in which the table is seen; None for the current one.
         overflow: what is shown of a value that does not fit its type there: ``error`` or ``null``.
@@ -77,6 +78,7 @@ class Options:
     partition_by: tuple[str, ...] | None = None
     creates: bool = False
     key: KeyOptions = NO_KEY
+    change_column: str | None = None
     partial: bool = False
     schema: str | None = None
     overflow: str = "error"
@@ -132,6 +134,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         partition_by=None if known["partitionby"] is None else _fields(known["partitionby"]),
         creates=known["savemode"] == "create",
         key=_key(known["primarykey"], known["timeindex"]),
+        change_column=known["changecolumn"],
         partial=_flag("partialUpdate", known["partialupdate"]) is True,
         schema=known["schemaversion"],
         overflow=parse_overflow(known["onoverflow"]),

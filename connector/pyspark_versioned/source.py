@@ -15,19 +15,26 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from pyspark_versioned.changes_reader import changes_reader
 from pyspark_versioned.compacting import DONE, CompactingReader
 from pyspark_versioned.options import Options, parse_options
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import PushdownReader, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema, to_spark_schema
-from pyspark_versioned.stream_options import stream_limits, stream_settings
-from pyspark_versioned.stream_reader import StreamReader, micro_batch_parts
+from pyspark_versioned.stream_options import (
+    changes_asked,
+    stream_limits,
+    stream_of,
+    wanted_changes,
+)
+from pyspark_versioned.stream_reader import RefusedStream, StreamReader, micro_batch_reader
 from pyspark_versioned.streams import refuse_stream
 from pyspark_versioned.target import Target
 from pyspark_versioned.unseen import shown_columns, unseen_columns
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import plan_writer
-from versioned_catalog import InvalidRequestError, NotFoundError, Table
+from versioned_catalog import InvalidRequestError, NotFoundError, Table, VersionedError
+from versioned_catalog.changes.columns import feed_columns, nullable
 from versioned_catalog.errors import naming_table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scan.columns import resolve
@@ -83,26 +90,26 @@ class VersionedDataSource(DataSource):
             return DONE
         _, state = self._snapshot()
         names = self._parsed.columns
-        if names is None:
-            return to_spark_schema(shown_columns(state))
-        return to_spark_schema(
-            shown_columns(state, tuple(resolve(state.seen.schema, (name,)) for name in names))
-        )
+        schema = state.seen.schema
+        wanted = None if names is None else tuple(resolve(schema, (name,)) for name in names)
+        if wanted_changes(self._parsed.stream, self._target.path) is not None:
+            return to_spark_schema(feed_columns(tuple(map(nullable, wanted or schema.columns))))
+        return to_spark_schema(shown_columns(state, wanted))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of all columns, or of those in the user's schema."""
         if self._parsed.compact is not None:
             return CompactingReader(self._target.load(), self._parsed.compact)
         if self._parsed.changes is not None:
-            from pyspark_versioned.changes_reader import changes_reader
-
             name = self._parsed.name or self._target.path
             return changes_reader(self._target.load(), self._parsed.changes, schema, name)
         shape, only = arrow_schema(schema), self._parsed.segments
         if self._parsed.micro_batch is not None:
-            store, parts, name = micro_batch_parts(self._parsed.micro_batch, schema)
-            return VersionedReader(store, parts, shape, name, only)
+            return micro_batch_reader(self._parsed.micro_batch, schema, only)
         table, state = self._snapshot()
+        asked = changes_asked(self._parsed.stream, table, state.version)
+        if asked is not None:
+            return changes_reader(table, asked, schema, table.name)
         columns = project(schema, state.seen.schema, table.name, unseen_columns(state.seen))
         kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
         name = self._parsed.name or table.name
@@ -121,7 +128,13 @@ class VersionedDataSource(DataSource):
         return hasattr(DataSourceReader, "pushLimit")
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """The reader of a stream of the rows that are added to the table."""
+        """The reader of a stream: of the rows that are added to the table, or of its changes."""
+        try:
+            return self._stream_reader(schema)
+        except VersionedError as error:
+            return RefusedStream(error)  # Spark would lose the text of an error that is raised here
+
+    def _stream_reader(self, schema: StructType) -> StreamReader:
         table = self._target.load()
         if self._parsed.version is not None or self._parsed.timestamp is not None:
             raise InvalidRequestError(
@@ -129,9 +142,9 @@ class VersionedDataSource(DataSource):
                 "timestampAsOf; use startingVersion or startingTimestamp",
                 condition="INVALID_OPTION",
             )
-        settings = stream_settings(self._parsed.stream, self._schema_version, table.name)
+        stream = stream_of(table, self._parsed.stream, self._schema_version, table.name)
         limits = stream_limits(self._parsed.stream, table.name)
-        return StreamReader(table.stream(settings), schema, limits, table.name)
+        return StreamReader(stream, schema, limits, table.name)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """The writer of a frame."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from versioned_catalog import InvalidRequestError
+from pyspark_versioned.sql.protocol.table import VersionRange
+from versioned_catalog import InvalidRequestError, Table
 from versioned_catalog.conflicts.tags import version_or_tag
+from versioned_catalog.streaming.changes import ChangeStream
 from versioned_catalog.streaming.limits import Limits
 from versioned_catalog.streaming.settings import (
     Settings,
@@ -14,6 +17,10 @@ from versioned_catalog.streaming.settings import (
     on_rewrite_of,
     schema_mode_of,
 )
+from versioned_catalog.streaming.stream import TableStream
+
+OF_CHANGES = ("readChanges", "computeUpdates", "deduplicationMode")
+"""Options of reads of changes; the last two are called as in Spark's SQL, with the same defaults."""
 
 OF_STREAMS = (
     "startingVersion",
@@ -24,8 +31,9 @@ OF_STREAMS = (
     "maxSegmentsPerTrigger",
     "maxRowsPerTrigger",
     "maxBytesPerTrigger",
+    *OF_CHANGES,
 )
-"""Options that only streams have."""
+"""Options that only streams have, and reads of changes."""
 
 _SIZE = re.compile(r"([0-9]{1,18})([kmgt]?)b?", re.IGNORECASE)
 
@@ -55,6 +63,105 @@ def stream_settings(options: Mapping[str, str], schema_version: int | None, tabl
         on_drop_of(options.get("onDrop", "null"), table),
         schema_mode_of(options.get("schemaMode", "follow"), table),
     )
+
+
+@dataclass(frozen=True)
+class ChangesWanted:
+    """Which changes a read shows, and how: see ``changes.planner.Request``."""
+
+    net: bool
+    carryovers: bool
+    updates: bool
+
+
+def wanted_changes(options: Mapping[str, str], table: str) -> ChangesWanted | None:
+    """Which changes are read; None to read rows.
+
+    Args:
+        options: of ``stream_options``.
+
+    Raises:
+        InvalidRequestError: an option is invalid.
+    """
+    if not _flag(options, "readChanges", table):
+        given = [name for name in OF_CHANGES if name in options and name != "readChanges"]
+        if given:
+            raise InvalidRequestError(
+                f"{table}: {given[0]} is an option of reads of changes; add the option readChanges, "
+                "or leave it out",
+                condition="INVALID_OPTION",
+            )
+        return None
+    mode = options.get("deduplicationMode", "dropCarryovers").lower()
+    if mode not in ("none", "dropcarryovers", "netchanges"):
+        raise InvalidRequestError(
+            f"{table}: deduplicationMode is {mode!r}; it must be none, dropCarryovers or netChanges",
+            condition="INVALID_OPTION",
+        )
+    updates = _flag(options, "computeUpdates", table)
+    return ChangesWanted(mode == "netchanges", mode == "none", updates)
+
+
+def changes_asked(options: Mapping[str, str], table: Table, end: int) -> VersionRange | None:
+    """The changes that a read without the jar asks for; None to read rows.
+
+    Args:
+        options: of ``stream_options``.
+        end: the version that is read.
+
+    Raises:
+        InvalidRequestError: an option is invalid, or no version to start with is given.
+    """
+    wanted = wanted_changes(options, table.name)
+    if wanted is None:
+        return None
+    version = options.get("startingVersion")
+    if version is None:
+        raise InvalidRequestError(
+            f"{table.name}: changes need a first version; add the option startingVersion",
+            condition="INVALID_OPTION",
+        )
+    start = table.version_of(version_or_tag(version))
+    return VersionRange(start, end, wanted.net, wanted.carryovers, wanted.updates, ())
+
+
+def _flag(options: Mapping[str, str], name: str, table: str) -> bool:
+    text = options.get(name, "false").lower()
+    if text not in ("true", "false"):
+        raise InvalidRequestError(
+            f"{table}: {name} is {text!r}; it must be true or false", condition="INVALID_OPTION"
+        )
+    return text == "true"
+
+
+def stream_of(
+    table: Table, options: Mapping[str, str], schema_version: int | None, name: str
+) -> TableStream | ChangeStream:
+    """The stream that options ask for: of added rows, or of changes.
+
+    Args:
+        options: of ``stream_options``.
+        schema_version: the schema of the stream; None for the one that the table is seen in.
+
+    Raises:
+        InvalidRequestError: an option is invalid, or the table has no such stream.
+    """
+    settings = stream_settings(options, schema_version, name)
+    wanted = wanted_changes(options, name)
+    if wanted is None:
+        return table.stream(settings)
+    if wanted.net:
+        raise InvalidRequestError(
+            f"{name}: net changes of a stream would depend on where its batches end; leave out "
+            "deduplicationMode, and apply the changes of a batch by key, as changeColumn does",
+            condition="NOT_SUPPORTED",
+        )
+    if "onRewrite" in options:
+        raise InvalidRequestError(
+            f"{name}: changes show what a commit rewrote, so they have no onRewrite; leave it out",
+            condition="INVALID_OPTION",
+        )
+    return table.change_stream(settings, updates=wanted.updates, carryovers=wanted.carryovers)
 
 
 def stream_limits(options: Mapping[str, str], table: str) -> Limits:

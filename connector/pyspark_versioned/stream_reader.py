@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from pyspark_versioned.changes_reader import ChangesReader, reader_of, table_columns
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import Part, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, to_spark_schema
 from pyspark_versioned.sql.protocol.stream import MicroBatch
 from pyspark_versioned.worker_errors import shows_errors
-from versioned_catalog import InvalidRequestError
+from versioned_catalog import InvalidRequestError, VersionedError
 from versioned_catalog.projection.arrays import own_nulls
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.storage.store import Store
+from versioned_catalog.streaming.changes import ChangeStream
 from versioned_catalog.streaming.limits import NO_LIMITS, Limits
 from versioned_catalog.streaming.offset import Offset
 from versioned_catalog.streaming.shape import shown
@@ -38,13 +39,22 @@ except ImportError:  # before Spark 4.2, which reads all there is in every batch
         """Nothing: Spark does not ask."""
 
 
-def micro_batch_parts(batch: MicroBatch, schema: StructType) -> tuple[Store, Sequence[Part], str]:
-    """The snapshots that make up a micro-batch, and the table's store and name."""
+def micro_batch_reader(
+    batch: MicroBatch, schema: StructType, only: frozenset[str] | None
+) -> DataSourceReader:
+    """The reader of a micro-batch, for the jar.
+
+    Args:
+        only: the paths of the segments to read, or None for all; changes are read whole.
+    """
     from pyspark_versioned.sql.snapshots import open_stream
 
     stream, name = open_stream(batch.stream), batch.stream.table.name
     start, end = Offset.from_json(batch.start), Offset.from_json(batch.end)
-    return stream.store, _parts(stream, start, end, schema, name), name
+    if isinstance(stream, ChangeStream):
+        return reader_of(stream.changes(start, end, table_columns(schema)), schema, name)
+    parts = _parts(stream, start, end, schema, name)
+    return VersionedReader(stream.store, parts, arrow_schema(schema), name, only)
 
 
 def _parts(
@@ -55,25 +65,96 @@ def _parts(
     ]
 
 
-@shows_errors
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads the rows that are added to a table, without the jar.
+class AddedRows:
+    """Reads the rows of a stream of added rows.
 
     Args:
         stream: the table, in the schema of the stream.
+        schema: the columns that Spark expects.
+        table: the table's name in errors.
+    """
+
+    def __init__(self, stream: TableStream, schema: StructType, table: str) -> None:
+        self._declared = project(schema, stream.declared, table)
+        self._reader = VersionedReader(stream.store, (), arrow_schema(schema), table)
+        self._wanted = to_spark_schema(shown(Schema(self._declared)).columns)
+        self._table = table
+
+    def partitions(self, stream: TableStream, start: Offset, end: Offset) -> list[InputPartition]:
+        """Plan a micro-batch."""
+        parts = _parts(stream, start, end, self._wanted, self._table)
+        planner = VersionedReader(stream.store, parts, arrow_schema(self._wanted), self._table)
+        return planner.partitions()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a split.
+
+        Raises:
+            InvalidRequestError: there is a null in a column that was NOT NULL when the stream began.
+        """
+        for batch in self._reader.read(partition):
+            self._check_not_null(batch)
+            yield batch
+
+    def _check_not_null(self, batch: pa.RecordBatch) -> None:
+        """Refuse nulls that Spark would read as values: without the jar, it is told of NOT NULL."""
+        for place, column in enumerate(self._declared):
+            for inner, above in walk((column,)):
+                path = (*above, inner)
+                if not inner.nullable and own_nulls(batch.column(place), path):
+                    shown_path = render_path(tuple(one.name for one in path))
+                    raise InvalidRequestError(
+                        f"{self._table}: the column {shown_path} is NOT NULL in this DataFrame, and was "
+                        "dropped or made nullable since; start the query with a new DataFrame and the "
+                        "same checkpoint"
+                    )
+
+
+class ChangedRows:
+    """Reads the rows of a stream of changes. Arguments are those of ``AddedRows``."""
+
+    def __init__(self, stream: ChangeStream, schema: StructType, table: str) -> None:
+        own = table_columns(schema)
+        project(StructType([schema[name] for name in own]), stream.declared, table)  # refuse others
+        self._schema = schema
+        self._reader = ChangesReader(stream.store.location, [], arrow_schema(schema), table)
+        self._table = table
+
+    def partitions(self, stream: ChangeStream, start: Offset, end: Offset) -> list[InputPartition]:
+        """Plan a micro-batch."""
+        changes = stream.changes(start, end, table_columns(self._schema))
+        return reader_of(changes, self._schema, self._table).partitions()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The changes of a split."""
+        return self._reader.read(partition)
+
+
+Rows = AddedRows | ChangedRows
+"""What executors read of a stream."""
+
+
+@shows_errors
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads a table as a stream, without the jar.
+
+    Args:
+        stream: the rows that are added to the table, or its changes.
         schema: the columns that Spark expects.
         limits: how much a micro-batch may read.
         table: the table's name in errors.
     """
 
-    def __init__(self, stream: TableStream, schema: StructType, limits: Limits, table: str) -> None:
-        columns = project(schema, stream.declared, table)
-        self._stream: TableStream | None = stream
-        self._reader = VersionedReader(stream.store, (), arrow_schema(schema), table)
-        self._declared = columns
-        self._wanted = to_spark_schema(shown(Schema(columns)).columns)
+    def __init__(
+        self, stream: TableStream | ChangeStream, schema: StructType, limits: Limits, table: str
+    ) -> None:
+        self._stream: TableStream | ChangeStream | None = stream
+        self._rows: Rows = (
+            ChangedRows(stream, schema, table)
+            if isinstance(stream, ChangeStream)
+            else AddedRows(stream, schema, table)
+        )
         self._limits = limits
-        self._table = table
         self._until: int | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -81,7 +162,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**self.__dict__, "_stream": None}
 
     @property
-    def _own(self) -> TableStream:
+    def _own(self) -> TableStream | ChangeStream:
         assert self._stream is not None, "only executors have no stream"
         return self._stream
 
@@ -112,31 +193,41 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Plan a micro-batch."""
-        stream = self._own
         places = Offset.from_dict(start), Offset.from_dict(end)
-        parts = _parts(stream, *places, self._wanted, self._table)
-        planner = VersionedReader(stream.store, parts, arrow_schema(self._wanted), self._table)
-        return planner.partitions()
+        match self._own, self._rows:
+            case ChangeStream() as stream, ChangedRows() as rows:
+                return rows.partitions(stream, *places)
+            case TableStream() as stream, AddedRows() as rows:
+                return rows.partitions(stream, *places)
+            case _:
+                raise AssertionError("a stream and its rows are of one kind")
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a split.
+        """The rows of a split."""
+        return self._rows.read(partition)
 
-        Raises:
-            InvalidRequestError: there is a null in a column that was NOT NULL when the stream began.
-        """
-        for batch in self._reader.read(partition):
-            self._check_not_null(batch)
-            yield batch
 
-    def _check_not_null(self, batch: pa.RecordBatch) -> None:
-        """Refuse nulls that Spark would read as values: without the jar, it is told of NOT NULL."""
-        for place, column in enumerate(self._declared):
-            for inner, above in walk((column,)):
-                path = (*above, inner)
-                if not inner.nullable and own_nulls(batch.column(place), path):
-                    shown_path = render_path(tuple(one.name for one in path))
-                    raise InvalidRequestError(
-                        f"{self._table}: the column {shown_path} is NOT NULL in this DataFrame, and was "
-                        "dropped or made nullable since; start the query with a new DataFrame and the "
-                        "same checkpoint"
-                    )
+@shows_errors
+class RefusedStream(DataSourceStreamReader):
+    """A stream that can't be read, which says why when Spark asks where it starts."""
+
+    def __init__(self, error: VersionedError) -> None:
+        self._error = error
+
+    def initialOffset(self) -> NoReturn:
+        """Raise the error."""
+        raise self._error
+
+    def latestOffset(
+        self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None
+    ) -> NoReturn:
+        """Raise the error."""
+        raise self._error
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> NoReturn:
+        """Raise the error."""
+        raise self._error
+
+    def read(self, partition: InputPartition) -> NoReturn:
+        """Raise the error."""
+        raise self._error

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pyspark_versioned.batch_options import OF_BATCHES, check_no_batch
+from pyspark_versioned.change_options import check_applied_by, check_table_stays
 from pyspark_versioned.options import NO_KEY, KeyOptions, Options
 from pyspark_versioned.scratch import scratch
 from pyspark_versioned.target import Target
@@ -29,8 +30,11 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.keying import key_properties
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.transforms import parse_partitioning, parse_transform
+from versioned_catalog.storage.opening import reopen
 from versioned_catalog.types.paths import parse_path
 from versioned_catalog.types.types import Column, Map, children, with_children
+from versioned_catalog.write.feed_rows import check_feed
+from versioned_catalog.write.key_check import share_keys
 from versioned_catalog.write.plan import WritePlan
 
 
@@ -68,6 +72,26 @@ def records_of(messages: list[WriterCommitMessage | None]) -> tuple[SegmentRecor
     return tuple(record for message in written for record in message.records)
 
 
+def check_keys_apart(plan: WritePlan, messages: list[WriterCommitMessage | None]) -> None:
+    """Refuse changes of one row key that several tasks wrote, which do not know of each other.
+
+    Raises:
+        InvalidRequestError: with the way out.
+    """
+    written = [one.records for one in messages if isinstance(one, Written) and one.records]
+    if plan.change_column is None or len(written) < 2:
+        return
+    if share_keys(reopen(plan.location), plan.spec, written):
+        schema = plan.seen.schema
+        names = ", ".join(repr(schema.column(one).name) for one in schema.row_key)
+        raise InvalidRequestError(
+            f"{plan.table}: several tasks wrote changes of the same row key, of which only the last "
+            f"may count; write changes.repartition({names}), or by table name with the jar, which does "
+            "so by itself; nothing was changed",
+            condition="NOT_SUPPORTED",
+        )
+
+
 @shows_errors
 class TableWriter(PlannedWriter):
     """Appends to an existing table, or replaces its rows; a batch only once."""
@@ -82,6 +106,7 @@ class TableWriter(PlannedWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit what all tasks wrote."""
+        check_keys_apart(self._plan, messages)
         transaction, records = self._target.load().transaction(), records_of(messages)
         commit = transaction.commit_overwrite if self._overwrite else transaction.commit_append
         plan, commit_id, batch = self._plan, self._commit_id, self._batch
@@ -150,6 +175,8 @@ def plan_writer(
         )
     if options.batch is not None and (table is None or options.overwrite_schema):
         check_no_batch(OF_BATCHES, target.path)
+    if options.change_column is not None and (table is None or options.overwrite_schema):
+        check_table_stays(target.path)
     # As Spark does in CREATE TABLE AS SELECT: a query's column may have nulls another time.
     loose = Schema(tuple(map(_nullable, schema.columns)))
     if table is None:
@@ -158,8 +185,14 @@ def plan_writer(
         return _replacing(table, loose, arrow, options)
     _check_key(options.key, table)
     _check_partitioning(options.partition_by, table)
+    if options.change_column is not None:
+        check_applied_by("overwrite" if overwrite else "append", table.name)
+        check_feed(arrow, options.change_column, table.name, versioned=True)
     plan = table.transaction().plan_write(
-        arrow, merge_schema=options.merge_schema, partial=options.partial
+        arrow,
+        merge_schema=options.merge_schema,
+        partial=options.partial,
+        change_column=options.change_column,
     )
     return TableWriter(target, plan, options.batch, overwrite=overwrite)
 

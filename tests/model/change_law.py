@@ -48,6 +48,17 @@ def columns_persist(past: Sequence[Version]) -> bool:
     return True
 
 
+def columns_stay(past: Sequence[Version], fields: tuple[Field, ...]) -> bool:
+    """Whether all versions have some columns, at every depth, and in the same types."""
+    wanted = {path[-1].key: path[-1].type for path in walk(fields)}
+    types = ({path[-1].key: path[-1].type for path in walk(one.fields)} for one in past)
+    return all(
+        key in has and (not isinstance(type_, str) or has[key] == type_)
+        for has in types
+        for key, type_ in wanted.items()
+    )
+
+
 def _fits(then: Any, now: Any) -> bool:
     return not isinstance(then, str) or then == now or now in WIDER.get(then, ())
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -48,6 +49,7 @@ from versioned_catalog import (
     VersionedError,
 )
 from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
+from versioned_catalog.streaming.settings import Settings
 from versioned_catalog.values.literals import decode
 
 # The steps of a history, the histories that Hypothesis draws, and the histories by seeds.
@@ -148,6 +150,33 @@ class Histories(InFlight, RuleBasedStateMachine):
         expected = change_law.between(before, past[end], fields)
         assert net.get(end, change_law.EMPTY) == expected, (start, end)
         assert set(net) <= {end}
+        self.streams_agree(fresh, own[0], start, end)
+
+    def streams_agree(self, fresh: Table, began: int, start: int, end: int) -> None:
+        """The same by a stream, in the schema of a version of the range and in random batches."""
+        past, then = self.model.past, self.spare.randint(start, end)
+        fields = past[then].fields
+        if not (
+            self.model.keeps(then)
+            and past[then].incarnation == past[-1].incarnation
+            and change_law.columns_persist(past[began : then + 1])
+            and change_law.columns_stay(past[then : end + 1], fields)
+        ):
+            return
+        stream = fresh.change_stream(Settings(fresh.at(then).schema_version, start))
+        at, before, rows = stream.initial(), past[start - 1] if start > began else None, []
+        if self.model.keeps(start) and self.spare.random() < 0.5:
+            at, before = replace(at, snapshot=True), None
+        for until in sorted({end, *self.spare.choices(range(start, end + 1), k=3)}):
+            upto = stream.latest(at, until=until)
+            rows += stream.read(at, upto).to_pylist()
+            at = upto
+        assert at.version == end + 1
+        each = change_law.told(rows)
+        for version, (old, new) in enumerate(pairwise([before, *past[start : end + 1]]), start):
+            expected = change_law.between(old, new, fields)
+            assert each.pop(version, change_law.EMPTY) == expected, (start, then, version, end)
+        assert each == {}
 
     def hides(self, past: list[naive.Version]) -> bool:
         """Whether rows vanish without a change."""

@@ -53,3 +53,56 @@ def test_changes_that_do_not_exist(sql_spark: SparkSession, catalog: Catalog, ns
     name = f"versioned.{ns}.t"
     with pytest.raises(Exception, match="has no version 7; the newest is 0"):
         rows(sql_spark, f"SELECT * FROM {name} CHANGES FROM VERSION 0 TO VERSION 7")
+
+
+def test_filters_are_pushed_down_and_change_no_answer(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """A filter on another column than the key can't skip rows before they are compared."""
+    table = catalog.create_table(f"{ns}.k", "id BIGINT, n BIGINT", primary_key=["id"])
+    table.append(pa.table({"id": [1, 2, 3], "n": [1, 2, 3]}))
+    table.append(pa.table({"id": [2], "n": [5]}))
+    table.append(pa.table({"id": [3], "n": [3]}))
+    table.delete([("id", "=", 1)])
+    name, shown = f"versioned.{ns}.k", "id, n, _change_type, _commit_version"
+
+    def of(where: str, options: str = "") -> list[tuple[Any, ...]]:
+        wanted = f"SELECT {shown} FROM {name} CHANGES FROM VERSION 2 {options} WHERE {where}"
+        return rows(sql_spark, wanted)
+
+    assert of("n = 2") == [(2, 2, "delete", 2)]
+    assert of("n = 5", "WITH (computeUpdates = 'true')") == [(2, 5, "update_postimage", 2)]
+    assert of("n = 3") == [], "an upsert of the same values"
+    assert of("n = 3", "WITH (deduplicationMode = 'none')") == [
+        *((3, 3, "delete", 3), (3, 3, "insert", 3))
+    ]
+    assert of("id = 1 AND _change_type = 'delete'") == [(1, 1, "delete", 4)]
+    assert of("id < 3 AND n > 1", "WITH (deduplicationMode = 'netChanges')") == [
+        *((2, 2, "delete", 4), (2, 5, "insert", 4))
+    ]
+    assert of("_commit_version > 3 OR id = 2") == [
+        *((1, 1, "delete", 4), (2, 2, "delete", 2), (2, 5, "insert", 2))
+    ]
+    plan = sql_spark.sql(f"SELECT n FROM {name} CHANGES FROM VERSION 2 WHERE id = 2")
+    text = plan._jdf.queryExecution().executedPlan().toString()
+    assert "ChangesScan" in text
+    assert "filters: [" in text
+    assert "id = 2" in text.split("filters: [")[1]
+
+
+def test_rows_that_were_copied_in_a_wide_range(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    table = catalog.create_table(f"{ns}.p", "id BIGINT, n BIGINT")
+    for one in range(30):
+        table.append(pa.table({"id": [one, one + 100], "n": [0, 0]}))
+    table.update({"n": 1}, [("id", "=", 7)])
+    name, last = f"versioned.{ns}.p", table.version
+    changes = f"SELECT count(*) FROM {name} CHANGES FROM VERSION 1"
+    assert rows(sql_spark, changes) == [(62,)]
+    copied = f"{changes} WITH (deduplicationMode = 'none')"
+    assert rows(sql_spark, copied) == [(64,)], "row 107 was copied"
+    net = f"{changes} WITH (deduplicationMode = 'netChanges')"
+    assert rows(sql_spark, net) == [(60,)]
+    by_version = f"SELECT _commit_version, count(*) FROM {name} CHANGES FROM VERSION 1 GROUP BY 1"
+    assert rows(sql_spark, by_version)[-1] == (last, 2)

@@ -62,6 +62,7 @@ class Jar:
             lengths_checked=True,
             distribution_mode=None,
             carried=carried,
+            change_column=None,
         )
 
 

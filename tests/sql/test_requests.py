@@ -84,7 +84,7 @@ def commit(
     **members: Any,
 ) -> Json:
     write = {"table": table, "mode": "append", "operation": "insert", "filters": []}
-    write |= {"own_rows": False, "removed": [], "batch": None, **members}
+    write |= {"own_rows": False, "removed": [], "batch": None, "change_column": None, **members}
     response: Json = ask(
         "commit_write", commit_id=commit_id, retry=retry, write=write, segments=segments
     )

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from versioned_catalog.changes.hashing import row_hashes
+from versioned_catalog.changes.hashing import split_by_hash
 from versioned_catalog.changes.values import groups_of, indices, integers, numbered
 from versioned_catalog.datafile.spilling import Spill
 from versioned_catalog.types.arrow_values import scalar_of
@@ -45,7 +45,7 @@ def difference(
         return
     with Spill[int]() as spill:
         for batch in sided:
-            for part, rows in _split(batch, len(schema), parts):
+            for part, rows in split_by_hash(batch, batch.columns[: len(schema)], parts):
                 spill.add(part, pa.Table.from_batches([rows]))
         for _, batches in spill.drain():
             yield from _unmatched(list(batches), schema)
@@ -59,17 +59,6 @@ def _sided(
         for batch in batches:
             column = pa.repeat(scalar_of(side, pa.int8()), batch.num_rows)
             yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=fields)
-
-
-def _split(batch: pa.RecordBatch, columns: int, parts: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of a batch by hash: equal rows are in one part."""
-    part = row_hashes(batch.columns[:columns], batch.num_rows) % np.uint32(parts)
-    order = np.argsort(part, kind="stable")
-    ends = np.cumsum(np.bincount(part, minlength=parts))
-    for at, end in enumerate(ends):
-        start = ends[at - 1] if at else 0
-        if end > start:
-            yield at, batch.take(indices(order[start:end]))
 
 
 def _unmatched(

@@ -5,14 +5,14 @@ Equal rows have equal hashes. Lists and maps count by their lengths only, which 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.changes.values import canonical, integers, is_repeated
+from versioned_catalog.changes.values import canonical, indices, integers, is_repeated
 from versioned_catalog.projection.arrays import struct_child
 from versioned_catalog.schema.murmur import Hashes, hash_longs, hash_slices
 from versioned_catalog.types.arrow_values import scalar_of
@@ -26,6 +26,19 @@ def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
     for column in columns:
         found = found * np.uint32(31) + _hashes(column)
     return hash_longs(found.astype(np.int64))
+
+
+def split_by_hash(
+    batch: pa.RecordBatch, columns: Sequence[pa.Array], parts: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of a batch by the hash of some columns, in their order: equal ones are in one part."""
+    part = row_hashes(columns, batch.num_rows) % np.uint32(parts)
+    order = np.argsort(part, kind="stable")
+    ends = np.cumsum(np.bincount(part, minlength=parts))
+    for at, end in enumerate(ends):
+        start = ends[at - 1] if at else 0
+        if end > start:
+            yield at, batch.take(indices(order[start:end]))
 
 
 def _hashes(values: pa.Array) -> Hashes:

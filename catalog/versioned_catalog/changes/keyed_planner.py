@@ -46,6 +46,10 @@ class KeyedPlanner:
     output: Output
     carryovers: bool
 
+    def inserts(self, segments: SegmentSet, stamp: Stamp) -> list[ChangeTask]:
+        """All rows of a snapshot with some segments, as inserts."""
+        return list(self._states(SegmentSet(), segments, set(segments.paths), stamp))
+
     def each(self, steps: Iterable[Step]) -> list[ChangeTask]:
         """The changes of each commit."""
         return [task for span in _spans(steps) for task in self._of_span(span)]

@@ -37,6 +37,10 @@ class PlainPlanner:
     output: Output
     carryovers: bool
 
+    def inserts(self, segments: SegmentSet, stamp: Stamp) -> list[ChangeTask]:
+        """All rows of some segments, as inserts."""
+        return list(self._whole(segments, INSERT, stamp))
+
     def each(self, steps: Iterable[Step]) -> list[ChangeTask]:
         """The changes of each commit."""
         return [task for step in steps for task in self._of_step(step)]

@@ -17,6 +17,7 @@ from versioned_catalog.changes.target import readable
 from versioned_catalog.changes.tasks import Output, Plan, Stamp
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.expressions.filters import columns_of
+from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.projection.narrowing import narrowing
@@ -35,6 +36,8 @@ class Request:
         updates: tables with a primary key report updates as such, or else as a delete and an insert.
         columns: names of top-level columns; None for all.
         filters: as of ``Table.scan``; None for all rows.
+        compactions: whether a compaction counts that lost the values of a dropped column, which a later
+            rollback may restore.
     """
 
     net: bool = False
@@ -42,6 +45,22 @@ class Request:
     updates: bool = True
     columns: Sequence[str] | None = None
     filters: object = None
+    compactions: bool = True
+
+
+def plan_inserts(
+    log: TableLog, end: TableState, segments: SegmentSet, request: Request, table: str
+) -> Plan:
+    """Plan the rows of some segments of a state as changes that inserted them, at its version.
+
+    Args:
+        end: the state; its lens, if any, is the schema of the changes.
+    """
+    state = readable(replace(end, properties={}), schema_versions(segments), table)
+    output = _output(state, request, table)
+    planner = _planner(log, state, output, request)
+    tasks = planner.inserts(segments, Stamp(end.version, end.time))
+    return Plan(end.version, end.version, output.shown, tuple(tasks))
 
 
 def plan_changes(log: TableLog, end: TableState, start: int, request: Request, table: str) -> Plan:
@@ -64,13 +83,19 @@ def plan_changes(log: TableLog, end: TableState, start: int, request: Request, t
     versions = {v for step in steps for part in step.parts for v in schema_versions(part)}
     state = readable(replace(end, properties={}), versions, table)
     output = _output(state, request, table)
-    shown = frozenset(state.seen.schema.ids)
+    shown = frozenset(state.seen.schema.ids if request.compactions else ())
     kept = [step for step in steps if not keeps_rows(step, state.schemas, shown)]
     stamp = Stamp(end.version, end.time)
-    planner = KeyedPlanner if state.schema.is_keyed else PlainPlanner
-    plan = planner(log.store, state, output, request.carryovers)
-    tasks = plan.net(kept, stamp) if request.net else plan.each(kept)
+    planner = _planner(log, state, output, request)
+    tasks = planner.net(kept, stamp) if request.net else planner.each(kept)
     return Plan(start, end.version, output.shown, tuple(tasks))
+
+
+def _planner(
+    log: TableLog, state: TableState, output: Output, request: Request
+) -> KeyedPlanner | PlainPlanner:
+    kind = KeyedPlanner if state.schema.is_keyed else PlainPlanner
+    return kind(log.store, state, output, request.carryovers)
 
 
 def _output(state: TableState, request: Request, table: str) -> Output:

@@ -36,8 +36,9 @@ NOTHING = Added(())
 def effect_of(commit: Commit, table_uuid: str, on_rewrite: OnRewrite, table: str) -> Effect:
     """What a commit means to a stream of one incarnation of a table."""
     head = commit.head
-    if head.table_uuid != table_uuid or head.operation == "drop":
-        return Ends(gone(table, head.version, replaced=head.operation in NEW_INCARNATION))
+    end = end_of(commit, table_uuid, table)
+    if end is not None:
+        return Ends(end)
     if head.operation in NO_ROWS:
         return NOTHING
     if not commit.removed and head.operation != "rollback":
@@ -50,11 +51,19 @@ def effect_of(commit: Commit, table_uuid: str, on_rewrite: OnRewrite, table: str
                 InvalidRequestError(
                     f"{table}: version {head.version} ({head.operation}) removed rows or wrote rows "
                     "again, and a stream reads added rows only; leave out such commits with the option "
-                    "onRewrite = 'skip', or start the query with a new checkpoint; SELECT ... CHANGES "
-                    "and Table.changes show what they changed",
+                    "onRewrite = 'skip', or read the table's changes, with a new checkpoint: by "
+                    "readStream.changes, or with the option readChanges",
                     condition="NOT_SUPPORTED",
                 )
             )
+
+
+def end_of(commit: Commit, table_uuid: str, table: str) -> NotFoundError | None:
+    """The error of a stream at a commit after which the table is another one, or none."""
+    head = commit.head
+    if head.table_uuid == table_uuid and head.operation != "drop":
+        return None
+    return gone(table, head.version, replaced=head.operation in NEW_INCARNATION)
 
 
 def added_by(commit: Commit) -> tuple[LiveSegment, ...]:

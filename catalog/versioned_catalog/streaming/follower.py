@@ -11,6 +11,7 @@ from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.table_log import TableLog
 
 MOST_COMMITS, MOST_RECORDS = 1024, 65536
 """Number of commits, and of segment records in them, that a follower keeps, at most."""
@@ -76,6 +77,19 @@ class Follower:
     def at(self, version: int | str) -> TableState:
         """The state at a version or tag. Raises NotFoundError if it is expired."""
         return self._plain().at(version)
+
+    def state_at(self, version: int) -> TableState:
+        """The state at a version of the incarnation with which the follower began."""
+        if version == self._own.version:
+            return self._own
+        found = self._handle.log.load(version).state
+        assert found is not None, "the log was read up to a later version"
+        return found
+
+    @property
+    def log(self) -> TableLog:
+        """The table's log."""
+        return self._handle.log
 
     def version_since(self, time: datetime) -> int:
         """The first version that was committed at a time or later; the next one if there is none."""

@@ -44,10 +44,10 @@ class Admission:
     rows: int = 0
     bytes: int = 0
 
-    def admit(self, rows: int, size: int) -> bool:
-        """Count one more segment of some rows and bytes; False if it is beyond a limit."""
+    def admit(self, rows: int, size: int, segments: int = 1) -> bool:
+        """Count more segments of some rows and bytes; False if they are beyond a limit."""
         limits = self.limits
-        after = self.segments + 1, self.rows + rows, self.bytes + size
+        after = self.segments + segments, self.rows + rows, self.bytes + size
         most = limits.segments, limits.rows, limits.bytes
         if self.segments and any(
             limit is not None and value > limit for value, limit in zip(after, most, strict=True)

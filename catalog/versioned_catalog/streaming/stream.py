@@ -7,22 +7,20 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from versioned_catalog.errors import InvalidRequestError, VersionedError
+from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.segment_table import CORE, core_table
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.through import check_schema_version
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.streaming.batch import View, states_of
-from versioned_catalog.streaming.effects import Added, Effect, Ends, effect_of, gone
-from versioned_catalog.streaming.follower import Follower
+from versioned_catalog.streaming.batch import states_of
+from versioned_catalog.streaming.effects import Added, Effect, Ends, effect_of
 from versioned_catalog.streaming.limits import NO_LIMITS, Admission, Limits
 from versioned_catalog.streaming.offset import Offset
-from versioned_catalog.streaming.settings import OnDrop, SchemaMode, Settings
-from versioned_catalog.streaming.shape import check_no_drop, check_same, shown
-from versioned_catalog.streaming.start import starting_version
+from versioned_catalog.streaming.settings import Settings
+from versioned_catalog.streaming.shape import shown
+from versioned_catalog.streaming.stream_log import StreamLog
 from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.types.types import Column
 
@@ -76,11 +74,8 @@ class TableStream:
         state = handle.state
         _check_not_keyed(state, handle.name)
         self.store = handle.store
-        self._uuid = state.table_uuid
-        own = TableHandle(handle.log, handle.loaded, handle.name)
-        self._follower = Follower(own)
-        self._view = _view(handle, state, self._settings)
-        self._snapshot: TableState | None = None
+        self._log = StreamLog(handle, self._settings)
+        self._follower, self._view = self._log.follower, self._log.view
 
     @property
     def schema(self) -> Schema:
@@ -104,11 +99,7 @@ class TableStream:
             NotFoundError: the version to start with does not exist, is expired or of another table.
             InvalidRequestError: two places to start with are given, or one is malformed.
         """
-        state = self._follower.refresh()
-        first = starting_version(self._follower, self._settings)
-        if first is None:
-            return replace(self._offset(state.version), snapshot=True)
-        return self._offset(first)
+        return self._log.initial()
 
     def latest(
         self,
@@ -134,19 +125,19 @@ class TableStream:
             NotFoundError: the table was dropped or replaced, or the next commit is expired.
         """
         newest = self._follower.refresh().version
-        self._check_incarnation(start)
+        self._log.check_incarnation(start)
         self._follower.forget(start.version)
         until = newest if until is None else min(until, newest)
         place, admission = start, Admission(limits)
         if start.snapshot:
-            place = self._admit(start, self._rest(start), admission)
+            place = self._log.admit(start, self._log.rest(start), admission)
         if not place.snapshot:
             place = self._through_commits(place, until, admission, columns, start)
         return start if place.place == start.place else place
 
     def newest(self) -> Offset:
         """Where a stream that has read everything is."""
-        return self._offset(self._follower.refresh().version + 1)
+        return self._log.newest()
 
     def states(
         self, start: Offset, end: Offset, columns: tuple[Column, ...] | None = None
@@ -155,7 +146,7 @@ class TableStream:
 
         There is one for each schema version of the segments. See ``latest``.
         """
-        self._check_incarnation(start)
+        self._log.check_incarnation(start)
         if end.version > self._follower.state.version + 1:
             self._follower.refresh()
         found = [table for table in self._tables(start, end, columns) if table.num_rows]
@@ -171,7 +162,7 @@ class TableStream:
     def behind(self, offset: Offset) -> Behind:
         """What comes after an offset, as far as the log was read."""
         newest, found = self._follower.state.version, [0, 0, 0]
-        tables = [self._rest(offset)] if offset.snapshot else []
+        tables = [self._log.rest(offset)] if offset.snapshot else []
         first = offset.version + offset.snapshot
         for commit in self._follower.commits(first, min(newest, first + LOOK_AHEAD - 1)):
             effect = self._effect(commit, None)
@@ -183,20 +174,6 @@ class TableStream:
             sizes = table.num_rows, sum(table["rows"].to_pylist()), sum(table["bytes"].to_pylist())
             found = [one + more for one, more in zip(found, sizes, strict=True)]
         return Behind(max(newest - first + 1, 0) + offset.snapshot, *found)
-
-    def _offset(self, version: int) -> Offset:
-        return Offset(self._uuid, version, 0, self._view.schema.version)
-
-    def _check_incarnation(self, start: Offset) -> None:
-        """Refuse an offset of a table that was here before."""
-        if start.table_uuid != self._uuid:
-            raise gone(self._follower.name, self._follower.state.created_version, replaced=True)
-
-    def _rest(self, start: Offset) -> pa.Table:
-        """The segments of the first snapshot that are not read yet."""
-        if self._snapshot is None or self._snapshot.version != start.version:
-            self._snapshot = self._follower.at(start.version)
-        return self._snapshot.segments.core.slice(start.ordinal)
 
     def _through_commits(
         self,
@@ -213,24 +190,11 @@ class TableStream:
                 if place.place == start.place:
                     raise effect.error
                 return place
-            after = self._admit(place, core_table(effect.segments[place.ordinal :]), admission)
+            after = self._log.admit(place, core_table(effect.segments[place.ordinal :]), admission)
             if after.version == place.version:
                 return after
             place = after
         return place
-
-    def _admit(self, place: Offset, segments: pa.Table, admission: Admission) -> Offset:
-        """The offset after as many of some segments as are admitted."""
-        sizes = zip(segments["rows"].to_pylist(), segments["bytes"].to_pylist(), strict=True)
-        for admitted, (rows, size) in enumerate(sizes):
-            if not admission.admit(rows, size):
-                return self._here(place, ordinal=place.ordinal + admitted)
-        after = replace(place, version=place.version + 1, snapshot=False)
-        return self._here(after, ordinal=0)
-
-    def _here(self, place: Offset, ordinal: int) -> Offset:
-        """A place of this stream, whatever schema another query read before."""
-        return replace(place, ordinal=ordinal, schema_version=self._view.schema.version)
 
     def _tables(
         self, start: Offset, end: Offset, columns: tuple[Column, ...] | None
@@ -238,7 +202,7 @@ class TableStream:
         """The core columns of the segments between two offsets."""
         place = start
         if start.snapshot:
-            rest = self._rest(start)
+            rest = self._log.rest(start)
             yield rest.slice(0, end.ordinal - start.ordinal) if end.snapshot else rest
             place = replace(start, version=start.version + 1, ordinal=0, snapshot=False)
         if end.snapshot:
@@ -255,41 +219,17 @@ class TableStream:
 
     def _effect(self, commit: Commit, columns: tuple[Column, ...] | None) -> Effect:
         """What a commit means to this stream."""
-        name = self._follower.name
-        effect = effect_of(commit, self._uuid, self._settings.on_rewrite, name)
-        if isinstance(effect, Added) and commit.schema is not None:
-            try:
-                self._check_schema(commit.schema, columns, commit.head.version)
-            except VersionedError as error:
-                return Ends(error)
-        return effect
-
-    def _check_schema(self, now: Schema, columns: tuple[Column, ...] | None, version: int) -> None:
-        """Refuse to go on at a change of the schema, if that was asked for."""
-        view, name = self._view, self._follower.name
-        if view.pinned or now.version <= view.schema.version:
-            return
-        if self._settings.schema_mode is SchemaMode.STOP:
-            check_same(view.schema, now, name, version)
-        if self._settings.on_drop is OnDrop.FAIL:
-            check_no_drop(self.schema.columns if columns is None else columns, now, name, version)
-
-
-def _view(handle: TableHandle, state: TableState, settings: Settings) -> View:
-    """The schema of a stream: that of the pin through which the table is seen, or a schema version."""
-    if handle.through is not None:
-        return View(handle.through.schema, pinned=True, overflow=handle.through.overflow)
-    number = settings.schema_version
-    if number is None:
-        number = state.schema_version
-    check_schema_version(state, number, handle.name)
-    return View(state.schemas[number].visible)
+        log = self._log
+        effect = effect_of(commit, log.uuid, self._settings.on_rewrite, log.name)
+        refusal = self._log.refusal(commit, columns) if isinstance(effect, Added) else None
+        return effect if refusal is None else Ends(refusal)
 
 
 def _check_not_keyed(state: TableState, table: str) -> None:
     if state.schema.is_keyed:
         raise InvalidRequestError(
             f"{table} has a primary key, so its rows are replaced, and a stream of added rows would "
-            "show them twice; read its changes, by SELECT ... CHANGES or Table.changes",
+            "show them twice; read its changes, by readStream.changes or with the option readChanges "
+            "(in Python, Table.change_stream)",
             condition="NOT_SUPPORTED",
         )

@@ -24,6 +24,7 @@ from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.types.types import walk
 from versioned_catalog.write.delta_rows import DeltaConverter
+from versioned_catalog.write.feed_rows import FeedConverter, check_feed, last_changes, row_fields
 from versioned_catalog.write.merge_schema import merging_changes
 from versioned_catalog.write.refusal import refusal
 from versioned_catalog.write.schema_mode import merges_schema
@@ -43,6 +44,7 @@ class WritePlan:
         now: the value of ``current_timestamp`` in this write.
         seen: the schema of the given rows, over the one that segments are written under.
         given: the schema of the rows of a write that changes the schema, to plan it again from.
+        change_column: the column that says what each row is, if they are changes to apply.
     """
 
     location: Location
@@ -53,6 +55,7 @@ class WritePlan:
     now: datetime
     seen: Seen
     given: pa.Schema | None = None
+    change_column: str | None = None
 
     @property
     def based_on(self) -> Base:
@@ -76,10 +79,19 @@ class WritePlan:
         Raises:
             InvalidRequestError: the rows do not fit the table.
         """
-        convert = DeltaConverter if self.spec.ops else converter_of
-        converter = convert(arrow, self.seen, self.table, self.now)
-        bound = (converter.convert(batch) for batch in batches)
+        bound = self._bound(arrow, batches, scratch)
         return write_segments(store or reopen(self.location), self.spec, bound, scratch)
+
+    def _bound(
+        self, arrow: pa.Schema, batches: Iterable[pa.RecordBatch], scratch: str | None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows as they are stored."""
+        if self.change_column is not None:
+            feed = FeedConverter(arrow, self.change_column, self.seen, self.table, self.now)
+            changes = map(feed.convert, batches)
+            return last_changes(changes, self.spec.schema, scratch, versioned=feed.versioned)
+        convert = DeltaConverter if self.spec.ops else converter_of
+        return map(convert(arrow, self.seen, self.table, self.now).convert, batches)
 
     def write_mixed(
         self,
@@ -108,13 +120,22 @@ def plan_write(
     *,
     merge_schema: bool | None,
     partial: bool = False,
+    change_column: str | None = None,
 ) -> WritePlan:
     """Plan a write on a snapshot; see ``Table.upsert`` for ``merge_schema`` and ``partial``.
+
+    Args:
+        change_column: see ``Table.apply_changes``.
 
     Raises:
         InvalidRequestError: rows of this schema do not fit the table.
     """
-    if partial:
+    whole = arrow.remove_metadata()
+    if change_column is not None:
+        check_applies(state.schema, change_column, table, partial=partial)
+        check_feed(arrow, change_column, table)
+        arrow = row_fields(arrow, change_column)
+    elif partial:
         check_keyed(state.schema, table)
     changes: tuple[BoundChange, ...] = ()
     seen = state.seen
@@ -132,11 +153,13 @@ def plan_write(
         state.version,
         seen.stored,
         target_bytes(state.properties),
+        ops=change_column is not None,
         patch=assigned(arrow, seen, table) if partial else None,
     )
     now = datetime.now(UTC)
-    given = arrow.remove_metadata() if changes else None
-    plan = WritePlan(store.location, table, Base.of(state), changes, spec, now, seen, given)
+    given = whole if changes else None
+    base = Base.of(state)
+    plan = WritePlan(store.location, table, base, changes, spec, now, seen, given, change_column)
     try:
         converter_of(arrow, seen, table, now)  # refuse before anything is written
     except InvalidRequestError as error:
@@ -204,6 +227,27 @@ def check_keyed(schema: Schema, table: str) -> None:
         )
 
 
+def check_applies(schema: Schema, change_column: str, table: str, *, partial: bool) -> None:
+    """Refuse to apply changes to a table that can't tell which rows they are of.
+
+    Raises:
+        InvalidRequestError: the table has no primary key, or columns are to be kept.
+    """
+    if not schema.is_keyed:
+        raise InvalidRequestError(
+            f"{table} has no primary key, by which the changes of {change_column} find their rows; "
+            "apply them to a table with a primary key, or leave changeColumn out and append the "
+            f"changes as rows of a table with a column {change_column}",
+            condition="NOT_SUPPORTED",
+        )
+    if partial:
+        raise InvalidRequestError(
+            f"{table}: changeColumn and partialUpdate do not go together, since changes hold whole "
+            "rows; leave one of them out",
+            condition="INVALID_OPTION",
+        )
+
+
 def plan_delta(store: Store, state: TableState, table: str) -> WritePlan:
     """Plan a write of rows and tombstones, for a DELETE, UPDATE or MERGE.
 
@@ -213,6 +257,17 @@ def plan_delta(store: Store, state: TableState, table: str) -> WritePlan:
     check_keyed(state.schema, table)
     plan = plan_now(store, state, table)
     return replace(plan, spec=replace(plan.spec, ops=True))
+
+
+def plan_feed(store: Store, state: TableState, table: str, change_column: str) -> WritePlan:
+    """Plan a write of changes to apply; see ``Table.apply_changes``.
+
+    Raises:
+        InvalidRequestError: the table has no primary key.
+    """
+    check_applies(state.schema, change_column, table, partial=False)
+    plan = plan_now(store, state, table)
+    return replace(plan, spec=replace(plan.spec, ops=True), change_column=change_column)
 
 
 def plan_now(store: Store, state: TableState, table: str) -> WritePlan:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from versioned_catalog.changes.columns import DELETE, INSERT
 from versioned_catalog.conflicts.added_columns import SchemaConflictError
 from versioned_catalog.conflicts.operations import Base
 from versioned_catalog.datafile.reader import read_segment
@@ -23,7 +24,9 @@ from versioned_catalog.scan.tasks import record_task
 from versioned_catalog.schema.schema import name_key
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow import from_arrow_type
+from versioned_catalog.types.arrow_values import scalar_of
 from versioned_catalog.types.types import Column, DataType, Struct, children, with_children
+from versioned_catalog.write.feed_rows import row_fields
 from versioned_catalog.write.plan import WritePlan, plan_write
 from versioned_catalog.write.schema_mode import is_live
 
@@ -61,7 +64,13 @@ def _again(
     state, partial = handle.state, old.spec.patch is not None
     try:
         new = plan_write(
-            handle.store, state, handle.name, given, merge_schema=True, partial=partial
+            handle.store,
+            state,
+            handle.name,
+            given,
+            merge_schema=True,
+            partial=partial,
+            change_column=old.change_column,
         )
     except InvalidRequestError as error:
         raise CommitConflictError(
@@ -73,8 +82,32 @@ def _again(
     new = replace(new, base=base, now=old.now, given=given)
     if new.spec.schema == old.spec.schema and new.spec.patch == old.spec.patch:
         return new, records
-    rows = (batch for record in records for batch in _rows(handle.store, old, given, record))
-    return new, new.write(given, rows, handle.store)
+    if old.change_column is None:
+        rows = (batch for record in records for batch in _rows(handle.store, old, given, record))
+        return new, new.write(given, rows, handle.store)
+    typed, changes = _changes(handle.store, old, old.change_column, given, records)
+    return new, new.write(typed, changes, handle.store)
+
+
+def _changes(
+    store: Store,
+    plan: WritePlan,
+    change_column: str,
+    given: pa.Schema,
+    records: Sequence[SegmentRecord],
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The rows and tombstones of written segments, as changes."""
+    columns = row_fields(given, change_column)
+    typed = columns.append(pa.field(change_column, pa.string()))
+
+    def changes() -> Iterator[pa.RecordBatch]:
+        for record in records:
+            type_ = scalar_of(DELETE if record.delta.deletes_only else INSERT, pa.string())
+            for batch in _rows(store, plan, columns, record):
+                types = pa.repeat(type_, batch.num_rows)
+                yield pa.RecordBatch.from_arrays([*batch.columns, types], schema=typed)
+
+    return typed, changes()
 
 
 def _rows(

@@ -7,29 +7,35 @@ from datetime import UTC, datetime, timedelta
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.table_description import describe_columns
-from versioned_catalog import InvalidRequestError, NotFoundError, Table
+from versioned_catalog import NotFoundError, Table
 from versioned_catalog.changes.columns import feed_columns
-from versioned_catalog.changes.of_table import changes_between
 from versioned_catalog.changes.planner import Request
 from versioned_catalog.conflicts.tags import version_or_tag
 
 
 def load_changes(request: messages.LoadChanges) -> messages.LoadedChanges:
-    """The columns of the changes, and the range by versions, which later commits do not change."""
-    table, _ = open_table(request.table)
-    asked = request.range
-    start, end = _start(table, asked), _end(table, asked)
+    """The columns of the changes, and the range by versions, which later commits do not change.
+
+    Without a start, there are only columns, and no changes.
+    """
+    ref, asked = request.table, request.range
+    table, state = open_table(ref)
+    if ref.seen is not None:
+        table = table.seen_as(ref.seen, overflow=ref.overflow)
+    if asked.start is None and asked.start_time is None:
+        start, end = state.version + 1, state.version
+    else:
+        start, end = _start(table, asked), _end(table, asked)
     wanted = Request(asked.net, asked.carryovers, asked.updates)
-    plan = changes_between(table._handle, start, end, wanted).plan
-    found = messages.VersionRange(start, end, asked.net, asked.carryovers, asked.updates)
+    plan = table.changes_between(start, end, wanted).plan
+    found = messages.VersionRange(start, end, asked.net, asked.carryovers, asked.updates, ())
     return messages.LoadedChanges(describe_columns(feed_columns(plan.columns)), found)
 
 
 def _start(table: Table, asked: messages.ChangeRange) -> int:
     if asked.start is not None:
-        return table._handle.version_of(version_or_tag(asked.start)) + (not asked.start_inclusive)
-    if asked.start_time is None:
-        raise InvalidRequestError(f"{table.name}: changes need a first version")
+        return table.version_of(version_or_tag(asked.start)) + (not asked.start_inclusive)
+    assert asked.start_time is not None, "a range without a start has no changes"
     try:
         return _version_at(table, asked.start_time, inclusive=not asked.start_inclusive) + 1
     except NotFoundError:
@@ -38,7 +44,7 @@ def _start(table: Table, asked: messages.ChangeRange) -> int:
 
 def _end(table: Table, asked: messages.ChangeRange) -> int:
     if asked.end is not None:
-        return table._handle.version_of(version_or_tag(asked.end)) - (not asked.end_inclusive)
+        return table.version_of(version_or_tag(asked.end)) - (not asked.end_inclusive)
     if asked.end_time is not None:
         return _version_at(table, asked.end_time, inclusive=asked.end_inclusive)
     return table.version
@@ -49,7 +55,7 @@ def _version_at(table: Table, micros: int, *, inclusive: bool) -> int:
     time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
         microseconds=micros if inclusive else micros - 1
     )
-    return table._handle.version_at(time)
+    return table.version_at(time)
 
 
 HANDLERS = (load_changes,)

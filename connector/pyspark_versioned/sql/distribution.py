@@ -57,6 +57,12 @@ def distribution_of(
     return messages.Distribution(mode.value, by, target_bytes(properties) * ROWS_TO_FILE, order_by)
 
 
+def distribution_by_key(schema: Schema, properties: Mapping[str, str]) -> messages.Distribution:
+    """The distribution that changes require: those of a row key go to one task, whatever the mode."""
+    size = target_bytes(properties) * ROWS_TO_FILE
+    return messages.Distribution(DistributionMode.HASH.value, _sort_keys(schema), size, [])
+
+
 def _sort_keys(schema: Schema) -> list[messages.SortKey]:
     fields = [(source, False) for source in schema.row_key] or [
         (by.source, by.descending) for by in schema.sort_by

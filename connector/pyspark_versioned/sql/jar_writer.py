@@ -30,7 +30,8 @@ class JarWriter(PlannedWriter):
         if asked.creation is not None:
             return JarWriter(stage_requests.plan_creation(asked.creation), asked)
         if asked.write is not None:
-            plan = plan_of(open_snapshot(asked.write.table), asked.write.mode)
+            write = asked.write
+            plan = plan_of(open_snapshot(write.table), write.mode, write.change_column)
             return JarWriter(of_stored_rows(plan) if asked.stored else plan, asked)
         raise InvalidRequestError("the option commit names neither a write nor a table to create")
 

@@ -11,11 +11,12 @@ from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.protocol.base import Commit
 from pyspark_versioned.sql.protocol.common import CatalogRef, Change, TableRef
 from pyspark_versioned.sql.protocol.stream import StreamRef
-from pyspark_versioned.stream_options import stream_settings
+from pyspark_versioned.stream_options import stream_of
 from versioned_catalog import Catalog, NotFoundError, Table
 from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.state import TableState
+from versioned_catalog.streaming.changes import ChangeStream
 from versioned_catalog.streaming.effects import gone
 from versioned_catalog.streaming.stream import TableStream
 from versioned_catalog.write.plan import check_newest
@@ -51,7 +52,7 @@ _catalogs: _Memory[tuple[str, _Options], Catalog] = _Memory()
 _tables: _Memory[tuple[str, _Options], Table] = _Memory()
 _states: _Memory[tuple[str, str, int], TableState] = _Memory()
 _seen: _Memory[tuple[str, str, int, str, str], TableState] = _Memory()
-_streams: _Memory[tuple[object, ...], TableStream] = _Memory()
+_streams: _Memory[tuple[object, ...], TableStream | ChangeStream] = _Memory()
 
 
 def _options(storage: Mapping[str, str]) -> _Options:
@@ -136,7 +137,7 @@ class Opened:
     changes: tuple[BoundChange, ...]
 
 
-def open_stream(ref: StreamRef) -> TableStream:
+def open_stream(ref: StreamRef) -> TableStream | ChangeStream:
     """The stream of a reference, which has read the log as far as its last request.
 
     Raises:
@@ -147,14 +148,14 @@ def open_stream(ref: StreamRef) -> TableStream:
     return _streams.get((*key, table.overflow, options), lambda: _new_stream(ref))
 
 
-def _new_stream(ref: StreamRef) -> TableStream:
+def _new_stream(ref: StreamRef) -> TableStream | ChangeStream:
     table = at_location(ref.table.location, ref.table.storage)
     if table.state.table_uuid != ref.table.uuid:
         raise gone(ref.table.name, table.state.created_version, replaced=True)
     table.name = ref.table.name
     if ref.table.seen is not None:
         table = table.seen_as(ref.table.seen, overflow=ref.table.overflow)
-    return table.stream(stream_settings(ref.options, ref.table.schema_version, ref.table.name))
+    return stream_of(table, ref.options, ref.table.schema_version, ref.table.name)
 
 
 def open_table(ref: TableRef) -> tuple[Table, TableState]:

@@ -10,7 +10,9 @@ from pyspark_versioned.sql.scan_requests import merged_plan, planned
 from pyspark_versioned.sql.snapshots import open_stream
 from pyspark_versioned.stream_options import stream_limits
 from pyspark_versioned.unseen import Shared
+from versioned_catalog import InvalidRequestError
 from versioned_catalog.scan.scan import Scan
+from versioned_catalog.streaming.changes import ChangeStream
 from versioned_catalog.streaming.limits import NO_LIMITS
 from versioned_catalog.streaming.offset import Offset
 
@@ -44,6 +46,8 @@ def plan_micro_batch(request: messages.PlanMicroBatch) -> messages.ScanPlan:
     batch, plans = request.batch, []
     stream, table = open_stream(batch.stream), batch.stream.table
     wanted = spark.StructType.fromJson(request.schema)  # type: ignore[arg-type]
+    if isinstance(stream, ChangeStream):
+        raise InvalidRequestError(f"{table.name}: only Python reads the changes of a table")
     for state in stream.states(Offset.from_json(batch.start), Offset.from_json(batch.end)):
         shared = Shared.of(project(wanted, state.seen.schema, table.name))
         scan = Scan(stream.store, state, shared.read)

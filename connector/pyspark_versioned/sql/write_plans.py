@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pyspark.sql.types import StructType
+
 from pyspark_versioned.batch_options import check_no_batch
+from pyspark_versioned.change_options import check_applied_by
 from pyspark_versioned.native import is_written_alike
-from pyspark_versioned.spark_types import can_declare
+from pyspark_versioned.spark_types import arrow_schema, can_declare
 from pyspark_versioned.sql import stage_requests
-from pyspark_versioned.sql.distribution import distribution_of
+from pyspark_versioned.sql.distribution import distribution_by_key, distribution_of
 from pyspark_versioned.sql.option_requests import check_write_options
 from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
 from pyspark_versioned.sql.predicates import to_unbound
@@ -27,6 +30,7 @@ from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.seen import Seen
 from versioned_catalog.types.types import Char, Varchar, map_columns, walk
 from versioned_catalog.write import plan as planning
+from versioned_catalog.write.feed_rows import FeedConverter, check_feed
 
 
 def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
@@ -44,13 +48,17 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
         properties = request.creation.declaration.properties
     else:
         opened = open_snapshot(request.table)
-        plan, properties = plan_of(opened), opened.state.properties
+        plan = plan_of(opened, change_column=request.change_column)
+        properties = opened.state.properties
     spec, seen = plan.spec, plan.seen
     schema = spec.schema
-    _check_columns(request.schema, seen.schema, table)
+    if plan.change_column is None:
+        _check_columns(request.schema, seen.schema, table)
+    else:
+        check_changes(plan, request.schema, plan.change_column)
     is_native = _is_native(seen, lengths_checked=request.lengths_checked)
     rows = None
-    if not seen.is_whole:
+    if not seen.is_whole and plan.change_column is None:
         rows = stored_rows(seen, request.carried, table, plan.now)
         if request.carried is not None:
             check_projected(rows, table)
@@ -64,16 +72,43 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
         footer={key.decode(): value.decode() for key, value in footer.items()},
         target_bytes=spec.target_bytes,
         partitioning=[_source(field, schema) for field in schema.partitioning],
-        distribution=distribution_of(seen.schema, properties, request.distribution_mode),
+        distribution=distribution_of(seen.schema, properties, request.distribution_mode)
+        if plan.change_column is None
+        else distribution_by_key(seen.schema, properties),
         rows=rows if is_native or request.carried is not None else None,
     )
 
 
-def plan_of(opened: Opened, mode: str = "append") -> planning.WritePlan:
-    """The plan of a write to a table, with the pending schema changes of its statement."""
-    make = planning.plan_delta if mode == "delta" else planning.plan_now
-    plan = make(opened.table.store, opened.state, opened.table.name)
+def plan_of(
+    opened: Opened, mode: str = "append", change_column: str | None = None
+) -> planning.WritePlan:
+    """The plan of a write to a table, with the pending schema changes of its statement.
+
+    Args:
+        change_column: the option ``changeColumn``, of rows that are changes to apply.
+
+    Raises:
+        InvalidRequestError: changes can't be applied to the table, or by this kind of write.
+    """
+    store, state, table = opened.table.store, opened.state, opened.table.name
+    if change_column is not None:
+        check_applied_by(mode, table)
+        plan = planning.plan_feed(store, state, table, change_column)
+    else:
+        make = planning.plan_delta if mode == "delta" else planning.plan_now
+        plan = make(store, state, table)
     return replace(plan, base=Base.of(opened.base), changes=opened.changes)
+
+
+def check_changes(plan: planning.WritePlan, rows: SparkType, change_column: str) -> None:
+    """Refuse changes that do not fit the table, before any is written.
+
+    Raises:
+        InvalidRequestError: naming the column.
+    """
+    arrow = arrow_schema(StructType.fromJson(rows))  # type: ignore[arg-type]
+    check_feed(arrow, change_column, plan.table, versioned=True)
+    FeedConverter(arrow, change_column, plan.seen, plan.table, plan.now)
 
 
 def of_stored_rows(plan: planning.WritePlan) -> planning.WritePlan:

@@ -36,7 +36,14 @@ def truncate(request: messages.Truncate, commit: Commit) -> messages.Committed:
     """Remove all rows."""
     opened = open_snapshot(request.table)
     write = messages.Write(
-        request.table, "overwrite", "delete", (), own_rows=False, removed=(), batch=None
+        request.table,
+        "overwrite",
+        "delete",
+        (),
+        own_rows=False,
+        removed=(),
+        batch=None,
+        change_column=None,
     )
     return messages.Committed(commit_records(write, opened.table, plan_of(opened), (), commit))
 

@@ -122,7 +122,7 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
 
     /** Options that choose the state of a table; Spark asks for them since 4.3. */
     public Set<String> tableStateOptionKeys() {
-        return SchemaOptions.keys();
+        return TableStates.keys();
     }
 
     /** Loads a table in the schema that options choose; Spark calls this since 4.3. */
@@ -135,7 +135,12 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
     /** The changes between versions of a table; Spark calls this since 4.3. */
     public Changelog loadChangelog(Identifier ident, ChangelogContext context, CaseInsensitiveStringMap options)
             throws NoSuchTableException {
-        return VersionedChangelog.load(requests, ident, context);
+        return VersionedChangelog.load(requests, ident, context, options);
+    }
+
+    /** The options by which Spark loads changes, since Spark 4.3. */
+    public Set<String> changelogStateOptionKeys() {
+        return SchemaOptions.keys();
     }
 
     /** Spark calls this before it starts a stream to a table, and would create the table if there is none. */

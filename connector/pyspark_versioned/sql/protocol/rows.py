@@ -187,6 +187,7 @@ class Write(Message):
     own_rows: bool
     removed: Sequence[str]
     batch: WriteBatch | None
+    change_column: str | None
 
 
 class WriteBatch(Message):
@@ -244,6 +245,7 @@ class PlanWrite(Request[WritePlan]):
     lengths_checked: bool
     distribution_mode: str | None
     carried: Sequence[str] | None
+    change_column: str | None
 
 
 class PlanDelta(Request[DeltaPlan]):

@@ -20,6 +20,7 @@ from pyspark_versioned.sql.protocol.common import (
     Default,
     Done,
     TableRef,
+    Term,
 )
 
 
@@ -162,6 +163,7 @@ class VersionRange(Message):
     net: bool
     carryovers: bool
     updates: bool
+    filters: Sequence[Term]
 
 
 class PartitionColumn(Message):

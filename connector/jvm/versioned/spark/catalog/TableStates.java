@@ -1,5 +1,8 @@
 package versioned.spark.catalog;
 
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -7,22 +10,32 @@ import org.apache.spark.sql.connector.catalog.TableContext;
 import org.apache.spark.sql.connector.catalog.TimeTravel;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.python.SchemaOptions;
+import versioned.spark.python.TableOptions;
 
 /** Loads tables in the state that a statement asks for. Only Spark 4.3 and newer can load this class. */
 public final class TableStates {
     private TableStates() {}
 
-    /** Whether options choose the schema. */
+    /** The options by which Spark loads a table. */
+    public static Set<String> keys() {
+        return Stream.concat(SchemaOptions.keys().stream(), Stream.of(TableOptions.CHANGE_COLUMN)).collect(Collectors.toSet());
+    }
+
+    /** Whether options choose the schema, or what rows can be written. */
     public static boolean isAsked(CaseInsensitiveStringMap options) {
-        return SchemaOptions.keys().stream().anyMatch(options::containsKey);
+        return keys().stream().anyMatch(options::containsKey);
     }
 
     /** Loads a table in the schema that options choose. */
     public static Table load(CatalogRequests requests, Identifier ident, TableContext context,
             CaseInsensitiveStringMap options) throws NoSuchTableException {
         TimeTravel time = context.timeTravel().orElse(null);
-        return requests.loadSeen(ident, time instanceof TimeTravel.AsOfVersion as ? as.version() : null,
+        Table loaded = requests.loadSeen(ident, time instanceof TimeTravel.AsOfVersion as ? as.version() : null,
             time instanceof TimeTravel.AsOfTimestamp as ? as.micros() : null, !context.writePrivileges().isEmpty(),
             options.get(SchemaOptions.SCHEMA_VERSION), options.get(SchemaOptions.ON_OVERFLOW));
+        if (loaded instanceof VersionedTable table && options.containsKey(TableOptions.CHANGE_COLUMN)) {
+            table.takesChanges();
+        }
+        return loaded;
     }
 }

@@ -1,5 +1,6 @@
 package versioned.spark.catalog;
 
+import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.Changelog;
 import org.apache.spark.sql.connector.catalog.ChangelogContext;
@@ -8,14 +9,19 @@ import org.apache.spark.sql.connector.catalog.ChangelogRange.TimestampRange;
 import org.apache.spark.sql.connector.catalog.ChangelogRange.VersionRange;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.protocol.TableMessages.ChangeRange;
 import versioned.spark.protocol.TableMessages.LoadChanges;
 import versioned.spark.protocol.TableMessages.LoadedChanges;
+import versioned.spark.protocol.TableMessages.LoadedColumn;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
+import versioned.spark.python.TableOptions;
+import versioned.spark.python.VersionedException;
+import versioned.spark.scan.AskedChanges;
 import versioned.spark.scan.ChangesScanBuilder;
 
 /**
@@ -24,23 +30,41 @@ import versioned.spark.scan.ChangesScanBuilder;
  */
 public final class VersionedChangelog implements Changelog {
     private final TableRef table;
-    private final LoadedChanges loaded;
+    private final AskedChanges asked;
     private final Column[] columns;
 
-    private VersionedChangelog(TableRef table, LoadedChanges loaded) {
+    private VersionedChangelog(TableRef table, List<LoadedColumn> columns, AskedChanges asked) {
         this.table = table;
-        this.loaded = loaded;
-        this.columns = Columns.of(loaded.columns());
+        this.asked = asked;
+        this.columns = Columns.of(columns);
     }
 
-    /** Loads the changes that a statement asks for. */
-    public static Changelog load(CatalogRequests requests, Identifier ident, ChangelogContext context)
-            throws NoSuchTableException {
-        TableRef table = ((VersionedTable) requests.load(ident, null, null)).ref();
-        return new VersionedChangelog(table, Python.send(new LoadChanges(table, range(table, context))));
+    /** Loads the changes that a statement asks for, in the schema that options choose. */
+    public static Changelog load(CatalogRequests requests, Identifier ident, ChangelogContext context,
+            CaseInsensitiveStringMap options) throws NoSuchTableException {
+        Table loaded = requests.loadChanged(ident, options);
+        if (!(loaded instanceof VersionedTable versioned)) {
+            throw Condition.NOT_SUPPORTED.error(loaded.name() + " is no table with rows, so it has no changes");
+        }
+        TableOptions.check(versioned.name(), options);
+        return load(versioned.ref(), range(context));
     }
 
-    private static ChangeRange range(TableRef table, ChangelogContext context) {
+    private static Changelog load(TableRef table, ChangeRange range) {
+        try {
+            LoadedChanges found = Python.send(new LoadChanges(table, range));
+            return new VersionedChangelog(table, found.columns(), new AskedChanges(table.name(), range, found.changes(), null));
+        } catch (Exception e) { // Java is not told of ours
+            if (!(e instanceof VersionedException problem) || range.end() != null || range.endTime() != null) {
+                throw VersionedException.<RuntimeException>unchecked(e);
+            }
+            ChangeRange none = new ChangeRange(null, null, null, null, true, true, range.net(), range.carryovers(), range.updates());
+            LoadedChanges found = Python.send(new LoadChanges(table, none));
+            return new VersionedChangelog(table, found.columns(), new AskedChanges(table.name(), range, null, problem));
+        }
+    }
+
+    private static ChangeRange range(ChangelogContext context) {
         boolean net = context.deduplicationMode() == DeduplicationMode.NET_CHANGES;
         boolean carryovers = context.deduplicationMode() == DeduplicationMode.NONE;
         boolean updates = context.computeUpdates();
@@ -52,8 +76,7 @@ public final class VersionedChangelog implements Changelog {
             return new ChangeRange(null, null, range.startingTimestamp(), range.endingTimestamp().orElse(null),
                 range.startingBoundInclusive(), range.endingBoundInclusive(), net, carryovers, updates);
         }
-        throw Condition.INVALID_OPTION.error(table.name() + ": changes need a first version; write CHANGES FROM VERSION "
-            + "or FROM TIMESTAMP");
+        return new ChangeRange(null, null, null, null, true, true, net, carryovers, updates);
     }
 
     @Override
@@ -83,6 +106,6 @@ public final class VersionedChangelog implements Changelog {
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        return new ChangesScanBuilder(table, loaded.changes(), Columns.schema(columns));
+        return new ChangesScanBuilder(table, asked, options, Columns.schema(columns));
     }
 }

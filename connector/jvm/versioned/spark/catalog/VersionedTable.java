@@ -55,6 +55,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     private final List<String> rowKey;
     private final Map<String, String> properties;
     private boolean readsAll;
+    private boolean takesChanges;
     private String within;
     private Rerun rerun = Rerun.NEVER;
 
@@ -146,6 +147,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         readsAll = true;
     }
 
+    /** Notes that the rows to write are changes, whose columns Python matches with those of the table. */
+    void takesChanges() {
+        takesChanges = true;
+    }
+
     /** Sets what happens to the statement that changes this table, if its commit conflicts with another. */
     public void rerun(Rerun rerun) {
         this.rerun = rerun;
@@ -216,6 +222,9 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         EnumSet<TableCapability> both = EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ,
             TableCapability.BATCH_WRITE, TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER,
             TableCapability.OVERWRITE_DYNAMIC);
+        if (takesChanges) {
+            both.add(TableCapability.ACCEPT_ANY_SCHEMA);
+        }
         return switch (role) {
             case PAST -> read;
             case NEWEST -> both;

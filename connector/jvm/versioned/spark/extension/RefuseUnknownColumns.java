@@ -23,6 +23,7 @@ import versioned.spark.internals.SparkStatements;
 import versioned.spark.protocol.TableMessages.RefuseRows;
 import versioned.spark.python.Python;
 import versioned.spark.python.SchemaOptions;
+import versioned.spark.python.TableOptions;
 
 /**
  * Refuses rows whose names a table lacks by an error that has the ALTER which would let them in. Spark's own error has only
@@ -95,6 +96,9 @@ public final class RefuseUnknownColumns extends PlanRule {
 
     /** The table that a statement writes to, if it is a versioned one whose schema the statement does not change. */
     private Optional<VersionedTable> target(LogicalPlan target) {
+        if (target instanceof UnresolvedRelation relation && relation.options().containsKey(TableOptions.CHANGE_COLUMN)) {
+            return Optional.empty(); // changes, which Python checks
+        }
         if (target instanceof UnresolvedRelation relation) {
             return VersionedTables.find(session, CollectionConverters.asJava(relation.multipartIdentifier()))
                 .flatMap(named -> load(named, relation.options()));

@@ -10,6 +10,7 @@ import versioned.spark.protocol.ChangeMessages.Constraint;
 import versioned.spark.protocol.ChangeMessages.Default;
 import versioned.spark.protocol.CommonMessages.CatalogRef;
 import versioned.spark.protocol.CommonMessages.Done;
+import versioned.spark.protocol.CommonMessages.Term;
 
 /** Requests about tables, and their responses. See {@code connector/PROTOCOL.md}. */
 public interface TableMessages {
@@ -99,7 +100,12 @@ public interface TableMessages {
 
     record LoadedChanges(List<LoadedColumn> columns, VersionRange changes) {}
 
-    record VersionRange(long start, long end, boolean net, boolean carryovers, boolean updates) {}
+    record VersionRange(long start, long end, boolean net, boolean carryovers, boolean updates, List<Term> filters) {
+        /** The same range, of rows that satisfy filters. */
+        public VersionRange where(List<Term> filters) {
+            return new VersionRange(start, end, net, carryovers, updates, filters);
+        }
+    }
 
     record ReadMetadata(TableRef table, String metadata) implements Request<Rows> {}
 

@@ -14,7 +14,7 @@ import versioned.spark.protocol.TableMessages.PartitionTransform;
 public interface WriteMessages {
     record PlanWrite(TableRef table, @Nullable Creation creation, StructType schema, List<Term> filters,
             List<String> options, boolean lengthsChecked, @Nullable String distributionMode,
-            @Nullable List<String> carried)
+            @Nullable List<String> carried, @Nullable String changeColumn)
             implements Request<WritePlan> {}
 
     record WritePlan(boolean isNative, String prefix, StructType schema, Map<String, Integer> ids,
@@ -50,7 +50,7 @@ public interface WriteMessages {
             implements Serializable {}
 
     record Write(TableRef table, String mode, String operation, List<Term> filters, boolean ownRows,
-            List<String> removed, @Nullable WriteBatch batch) {}
+            List<String> removed, @Nullable WriteBatch batch, @Nullable String changeColumn) {}
 
     record WriteBatch(@Nullable String application, @Nullable String number) {}
 

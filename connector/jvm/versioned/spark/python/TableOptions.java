@@ -8,6 +8,9 @@ import versioned.spark.protocol.TableMessages.CheckOptions;
 
 /** Options of reads and writes by table name. */
 public final class TableOptions {
+    /** The column that says what each row is, of a write that applies changes. */
+    public static final String CHANGE_COLUMN = "changeColumn";
+
     private static final String IO = "spark.versioned.io";
 
     private TableOptions() {}

@@ -36,9 +36,21 @@ final class PythonSegments {
         this.batch = batch(wanted, options);
     }
 
-    private static Map<String, String> options(TableRef table, List<ScanPlan.Segment> segments) {
+    /** The changes of a micro-batch of a stream. */
+    PythonSegments(MicroBatch batch, StructType wanted) {
+        Map<String, String> options = options(batch.stream().table());
+        options.put("microBatch", Codec.text(batch));
+        this.batch = batch(wanted, options);
+    }
+
+    private static Map<String, String> options(TableRef table) {
         Map<String, String> options = table.sourceOptions();
         options.put("tableName", table.name());
+        return options;
+    }
+
+    private static Map<String, String> options(TableRef table, List<ScanPlan.Segment> segments) {
+        Map<String, String> options = options(table);
         options.put("segments", Codec.text(segments.stream().map(ScanPlan.Segment::path).toList()));
         return options;
     }

@@ -75,7 +75,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
 
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
-        return new VersionedStream(new StreamRef(table, PathOptions.ofStream(options)), wanted, isNative);
+        return VersionedStream.ofRows(new StreamRef(table, PathOptions.ofStream(options)), wanted, isNative);
     }
 
     @Override

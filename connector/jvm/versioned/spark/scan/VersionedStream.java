@@ -20,7 +20,7 @@ import versioned.spark.protocol.TableRef;
 import versioned.spark.python.Python;
 
 /**
- * The rows that are added to a table. Python decides where micro-batches end and what they hold; segments are read as
+ * The rows that are added to a table, or its changes. Python decides where micro-batches end and what they hold; segments are read as
  * those of a scan are.
  */
 final class VersionedStream implements MicroBatchStream, SupportsAdmissionControl, SupportsTriggerAvailableNow,
@@ -31,12 +31,24 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
     private final StreamRef stream;
     private final StructType wanted;
     private final boolean isNative;
+    private final boolean isOfChanges;
     private String until;
 
-    VersionedStream(StreamRef stream, StructType wanted, boolean isNative) {
+    private VersionedStream(StreamRef stream, StructType wanted, boolean isNative, boolean isOfChanges) {
         this.stream = stream;
-        this.wanted = wanted.asNullable(); // a column may be dropped while the stream runs
+        this.wanted = wanted;
         this.isNative = isNative;
+        this.isOfChanges = isOfChanges;
+    }
+
+    /** The rows that are added to a table. */
+    static VersionedStream ofRows(StreamRef stream, StructType wanted, boolean isNative) {
+        return new VersionedStream(stream, wanted.asNullable(), isNative, false); // a column may be dropped meanwhile
+    }
+
+    /** The changes of a table, which Python finds. */
+    static VersionedStream ofChanges(StreamRef stream, StructType wanted) {
+        return new VersionedStream(stream, wanted, false, true);
     }
 
     @Override
@@ -82,6 +94,10 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
     @Override
     public InputPartition[] planInputPartitions(Offset start, Offset end) {
         MicroBatch batch = new MicroBatch(stream, start.json(), end.json());
+        if (isOfChanges) {
+            PythonSegments changes = new PythonSegments(batch, wanted);
+            return partitions(changes.partitions(), changes.factory());
+        }
         ScanPlan plan = ScanPlan.of(Python.send(new PlanMicroBatch(batch, wanted, isNative)));
         TableRef table = stream.table();
         Map<Boolean, List<ScanPlan.Segment>> byReader =
@@ -94,6 +110,10 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
         }
         PartitionReaderFactory factory = SegmentReaderFactory.of(table, plan, wanted, List.of(),
             python == null ? null : python.factory());
+        return partitions(found, factory);
+    }
+
+    private static InputPartition[] partitions(List<InputPartition> found, PartitionReaderFactory factory) {
         return found.stream().map(one -> new StreamPartition(one, factory)).toArray(InputPartition[]::new);
     }
 

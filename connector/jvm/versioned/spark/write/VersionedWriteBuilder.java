@@ -76,7 +76,8 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         Creation creation = target.creation();
         WritePlan plan = Python.send(new PlanWrite(table, creation, info.schema(), condition,
             new ArrayList<>(info.options().asCaseSensitiveMap().keySet()), !SQLConf.get().charVarcharAsString(),
-            info.options().get(DISTRIBUTION_MODE), rewrite == null ? null : List.of(rewrite.carried().fieldNames())));
+            info.options().get(DISTRIBUTION_MODE), rewrite == null ? null : List.of(rewrite.carried().fieldNames()),
+            changeColumn()));
         StoredProjection projection = StoredProjection.of(plan.rows(), info.schema(),
             IntStream.range(0, info.schema().size()).toArray(), info.schema().size(),
             rewrite == null ? new StructType() : rewrite.carried());
@@ -96,8 +97,13 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
     }
 
     private Write write(List<String> removed) {
-        return rewrite == null ? new Write(target.table(), mode, "insert", condition, ownRows, removed, batch())
-            : new Write(target.table(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed, null);
+        return rewrite == null ? new Write(target.table(), mode, "insert", condition, ownRows, removed, batch(), changeColumn())
+            : new Write(target.table(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed, null, null);
+    }
+
+    /** The column of rows that are changes to apply; null for rows of the table. */
+    private String changeColumn() {
+        return rewrite == null ? info.options().get(TableOptions.CHANGE_COLUMN) : null;
     }
 
     /** The batch that the options name; Python checks them. */
