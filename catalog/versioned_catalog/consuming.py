@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from versioned_catalog.conflicts.operations import Base, Consume
-from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.consumers import LONGEST, Consumer
 from versioned_catalog.log.head import Stub
@@ -41,25 +41,41 @@ def drop_consumer(handle: TableHandle, name: str, commit_id: str | None) -> int:
     return handle.commit(operation, commit_id)
 
 
-def advance(handle: TableHandle, name: str, version: int, keep: timedelta | None) -> None:
+def register(handle: TableHandle, name: str, version: int) -> None:
+    """Have a consumer for a stream that starts; one that is there and keeps more stays where it is.
+
+    Raises:
+        NotFoundError: the version is expired.
+    """
+    known = handle.refresh().state.consumers.get(name)
+    if known is None or known.version > version:
+        move_consumer(handle, name, version, None)
+
+
+def advance(handle: TableHandle, name: str, version: int, table_uuid: str) -> None:
     """Move a consumer on, as its stream reads; rarely, and only if there is something to move past.
 
-    It does not move back, and an expired version is not an error: the stream has read it.
+    It does not move back. An expired version is not an error, since the stream has read it, nor is a
+    table that was replaced, which the stream itself will notice.
 
     Args:
         handle: a handle that this may refresh.
         version: the last version that the stream has read.
+        table_uuid: the incarnation that it has read.
     """
-    state = handle.refresh().state
-    known = state.consumers.get(name)
-    if known is not None:
-        is_early = handle.store.now() - known.moved < EVERY
-        if version <= known.version or is_early or not _passes_more(handle, known, version):
-            return
     try:
-        move_consumer(handle, name, max(version, state.created_version), keep)
-    except NotFoundError:
+        state = handle.refresh().state
+        if state.table_uuid == table_uuid and _is_due(handle, state.consumers.get(name), version):
+            move_consumer(handle, name, version, None)
+    except (NotFoundError, CommitConflictError):
         return
+
+
+def _is_due(handle: TableHandle, known: Consumer | None, version: int) -> bool:
+    if known is None:
+        return True
+    is_early = handle.store.now() - known.moved < EVERY
+    return version > known.version and not is_early and _passes_more(handle, known, version)
 
 
 def _passes_more(handle: TableHandle, consumer: Consumer, version: int) -> bool:

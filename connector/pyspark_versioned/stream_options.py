@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark_versioned.sql.protocol.table import VersionRange
 from versioned_catalog import InvalidRequestError, Table
 from versioned_catalog.conflicts.tags import version_or_tag
+from versioned_catalog.consuming import check_name
 from versioned_catalog.streaming.changes import ChangeStream
 from versioned_catalog.streaming.limits import Limits
 from versioned_catalog.streaming.settings import (
@@ -31,6 +32,7 @@ OF_STREAMS = (
     "maxSegmentsPerTrigger",
     "maxRowsPerTrigger",
     "maxBytesPerTrigger",
+    "consumer",
     *OF_CHANGES,
 )
 """Options that only streams have, and reads of changes."""
@@ -62,6 +64,7 @@ def stream_settings(options: Mapping[str, str], schema_version: int | None, tabl
         on_rewrite_of(options.get("onRewrite", "fail"), table),
         on_drop_of(options.get("onDrop", "null"), table),
         schema_mode_of(options.get("schemaMode", "follow"), table),
+        None if "consumer" not in options else check_name(options["consumer"], table),
     )
 
 

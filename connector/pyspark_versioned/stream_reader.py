@@ -183,6 +183,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         limits = NO_LIMITS if isinstance(limit, ReadAllAvailable) else self._limits
         return self._own.latest(Offset.from_dict(start), limits, until=self._until).to_dict()
 
+    def commit(self, end: dict[str, Any]) -> None:
+        """Move the consumer of the stream: Spark has done with everything before an offset."""
+        self._own.consumed(Offset.from_dict(end))
+
     def reportLatestOffset(self) -> dict[str, Any]:
         """Where a stream that has read everything is."""
         return self._own.newest().to_dict()

@@ -161,20 +161,20 @@ def test_streams_move_their_consumers_rarely_and_only_forward(
         found = load(tmp_path)
         return found.state.consumers["c"].version, found.version
 
-    advance(handle, "c", 1, None)
+    advance(handle, "c", 1, table.state.table_uuid)
     assert position() == (1, 3)
-    advance(handle, "c", 2, None)
+    advance(handle, "c", 2, table.state.table_uuid)
     assert position() == (1, 3), "moved twice within minutes"
     later(monkeypatch, EVERY)
-    advance(handle, "c", 0, None)
+    advance(handle, "c", 0, table.state.table_uuid)
     assert position() == (1, 3), "moved back"
-    advance(handle, "c", 2, None)
+    advance(handle, "c", 2, table.state.table_uuid)
     assert position() == (2, 4)
     later(monkeypatch, 2 * EVERY)
-    advance(handle, "c", 4, None)
+    advance(handle, "c", 4, table.state.table_uuid)
     assert position() == (2, 4), "moved past nothing but moves"
     table.refresh().overwrite(ids(9))
-    advance(handle, "c", 5, None)
+    advance(handle, "c", 5, table.state.table_uuid)
     assert position() == (5, 6)
 
 

@@ -211,3 +211,29 @@ def test_a_batch_that_is_written_again_is_there_once(
         sql_spark.range(1).selectExpr("id", "1 n").write.format("versioned").mode("append").option(
             "application", "copy"
         ).save(target.location)
+
+
+@pytest.mark.parametrize("io", ["native", pytest.param("python", marks=pytest.mark.thorough)])
+def test_a_consumer_keeps_what_a_query_has_not_read(
+    table: Table, query: Query, sql_spark: SparkSession, io: str
+) -> None:
+    table.append(rows(1))
+    reader = sql_spark.readStream.option("consumer", "billing")
+    by_path = reader.format("versioned").load
+    frame = by_path(table.location) if io == "python" else reader.table(f"versioned.{table.name}")
+    assert query.run(frame) == [[(1, 10)]]
+    found = sql_spark.sql(f"CALL versioned.system.consumers('{table.name}')").collect()
+    assert [(one.name, one.version, one.rows_behind) for one in found] == [("billing", 1, 0)]
+    for number in (2, 3):
+        table.append(rows(number))
+    expired = sql_spark.sql(
+        f"CALL versioned.system.expire('{table.name}', older_than_hours => 0, force => true, "
+        "dry_run => false)"
+    ).collect()
+    assert [(one.first_kept, one.consumers) for one in expired] == [(1, ["billing"])]
+    assert query.run(frame) == [[(2, 20), (3, 30)]]
+    (dropped,) = sql_spark.sql(
+        f"CALL versioned.system.drop_consumer('{table.name}', 'billing')"
+    ).collect()
+    assert table.refresh().version == dropped.version
+    assert table.state.consumers == {}

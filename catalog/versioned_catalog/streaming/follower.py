@@ -136,8 +136,8 @@ class Follower:
             raise NotFoundError(
                 f"{self.name}: version {entry.version} is expired, so a stream can't read what it "
                 f"added; start the query with a new checkpoint, which reads the table anew, or with "
-                f"startingVersion {max(entry.floor, self.state.floor)} or later, and expire versions "
-                "only after streams have read them",
+                f"startingVersion {max(entry.floor, self.state.floor)} or later, and give it the "
+                "option consumer, for which expiry keeps what the stream has not read",
                 condition="VERSION_NOT_FOUND",
             )
         return entry

@@ -44,6 +44,7 @@ class Settings:
             snapshot of the table first.
         starting_time: the commits at this time or later are read; without ``starting_version``.
         on_rewrite, on_drop, schema_mode: see there.
+        consumer: the consumer that moves as the stream reads; None for none.
     """
 
     schema_version: int | None = None
@@ -52,6 +53,7 @@ class Settings:
     on_rewrite: OnRewrite = OnRewrite.FAIL
     on_drop: OnDrop = OnDrop.NULL
     schema_mode: SchemaMode = SchemaMode.FOLLOW
+    consumer: str | None = None
 
 
 def on_rewrite_of(text: str, table: str) -> OnRewrite:

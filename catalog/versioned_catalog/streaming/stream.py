@@ -135,6 +135,14 @@ class TableStream:
             place = self._through_commits(place, until, admission, columns, start)
         return start if place.place == start.place else place
 
+    def consumed(self, place: Offset) -> None:
+        """Say that everything before a place is done with; it moves the stream's consumer, if any.
+
+        Raises:
+            StorageError: the move could not be committed.
+        """
+        self._log.consumed(place)
+
     def newest(self) -> Offset:
         """Where a stream that has read everything is."""
         return self._log.newest()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from versioned_catalog.consuming import advance, register
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import Commit
@@ -41,6 +42,7 @@ class StreamLog:
         state = handle.state
         self.settings = settings
         self.uuid = state.table_uuid
+        self._handle = TableHandle(handle.log, handle.loaded, handle.name)
         self.follower = Follower(TableHandle(handle.log, handle.loaded, handle.name))
         self.view = _view(handle, state, settings)
         self._snapshot: TableState | None = None
@@ -54,11 +56,19 @@ class StreamLog:
         """Where a new stream starts. See ``TableStream.initial``."""
         state = self.follower.refresh()
         first = starting_version(self.follower, self.settings)
-        return (
+        place = (
             replace(self.offset(state.version), snapshot=True)
             if first is None
             else self.offset(first)
         )
+        if self.settings.consumer is not None:
+            register(self._handle, self.settings.consumer, _read_before(place))
+        return place
+
+    def consumed(self, place: Offset) -> None:
+        """Move the consumer of the stream on, if it has one: everything before a place is done with."""
+        if self.settings.consumer is not None:
+            advance(self._handle, self.settings.consumer, _read_before(place), self.uuid)
 
     def newest(self) -> Offset:
         """Where a stream that has read everything is."""
@@ -121,6 +131,11 @@ class StreamLog:
         if self.settings.on_drop is OnDrop.FAIL:
             wanted = shown(schema).columns if columns is None else columns
             check_no_drop(wanted, now, self.name, version)
+
+
+def _read_before(place: Offset) -> int:
+    """The version from whose snapshot a stream goes on at a place."""
+    return place.version if place.snapshot else max(place.version - 1, 0)
 
 
 def _view(handle: TableHandle, state: TableState, settings: Settings) -> View:

@@ -41,6 +41,12 @@ def stream_behind(request: messages.StreamBehind) -> messages.StreamLag:
     return messages.StreamLag(lag.versions, lag.segments, lag.rows, lag.bytes)
 
 
+def stream_consumed(request: messages.StreamConsumed) -> messages.Done:
+    """Move the consumer of a stream: Spark has done with everything before an offset."""
+    open_stream(request.stream).consumed(Offset.from_json(request.offset))
+    return messages.Done()
+
+
 def plan_micro_batch(request: messages.PlanMicroBatch) -> messages.ScanPlan:
     """The segments of a micro-batch, planned as a scan of each schema version's."""
     batch, plans = request.batch, []
@@ -59,4 +65,11 @@ def _place(offset: Offset) -> messages.StreamPlace:
     return messages.StreamPlace(offset.to_json())
 
 
-HANDLERS = (stream_start, stream_latest, stream_newest, stream_behind, plan_micro_batch)
+HANDLERS = (
+    stream_start,
+    stream_latest,
+    stream_newest,
+    stream_behind,
+    stream_consumed,
+    plan_micro_batch,
+)

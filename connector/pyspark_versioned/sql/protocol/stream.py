@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyspark_versioned.sql.protocol.base import Message, Request, SparkType
-from pyspark_versioned.sql.protocol.common import TableRef
+from pyspark_versioned.sql.protocol.common import Done, TableRef
 from pyspark_versioned.sql.protocol.rows import ScanPlan
 
 
@@ -47,6 +47,11 @@ class StreamNewest(Request[StreamPlace]):
 
 
 class StreamBehind(Request[StreamLag]):
+    stream: StreamRef
+    offset: str
+
+
+class StreamConsumed(Request[Done]):
     stream: StreamRef
     offset: str
 

@@ -2,6 +2,7 @@ package versioned.spark.protocol;
 
 import java.util.Map;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.protocol.CommonMessages.Done;
 import versioned.spark.protocol.ScanMessages.ScanPlan;
 
 /** Requests about streams that read a table, and their responses. See {@code connector/PROTOCOL.md}. */
@@ -22,6 +23,8 @@ public interface StreamMessages {
     record StreamNewest(StreamRef stream) implements Request<StreamPlace> {}
 
     record StreamBehind(StreamRef stream, String offset) implements Request<StreamLag> {}
+
+    record StreamConsumed(StreamRef stream, String offset) implements Request<Done> {}
 
     record PlanMicroBatch(MicroBatch batch, StructType schema, boolean allowNative) implements Request<ScanPlan> {}
 }

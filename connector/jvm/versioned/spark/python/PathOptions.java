@@ -22,7 +22,8 @@ public final class PathOptions {
     private static final String TIME = "timestampAsOf";
     private static final String STARTING_TIME = "startingTimestamp";
     private static final List<String> OF_STREAMS = List.of("startingVersion", STARTING_TIME, "onRewrite", "onDrop",
-        "schemaMode", "readChanges", "computeUpdates", "deduplicationMode", "maxSegmentsPerTrigger", "maxRowsPerTrigger", "maxBytesPerTrigger");
+        "schemaMode", "readChanges", "computeUpdates", "deduplicationMode", "maxSegmentsPerTrigger", "maxRowsPerTrigger", "maxBytesPerTrigger",
+        "consumer");
 
     private PathOptions() {}
 

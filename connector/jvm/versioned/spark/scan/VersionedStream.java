@@ -28,6 +28,8 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
     /** The limits of the stream's options, which Python knows; Spark hands them back. */
     private record LimitsOfOptions() implements ReadLimit {}
 
+    private static final String CONSUMER = "consumer";
+
     private final StreamRef stream;
     private final StructType wanted;
     private final boolean isNative;
@@ -135,7 +137,11 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
     }
 
     @Override
-    public void commit(Offset end) {}
+    public void commit(Offset end) {
+        if (stream.options().keySet().stream().anyMatch(CONSUMER::equalsIgnoreCase)) {
+            Python.send(new StreamConsumed(stream, end.json()));
+        }
+    }
 
     @Override
     public void stop() {}
