@@ -63,6 +63,7 @@ INTERNALS = {
     *(
         "write.batches",
         "streaming.changes",
+        "consuming",
         "streaming.effects",
         "streaming.limits",
         "streaming.offset",

@@ -282,6 +282,9 @@ def _unknown(log: LogRemains, incarnation: Incarnation, substituted: list[int]) 
                 f"whether the schema pins are still needed; they were {named}. Pin them again; hidden "
                 "columns stay until a pin is retired"
             )
+        if state.consumers:
+            named = ", ".join(sorted(state.consumers))
+            yield f"how far the consumers {named} have read: set them again"
     if log.unreadable:
         shown = ", ".join(log.unreadable[:20])
         yield f"the contents of these entries, which are missing or damaged: {shown}"
