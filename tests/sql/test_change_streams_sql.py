@@ -58,7 +58,7 @@ def rows(*ids: int, name: str = "n", factor: int = 10) -> pa.Table:
 Reads = Callable[..., "DataFrame"]
 
 
-@pytest.fixture(params=["by the jar", "by Python alone"])
+@pytest.fixture(params=["by the jar", pytest.param("by Python alone", marks=pytest.mark.thorough)])
 def reads(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Reads:
     def read(table: Table, **options: object) -> DataFrame:
         reader = sql_spark.readStream.options(**options)
@@ -94,6 +94,7 @@ def test_a_stream_of_changes_goes_through_every_alter(
     assert not any(query.run(reads(table)))
 
 
+@pytest.mark.thorough
 def test_where_it_starts_and_how_much_a_batch_reads(
     reads: Reads, table: Table, tmp_path: Path
 ) -> None:
@@ -113,6 +114,7 @@ def test_where_it_starts_and_how_much_a_batch_reads(
     assert of("e", startingVersion=5) == [], "the next version; the tag is version 4"
 
 
+@pytest.mark.thorough
 def test_schema_mode_stop_with_follow(reads: Reads, table: Table, tmp_path: Path) -> None:
     table.append(rows(1))
     found: list[list[str]] = []
@@ -135,6 +137,7 @@ def test_schema_mode_stop_with_follow(reads: Reads, table: Table, tmp_path: Path
     assert found[-1] == ["id", "n", "y", *SHOWN, "_commit_timestamp"]
 
 
+@pytest.mark.thorough
 def test_what_is_refused(reads: Reads, table: Table, query: Query) -> None:
     def refused(expected: str, **options: object) -> None:
         with pytest.raises(Exception, match=expected) as caught:
@@ -146,6 +149,7 @@ def test_what_is_refused(reads: Reads, table: Table, query: Query) -> None:
     refused("startingVersion can be 1 at most", startingVersion=7)
 
 
+@pytest.mark.thorough
 def test_sql_and_a_pinned_schema(sql_spark: SparkSession, table: Table, tmp_path: Path) -> None:
     name = f"versioned.{table.name}"
     table.append(rows(1))
@@ -171,6 +175,16 @@ def test_sql_and_a_pinned_schema(sql_spark: SparkSession, table: Table, tmp_path
     assert sorted(tuple(row)[:2] for row in changed.collect()) == [(1, 10), (2, 20)]
 
 
+@pytest.mark.thorough
+def test_changes_of_chars(sql_spark: SparkSession, catalog: Catalog, ns: str, query: Query) -> None:
+    table = catalog.create_table(f"{ns}.c", "a CHAR(3), b VARCHAR(5), s STRUCT<c: CHAR(2)>")
+    table.append(pa.table({"a": ["x"], "b": ["y"], "s": [{"c": "z"}]}))
+    frame = sql_spark.readStream.changes(f"versioned.{table.name}")
+    assert query.run(frame) == [[("x  ", "y", ("z ",), "insert", 1)]]
+    batch = sql_spark.read.option("startingVersion", "1").changes(f"versioned.{table.name}")
+    assert [tuple(row)[:3] for row in batch.where("a = 'x'").collect()] == [("x  ", "y", ("z ",))]
+
+
 def test_a_batch_needs_a_first_version(sql_spark: SparkSession, table: Table) -> None:
     table.append(rows(1))
     with pytest.raises(Exception, match="changes need a first version"):
@@ -182,6 +196,7 @@ def test_a_batch_needs_a_first_version(sql_spark: SparkSession, table: Table) ->
     assert [tuple(row)[:4] for row in found.collect()] == [(1, 10, "insert", 1)]
 
 
+@pytest.mark.thorough
 def test_each_batch_is_applied_to_a_replica(
     sql_spark: SparkSession, catalog: Catalog, ns: str, table: Table, tmp_path: Path
 ) -> None:
@@ -205,6 +220,7 @@ def test_each_batch_is_applied_to_a_replica(
     assert replica.version == 1
 
 
+@pytest.mark.thorough
 def test_changes_that_can_not_be_applied(
     sql_spark: SparkSession, catalog: Catalog, ns: str, table: Table
 ) -> None:

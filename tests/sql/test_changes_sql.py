@@ -55,6 +55,7 @@ def test_changes_that_do_not_exist(sql_spark: SparkSession, catalog: Catalog, ns
         rows(sql_spark, f"SELECT * FROM {name} CHANGES FROM VERSION 0 TO VERSION 7")
 
 
+@pytest.mark.thorough
 def test_filters_are_pushed_down_and_change_no_answer(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
@@ -90,6 +91,7 @@ def test_filters_are_pushed_down_and_change_no_answer(
     assert "id = 2" in text.split("filters: [")[1]
 
 
+@pytest.mark.thorough
 def test_rows_that_were_copied_in_a_wide_range(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:

@@ -2,6 +2,7 @@ package versioned.spark.catalog;
 
 import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.catalog.Changelog;
 import org.apache.spark.sql.connector.catalog.ChangelogContext;
 import org.apache.spark.sql.connector.catalog.ChangelogContext.DeduplicationMode;
@@ -106,6 +107,7 @@ public final class VersionedChangelog implements Changelog {
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        return new ChangesScanBuilder(table, asked, options, Columns.schema(columns));
+        return new ChangesScanBuilder(table, asked, options,
+            CharVarcharUtils.replaceCharVarcharWithStringInSchema(Columns.schema(columns)));
     }
 }

@@ -5,14 +5,19 @@ import java.util.Optional;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.connector.catalog.Table;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
 
-/** Declares the columns of a stream nullable, since one may be dropped while the stream runs. */
+/**
+ * Declares the columns of a stream nullable, since one may be dropped while the stream runs. Those of a stream of changes are;
+ * but Spark forgets to make strings of their CHAR and VARCHAR, as it does for tables and batches.
+ */
 public final class StreamsAreNullable extends PlanRule {
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
-        if (!(node instanceof StreamingRelationV2 stream && stream.table() instanceof VersionedTable)) {
+        if (!(node instanceof StreamingRelationV2 stream && isOurs(stream.table()))) {
             return Optional.empty();
         }
         List<AttributeReference> output = CollectionConverters.asJava(stream.output());
@@ -25,8 +30,13 @@ public final class StreamsAreNullable extends PlanRule {
             with(stream, place, CollectionConverters.asScala(nullable).toSeq())));
     }
 
+    /** Spark's wrapper of changes is there since 4.3. */
+    private static boolean isOurs(Table table) {
+        return table instanceof VersionedTable || table.getClass().getSimpleName().equals("ChangelogTable");
+    }
+
     private static AttributeReference nullable(AttributeReference column) {
         return new AttributeReference(column.name(),
-            column.dataType().asNullable(), true, column.metadata(), column.exprId(), column.qualifier());
+            CharVarcharUtils.replaceCharVarcharWithString(column.dataType()).asNullable(), true, column.metadata(), column.exprId(), column.qualifier());
     }
 }
