@@ -374,6 +374,7 @@ def markdown(found: dict[str, Any]) -> str:
 
 
 COUNTED = ("restarts", "human", "wrong", "lost", "doubled")
+"""The members of an outcome that the tables show."""
 
 
 def amount(value: Any) -> int:
@@ -381,9 +382,19 @@ def amount(value: Any) -> int:
     return len(value) if isinstance(value, list) else int(value)
 
 
+NOUNS = {
+    "restarts": ("restart", "restarts"),
+    "human": ("human step", "human steps"),
+    "wrong": ("row wrong", "rows wrong"),
+    "lost": ("row lost", "rows lost"),
+    "doubled": ("row doubled", "rows doubled"),
+}
+
+
 def cell(outcome: dict[str, Any]) -> str:
     """What a step took, in a few words."""
-    parts = [f"{amount(outcome[key])} {key}" for key in COUNTED if outcome[key]]
+    amounts = {key: amount(outcome[key]) for key in COUNTED}
+    parts = [f"{many} {NOUNS[key][many > 1]}" for key, many in amounts.items() if many]
     return ", ".join(parts) or "–"
 
 
