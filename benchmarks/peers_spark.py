@@ -242,7 +242,7 @@ def run_apart(name: str, rows: int, runs: int, module: str) -> dict[str, Any]:
 
 
 def in_own_process(name: str, module: str, *arguments: str) -> dict[str, Any]:
-    """Run a benchmark's module for one engine in its own process; return the JSON that it prints last."""
+    """Run a benchmark's module for one engine in its own process; return the JSON that it prints."""
     python = python_of(ENGINES[name].spark)
     done = subprocess.run(
         [python, "-m", module, "--engine", name, *arguments],

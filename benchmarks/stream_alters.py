@@ -243,7 +243,9 @@ def literal(value: Any) -> str:
 def condition(error: str) -> str:
     """The name of an error: its condition, or the start of its text."""
     names = re.findall(r"\[([A-Z][A-Z_0-9.]+)\]", error)
-    own = [name for name in names if name not in ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")]
+    own = [
+        name for name in names if name not in ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")
+    ]
     if own:
         return str(own[0])
     causes = re.findall(r"([\w.]+(?:Exception|Error): [^\n(]{1,90})", error)
@@ -328,9 +330,7 @@ def judged(
     ]
 
 
-def right(
-    schema: Schema, row: dict[str, Any], written: list[dict[int, dict[str, Any]]]
-) -> bool:
+def right(schema: Schema, row: dict[str, Any], written: list[dict[int, dict[str, Any]]]) -> bool:
     """Whether a row holds what was written to the columns of the query, and null in others."""
     own = next(rows[row["id"]] for rows in written if row["id"] in rows)
     return all(row[name] == own.get(column) for name, column in schema.items())

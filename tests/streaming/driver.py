@@ -1,9 +1,9 @@
 """A driver of micro-batches as Spark's is, which dies between any two steps and starts again.
 
 Before a batch runs, the offset where it ends is stored; after its rows are in the sink, that it is done.
-A batch that was not done is run again between the same offsets, with two exceptions that are Spark's,
-too: the first batch has no stored start, so the source is asked where it starts, and the DataFrame is a new one,
-so the rows may have other columns.
+A batch that was not done is run again between the same offsets. As in Spark, the first batch has no
+stored start, so the source is asked where it starts; and the DataFrame is a new one, so the rows may
+have other columns.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ class Checkpoint:
 
     def deliver(self, number: int, batch: Delivered) -> None:
         if number in self.sink:
-            assert self.sink[number].ids == batch.ids, f"batch {number} has other rows when run again"
+            assert self.sink[number].ids == batch.ids, (
+                f"batch {number} has other rows when run again"
+            )
         else:
             self.sink[number] = batch
 
