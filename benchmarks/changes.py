@@ -132,7 +132,7 @@ def in_python(report: Report, catalog: Catalog, total: int, runs: int) -> None:
 
 def both(table: Table) -> int:
     """Scan the versions before and after the last commit, all of whose rows were removed and added."""
-    versions = (table.at(SEGMENTS), table)
+    versions = (table.snapshot(SEGMENTS), table)
     return sum(count(one.scan().to_batches()) for one in versions)
 
 
@@ -165,7 +165,7 @@ def by_spark(report: Report, spark: SparkSession, total: int, runs: int) -> None
 
 
 def memory(report: Report, total: int) -> None:
-    """Peak memory of reading the changes, in new processes: more rows than are kept in memory at once."""
+    """Peak memory of reading more changes than are kept in memory at once, in new processes."""
     for name, what in [
         ("updated", "UPDATE, rows spilled by hash"),
         ("nested", "the same with a list"),
@@ -183,7 +183,7 @@ def read(name: str) -> dict[str, float]:
     table = Catalog(DATA / "sql" / "w").load_table(f"b.{name}")
     count(table.changes(SEGMENTS + 1).to_batches())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    versions = (table.at(SEGMENTS), table)
+    versions = (table.snapshot(SEGMENTS), table)
     size = sum(batch.nbytes for one in versions for batch in one.scan().to_batches())
     return {"peak": peak, "size": size / 1024**2}
 

@@ -1,7 +1,7 @@
 """Stream 1,000 small commits from our tables, Delta and Iceberg: latency of a micro-batch, throughput.
 
 Each format runs on the newest Spark that it supports, fetched as for ``peers_spark``, in a process of
-its own. The three take turns. The sink is Spark's ``noop``, so the time is that of the source and of Spark.
+its own. The three take turns. The sink is Spark's ``noop``, so the time is that of source and Spark.
 
 - Latency: one commit in each micro-batch, from the middle of the log on; ``triggerExecution`` of Spark's
   progress. The first batches of a query are left out.
@@ -112,6 +112,7 @@ class Engine:
 def prepare(name: str, commits: int, rows: int) -> Engine:
     """Make the table."""
     spark, table = session(name)
+    spark.sparkContext.setLogLevel("OFF")  # a query that is stopped complains
     spark.conf.set("spark.sql.shuffle.partitions", 2)
     spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", 10**6)
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {table.rpartition('.')[0]}")
