@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from versioned_catalog.changes.cancelling import NEW, OLD, ranks, without_pairs
 from versioned_catalog.changes.hashing import row_hashes
 from versioned_catalog.changes.values import groups_of, indices, integers, numbered
 from versioned_catalog.datafile.spilling import Spill
@@ -18,8 +18,7 @@ BYTES_IN_MEMORY = 128 * 1024 * 1024
 """The rows, and the bytes of files, beyond which rows are split by hash and spilled."""
 
 SIDE = "__side"
-OLD, NEW = 0, 1
-"""The values of the column ``SIDE``, which comes after the compared ones."""
+"""The column with ``OLD`` or ``NEW``, which comes after the compared ones."""
 
 
 def parts_of(rows: int, size: int) -> int:
@@ -55,10 +54,9 @@ def _sided(
     old: Iterable[pa.RecordBatch], new: Iterable[pa.RecordBatch], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     fields = schema.append(pa.field(SIDE, pa.int8(), nullable=False))
-    for side, batches in ((OLD, old), (NEW, new)):
-        for batch in batches:
-            column = pa.repeat(scalar_of(side, pa.int8()), batch.num_rows)
-            yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=fields)
+    for side, batch in without_pairs(old, new):
+        column = pa.repeat(scalar_of(side, pa.int8()), batch.num_rows)
+        yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=fields)
 
 
 def _split(batch: pa.RecordBatch, columns: int, parts: int) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -89,17 +87,6 @@ def _unmatched(
     for one in (OLD, NEW):
         surplus = counts[one] - counts[1 - one]
         places = np.flatnonzero(side == one)
-        kept = places[_ranks(groups[places]) < surplus[groups[places]]]
+        kept = places[ranks(groups[places]) < surplus[groups[places]]]
         if len(kept):
             yield one, whole.take(indices(kept))
-
-
-def _ranks(groups: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The number of earlier elements that equal each element."""
-    order = np.argsort(groups, kind="stable")
-    ordered = groups[order]
-    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
-    sizes = np.diff(np.r_[begins, len(ordered)])
-    ranks = np.empty(len(groups), np.int64)
-    ranks[order] = np.arange(len(groups)) - np.repeat(begins, sizes)
-    return ranks
