@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from versioned_catalog.changes.cancelling import NEW
 from versioned_catalog.changes.columns import (
     DELETE,
     INSERT,
@@ -16,7 +17,7 @@ from versioned_catalog.changes.columns import (
     microseconds,
     type_names,
 )
-from versioned_catalog.changes.difference import NEW, difference, parts_of
+from versioned_catalog.changes.difference import difference, parts_of
 from versioned_catalog.changes.images import (
     Changed,
     Pairs,

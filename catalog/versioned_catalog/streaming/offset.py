@@ -32,8 +32,8 @@ class Offset:
 
     Delta's offsets are alike. They hold no schema, since columns match by ID whatever their version.
 
-    Spark stores where its first batch ends, but not where it starts: if that batch is run again, it asks
-    the source again, whose table has other versions by then. So every offset says where its stream began.
+    Spark stores where its first batch ends, but not where it starts. If that batch is run again, it asks
+    the source again, whose table has other versions then. So every offset says where its stream began.
 
     Args:
         table_uuid: the incarnation of the table.
@@ -66,8 +66,8 @@ class Offset:
     def start_of(self, end: Offset) -> Offset:
         """Where a batch starts that ends at ``end``, if Spark says that it starts here.
 
-        If the two began at different places, this is where a stream would begin now, and the batch is the
-        first one of the stream of ``end``.
+        If the two began at different places, this is where a stream would begin now, and the batch is
+        the first one of the stream of ``end``.
         """
         if end.began is None or end.began == self.began:
             return self
