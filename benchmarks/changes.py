@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -182,7 +182,9 @@ def read(name: str) -> dict[str, float]:
     """Read the changes of a table; return the peak memory and the size of the compared rows, in MiB."""
     table = Catalog(DATA / "sql" / "w").load_table(f"b.{name}")
     count(table.changes(SEGMENTS + 1).to_batches())
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    status = Path("/proc/self/status").read_text().splitlines()
+    (line,) = (text for text in status if "VmHWM" in text)
+    peak = int(line.split()[1]) / 1024
     versions = (table.snapshot(SEGMENTS), table)
     size = sum(batch.nbytes for one in versions for batch in one.scan().to_batches())
     return {"peak": peak, "size": size / 1024**2}

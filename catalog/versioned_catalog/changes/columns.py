@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
 
+from versioned_catalog.changes.values import indices
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.schema.schema import Schema
@@ -101,7 +103,7 @@ def constant_columns(type_: str, version: int, time: datetime, rows: int) -> lis
     stamp = zip((version, microseconds(time)), list(CHANGE_COLUMNS)[1:], strict=True)
     return [
         _repeated(type_, 1 << rows.bit_length()).slice(0, rows),
-        *(pa.repeat(scalar_of(value, field.type), rows) for value, field in stamp),
+        *(indices(np.full(rows, value, np.int64)).view(field.type) for value, field in stamp),
     ]
 
 
