@@ -55,6 +55,10 @@ def prepare(total: int) -> Catalog:
         nested.append(part.append_column("l", lists(part)))
     for table in (updated, nested):  # one in a hundred rows, so all segments are copied
         table.update({"n": -1}, [("k", "=", 7)])
+    shuffled = catalog.create_table("b.shuffled", DDL)
+    shuffled.append(updated.snapshot(SEGMENTS).scan().to_arrow())
+    order = np.random.default_rng(0).permutation(shuffled.count())
+    shuffled.overwrite(updated.scan().to_arrow().take(pa.array(order)))
     for number in range(2):  # a tenth of the rows, half of them new
         first = total - total // 20 + number * total // 10
         keyed.append(rows(first, total // 10, shift=1))
@@ -75,11 +79,13 @@ def count(batches: Iterable[pa.RecordBatch]) -> int:
 
 def in_python(report: Report, catalog: Catalog, total: int, runs: int) -> None:
     """Compare with scans by PyArrow."""
-    appended, updated, nested, keyed = (
-        catalog.load_table(f"b.{name}") for name in ("appended", "updated", "nested", "keyed")
+    appended, updated, nested, shuffled, keyed = (
+        catalog.load_table(f"b.{name}")
+        for name in ("appended", "updated", "nested", "shuffled", "keyed")
     )
     assert count(appended.changes(1).to_batches()) == appended.count()
     assert count(updated.changes(SEGMENTS + 1).to_batches()) == 2 * (total // 100)
+    assert count(shuffled.changes(2).to_batches()) == 2 * (total // 100)
     changed = count(keyed.changes(SEGMENTS + 1).to_batches())
     print(f"{changed} of {keyed.count()} rows of the keyed table changed")
     works: list[tuple[str, Callable[[], object], str, Callable[[], object], float | None]] = [
@@ -112,6 +118,13 @@ def in_python(report: Report, catalog: Catalog, total: int, runs: int) -> None:
             3.0,
         ),
         (
+            "the same by INSERT OVERWRITE, shuffled",
+            lambda: count(shuffled.changes(2).to_batches()),
+            "a scan of both versions",
+            lambda: both(shuffled),
+            3.0,
+        ),
+        (
             "upserts, each commit",
             lambda: count(keyed.changes(SEGMENTS + 1).to_batches()),
             "a scan (merged)",
@@ -132,11 +145,11 @@ def in_python(report: Report, catalog: Catalog, total: int, runs: int) -> None:
 
 def both(table: Table) -> int:
     """Scan the versions before and after the last commit, all of whose rows were removed and added."""
-    versions = (table.snapshot(SEGMENTS), table)
+    versions = (table.snapshot(table.version - 1), table)
     return sum(count(one.scan().to_batches()) for one in versions)
 
 
-def by_spark(report: Report, spark: SparkSession, total: int, runs: int) -> None:
+def by_spark(report: Report, spark: SparkSession, runs: int) -> None:
     """Compare SQL on changes with a native scan and one through Python."""
     name = "versioned.b.appended"
     changes = f"SELECT * FROM {name} CHANGES FROM VERSION 1"
@@ -164,11 +177,11 @@ def by_spark(report: Report, spark: SparkSession, total: int, runs: int) -> None
     spark.conf.set("spark.versioned.io", "native")
 
 
-def memory(report: Report, total: int) -> None:
+def memory(report: Report) -> None:
     """Peak memory of reading more changes than are kept in memory at once, in new processes."""
     for name, what in [
-        ("updated", "UPDATE, rows spilled by hash"),
-        ("nested", "the same with a list"),
+        ("updated", "UPDATE"),
+        ("shuffled", "INSERT OVERWRITE, spilled by hash"),
         ("keyed", "upserts"),
     ]:
         command = [sys.executable, "-m", "benchmarks.changes", "--read", name]
@@ -179,13 +192,13 @@ def memory(report: Report, total: int) -> None:
 
 
 def read(name: str) -> dict[str, float]:
-    """Read the changes of a table; return the peak memory and the size of the compared rows, in MiB."""
+    """Read the last changes; return the peak memory and the size of the compared rows, in MiB."""
     table = Catalog(DATA / "sql" / "w").load_table(f"b.{name}")
-    count(table.changes(SEGMENTS + 1).to_batches())
+    count(table.changes(table.version).to_batches())
     status = Path("/proc/self/status").read_text().splitlines()
     (line,) = (text for text in status if "VmHWM" in text)
     peak = int(line.split()[1]) / 1024
-    versions = (table.snapshot(SEGMENTS), table)
+    versions = (table.snapshot(table.version - 1), table)
     size = sum(batch.nbytes for one in versions for batch in one.scan().to_batches())
     return {"peak": peak, "size": size / 1024**2}
 
@@ -202,9 +215,9 @@ def main() -> None:
         return
     report, catalog = Report("changes"), prepare(options.rows)
     in_python(report, catalog, options.rows, options.runs)
-    memory(report, options.rows)
+    memory(report)
     spark = start()
-    by_spark(report, spark, options.rows, options.runs)
+    by_spark(report, spark, options.runs)
     spark.stop()
     report.save()
 

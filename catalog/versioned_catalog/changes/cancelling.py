@@ -121,10 +121,10 @@ class _Pairing:
         if self.misses < MOST_MISSES and all(side.pending for side in self.sides):
             batches = [_one(side.pending) for side in self.sides]
             least = min(batch.num_rows for batch in batches)
-            for side, batch, kept in zip(self.sides, batches, _unpaired(*batches), strict=True):
+            for side, batch, kept in zip(self.sides, batches, unpaired(*batches), strict=True):
                 side.pending = [_rows(batch, kept)] if len(kept) else []
             paired = batches[OLD].num_rows - self.sides[OLD].waiting
-            self.misses += paired * 20 < least
+            self.misses += paired * 2 < least
         for side in self.sides:
             if side.is_full or self.misses >= MOST_MISSES:
                 yield from side.drain()
@@ -155,14 +155,9 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=batches[0].schema)
 
 
-def _unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
-    """The places of the rows of two batches that are not paired."""
-    left, right = _numbered(old), _numbered(new)
-    order = np.argsort(right)
-    at = np.minimum(np.searchsorted(right[order], left), len(right) - 1)
-    candidates = order[at]
-    ours = np.flatnonzero(right[candidates] == left)
-    theirs = candidates[ours]
+def unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
+    """The places of the rows of two batches that have no equal row which their hash finds."""
+    ours, theirs = _candidates(old, new)
     equal = np.ones(len(ours), bool)
     for one, other in zip(old.columns, new.columns, strict=True):
         equal &= ~_truths(unequal(one.take(indices(ours)), other.take(indices(theirs))))
@@ -172,10 +167,20 @@ def _unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]
     return np.flatnonzero(kept[OLD]), np.flatnonzero(kept[NEW])
 
 
-def _numbered(batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
-    """The hashes of rows, each with the number of earlier rows that have it: no two are alike."""
-    hashes = row_hashes(_quick(batch), batch.num_rows).astype(np.uint64)
-    return (hashes << np.uint64(32)) | ranks(hashes.astype(np.int64)).astype(np.uint64)
+def _candidates(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
+    """Rows of one hash: the first one of both batches, the second one, and so on."""
+    hashes = np.concatenate([row_hashes(_quick(one), one.num_rows) for one in (old, new)])
+    order = np.argsort(hashes, kind="stable")  # so the old rows of a hash come before the new ones
+    ordered = hashes[order]
+    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
+    sizes = np.diff(np.r_[begins, len(ordered)])
+    is_new = order >= old.num_rows
+    olds = sizes - np.add.reduceat(is_new, begins, dtype=np.int64)
+    at = np.flatnonzero(is_new)
+    begin, many = (np.repeat(values, sizes)[at] for values in (begins, olds))
+    rank = at - begin - many
+    paired = rank < many
+    return order[(begin + rank)[paired]], order[at[paired]] - old.num_rows
 
 
 def _quick(batch: pa.RecordBatch) -> list[pa.Array]:
@@ -183,14 +188,3 @@ def _quick(batch: pa.RecordBatch) -> list[pa.Array]:
     columns = list(batch.columns)
     quick = [one for one in columns if pa.types.is_primitive(one.type)]
     return quick or columns
-
-
-def ranks(groups: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The number of earlier elements that equal each element."""
-    order = np.argsort(groups, kind="stable")
-    ordered = groups[order]
-    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
-    sizes = np.diff(np.r_[begins, len(ordered)])
-    found = np.empty(len(groups), np.int64)
-    found[order] = np.arange(len(groups)) - np.repeat(begins, sizes)
-    return found

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from versioned_catalog.changes.cancelling import NEW, OLD, ranks, without_pairs
+from versioned_catalog.changes.cancelling import NEW, OLD, Places, unpaired, without_pairs
 from versioned_catalog.changes.hashing import row_hashes
 from versioned_catalog.changes.values import groups_of, indices, integers, numbered
 from versioned_catalog.datafile.spilling import Spill
@@ -74,19 +74,44 @@ def _unmatched(
     batches: list[pa.RecordBatch], schema: pa.Schema
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows in memory that have no equal row on the other side."""
-    rows = sum(batch.num_rows for batch in batches)
+    old, new = _by_side(batches, schema)
+    if old.num_rows and new.num_rows:
+        kept = unpaired(old, new)
+        old, new = (part.take(indices(at)) for part, at in zip((old, new), kept, strict=True))
+    rows = old.num_rows + new.num_rows
     if not rows:
         return
+    columns = [pa.concat_arrays([old.column(at), new.column(at)]) for at in range(len(schema))]
+    groups = integers(groups_of([numbered(column) for column in columns], rows))
+    ours, theirs = groups[: old.num_rows], groups[old.num_rows :]
+    counts = [np.bincount(one, minlength=groups.max() + 1) for one in (ours, theirs)]
+    for side, part, own in ((OLD, old, ours), (NEW, new, theirs)):
+        surplus = counts[side] - counts[1 - side]
+        kept_rows = np.flatnonzero(_ranks(own) < surplus[own])
+        if len(kept_rows):
+            yield side, part.take(indices(kept_rows))
+
+
+def _by_side(
+    batches: list[pa.RecordBatch], schema: pa.Schema
+) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """The rows of each side, without the column that says which it is."""
     columns = [
-        pa.concat_arrays([batch.column(at) for batch in batches]) for at in range(len(schema) + 1)
+        pa.concat_arrays([pa.nulls(0, type_), *(batch.column(at) for batch in batches)])
+        for at, type_ in enumerate([*schema.types, pa.int8()])
     ]
-    groups = integers(groups_of([numbered(column) for column in columns[:-1]], rows))
-    side = integers(columns[-1].cast(pa.int64()))
-    whole = pa.RecordBatch.from_arrays(columns[:-1], schema=schema)
-    counts = [np.bincount(groups[side == one], minlength=groups.max() + 1) for one in (OLD, NEW)]
-    for one in (OLD, NEW):
-        surplus = counts[one] - counts[1 - one]
-        places = np.flatnonzero(side == one)
-        kept = places[ranks(groups[places]) < surplus[groups[places]]]
-        if len(kept):
-            yield one, whole.take(indices(kept))
+    side = integers(columns.pop().cast(pa.int64()))
+    whole = pa.RecordBatch.from_arrays(columns, schema=schema)
+    old, new = (whole.take(indices(np.flatnonzero(side == one))) for one in (OLD, NEW))
+    return old, new
+
+
+def _ranks(groups: Places) -> Places:
+    """The number of earlier elements that equal each element."""
+    order = np.argsort(groups, kind="stable")
+    ordered = groups[order]
+    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
+    sizes = np.diff(np.r_[begins, len(ordered)])
+    found = np.empty(len(groups), np.int64)
+    found[order] = np.arange(len(groups)) - np.repeat(begins, sizes)
+    return found
