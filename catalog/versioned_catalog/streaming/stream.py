@@ -19,7 +19,7 @@ from versioned_catalog.streaming.batch import View, states_of
 from versioned_catalog.streaming.effects import Added, Effect, Ends, effect_of, gone
 from versioned_catalog.streaming.follower import Follower
 from versioned_catalog.streaming.limits import NO_LIMITS, Admission, Limits
-from versioned_catalog.streaming.offset import Begin, Offset
+from versioned_catalog.streaming.offset import Offset
 from versioned_catalog.streaming.settings import OnDrop, SchemaMode, Settings
 from versioned_catalog.streaming.shape import check_no_drop, check_same, shown
 from versioned_catalog.streaming.start import starting_version
@@ -106,9 +106,9 @@ class TableStream:
         """
         state = self._follower.refresh()
         first = starting_version(self._follower, self._settings)
-        version = state.version if first is None else first
-        began = Begin(version, snapshot=first is None)
-        return Offset.initial(self._uuid, began, self._view.schema.version)
+        if first is None:
+            return replace(self._offset(state.version), snapshot=True)
+        return self._offset(first)
 
     def latest(
         self,
@@ -153,10 +153,9 @@ class TableStream:
     ) -> list[TableState]:
         """The rows between two offsets, as snapshots that are seen in the schema of the stream.
 
-        There is one for each schema version of the segments. See ``latest`` and ``Offset.start_of``.
+        There is one for each schema version of the segments. See ``latest``.
         """
         self._check_incarnation(start)
-        start = start.start_of(end)
         if end.version > self._follower.state.version + 1:
             self._follower.refresh()
         found = [table for table in self._tables(start, end, columns) if table.num_rows]
