@@ -238,13 +238,14 @@ def run_all(
 
 def run_apart(name: str, rows: int, runs: int, module: str) -> dict[str, Any]:
     """Run the benchmark for one engine in its own process and Python; return its measurements."""
-    engine = ENGINES[name]
-    python = python_of(engine.spark)
+    return in_own_process(name, module, "--rows", str(rows), "--runs", str(runs))
+
+
+def in_own_process(name: str, module: str, *arguments: str) -> dict[str, Any]:
+    """Run a benchmark's module for one engine in its own process; return the JSON that it prints."""
+    python = python_of(ENGINES[name].spark)
     done = subprocess.run(
-        [
-            *(python, "-m", module, "--engine", name),
-            *("--rows", str(rows), "--runs", str(runs)),
-        ],
+        [python, "-m", module, "--engine", name, *arguments],
         stdout=subprocess.PIPE,
         text=True,
         check=True,

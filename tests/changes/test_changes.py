@@ -12,6 +12,7 @@ import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.changes import difference
+from versioned_catalog.changes.cancelling import NEW, OLD
 from versioned_catalog.changes.feed import Changes
 
 
@@ -146,6 +147,16 @@ def test_rows_beyond_memory_are_spilled(plain: Table, monkeypatch: pytest.Monkey
     assert short(plain.changes(2)) == expected
 
 
+def test_appended_rows_come_in_order(tmp_path: Path) -> None:
+    """Those of several segments are read at once."""
+    table = Catalog(tmp_path).create_table("t", "id BIGINT")
+    for one in range(20):
+        table.append(pa.table({"id": [one]}))
+    changes = table.changes(1)
+    assert changes.to_arrow()["id"].to_pylist() == list(range(20))
+    assert pa.Table.from_batches(changes.to_batches()).equals(changes.to_arrow())
+
+
 NAN = float("nan")
 
 
@@ -172,12 +183,12 @@ def test_the_difference_tells_values_apart(
     schema = pa.schema([("v", type_)])
     old = pa.record_batch([pa.array(values * 3, type_)], schema=schema)
     new = pa.record_batch([pa.array(values[:1] * 2 + values[1:] * 4, type_)], schema=schema)
-    found: dict[int, list[str]] = {difference.OLD: [], difference.NEW: []}
+    found: dict[int, list[str]] = {OLD: [], NEW: []}
     for side, batch in difference.difference([old], [new], schema, parts):
         found[side] += map(repr, batch["v"].to_pylist())
     wanted = pa.array(values, type_).to_pylist()
-    assert found[difference.OLD] == [repr(wanted[0])]
-    assert sorted(found[difference.NEW]) == sorted(map(repr, wanted[1:]))
+    assert found[OLD] == [repr(wanted[0])]
+    assert sorted(found[NEW]) == sorted(map(repr, wanted[1:]))
 
 
 def test_a_plan_can_be_sent_to_other_processes(plain: Table) -> None:

@@ -3,6 +3,16 @@
 For each commit, the deletes are the rows that the version before has more often than the one after, and
 the inserts are the reverse, all seen in the columns of the last version. It imports nothing of the
 packages under test.
+
+Two kinds of histories have no such law, since the answer depends on how rows are stored, which a model
+of rows does not know:
+
+- A rollback may restore a column that was dropped. Rows that were copied in between have lost its values
+  and others still have them, so whether a copied row counts as changed depends on the copies.
+- A time to live hides rows that are still stored until a compaction leaves them out. The feed reports no
+  deletion then, and an upsert of such a key is an update or an insert, as the row is still there or not.
+
+``columns_persist`` and ``Histories.hides`` leave these out.
 """
 
 from __future__ import annotations

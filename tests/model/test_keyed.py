@@ -34,7 +34,7 @@ from model.late import Late
 from model.naive import Refused
 from model.rules import Verdict
 from model.seeded import AT_ONCE, first_seed, run, sample
-from model.test_model import Histories, map_rows, multiset
+from model.test_model import Histories, map_rows, multiset, reaches_the_law
 from versioned_catalog import (
     Catalog,
     InvalidRequestError,
@@ -495,3 +495,8 @@ TestKeyedHistories.settings = settings(
 def test_histories_by_seeds(chunk: int) -> None:
     start = first_seed() + chunk * AT_ONCE
     run(KeyedHistories, range(start, start + AT_ONCE), STEPS)
+
+
+def test_the_law_of_changes_is_reached() -> None:
+    """Otherwise histories would test less than they say; those with a time to live have no law."""
+    reaches_the_law(KeyedHistories, least=6)

@@ -121,24 +121,22 @@ class Histories(InFlight, RuleBasedStateMachine):
         for _ in range(3):
             self.changes_agree()
 
-    def changes_agree(self) -> None:
-        """The law of changes, for a range of versions of one incarnation."""
-        past = self.model.past
-        end = self.spare.randrange(len(past))
+    def changes_agree(self) -> bool:
+        """The law of changes, for a range of versions of one incarnation; False if there is no law."""
+        past, fresh = self.model.past, Catalog.load_path(self.table.location)
+        start, end = self.range_of_changes()
         incarnation = past[end].incarnation
         own = [at for at, one in enumerate(past) if one.incarnation == incarnation]
-        start = self.spare.choice([at for at in own if at <= end])
         if not self.model.keeps(end) or self.hides(past[own[0] : end + 1]):
-            return
-        fresh = Catalog.load_path(self.table.location)
+            return False
         if start <= self.model.floor and start != own[0]:
             with pytest.raises(NotFoundError, match="first version"):
                 fresh.changes(start, end)
-            return
+            return False
         if start == own[0] < self.model.floor:
-            return
+            return False
         if not change_law.columns_persist(past[own[0] : end + 1]):
-            return
+            return False
         fields, before = past[end].fields, past[start - 1] if start > own[0] else None
         each = change_law.told(fresh.changes(start, end).to_arrow().to_pylist())
         states = [before, *past[start : end + 1]]
@@ -151,6 +149,7 @@ class Histories(InFlight, RuleBasedStateMachine):
         assert net.get(end, change_law.EMPTY) == expected, (start, end)
         assert set(net) <= {end}
         self.streams_agree(fresh, own[0], start, end)
+        return True
 
     def streams_agree(self, fresh: Table, began: int, start: int, end: int) -> None:
         """The same by a stream, in the schema of a version of the range and in random batches."""
@@ -177,6 +176,15 @@ class Histories(InFlight, RuleBasedStateMachine):
             expected = change_law.between(old, new, fields)
             assert each.pop(version, change_law.EMPTY) == expected, (start, then, version, end)
         assert each == {}
+
+    def range_of_changes(self) -> tuple[int, int]:
+        """The first and the last version of a range in one incarnation, most often one that is kept."""
+        past, random = self.model.past, self.spare
+        lowest = self.model.floor + 1 if random.random() < 0.8 else 0
+        end = random.choice(range(min(lowest, len(past) - 1), len(past)))
+        incarnation = past[end].incarnation
+        own = [at for at in range(end + 1) if past[at].incarnation == incarnation]
+        return random.choice([at for at in own if at >= lowest] or own), end
 
     def hides(self, past: list[naive.Version]) -> bool:
         """Whether rows vanish without a change."""
@@ -638,3 +646,21 @@ TestHistories.settings = settings(
 def test_histories_by_seeds(chunk: int) -> None:
     start = first_seed() + chunk * AT_ONCE
     run(Histories, range(start, start + AT_ONCE), STEPS)
+
+
+def test_the_law_of_changes_is_reached() -> None:
+    """Otherwise histories would test less than they say."""
+    reaches_the_law(Histories)
+
+
+def reaches_the_law(histories: type[Any], least: int = 12) -> None:
+    """Assert that at least so many of 20 ranges of four histories are compared."""
+    compared = 0
+    for seed in range(4):
+        machine = histories()
+        machine.begin(salt=f"law {seed}")
+        for step in range(10):
+            machine.anything(Random(f"law {seed}/{step}"))
+        compared += sum(machine.changes_agree() for _ in range(5))
+        machine.forget()
+    assert compared >= least, compared

@@ -128,6 +128,16 @@ def test_a_batch_that_is_run_again_has_the_same_rows(
     assert query.run(frame) == [[(2, 20)], [(3, 30)]]
 
 
+def test_the_first_batch_is_run_again_as_it_was(table: Table, query: Query, reads: Reads) -> None:
+    """Spark has stored where it ends, and asks again where the stream starts."""
+    table.append(rows(1))
+    assert query.run(reads(table)) == [[(1, 10)]]
+    (query.checkpoint / "commits" / "0").unlink()
+    (query.checkpoint / "commits" / ".0.crc").unlink()
+    table.append(rows(2))
+    assert query.run(reads(table)) == [[(1, 10)], [(2, 20)]]
+
+
 def test_segments_are_read_natively_and_admitted(
     table: Table, query: Query, sql_spark: SparkSession
 ) -> None:

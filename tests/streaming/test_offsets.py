@@ -139,6 +139,37 @@ def test_a_read_until_a_version_ends_there(table: Table) -> None:
     assert stream.latest(end, until=2) == end
 
 
+def test_a_place_from_another_process_that_has_read_more(tmp_path: Path) -> None:
+    """Spark asks one worker for an offset and another one what comes after it."""
+    table = table_at(tmp_path)
+    knows_less, asked = table.stream(), Catalog(tmp_path).load_table("t")
+    asked.append(ids(1))
+    place = asked.stream().initial()
+    assert knows_less.behind(place) == Behind(1, 1, 1, place_bytes(asked))
+    asked.append(ids(2))
+    later = table.stream()
+    end = asked.stream().latest(place)
+    assert later.read(place, end)["id"].to_pylist() == [1, 2]
+
+
+def place_bytes(table: Table) -> int:
+    return sum(table.state.segments.core["bytes"].to_pylist())
+
+
+@pytest.mark.parametrize("version", [None, "latest", 3])
+def test_the_first_answer_where_a_stream_starts_counts(table: Table, version: str | None) -> None:
+    """Spark asks again for each run of the first batch, and the table may have moved on."""
+    stream = table.stream(Settings(starting_version=version))
+    first = stream.initial()
+    table.append(ids(5))
+    end = Offset.from_json(stream.latest(first).to_json())
+    expected = stream.read(first, end)["id"].to_pylist()
+    table.append(ids(6))
+    again = Offset.from_json(table.stream(Settings(starting_version=version)).initial().to_json())
+    assert stream.read(again, end)["id"].to_pylist() == expected
+    assert stream.read(end, stream.latest(end))["id"].to_pylist() == [6]
+
+
 def test_limits_are_positive() -> None:
     with pytest.raises(InvalidRequestError, match="maxRowsPerTrigger is 0; it must be 1 or more"):
         Limits(rows=0)

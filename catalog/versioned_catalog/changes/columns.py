@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
 
+from versioned_catalog.changes.values import indices
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.schema.schema import Schema
@@ -97,8 +100,14 @@ def microseconds(time: datetime) -> int:
 
 def constant_columns(type_: str, version: int, time: datetime, rows: int) -> list[pa.Array]:
     """The columns of the feed, for changes of one type that one commit made."""
-    stored: tuple[str | int, ...] = (type_, version, microseconds(time))
+    stamp = zip((version, microseconds(time)), list(CHANGE_COLUMNS)[1:], strict=True)
     return [
-        pa.repeat(scalar_of(value, field.type), rows)
-        for value, field in zip(stored, CHANGE_COLUMNS, strict=True)
+        _repeated(type_, 1 << rows.bit_length()).slice(0, rows),
+        *(indices(np.full(rows, value, np.int64)).view(field.type) for value, field in stamp),
     ]
+
+
+@functools.lru_cache(maxsize=4)
+def _repeated(type_: str, rows: int) -> pa.Array:
+    """A type of changes, many times: batches of one size share it."""
+    return pa.repeat(scalar_of(type_, pa.string()), rows)

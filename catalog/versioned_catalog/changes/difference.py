@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from versioned_catalog.changes.cancelling import NEW, OLD, Places, unpaired, without_pairs
 from versioned_catalog.changes.hashing import split_by_hash
 from versioned_catalog.changes.values import groups_of, indices, integers, numbered
 from versioned_catalog.datafile.spilling import Spill
@@ -18,8 +18,7 @@ BYTES_IN_MEMORY = 128 * 1024 * 1024
 """The rows, and the bytes of files, beyond which rows are split by hash and spilled."""
 
 SIDE = "__side"
-OLD, NEW = 0, 1
-"""The values of the column ``SIDE``, which comes after the compared ones."""
+"""The column with ``OLD`` or ``NEW``, which comes after the compared ones."""
 
 
 def parts_of(rows: int, size: int) -> int:
@@ -55,40 +54,53 @@ def _sided(
     old: Iterable[pa.RecordBatch], new: Iterable[pa.RecordBatch], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     fields = schema.append(pa.field(SIDE, pa.int8(), nullable=False))
-    for side, batches in ((OLD, old), (NEW, new)):
-        for batch in batches:
-            column = pa.repeat(scalar_of(side, pa.int8()), batch.num_rows)
-            yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=fields)
+    for side, batch in without_pairs(old, new):
+        column = pa.repeat(scalar_of(side, pa.int8()), batch.num_rows)
+        yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=fields)
 
 
 def _unmatched(
     batches: list[pa.RecordBatch], schema: pa.Schema
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows in memory that have no equal row on the other side."""
-    rows = sum(batch.num_rows for batch in batches)
+    old, new = _by_side(batches, schema)
+    if old.num_rows and new.num_rows:
+        kept = unpaired(old, new)
+        old, new = (part.take(indices(at)) for part, at in zip((old, new), kept, strict=True))
+    rows = old.num_rows + new.num_rows
     if not rows:
         return
+    columns = [pa.concat_arrays([old.column(at), new.column(at)]) for at in range(len(schema))]
+    groups = integers(groups_of([numbered(column) for column in columns], rows))
+    ours, theirs = groups[: old.num_rows], groups[old.num_rows :]
+    counts = [np.bincount(one, minlength=groups.max() + 1) for one in (ours, theirs)]
+    for side, part, own in ((OLD, old, ours), (NEW, new, theirs)):
+        surplus = counts[side] - counts[1 - side]
+        kept_rows = np.flatnonzero(_ranks(own) < surplus[own])
+        if len(kept_rows):
+            yield side, part.take(indices(kept_rows))
+
+
+def _by_side(
+    batches: list[pa.RecordBatch], schema: pa.Schema
+) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """The rows of each side, without the column that says which it is."""
     columns = [
-        pa.concat_arrays([batch.column(at) for batch in batches]) for at in range(len(schema) + 1)
+        pa.concat_arrays([pa.nulls(0, type_), *(batch.column(at) for batch in batches)])
+        for at, type_ in enumerate([*schema.types, pa.int8()])
     ]
-    groups = integers(groups_of([numbered(column) for column in columns[:-1]], rows))
-    side = integers(columns[-1].cast(pa.int64()))
-    whole = pa.RecordBatch.from_arrays(columns[:-1], schema=schema)
-    counts = [np.bincount(groups[side == one], minlength=groups.max() + 1) for one in (OLD, NEW)]
-    for one in (OLD, NEW):
-        surplus = counts[one] - counts[1 - one]
-        places = np.flatnonzero(side == one)
-        kept = places[_ranks(groups[places]) < surplus[groups[places]]]
-        if len(kept):
-            yield one, whole.take(indices(kept))
+    side = integers(columns.pop().cast(pa.int64()))
+    whole = pa.RecordBatch.from_arrays(columns, schema=schema)
+    old, new = (whole.take(indices(np.flatnonzero(side == one))) for one in (OLD, NEW))
+    return old, new
 
 
-def _ranks(groups: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _ranks(groups: Places) -> Places:
     """The number of earlier elements that equal each element."""
     order = np.argsort(groups, kind="stable")
     ordered = groups[order]
     begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
     sizes = np.diff(np.r_[begins, len(ordered)])
-    ranks = np.empty(len(groups), np.int64)
-    ranks[order] = np.arange(len(groups)) - np.repeat(begins, sizes)
-    return ranks
+    found = np.empty(len(groups), np.int64)
+    found[order] = np.arange(len(groups)) - np.repeat(begins, sizes)
+    return found

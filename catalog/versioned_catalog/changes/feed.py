@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 
 from versioned_catalog.changes.columns import feed_schema
 from versioned_catalog.changes.reading import read_changes
-from versioned_catalog.changes.tasks import Plan
+from versioned_catalog.changes.tasks import Plan, WholeTask
+from versioned_catalog.datafile.merge_prefetch import PREFETCH_SEGMENTS
+from versioned_catalog.datafile.read_ahead import read_ahead
 from versioned_catalog.storage.store import Store
 
 
@@ -59,14 +64,21 @@ class Changes:
             InvalidRequestError: a value does not fit the type in which it is returned.
             StorageError: the local disk is full, or fails.
         """
-        for task in self.plan.tasks:
-            for batch in read_changes(self.store, task):
+        for whole, tasks in groupby(self.plan.tasks, lambda task: isinstance(task, WholeTask)):
+            threads = PREFETCH_SEGMENTS if whole and self.store.is_remote else 0
+            for batch in read_ahead(self.store, tasks, threads, read_changes):
                 if batch.num_rows:
                     yield batch
 
     def to_arrow(self) -> pa.Table:
         """Read the changes to an Arrow table."""
-        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
+        tasks = self.plan.tasks
+        if len(tasks) < 2 or not all(isinstance(task, WholeTask) for task in tasks):
+            return pa.Table.from_batches(self.to_batches(), schema=self.schema)
+        threads = PREFETCH_SEGMENTS if self.store.is_remote else os.cpu_count() or 1
+        with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
+            found = list(pool.map(lambda task: list(read_changes(self.store, task)), tasks))
+        return pa.Table.from_batches([one for part in found for one in part], schema=self.schema)
 
     def head(self, limit: int) -> pa.Table:
         """Some of the changes, at most a number; reads no more than it needs."""

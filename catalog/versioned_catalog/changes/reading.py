@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from versioned_catalog.changes.cancelling import NEW
 from versioned_catalog.changes.columns import (
     DELETE,
     INSERT,
@@ -16,7 +17,7 @@ from versioned_catalog.changes.columns import (
     microseconds,
     type_names,
 )
-from versioned_catalog.changes.difference import NEW, difference, parts_of
+from versioned_catalog.changes.difference import difference, parts_of
 from versioned_catalog.changes.images import (
     Changed,
     Pairs,
@@ -145,21 +146,21 @@ def _changes(
         return
     # Only images that exist are narrowed: the values of a DELETE have no meaning.
     changed = changed_rows(pairs, output)
-    used = np.unique(changed.places)
+    is_used = np.zeros(batch.num_rows, bool)
+    is_used[changed.places] = True
+    used = np.flatnonzero(is_used)
     arrays = [batch.column(at).take(indices(used)) for at in merge.places]
     wide = pa.RecordBatch.from_arrays(arrays, schema=to_arrow_schema(output.read))
     rows = _narrow(wide, output.narrowing, store.url)
-    pairs = Pairs(_found(used, pairs.before), _found(used, pairs.after), pairs.sequences)
+    among = np.cumsum(is_used) - 1
+    before, after = (np.where(at < 0, at, among[at]) for at in (pairs.before, pairs.after))
+    pairs = Pairs(before, after, pairs.sequences)
     if isinstance(task, StatesTask) or not task.carryovers:
         pairs = without_equal(pairs, rows.columns)
     changed = _matching(changed_rows(pairs, output), wide, output)
     if len(changed.places):
         shown = rows.select(list(output.places)).take(indices(changed.places))
         yield _with_stamps(shown, changed, stamps, output)
-
-
-def _found(used: np.ndarray, places: np.ndarray) -> np.ndarray:
-    return np.where(places < 0, places, np.searchsorted(used, places))
 
 
 def _narrow(wide: pa.RecordBatch, narrowing: Narrowing | None, table: str) -> pa.RecordBatch:

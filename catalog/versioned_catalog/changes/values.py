@@ -124,12 +124,35 @@ def indices(places: npt.NDArray[np.int64]) -> pa.Array:
 
 def unequal(left: pa.Array, right: pa.Array) -> pa.BooleanArray:
     """Whether the elements of two arrays of one type differ."""
+    if pa.types.is_list(left.type):
+        return _unequal_lists(left, right)
     if pa.types.is_nested(left.type) or pa.types.is_null(left.type):
-        codes = numbered(pa.concat_arrays([left, right]))
-        return pc.not_equal(codes.slice(0, len(left)), codes.slice(len(left)))
+        return _unequal_codes(left, right)
     left, right = canonical(left), canonical(right)
     differ = pc.not_equal(left, right)
     if not differ.null_count:
         return differ
     both_null = pc.and_(left.is_null(), right.is_null())
     return pc.if_else(both_null, FALSE, pc.fill_null(differ, TRUE))
+
+
+def _unequal_codes(left: pa.Array, right: pa.Array) -> pa.BooleanArray:
+    codes = numbered(pa.concat_arrays([left, right]))
+    return pc.not_equal(codes.slice(0, len(left)), codes.slice(len(left)))
+
+
+def _unequal_lists(left: pa.Array, right: pa.Array) -> pa.BooleanArray:
+    """The same of lists: element by element if both arrays have lists of the same lengths."""
+    if not len(left):
+        return pa.nulls(0, pa.bool_())
+    (offsets, one, nulls), (others, other, other_nulls) = list_values(left), list_values(right)
+    if nulls is not None or other_nulls is not None or not offsets.equals(others):
+        return _unequal_codes(left, right)
+    differ = unequal(one, other)
+    places = pc.indices_nonzero(differ) if len(one) else pa.nulls(0, pa.uint64())
+    at = np.searchsorted(
+        integers(offsets.cast(pa.int64())), integers(places.cast(pa.int64())), "right"
+    )
+    found = np.zeros(len(left), np.int64)
+    found[at - 1] = 1
+    return indices(found).cast(pa.bool_())

@@ -11,7 +11,7 @@ from versioned_catalog.compaction.clustering import Clustering, clustered
 from versioned_catalog.datafile.merge_prefetch import PREFETCH_SEGMENTS
 from versioned_catalog.datafile.read_ahead import read_ahead
 from versioned_catalog.datafile.segment_writer import PLAIN_ROWS, SegmentKind, WriteSpec
-from versioned_catalog.datafile.tasks import Task
+from versioned_catalog.datafile.tasks import Task, read_task
 from versioned_catalog.datafile.writer import write_groups, write_segments, write_sorted
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.storage.store import Store
@@ -59,7 +59,8 @@ class CompactionTask:
 
 
 def _read(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
-    return read_ahead(store, tasks, PREFETCH_SEGMENTS if store.is_remote else READERS)
+    threads = PREFETCH_SEGMENTS if store.is_remote else READERS
+    return read_ahead(store, tasks, threads, read_task)
 
 
 def _without_shared_sequence(

@@ -136,8 +136,8 @@ class ChangeStream:
             NotFoundError: the table was replaced before the stream began, or a version is expired.
         """
         self._log.check_incarnation(start)
-        if end.version > self._follower.state.version + 1:
-            self._follower.refresh()
+        start = start.beginning(end)
+        self._log.catch_up(end)
         request = replace(self._request, columns=columns)
         plans = []
         if start.snapshot:
@@ -153,6 +153,7 @@ class ChangeStream:
 
     def behind(self, offset: Offset) -> Behind:
         """What comes after an offset, as far as the log was read."""
+        self._log.catch_up(offset)
         newest = self._follower.state.version
         first = offset.version + offset.snapshot
         rest = self._log.rest(offset) if offset.snapshot else None

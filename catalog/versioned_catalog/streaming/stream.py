@@ -155,8 +155,8 @@ class TableStream:
         There is one for each schema version of the segments. See ``latest``.
         """
         self._log.check_incarnation(start)
-        if end.version > self._follower.state.version + 1:
-            self._follower.refresh()
+        start = start.beginning(end)
+        self._log.catch_up(end)
         found = [table for table in self._tables(start, end, columns) if table.num_rows]
         segments = pa.concat_tables(found) if found else CORE.empty_table()
         return list(states_of(self._view, self._follower.own, segments))
@@ -169,6 +169,7 @@ class TableStream:
 
     def behind(self, offset: Offset) -> Behind:
         """What comes after an offset, as far as the log was read."""
+        self._log.catch_up(offset)
         newest, found = self._follower.state.version, [0, 0, 0]
         tables = [self._log.rest(offset)] if offset.snapshot else []
         first = offset.version + offset.snapshot

@@ -63,7 +63,12 @@ class StreamLog:
         )
         if self.settings.consumer is not None:
             register(self._handle, self.settings.consumer, _read_before(place))
-        return place
+        return place.as_first()
+
+    def catch_up(self, offset: Offset) -> None:
+        """Read the log as far as an offset, which may come from another process."""
+        if offset.version > self.follower.state.version + (not offset.snapshot):
+            self.follower.refresh()
 
     def consumed(self, place: Offset) -> None:
         """Move the consumer of the stream on, if it has one: everything before a place is done with."""

@@ -1,0 +1,190 @@
+"""Pairs of equal rows of two sets that are easy to find, left out before the sets are compared.
+
+A copy on write writes most rows again, in their order. So both sets are read in step, and rows at the
+same places are compared first, then rows whose numbers have the same hash. Every pair is compared
+exactly; one that is missed costs time only, since the multiset difference of what is left is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from versioned_catalog.changes.hashing import row_hashes
+from versioned_catalog.changes.values import indices, integers, unequal
+
+OLD, NEW = 0, 1
+"""The two sets."""
+
+PENDING_ROWS = 500_000
+PENDING_BYTES = 64 * 1024 * 1024
+"""The rows of a set that wait for an equal one of the other set, at most."""
+
+MOST_MISSES = 3
+"""How often few pairs are found before no more are looked for: rows are in another order then."""
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass
+class _Side:
+    """A set of rows that is read.
+
+    Args:
+        side: ``OLD`` or ``NEW``.
+        batches: what is not read yet.
+        ahead: the rows that are read and not compared yet.
+        pending: rows that have no equal one so far.
+    """
+
+    side: int
+    batches: Iterator[pa.RecordBatch]
+    ahead: pa.RecordBatch | None = None
+    pending: list[pa.RecordBatch] = field(default_factory=list)
+
+    def read(self) -> bool:
+        """Read rows if none are ahead; False if there are none."""
+        while self.ahead is None or not self.ahead.num_rows:
+            self.ahead = next(self.batches, None)
+            if self.ahead is None:
+                return False
+        return True
+
+    def take(self, rows: int) -> pa.RecordBatch:
+        """The first of the rows that are ahead."""
+        assert self.ahead is not None
+        found, self.ahead = self.ahead.slice(0, rows), self.ahead.slice(rows)
+        return found
+
+    @property
+    def waiting(self) -> int:
+        """The number of pending rows."""
+        return sum(batch.num_rows for batch in self.pending)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more rows may wait."""
+        size = sum(batch.nbytes for batch in self.pending)
+        return self.waiting > PENDING_ROWS or size > PENDING_BYTES
+
+    def drain(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Give up all pending rows."""
+        yield from ((self.side, batch) for batch in self.pending if batch.num_rows)
+        self.pending = []
+
+
+def without_pairs(
+    old: Iterable[pa.RecordBatch], new: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of two sets, with ``OLD`` or ``NEW``, without many pairs of equal ones."""
+    return _Pairing((_Side(OLD, iter(old)), _Side(NEW, iter(new)))).run()
+
+
+@dataclass
+class _Pairing:
+    """Two sets that are read in step.
+
+    Args:
+        misses: how often few pairs were found.
+    """
+
+    sides: tuple[_Side, _Side]
+    misses: int = 0
+
+    def run(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows without pairs."""
+        sides = self.sides
+        while sides[OLD].read() & sides[NEW].read():
+            rows = min(side.ahead.num_rows for side in sides if side.ahead is not None)
+            batches = [side.take(rows) for side in sides]
+            differ = _differing(*batches)
+            if differ is not None:
+                yield from ((at, _rows(batch, differ)) for at, batch in enumerate(batches))
+                continue
+            for side, batch in zip(sides, batches, strict=True):
+                side.pending.append(batch)
+            yield from self._pair_up()
+        for side in sides:
+            while side.read():
+                assert side.ahead is not None
+                side.pending.append(side.take(side.ahead.num_rows))
+                yield from self._pair_up()
+        for side in sides:
+            yield from side.drain()
+
+    def _pair_up(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Leave out equal pending rows, and give up those of a side that has too many."""
+        if self.misses < MOST_MISSES and all(side.pending for side in self.sides):
+            batches = [_one(side.pending) for side in self.sides]
+            least = min(batch.num_rows for batch in batches)
+            for side, batch, kept in zip(self.sides, batches, unpaired(*batches), strict=True):
+                side.pending = [_rows(batch, kept)] if len(kept) else []
+            paired = batches[OLD].num_rows - self.sides[OLD].waiting
+            self.misses += paired * 2 < least
+        for side in self.sides:
+            if side.is_full or self.misses >= MOST_MISSES:
+                yield from side.drain()
+
+
+def _differing(old: pa.RecordBatch, new: pa.RecordBatch) -> Places | None:
+    """The places where the rows of two batches of one length differ; None if that is at most places."""
+    differ = np.zeros(old.num_rows, bool)
+    for left, right in zip(old.columns, new.columns, strict=True):
+        differ |= _truths(unequal(left, right))
+        if differ.sum() * 2 > len(differ):
+            return None
+    return np.flatnonzero(differ)
+
+
+def _truths(values: pa.Array) -> npt.NDArray[np.bool_]:
+    return integers(values.cast(pa.int64())).astype(bool)
+
+
+def _rows(batch: pa.RecordBatch, places: Places) -> pa.RecordBatch:
+    return batch.take(indices(places))
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    columns = [pa.concat_arrays(list(column)) for column in zip(*batches, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=batches[0].schema)
+
+
+def unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
+    """The places of the rows of two batches that have no equal row which their hash finds."""
+    ours, theirs = _candidates(old, new)
+    equal = np.ones(len(ours), bool)
+    for one, other in zip(old.columns, new.columns, strict=True):
+        equal &= ~_truths(unequal(one.take(indices(ours)), other.take(indices(theirs))))
+    kept = np.ones(old.num_rows, bool), np.ones(new.num_rows, bool)
+    kept[OLD][ours[equal]] = False
+    kept[NEW][theirs[equal]] = False
+    return np.flatnonzero(kept[OLD]), np.flatnonzero(kept[NEW])
+
+
+def _candidates(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
+    """Rows of one hash: the first one of both batches, the second one, and so on."""
+    hashes = np.concatenate([row_hashes(_quick(one), one.num_rows) for one in (old, new)])
+    order = np.argsort(hashes, kind="stable")  # so the old rows of a hash come before the new ones
+    ordered = hashes[order]
+    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
+    sizes = np.diff(np.r_[begins, len(ordered)])
+    is_new = order >= old.num_rows
+    olds = sizes - np.add.reduceat(is_new, begins, dtype=np.int64)
+    at = np.flatnonzero(is_new)
+    begin, many = (np.repeat(values, sizes)[at] for values in (begins, olds))
+    rank = at - begin - many
+    paired = rank < many
+    return order[(begin + rank)[paired]], order[at[paired]] - old.num_rows
+
+
+def _quick(batch: pa.RecordBatch) -> list[pa.Array]:
+    """The columns of a fixed width, whose hashes cost little; all if there are none."""
+    columns = list(batch.columns)
+    quick = [one for one in columns if pa.types.is_primitive(one.type)]
+    return quick or columns

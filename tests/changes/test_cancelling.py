@@ -1,0 +1,119 @@
+"""Pairs of equal rows are left out of what is compared, and the difference stays the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from versioned_catalog.changes import cancelling
+from versioned_catalog.changes.cancelling import NEW, OLD, without_pairs
+from versioned_catalog.changes.difference import difference
+
+SCHEMA = pa.schema(
+    [("id", pa.int64()), ("s", pa.string()), ("x", pa.float64()), ("l", pa.list_(pa.int32()))]
+)
+Row = dict[str, Any]
+
+
+def row(number: int) -> Row:
+    """A row; some columns of it are null, and many rows have the same list."""
+    texts = {"s": None if number % 5 == 0 else f"text {number}"}
+    values = [None if one % 3 == 0 else one for one in range(number % 4)]
+    return {"id": number % 50, **texts, "x": [float("nan"), -0.0, 0.0][number % 3], "l": values}
+
+
+def cut(rows: list[Row], random: Random) -> Iterator[pa.RecordBatch]:
+    """The rows in batches of any length, also empty ones."""
+    start = 0
+    while start < len(rows):
+        end = start + random.randrange(40)
+        yield pa.RecordBatch.from_pylist(rows[start:end], SCHEMA)
+        start = end
+
+
+def counted(rows: list[Row]) -> Counter[str]:
+    return Counter(map(repr, rows))
+
+
+def rewritten(rows: list[Row], random: Random) -> list[Row]:
+    """The rows after an UPDATE, a DELETE, an INSERT, a sort, or something else."""
+    match random.choice(["update", "delete", "insert", "sort", "both", "other", "none"]):
+        case "update":
+            return [{**one, "x": 7.0} if random.random() < 0.1 else one for one in rows]
+        case "delete":
+            return [one for one in rows if random.random() < random.choice([0.1, 0.9])]
+        case "insert":
+            return [*rows[:30], *map(row, range(random.randrange(90))), *rows[30:]]
+        case "sort":
+            return sorted(rows, key=repr)
+        case "both":
+            return [one for one in rows for _ in range(random.randrange(3))]
+        case "other":
+            return list(map(row, range(1000, 1100)))
+        case _:
+            return []
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_the_difference_of_random_sets(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
+    random = Random(parts)
+    for _ in range(40):
+        monkeypatch.setattr(cancelling, "PENDING_ROWS", random.choice([0, 20, 1000]))
+        monkeypatch.setattr(cancelling, "MOST_MISSES", random.choice([1, 3, 100]))
+        before = [row(random.randrange(300)) for _ in range(random.randrange(200))]
+        after = rewritten(before, random)
+        found: dict[int, list[Row]] = {OLD: [], NEW: []}
+        for side, batch in difference(cut(before, random), cut(after, random), SCHEMA, parts):
+            found[side] += batch.to_pylist()
+        old, new = counted(before), counted(after)
+        assert counted(found[OLD]) == old - new
+        assert counted(found[NEW]) == new - old
+
+
+ROWS = pa.RecordBatch.from_pylist([{**row(one), "id": one} for one in range(1000)], SCHEMA)
+
+
+def batches(rows: pa.RecordBatch, length: int) -> Iterator[pa.RecordBatch]:
+    return (rows.slice(start, length) for start in range(0, rows.num_rows, length))
+
+
+def left(new: Iterator[pa.RecordBatch]) -> list[int]:
+    """The number of rows of each side that have no pair."""
+    found = [0, 0]
+    for side, batch in without_pairs(batches(ROWS, 100), new):
+        found[side] += batch.num_rows
+    return found
+
+
+def test_copied_rows_are_paired_at_their_places() -> None:
+    """Whatever the batches: those of the copy may be longer."""
+    changed = [{**one, "x": 7.0} if one["id"] % 100 == 3 else one for one in ROWS.to_pylist()]
+    new = pa.RecordBatch.from_pylist(changed, SCHEMA)
+    assert left(batches(new, 100)) == left(batches(new, 130)) == [10, 10]
+
+
+def test_rows_after_a_removed_one_are_paired(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = [one for one in ROWS.to_pylist() if one["id"] % 10 != 3]
+    assert left(batches(pa.RecordBatch.from_pylist(kept, SCHEMA), 100)) == [100, 0]
+    monkeypatch.setattr(cancelling, "PENDING_ROWS", 120)
+    old, new = left(batches(pa.RecordBatch.from_pylist(kept, SCHEMA), 100))
+    assert old - new == 100
+    assert new <= 300, "a set that waits is given up with few of the other's rows"
+
+
+def test_pairs_are_not_looked_for_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    monkeypatch.setattr(
+        cancelling, "row_hashes", lambda *given: looked.append(1) or original(*given)
+    )
+    other = [{**one, "id": one["id"] + 5000} for one in ROWS.to_pylist()]
+    assert left(batches(pa.RecordBatch.from_pylist(other, SCHEMA), 100)) == [1000, 1000]
+    assert len(looked) == 2 * cancelling.MOST_MISSES
+
+
+original = cancelling.row_hashes
