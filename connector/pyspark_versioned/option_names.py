@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pyspark_versioned.batch_options import OF_BATCHES
-from pyspark_versioned.stream_options import OF_STREAMS
+from pyspark_versioned.stream_options import OF_STREAMS, READ_CHANGES
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.spelling import meant
 
@@ -34,7 +34,12 @@ OF_JAR = (
 )
 """Internal options, which the jar passes to the data source; users can't set them."""
 
-_OF_TABLES = (*_OF_BOTH, "distributionMode", *OF_BATCHES, *OF_STREAMS)
+_OF_TABLES = (
+    *(*_OF_BOTH, "distributionMode", *OF_BATCHES),
+    *(
+        name for name in OF_STREAMS if name != READ_CHANGES
+    ),  # Delta's readChangeFeed is no misspelling
+)
 
 STORAGE = "storage."
 """Prefix of the options that are passed to the file system, such as ``storage.endpoint``."""

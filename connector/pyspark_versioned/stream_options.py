@@ -20,7 +20,9 @@ from versioned_catalog.streaming.settings import (
 )
 from versioned_catalog.streaming.stream import TableStream
 
-OF_CHANGES = ("readChanges", "computeUpdates", "deduplicationMode")
+READ_CHANGES = "readChanges"
+
+OF_CHANGES = (READ_CHANGES, "computeUpdates", "deduplicationMode")
 """Options of reads of changes; the last two are called as in Spark's SQL, with the same defaults."""
 
 OF_STREAMS = (
@@ -86,8 +88,8 @@ def wanted_changes(options: Mapping[str, str], table: str) -> ChangesWanted | No
     Raises:
         InvalidRequestError: an option is invalid.
     """
-    if not _flag(options, "readChanges", table):
-        given = [name for name in OF_CHANGES if name in options and name != "readChanges"]
+    if not _flag(options, READ_CHANGES, table):
+        given = [name for name in OF_CHANGES if name in options and name != READ_CHANGES]
         if given:
             raise InvalidRequestError(
                 f"{table}: {given[0]} is an option of reads of changes; add the option readChanges, "

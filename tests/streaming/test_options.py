@@ -8,7 +8,14 @@ import pytest
 from pyspark.sql.types import StructType
 
 from pyspark_versioned.source import VersionedDataSource
-from pyspark_versioned.stream_options import stream_limits, stream_options, stream_settings
+from pyspark_versioned.sql.option_requests import check_options
+from pyspark_versioned.sql.protocol.table import CheckOptions
+from pyspark_versioned.stream_options import (
+    stream_limits,
+    stream_of,
+    stream_options,
+    stream_settings,
+)
 from streaming.tables import table_at
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.streaming.limits import NO_LIMITS, Limits
@@ -51,5 +58,30 @@ def test_limits_that_are_no_numbers_are_refused(text: str) -> None:
 def test_a_stream_has_no_version(tmp_path: Path) -> None:
     table = table_at(tmp_path)
     source = VersionedDataSource({"path": table.location, "versionAsOf": "0"})
+    reader = source.streamReader(
+        StructType()
+    )  # Spark loses the text of an error that is raised here
     with pytest.raises(InvalidRequestError, match="use startingVersion or startingTimestamp"):
-        source.streamReader(StructType())
+        reader.initialOffset()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"readChanges": "yes"}, "readChanges is 'yes'; it must be true or false"),
+        ({"computeUpdates": "true"}, "add the option readChanges"),
+        ({"readChanges": "true", "deduplicationMode": "all"}, "deduplicationMode is 'all'"),
+        ({"readChanges": "true", "deduplicationMode": "netChanges"}, "net changes of a stream"),
+        ({"readChanges": "true", "onRewrite": "skip"}, "they have no onRewrite"),
+    ],
+)
+def test_options_of_changes(tmp_path: Path, options: dict[str, str], expected: str) -> None:
+    with pytest.raises(InvalidRequestError, match=expected):
+        stream_of(table_at(tmp_path), options, None, "t")
+
+
+def test_changes_of_a_table_of_a_catalog_have_methods_of_their_own() -> None:
+    with pytest.raises(
+        InvalidRequestError, match=r"read with read\.changes or readStream\.changes"
+    ):
+        check_options(CheckOptions("t", ["READCHANGES"]))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark_versioned import streams
 from pyspark_versioned.option_names import check_spelling
 from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.stream_options import READ_CHANGES
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.types.paths import render_path
 
@@ -14,6 +15,12 @@ from versioned_catalog.types.paths import render_path
 def check_options(request: messages.CheckOptions) -> messages.Done:
     """Refuse misspelled options of a read, or of a write that is not planned yet."""
     check_spelling(request.options, request.table)
+    if READ_CHANGES.lower() in map(str.lower, request.options):
+        raise InvalidRequestError(
+            f"{request.table}: by name, changes are read with read.changes or readStream.changes; leave "
+            f'out {READ_CHANGES}, which is an option of format("versioned")',
+            condition="INVALID_OPTION",
+        )
     return messages.Done()
 
 

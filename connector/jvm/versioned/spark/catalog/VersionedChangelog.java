@@ -12,6 +12,7 @@ import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.execution.datasources.v2.ChangelogTable;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.protocol.TableMessages.ChangeRange;
 import versioned.spark.protocol.TableMessages.LoadChanges;
@@ -38,6 +39,11 @@ public final class VersionedChangelog implements Changelog {
         this.table = table;
         this.asked = asked;
         this.columns = Columns.of(columns);
+    }
+
+    /** Whether Spark's wrapper of changes holds those of a versioned table. */
+    public static boolean isIn(Table table) {
+        return table instanceof ChangelogTable wrapper && wrapper.changelog() instanceof VersionedChangelog;
     }
 
     /** Loads the changes that a statement asks for, in the schema that options choose. */

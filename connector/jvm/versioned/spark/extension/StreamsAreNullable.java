@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.catalog.Table;
 import scala.jdk.javaapi.CollectionConverters;
+import versioned.spark.catalog.VersionedChangelog;
 import versioned.spark.catalog.VersionedTable;
 
 /**
@@ -32,11 +33,13 @@ public final class StreamsAreNullable extends PlanRule {
 
     /** Spark's wrapper of changes is there since 4.3. */
     private static boolean isOurs(Table table) {
-        return table instanceof VersionedTable || table.getClass().getSimpleName().equals("ChangelogTable");
+        return table instanceof VersionedTable || table.getClass().getSimpleName().equals("ChangelogTable")
+            && VersionedChangelog.isIn(table);
     }
 
     private static AttributeReference nullable(AttributeReference column) {
         return new AttributeReference(column.name(),
-            CharVarcharUtils.replaceCharVarcharWithString(column.dataType()).asNullable(), true, column.metadata(), column.exprId(), column.qualifier());
+            CharVarcharUtils.replaceCharVarcharWithString(column.dataType()).asNullable(), true,
+            column.metadata(), column.exprId(), column.qualifier());
     }
 }
