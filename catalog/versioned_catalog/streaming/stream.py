@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from versioned_catalog.errors import InvalidRequestError, VersionedError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.record import LiveSegment
 from versioned_catalog.log.segment_table import CORE, core_table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.through import check_schema_version
@@ -25,6 +26,9 @@ from versioned_catalog.streaming.shape import check_no_drop, check_same, shown
 from versioned_catalog.streaming.start import starting_version
 from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.types.types import Column
+
+Sizes = list[tuple[int, int]]
+"""The number of rows and of bytes of each of some segments."""
 
 LOOK_AHEAD = 256
 """Number of commits that are read to say how many rows a stream is behind, at most."""
@@ -139,7 +143,7 @@ class TableStream:
         until = newest if until is None else min(until, newest)
         place, admission = start, Admission(limits)
         if start.snapshot:
-            place = self._admit(start, self._rest(start), admission)
+            place = self._admit(start, _sizes(self._rest(start)), admission)
         if not place.snapshot:
             place = self._through_commits(place, until, admission, columns, start)
         return start if place.place == start.place else place
@@ -171,19 +175,17 @@ class TableStream:
     def behind(self, offset: Offset) -> Behind:
         """What comes after an offset, as far as the log was read."""
         self._catch_up(offset)
-        newest, found = self._follower.state.version, [0, 0, 0]
-        tables = [self._rest(offset)] if offset.snapshot else []
+        newest = self._follower.state.version
+        sizes = _sizes(self._rest(offset)) if offset.snapshot else []
         first = offset.version + offset.snapshot
         for commit in self._follower.commits(first, min(newest, first + LOOK_AHEAD - 1)):
             effect = self._effect(commit, None)
             if isinstance(effect, Ends):
                 break
             skipped = offset.ordinal if commit.head.version == offset.version else 0
-            tables.append(core_table(effect.segments[skipped:]))
-        for table in tables:
-            sizes = table.num_rows, sum(table["rows"].to_pylist()), sum(table["bytes"].to_pylist())
-            found = [one + more for one, more in zip(found, sizes, strict=True)]
-        return Behind(max(newest - first + 1, 0) + offset.snapshot, *found)
+            sizes += _sizes_of(effect.segments[skipped:])
+        rows, size = (sum(one[at] for one in sizes) for at in range(2))
+        return Behind(max(newest - first + 1, 0) + offset.snapshot, len(sizes), rows, size)
 
     def _offset(self, version: int) -> Offset:
         return Offset(self._uuid, version, 0, self._view.schema.version)
@@ -219,15 +221,14 @@ class TableStream:
                 if place.place == start.place:
                     raise effect.error
                 return place
-            after = self._admit(place, core_table(effect.segments[place.ordinal :]), admission)
+            after = self._admit(place, _sizes_of(effect.segments[place.ordinal :]), admission)
             if after.version == place.version:
                 return after
             place = after
         return place
 
-    def _admit(self, place: Offset, segments: pa.Table, admission: Admission) -> Offset:
+    def _admit(self, place: Offset, sizes: Sizes, admission: Admission) -> Offset:
         """The offset after as many of some segments as are admitted."""
-        sizes = zip(segments["rows"].to_pylist(), segments["bytes"].to_pylist(), strict=True)
         for admitted, (rows, size) in enumerate(sizes):
             if not admission.admit(rows, size):
                 return self._here(place, ordinal=place.ordinal + admitted)
@@ -249,7 +250,7 @@ class TableStream:
             place = replace(start, version=start.version + 1, ordinal=0, snapshot=False)
         if end.snapshot:
             return
-        last = end.version if end.ordinal else end.version - 1
+        last, added = end.version if end.ordinal else end.version - 1, list[LiveSegment]()
         for commit in self._follower.commits(place.version, last):
             effect = self._effect(commit, columns)
             if isinstance(effect, Ends):
@@ -257,7 +258,8 @@ class TableStream:
             version = commit.head.version
             first = start.ordinal if version == start.version and not start.snapshot else 0
             until = end.ordinal if version == end.version else len(effect.segments)
-            yield core_table(effect.segments[first:until])
+            added += effect.segments[first:until]
+        yield core_table(added)
 
     def _effect(self, commit: Commit, columns: tuple[Column, ...] | None) -> Effect:
         """What a commit means to this stream."""
@@ -279,6 +281,14 @@ class TableStream:
             check_same(view.schema, now, name, version)
         if self._settings.on_drop is OnDrop.FAIL:
             check_no_drop(self.schema.columns if columns is None else columns, now, name, version)
+
+
+def _sizes(segments: pa.Table) -> Sizes:
+    return list(zip(segments["rows"].to_pylist(), segments["bytes"].to_pylist(), strict=True))
+
+
+def _sizes_of(segments: Sequence[LiveSegment]) -> Sizes:
+    return [(one.record.rows, one.record.bytes) for one in segments]
 
 
 def _view(handle: TableHandle, state: TableState, settings: Settings) -> View:
