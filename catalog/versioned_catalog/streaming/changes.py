@@ -18,7 +18,7 @@ from versioned_catalog.log.entry import Commit
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.streaming.change_view import seen_by
 from versioned_catalog.streaming.effects import NO_ROWS, end_of
-from versioned_catalog.streaming.limits import NO_LIMITS, Admission, Limits
+from versioned_catalog.streaming.limits import NO_LIMITS, Admission, Limits, sizes_in
 from versioned_catalog.streaming.offset import Offset
 from versioned_catalog.streaming.settings import Settings
 from versioned_catalog.streaming.stream import LOOK_AHEAD, Behind
@@ -168,7 +168,7 @@ class ChangeStream:
     def _through_snapshot(self, start: Offset, admission: Admission) -> Offset:
         rest = self._log.rest(start)
         if not self._keyed:
-            return self._log.admit(start, rest, admission)
+            return self._log.admit(start, sizes_in(rest), admission)
         segments, rows, size = _size_of(rest)
         admission.admit(rows, size, segments)
         return self._log.after(start)

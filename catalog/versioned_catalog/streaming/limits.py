@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.record import LiveSegment
 
 
 @dataclass(frozen=True)
@@ -55,3 +59,17 @@ class Admission:
             return False
         self.segments, self.rows, self.bytes = after
         return True
+
+
+Sizes = list[tuple[int, int]]
+"""The rows and bytes of segments."""
+
+
+def sizes_in(segments: pa.Table) -> Sizes:
+    """The sizes of the segments of a snapshot, by their core columns."""
+    return list(zip(segments["rows"].to_pylist(), segments["bytes"].to_pylist(), strict=True))
+
+
+def sizes_of(segments: Sequence[LiveSegment]) -> Sizes:
+    """The sizes of segments that a commit added."""
+    return [(one.record.rows, one.record.bytes) for one in segments]

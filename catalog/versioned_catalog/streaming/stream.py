@@ -10,13 +10,14 @@ import pyarrow as pa
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.record import LiveSegment
 from versioned_catalog.log.segment_table import CORE, core_table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.streaming.batch import states_of
 from versioned_catalog.streaming.effects import Added, Effect, Ends, effect_of
-from versioned_catalog.streaming.limits import NO_LIMITS, Admission, Limits
+from versioned_catalog.streaming.limits import NO_LIMITS, Admission, Limits, sizes_in, sizes_of
 from versioned_catalog.streaming.offset import Offset
 from versioned_catalog.streaming.settings import Settings
 from versioned_catalog.streaming.shape import shown
@@ -130,7 +131,7 @@ class TableStream:
         until = newest if until is None else min(until, newest)
         place, admission = start, Admission(limits)
         if start.snapshot:
-            place = self._log.admit(start, self._log.rest(start), admission)
+            place = self._log.admit(start, sizes_in(self._log.rest(start)), admission)
         if not place.snapshot:
             place = self._through_commits(place, until, admission, columns, start)
         return start if place.place == start.place else place
@@ -170,19 +171,17 @@ class TableStream:
     def behind(self, offset: Offset) -> Behind:
         """What comes after an offset, as far as the log was read."""
         self._log.catch_up(offset)
-        newest, found = self._follower.state.version, [0, 0, 0]
-        tables = [self._log.rest(offset)] if offset.snapshot else []
+        newest = self._follower.state.version
+        sizes = sizes_in(self._log.rest(offset)) if offset.snapshot else []
         first = offset.version + offset.snapshot
         for commit in self._follower.commits(first, min(newest, first + LOOK_AHEAD - 1)):
             effect = self._effect(commit, None)
             if isinstance(effect, Ends):
                 break
             skipped = offset.ordinal if commit.head.version == offset.version else 0
-            tables.append(core_table(effect.segments[skipped:]))
-        for table in tables:
-            sizes = table.num_rows, sum(table["rows"].to_pylist()), sum(table["bytes"].to_pylist())
-            found = [one + more for one, more in zip(found, sizes, strict=True)]
-        return Behind(max(newest - first + 1, 0) + offset.snapshot, *found)
+            sizes += sizes_of(effect.segments[skipped:])
+        rows, size = (sum(one[at] for one in sizes) for at in range(2))
+        return Behind(max(newest - first + 1, 0) + offset.snapshot, len(sizes), rows, size)
 
     def _through_commits(
         self,
@@ -199,7 +198,7 @@ class TableStream:
                 if place.place == start.place:
                     raise effect.error
                 return place
-            after = self._log.admit(place, core_table(effect.segments[place.ordinal :]), admission)
+            after = self._log.admit(place, sizes_of(effect.segments[place.ordinal :]), admission)
             if after.version == place.version:
                 return after
             place = after
@@ -216,7 +215,7 @@ class TableStream:
             place = replace(start, version=start.version + 1, ordinal=0, snapshot=False)
         if end.snapshot:
             return
-        last = end.version if end.ordinal else end.version - 1
+        last, added = end.version if end.ordinal else end.version - 1, list[LiveSegment]()
         for commit in self._follower.commits(place.version, last):
             effect = self._effect(commit, columns)
             if isinstance(effect, Ends):
@@ -224,7 +223,8 @@ class TableStream:
             version = commit.head.version
             first = start.ordinal if version == start.version and not start.snapshot else 0
             until = end.ordinal if version == end.version else len(effect.segments)
-            yield core_table(effect.segments[first:until])
+            added += effect.segments[first:until]
+        yield core_table(added)
 
     def _effect(self, commit: Commit, columns: tuple[Column, ...] | None) -> Effect:
         """What a commit means to this stream."""

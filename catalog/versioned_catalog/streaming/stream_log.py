@@ -16,7 +16,7 @@ from versioned_catalog.schema.schema import Schema
 from versioned_catalog.streaming.batch import View
 from versioned_catalog.streaming.effects import gone
 from versioned_catalog.streaming.follower import Follower
-from versioned_catalog.streaming.limits import Admission
+from versioned_catalog.streaming.limits import Admission, Sizes
 from versioned_catalog.streaming.offset import Offset
 from versioned_catalog.streaming.settings import OnDrop, SchemaMode, Settings
 from versioned_catalog.streaming.shape import check_no_drop, check_same, shown
@@ -106,9 +106,8 @@ class StreamLog:
         """The core columns of the segments of the first snapshot that are not read yet."""
         return self.snapshot(start).segments.core.slice(start.ordinal)
 
-    def admit(self, place: Offset, segments: pa.Table, admission: Admission) -> Offset:
+    def admit(self, place: Offset, sizes: Sizes, admission: Admission) -> Offset:
         """The offset after as many of some segments as are admitted."""
-        sizes = zip(segments["rows"].to_pylist(), segments["bytes"].to_pylist(), strict=True)
         for admitted, (rows, size) in enumerate(sizes):
             if not admission.admit(rows, size):
                 return self.here(place, ordinal=place.ordinal + admitted)
