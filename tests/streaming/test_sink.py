@@ -1,4 +1,4 @@
-"""Streams into a table without Spark: ALTERs of the target in mid-stream, and batches that come again."""
+"""Streams into a table, without Spark: ALTERs in mid-stream, and batches that come again."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import Opened, open_snapshot
+from pyspark_versioned.sql.sink_rows import bound_columns, widens_all
 from pyspark_versioned.sql.stored_rows import check_projected, stored_rows
 from pyspark_versioned.sql.table_description import name_and_size
 from versioned_catalog import InvalidRequestError
@@ -47,8 +48,12 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
         plan, properties = plan_of(opened), opened.state.properties
     spec, seen = plan.spec, plan.seen
     schema = spec.schema
-    _check_columns(request.schema, seen.schema, table)
-    is_native = _is_native(seen, lengths_checked=request.lengths_checked)
+    if request.table.written_as is None:
+        _check_columns(request.schema, seen.schema, table)
+        is_native = _is_native(seen, lengths_checked=request.lengths_checked)
+    else:
+        seen = bound_columns(request.schema, opened)
+        is_native = _is_native(seen, lengths_checked=False) and widens_all(seen)
     rows = None
     if not seen.is_whole:
         rows = stored_rows(seen, request.carried, table, plan.now)

@@ -192,6 +192,7 @@ class Write(Message):
 class WriteBatch(Message):
     application: str | None
     number: str | None
+    epoch: bool
 
 
 class Committed(Message):
@@ -244,6 +245,16 @@ class PlanWrite(Request[WritePlan]):
     lengths_checked: bool
     distribution_mode: str | None
     carried: Sequence[str] | None
+
+
+class Rebased(Message):
+    table: TableRef
+
+
+class RebaseStream(Request[Rebased]):
+    table: TableRef
+    seen: str | None
+    options: Sequence[str]
 
 
 class PlanDelta(Request[DeltaPlan]):

@@ -3,6 +3,7 @@ package versioned.spark.catalog;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.catalog.Column;
@@ -24,6 +25,8 @@ import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.internals.SparkStatements;
+import versioned.spark.internals.SparkUpdates;
 import versioned.spark.protocol.TableMessages.LoadedColumn;
 import versioned.spark.protocol.TableMessages.LoadedTable;
 import versioned.spark.protocol.TableRef;
@@ -36,6 +39,7 @@ import versioned.spark.python.TableOptions;
 import versioned.spark.python.Terms;
 import versioned.spark.python.Transforms;
 import versioned.spark.scan.VersionedScanBuilder;
+import versioned.spark.write.EpochTarget;
 import versioned.spark.write.Rerun;
 import versioned.spark.write.VersionedWriteBuilder;
 import versioned.spark.write.WriteTarget;
@@ -214,7 +218,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     public Set<TableCapability> capabilities() {
         EnumSet<TableCapability> read = EnumSet.of(TableCapability.BATCH_READ);
         EnumSet<TableCapability> both = EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ,
-            TableCapability.BATCH_WRITE, TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER,
+            TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE, TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER,
             TableCapability.OVERWRITE_DYNAMIC);
         return switch (role) {
             case PAST -> read;
@@ -236,6 +240,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         refusePast();
+        OptionalLong epoch = SparkStatements.epoch(info.queryId());
+        if (epoch.isPresent()) {
+            VersionedWriteBuilder builder = new VersionedWriteBuilder(EpochTarget.of(this, info, epoch.getAsLong()), info, false);
+            return rowKey.isEmpty() ? builder : new SparkUpdates(builder);
+        }
         SchemaOptions.check(ref, info.options());
         return new VersionedWriteBuilder(this, info, readsAll);
     }

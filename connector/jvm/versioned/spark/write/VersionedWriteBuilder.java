@@ -82,8 +82,8 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             rewrite == null ? new StructType() : rewrite.carried());
         RowDistribution distribution = RowDistribution.of(plan.distribution());
         if (plan.isNative() && !TableOptions.isPython(info.options()) && table.canReach()) {
-            return new VersionedWrite(table, plan, projection, distribution,
-                segments -> target.commit(write(rewrite == null ? List.of() : rewrite.removed()), segments));
+            return target.streaming(new VersionedWrite(table, plan, projection, distribution,
+                segments -> target.commit(write(rewrite == null ? List.of() : rewrite.removed()), segments)));
         }
         Write write = write(rewrite == null ? List.of() : rewrite.fixRemoved());
         PythonCommit commit = new PythonCommit(target.commitId(), creation == null ? write : null, creation,
@@ -91,8 +91,8 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         StructType rows = commit.stored() ? projection.schema() : info.schema();
         org.apache.spark.sql.connector.write.Write python = TranslatingWrite.of(SparkPython.write("versioned",
             info.queryId(), rows, table.sourceOptions(commit)), target::commitByPython);
-        return new DistributedPythonWrite(rewrite == null ? python : RewriteInPython.of(python, rows, projection),
-            distribution.unordered());
+        return target.streaming(new DistributedPythonWrite(
+            rewrite == null ? python : RewriteInPython.of(python, rows, projection), distribution.unordered()));
     }
 
     private Write write(List<String> removed) {
@@ -100,10 +100,13 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             : new Write(target.table(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed, null);
     }
 
-    /** The batch that the options name; Python checks them. */
+    /** The batch that the target or the options name; Python checks them. */
     private WriteBatch batch() {
+        if (target.batch() != null) {
+            return target.batch();
+        }
         String application = info.options().get(APPLICATION);
         String number = info.options().get(BATCH);
-        return application == null && number == null ? null : new WriteBatch(application, number);
+        return application == null && number == null ? null : new WriteBatch(application, number, false);
     }
 }
