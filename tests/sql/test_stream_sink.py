@@ -27,7 +27,7 @@ class Source:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark, self.folder, self.files = spark, folder / "in", 0
         self.checkpoint = folder / "checkpoint"
-        self.folder.mkdir()
+        self.folder.mkdir(parents=True)
 
     def put(self, *ids: int, text: str = "s") -> None:
         rows = pa.table({"s": [f"{text}{one}" for one in ids], "id": pa.array(ids, pa.int64())})
@@ -134,3 +134,102 @@ def test_an_epoch_that_comes_again_is_committed_once(
     assert found(table) == [(one, f"s{one}") for one in (1, 2, 3, 4)]
     assert table.version == version + 1
     assert list(table._handle.state.applications.values()) == [2]
+
+
+def test_complete_mode_replaces_the_rows(
+    source: Source, catalog: Catalog, ns: str, sink: Sink
+) -> None:
+    table = catalog.create_table(f"{ns}.counted", "rows BIGINT")
+    source.put(1)
+    source.put(2, 3)
+    counted = source.rows().groupBy().count().withColumnRenamed("count", "rows")
+    sink.run(source.writer(counted, "complete"), table)
+    assert found(table) == [(3,)]
+    assert table.version == 2
+
+
+def test_a_stream_into_a_keyed_table_upserts(
+    source: Source, catalog: Catalog, ns: str, sink: Sink
+) -> None:
+    table = catalog.create_table(f"{ns}.k", "id BIGINT NOT NULL, s STRING", primary_key=["id"])
+    source.put(1, 2)
+    source.put(2, 3, text="new")
+    sink.run(source.writer(), table)
+    assert found(table) == [(1, "s1"), (2, "new2"), (3, "new3")]
+
+
+def test_update_mode_upserts_what_has_changed(source: Source, catalog: Catalog, ns: str) -> None:
+    columns = "half BIGINT NOT NULL, rows BIGINT"
+    table = catalog.create_table(f"{ns}.k", columns, primary_key=["half"])
+    source.put(2, 3, 4)
+    source.put(5)
+    counted = source.rows().groupBy((source.rows().id / 2).cast("bigint").alias("half")).count()
+    writer = source.writer(counted.withColumnRenamed("count", "rows"), "update")
+    writer.toTable(f"versioned.{table.name}").awaitTermination()
+    assert found(table) == [(1, 2), (2, 2)]
+
+
+def test_streams_create_their_table(
+    source: Source, sql_spark: SparkSession, catalog: Catalog, ns: str, tmp_path: Path
+) -> None:
+    source.put(1)
+    source.put(2)
+    source.writer().toTable(f"versioned.{ns}.new").awaitTermination()
+    assert found(catalog.load_table(f"{ns}.new")) == [("s1", 1), ("s2", 2)]
+    other = Source(sql_spark, tmp_path / "other")
+    other.put(1)
+    other.put(2)
+    by_path = other.writer().format("versioned").option("partitionBy", "id")
+    by_path.start(str(tmp_path / "made")).awaitTermination()
+    made = Catalog.load_path(tmp_path / "made")
+    assert found(made) == [("s1", 1), ("s2", 2)]
+    assert made.partitioning == ("id",)
+
+
+def test_a_stream_through_a_pin(source: Source, table: Table, sink: Sink) -> None:
+    table.pin_schema("old")
+    table.alter().rename_column("s", "t").add_column("n", "INT", default=7).commit()
+    table.alter().drop_column("t").commit()
+    source.put(1)
+    sink.run(source.writer().option("schemaVersion", "old"), table)
+    assert found(table) == [(1, 7)]
+    assert found(table.seen_as("old")) == [(1, "s1")]
+
+
+def test_rows_are_fitted_to_the_columns_of_now(
+    source: Source, sql_spark: SparkSession, catalog: Catalog, ns: str, sink: Sink
+) -> None:
+    """Spark checks nothing of what a stream writes: order, types, nulls and lengths are checked here."""
+    columns = (
+        "d DECIMAL(20, 2) NOT NULL, p STRUCT<a: INT, b: BIGINT>, l ARRAY<BIGINT>, "
+        "m MAP<STRING, BIGINT>, n INT NOT NULL DEFAULT 7"
+    )
+    table = catalog.create_table(f"{ns}.w", columns, partitioned_by=["n"])
+    source.put(1)
+    selected = source.rows().selectExpr(
+        "array(1, null) AS L",
+        "map('k', 2) AS m",
+        "named_struct('b', 3, 'a', 4) AS p",
+        "CAST(id AS INT) AS d",
+    )
+    sink.run(source.writer(selected), table)
+    assert found(table) == [(1, {"a": 4, "b": 3}, [1, None], [("k", 2)], 7)]
+
+
+@pytest.mark.parametrize(
+    "columns, says",
+    [
+        ("id BIGINT", r"no column s"),
+        ("id INT, s STRING", r"id is INT, and BIGINT does not widen"),
+        ("id BIGINT, s STRING, n INT NOT NULL", r"\bn\b.*NOT NULL"),
+        ("id BIGINT, s VARCHAR(1)", r"\bs\b.*1 char"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(
+    columns: str, says: str, source: Source, catalog: Catalog, ns: str
+) -> None:
+    table = catalog.create_table(f"{ns}.t", columns)
+    source.put(1)
+    with pytest.raises(StreamingQueryException, match=says):
+        source.writer().toTable(f"versioned.{ns}.t").awaitTermination()
+    assert table.refresh().version == 0

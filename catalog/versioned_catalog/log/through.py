@@ -40,12 +40,7 @@ class RowsOf:
             NotFoundError: the table was replaced.
         """
         if state.table_uuid != self.table_uuid:
-            raise NotFoundError(
-                f"{table} was dropped or replaced while a stream wrote to it, and the columns of "
-                "another table are other columns; start the query again to write to the table that is "
-                "there now",
-                condition="TABLE_NOT_FOUND",
-            )
+            raise replaced_under_stream(table)
         if state.lens is not None or state.schema_version == self.schema.version:
             return state
         seen = seen_by_rows(self.schema, state.schema)
@@ -94,6 +89,15 @@ class Through:
         if self.overflow is Overflow.NULL:
             seen = loosened(seen)
         return replace(state, lens=Lens(self.label, seen, self.overflow))
+
+
+def replaced_under_stream(table: str) -> NotFoundError:
+    """The error of a stream whose target is another table now."""
+    return NotFoundError(
+        f"{table} was dropped or replaced while a stream wrote to it, and the columns of another table "
+        "are other columns; start the query again to write to the table that is there now",
+        condition="TABLE_NOT_FOUND",
+    )
 
 
 def see_as(state: TableState, schema: str | int, overflow: str, table: str) -> Through:

@@ -180,8 +180,8 @@ def seen_by_rows(earlier: Schema, stored: Schema) -> Seen:
     """See a stored schema as rows to write do whose columns were named in an earlier one.
 
     Columns have the names and places of then, and the types and defaults of now, since rows say by
-    themselves which types they have. What was dropped since, or is hidden, is stored nowhere, so that its
-    values are let go.
+    themselves which types they have. What was dropped since, or is hidden, is stored nowhere, so that
+    its values are let go.
     """
     live = stored.visible.ids
     columns = tuple(_named(column, stored, live) for column in earlier.visible.columns)

@@ -21,7 +21,7 @@ def bound_columns(rows: SparkType, opened: Opened) -> Seen:
     """The columns of rows, each with the ID of the table's column that it names, over the stored ones.
 
     Raises:
-        InvalidRequestError: a column is unknown, missing without a default, or of a type that does not fit.
+        InvalidRequestError: a column is unknown, lacking without a default, or does not fit.
     """
     given = spark.StructType.fromJson(rows)  # type: ignore[arg-type]
     table, state = opened.table, opened.state

@@ -1,4 +1,4 @@
-"""Requests about streams: offsets and segments of those that read a table, the target of those that write."""
+"""Requests about streams: what those that read a table read, and where those that write are."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 from pyspark.sql import types as spark
 
 from pyspark_versioned.projection import project
+from pyspark_versioned.sink_options import check_sink_options
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.scan_requests import merged_plan, planned
 from pyspark_versioned.sql.snapshots import at_location, open_snapshot, open_stream
-from pyspark_versioned.sink_options import check_sink_options
 from pyspark_versioned.stream_options import stream_limits
 from pyspark_versioned.unseen import Shared
 from versioned_catalog.scan.scan import Scan

@@ -15,8 +15,8 @@ from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
-from pyspark_versioned.sql.snapshots import Opened, open_snapshot
 from pyspark_versioned.sql.sink_rows import bound_columns, widens_all
+from pyspark_versioned.sql.snapshots import Opened, open_snapshot
 from pyspark_versioned.sql.stored_rows import check_projected, stored_rows
 from pyspark_versioned.sql.table_description import name_and_size
 from versioned_catalog import InvalidRequestError
@@ -55,7 +55,7 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
         seen = bound_columns(request.schema, opened)
         is_native = _is_native(seen, lengths_checked=False) and widens_all(seen)
     rows = None
-    if not seen.is_whole:
+    if not seen.is_whole and (is_native or request.table.written_as is None):
         rows = stored_rows(seen, request.carried, table, plan.now)
         if request.carried is not None:
             check_projected(rows, table)
