@@ -29,3 +29,16 @@ def check_sink_options(options: Iterable[str], table: str) -> None:
                 "that option",
                 condition="NOT_SUPPORTED",
             )
+
+
+def sink_schema(asked: str | None) -> tuple[str | None, int | None]:
+    """The pin through which a stream writes, or the schema version in which its rows name columns.
+
+    Through a pin, columns that are dropped are still there. A stream without one lets them go.
+
+    Args:
+        asked: the option ``schemaVersion``.
+    """
+    if asked is not None and asked.isascii() and asked.isdigit():
+        return None, int(asked)
+    return asked, None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -23,7 +24,7 @@ from pyspark_versioned.reader import PushdownReader, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema, to_spark_schema
 from pyspark_versioned.stream_options import stream_limits, stream_settings
 from pyspark_versioned.stream_reader import StreamReader, micro_batch_parts
-from pyspark_versioned.stream_writer import Began, stream_writer
+from pyspark_versioned.stream_writer import Began, SinkOptions, stream_writer
 from pyspark_versioned.target import Target
 from pyspark_versioned.unseen import shown_columns, unseen_columns
 from pyspark_versioned.worker_errors import shows_errors
@@ -62,7 +63,7 @@ class VersionedDataSource(DataSource):
 
     def _newest(self) -> TableState | None:
         """The snapshot to read; None if there is no table yet, which a write may create."""
-        table = self._target.find()
+        table = replace(self._target, schema=None).find()
         return None if table is None else table.at(self._parsed.version, self._parsed.timestamp)
 
     def _snapshot(self) -> tuple[Table, TableState]:
@@ -149,16 +150,9 @@ class VersionedDataSource(DataSource):
         """The writer of an epoch of a stream."""
         with _naming(self.options):
             columns, arrow = self._rows(schema)
+            sink = SinkOptions.of(self._parsed, self.options)
             began = Began(self._uuid, self._schema_version)
-            return stream_writer(
-                self._target,
-                began,
-                columns,
-                arrow,
-                self._parsed,
-                self.options,
-                overwrite=overwrite,
-            )
+            return stream_writer(sink, began, columns, arrow, overwrite=overwrite)
 
     def _rows(self, schema: StructType) -> tuple[Schema, pa.Schema]:
         """The columns of rows to write, also as Arrow's.

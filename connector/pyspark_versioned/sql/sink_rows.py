@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import types as spark
 
+from pyspark_versioned.given_columns import bound, named
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import Opened
-from versioned_catalog.schema.schema import Schema, name_key
+from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.seen import Seen
-from versioned_catalog.types.types import Column, children, is_nested, walk, with_children
+from versioned_catalog.types.types import Column, is_nested, walk
 from versioned_catalog.types.widening import widens
 from versioned_catalog.write import plan as planning
 
@@ -29,13 +29,13 @@ def bound_columns(rows: SparkType, opened: Opened) -> Seen:
         table.store, state, table.name, arrow_schema(given), merge_schema=False
     )
     shown, stored = state.seen.schema, plan.spec.schema
-    columns = _bound(from_spark_schema(given), shown.columns)
+    columns = bound(from_spark_schema(given), shown.columns)
     return Seen(_arranged(columns, shown), stored)
 
 
 def _arranged(columns: tuple[Column, ...], shown: Schema) -> Schema:
     """Given columns, which Spark distributes and sorts as far as the table's arrangement names them."""
-    loose = tuple(replace(c, nullable=_named(c.name, shown.columns).nullable) for c in columns)
+    loose = tuple(replace(c, nullable=named(c.name, shown.columns).nullable) for c in columns)
     ids = {column.id for column, _ in walk(loose)}
     is_keyed = ids.issuperset(shown.row_key)
     return replace(
@@ -46,19 +46,6 @@ def _arranged(columns: tuple[Column, ...], shown: Schema) -> Schema:
         primary_key=shown.primary_key if is_keyed else (),
         time_index=shown.time_index if is_keyed else None,
     )
-
-
-def _bound(given: Sequence[Column], known: Sequence[Column]) -> tuple[Column, ...]:
-    found = []
-    for column in given:
-        held = _named(column.name, known)
-        inner = _bound(children(column.type), children(held.type))
-        found.append(replace(column, id=held.id, type=with_children(column.type, inner)))
-    return tuple(found)
-
-
-def _named(name: str, known: Sequence[Column]) -> Column:
-    return next(one for one in known if name_key(one.name) == name_key(name))
 
 
 def widens_all(seen: Seen) -> bool:

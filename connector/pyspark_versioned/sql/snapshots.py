@@ -16,7 +16,7 @@ from versioned_catalog import Catalog, NotFoundError, Table
 from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.through import RowsOf
+from versioned_catalog.log.through import RowsOf, check_schema_version
 from versioned_catalog.streaming.effects import gone
 from versioned_catalog.streaming.stream import TableStream
 from versioned_catalog.write.plan import check_newest
@@ -185,6 +185,7 @@ def open_snapshot(ref: TableRef) -> Opened:
         )
     table.name = ref.name
     if ref.seen is None and ref.written_as is not None:
+        check_schema_version(state, ref.written_as, ref.name)
         state = RowsOf(ref.uuid, state.schemas[ref.written_as]).over(state, ref.name)
     elif ref.seen is not None:
         table = table.seen_as(ref.seen, overflow=ref.overflow)

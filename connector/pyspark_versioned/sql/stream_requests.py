@@ -1,16 +1,13 @@
-"""Requests about streams: what those that read a table read, and where those that write are."""
+"""Requests about streams that read a table: offsets, and the segments of micro-batches."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 from pyspark.sql import types as spark
 
 from pyspark_versioned.projection import project
-from pyspark_versioned.sink_options import check_sink_options
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.scan_requests import merged_plan, planned
-from pyspark_versioned.sql.snapshots import at_location, open_snapshot, open_stream
+from pyspark_versioned.sql.snapshots import open_stream
 from pyspark_versioned.stream_options import stream_limits
 from pyspark_versioned.unseen import Shared
 from versioned_catalog.scan.scan import Scan
@@ -54,30 +51,8 @@ def plan_micro_batch(request: messages.PlanMicroBatch) -> messages.ScanPlan:
     return merged_plan(plans)
 
 
-def rebase_stream(request: messages.RebaseStream) -> messages.Rebased:
-    """Find the version on which a stream writes its next epoch.
-
-    Raises:
-        NotFoundError: the table was dropped or replaced.
-        InvalidRequestError: an option has no meaning for a stream.
-    """
-    ref = request.table
-    check_sink_options(request.options, ref.name)
-    newest, seen = at_location(ref.location, ref.storage).state, request.seen or ref.seen
-    found = replace(ref, version=newest.version, seen=seen, written_as=ref.schema_version)
-    open_snapshot(found)  # refuse another table, or a pin that is gone
-    return messages.Rebased(found)
-
-
 def _place(offset: Offset) -> messages.StreamPlace:
     return messages.StreamPlace(offset.to_json())
 
 
-HANDLERS = (
-    stream_start,
-    stream_latest,
-    stream_newest,
-    stream_behind,
-    plan_micro_batch,
-    rebase_stream,
-)
+HANDLERS = (stream_start, stream_latest, stream_newest, stream_behind, plan_micro_batch)

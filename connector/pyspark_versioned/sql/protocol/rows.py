@@ -247,6 +247,11 @@ class PlanWrite(Request[WritePlan]):
     carried: Sequence[str] | None
 
 
+class OpenSink(Request[LoadedTable]):
+    options: Mapping[str, str]
+    schema: SparkType
+
+
 class Rebased(Message):
     table: TableRef
 

@@ -47,7 +47,7 @@ import versioned.spark.write.WriteTarget;
 /** A table at one version. Two are equal if they show the same snapshot. */
 public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDeleteV2,
         SupportsRowLevelOperations, ListedPartitions, WriteTarget {
-    enum Role { NEWEST, PAST, EVOLVING }
+    enum Role { NEWEST, PAST, EVOLVING, PATH }
 
     private final LoadedTable loaded;
     private final TableRef ref;
@@ -82,6 +82,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     /** A table at an older version, which can only be read. */
     public static VersionedTable past(LoadedTable loaded) {
         return new VersionedTable(Role.PAST, loaded);
+    }
+
+    /** A table that is named by its path, outside a catalog: the target of a stream. */
+    public static VersionedTable atPath(LoadedTable loaded) {
+        return new VersionedTable(Role.PATH, loaded);
     }
 
     /** A table whose schema a statement may change, in the commit of its rows. */
@@ -222,7 +227,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
             TableCapability.OVERWRITE_DYNAMIC);
         return switch (role) {
             case PAST -> read;
-            case NEWEST -> both;
+            case NEWEST, PATH -> both;
             case EVOLVING -> {
                 both.add(TableCapability.AUTOMATIC_SCHEMA_EVOLUTION);
                 yield both;
@@ -242,7 +247,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         refusePast();
         OptionalLong epoch = SparkStatements.epoch(info.queryId());
         if (epoch.isPresent()) {
-            VersionedWriteBuilder builder = new VersionedWriteBuilder(EpochTarget.of(this, info, epoch.getAsLong()), info, false);
+            VersionedWriteBuilder builder = new VersionedWriteBuilder(EpochTarget.of(this, info, epoch.getAsLong(), role != Role.PATH), info, false);
             return rowKey.isEmpty() ? builder : new SparkUpdates(builder);
         }
         SchemaOptions.check(ref, info.options());

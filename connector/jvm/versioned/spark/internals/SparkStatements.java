@@ -10,6 +10,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** How Spark runs statements, queries and streams. */
 public final class SparkStatements {
+    private static final String STREAM_WRITER = ".DataStreamWriter";
     // Spark's StreamExecution.QUERY_ID_KEY and MicroBatchExecution.BATCH_ID_KEY, whose packages changed in Spark 4.1.
     private static final String QUERY = "sql.streaming.queryId";
     private static final String EPOCH = "streaming.sql.batchId";
@@ -37,6 +38,12 @@ public final class SparkStatements {
     /** The analysed plan of a query; nothing is run. */
     public static LogicalPlan analyzed(SparkSession session, String query) {
         return ((Dataset<?>) session.sql(query)).queryExecution().analyzed();
+    }
+
+    /** Whether this thread starts a stream, and so looks for its target. The epochs of a stream run in another thread. */
+    public static boolean isStartingStream() {
+        return StackWalker.getInstance().walk(frames -> frames.anyMatch(frame ->
+            frame.getClassName().endsWith(STREAM_WRITER)));
     }
 
     /**

@@ -17,6 +17,8 @@ public interface WriteMessages {
             @Nullable List<String> carried)
             implements Request<WritePlan> {}
 
+    record OpenSink(Map<String, String> options, StructType schema) implements Request<LoadedTable> {}
+
     record RebaseStream(TableRef table, @Nullable String seen, List<String> options) implements Request<Rebased> {}
 
     record Rebased(TableRef table) {}

@@ -80,8 +80,9 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         StoredProjection projection = StoredProjection.of(plan.rows(), info.schema(),
             IntStream.range(0, info.schema().size()).toArray(), info.schema().size(),
             rewrite == null ? new StructType() : rewrite.carried());
-        RowDistribution distribution = RowDistribution.of(plan.distribution());
-        if (plan.isNative() && !TableOptions.isPython(info.options()) && table.canReach()) {
+        boolean isGrouped = target.hasFunctions() || plan.partitioning().isEmpty(); // else Python groups rows by partition
+        RowDistribution distribution = isGrouped ? RowDistribution.of(plan.distribution()) : RowDistribution.NONE;
+        if (plan.isNative() && isGrouped && !TableOptions.isPython(info.options()) && table.canReach()) {
             return target.streaming(new VersionedWrite(table, plan, projection, distribution,
                 segments -> target.commit(write(rewrite == null ? List.of() : rewrite.removed()), segments)));
         }

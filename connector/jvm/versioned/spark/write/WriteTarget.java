@@ -23,6 +23,11 @@ public interface WriteTarget {
         return null;
     }
 
+    /** Whether Spark can distribute rows by functions of the table's catalog. */
+    default boolean hasFunctions() {
+        return true;
+    }
+
     /** The write as the target takes it. */
     default DistributedWrite streaming(DistributedWrite write) {
         return write;
