@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DateType, LongType, StructType
 
 from pyspark_versioned.option_names import check_spelling
 from pyspark_versioned.options import parse_options
@@ -71,7 +71,7 @@ def test_the_data_source_accepts_all_of_its_options() -> None:
 
 def test_a_stream_by_python_alone_creates_its_table_once(tmp_path: Path) -> None:
     given = {"path": str(tmp_path / "t"), "checkpointLocation": "c", "partitionBy": "day"}
-    rows = StructType().add("id", "bigint", nullable=False).add("day", "date")
+    rows = StructType().add("id", LongType(), nullable=False).add("day", DateType())
     for _ in range(2):
         VersionedDataSource(given).streamWriter(rows, overwrite=False)
     table = Catalog.load_path(tmp_path / "t")
