@@ -139,6 +139,23 @@ def test_a_read_until_a_version_ends_there(table: Table) -> None:
     assert stream.latest(end, until=2) == end
 
 
+def test_a_place_from_another_process_that_has_read_more(tmp_path: Path) -> None:
+    """Spark asks one worker for an offset and another one what comes after it."""
+    table = table_at(tmp_path)
+    knows_less, asked = table.stream(), Catalog(tmp_path).load_table("t")
+    asked.append(ids(1))
+    place = asked.stream().initial()
+    assert knows_less.behind(place) == Behind(1, 1, 1, place_bytes(asked))
+    asked.append(ids(2))
+    later = table.stream()
+    end = asked.stream().latest(place)
+    assert later.read(place, end)["id"].to_pylist() == [1, 2]
+
+
+def place_bytes(table: Table) -> int:
+    return sum(table.state.segments.core["bytes"].to_pylist())
+
+
 def test_limits_are_positive() -> None:
     with pytest.raises(InvalidRequestError, match="maxRowsPerTrigger is 0; it must be 1 or more"):
         Limits(rows=0)

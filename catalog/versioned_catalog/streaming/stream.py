@@ -156,8 +156,7 @@ class TableStream:
         There is one for each schema version of the segments. See ``latest``.
         """
         self._check_incarnation(start)
-        if end.version > self._follower.state.version + 1:
-            self._follower.refresh()
+        self._catch_up(end)
         found = [table for table in self._tables(start, end, columns) if table.num_rows]
         segments = pa.concat_tables(found) if found else CORE.empty_table()
         return list(states_of(self._view, self._follower.own, segments))
@@ -170,6 +169,7 @@ class TableStream:
 
     def behind(self, offset: Offset) -> Behind:
         """What comes after an offset, as far as the log was read."""
+        self._catch_up(offset)
         newest, found = self._follower.state.version, [0, 0, 0]
         tables = [self._rest(offset)] if offset.snapshot else []
         first = offset.version + offset.snapshot
@@ -186,6 +186,11 @@ class TableStream:
 
     def _offset(self, version: int) -> Offset:
         return Offset(self._uuid, version, 0, self._view.schema.version)
+
+    def _catch_up(self, offset: Offset) -> None:
+        """Read the log as far as an offset, which may come from another process."""
+        if offset.version > self._follower.state.version + (not offset.snapshot):
+            self._follower.refresh()
 
     def _check_incarnation(self, start: Offset) -> None:
         """Refuse an offset of a table that was here before."""
