@@ -156,6 +156,20 @@ def place_bytes(table: Table) -> int:
     return sum(table.state.segments.core["bytes"].to_pylist())
 
 
+@pytest.mark.parametrize("version", [None, "latest", 3])
+def test_the_first_answer_where_a_stream_starts_counts(table: Table, version: str | None) -> None:
+    """Spark asks again for each run of the first batch, and the table may have moved on."""
+    stream = table.stream(Settings(starting_version=version))
+    first = stream.initial()
+    table.append(ids(5))
+    end = Offset.from_json(stream.latest(first).to_json())
+    expected = stream.read(first, end)["id"].to_pylist()
+    table.append(ids(6))
+    again = Offset.from_json(table.stream(Settings(starting_version=version)).initial().to_json())
+    assert stream.read(again, end)["id"].to_pylist() == expected
+    assert stream.read(end, stream.latest(end))["id"].to_pylist() == [6]
+
+
 def test_limits_are_positive() -> None:
     with pytest.raises(InvalidRequestError, match="maxRowsPerTrigger is 0; it must be 1 or more"):
         Limits(rows=0)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.schema.wire import member
+from versioned_catalog.schema.wire import member, optional
 from versioned_catalog.storage.json_text import parse_json
 
 
@@ -24,11 +24,15 @@ class Offset:
         schema_version: the schema version that the query reads, when it wrote this offset.
         snapshot: whether the segments are those of the snapshot that the stream starts with; else those
             that the commit added.
+        first: version and snapshot of the offset with which the stream started; see ``beginning``.
 
-    >>> Offset("u", 7, 2, 0).to_json()
-    '{"table_uuid": "u", "version": 7, "ordinal": 2, "schema_version": 0, "snapshot": false}'
-    >>> Offset.from_json(Offset("u", 7, 2, 0).to_json())
-    Offset(table_uuid='u', version=7, ordinal=2, schema_version=0, snapshot=False)
+    >>> text = Offset("u", 7, 2, 0, first=(5, True)).to_json()
+    >>> text.startswith('{"table_uuid": "u", "version": 7, "ordinal": 2, "schema_version": 0, ')
+    True
+    >>> text.endswith('"snapshot": false, "first": [5, true]}')
+    True
+    >>> Offset.from_json(text)
+    Offset(table_uuid='u', version=7, ordinal=2, schema_version=0, snapshot=False, first=(5, True))
     """
 
     table_uuid: str
@@ -36,6 +40,26 @@ class Offset:
     ordinal: int
     schema_version: int
     snapshot: bool = False
+    first: tuple[int, bool] | None = field(default=None, compare=False)
+
+    def as_first(self) -> Offset:
+        """This offset as the one with which a stream starts."""
+        return replace(self, first=(self.version, self.snapshot))
+
+    def beginning(self, end: Offset) -> Offset:
+        """Where the batch that starts here and ends there does start.
+
+        Spark asks several times where a query starts, after a crash also, and keeps only where batches
+        end. Meanwhile the table goes on, so the first answer counts, which ``end`` knows.
+        """
+        if self.first is None or end.first is None or self.place != self._start().place:
+            return self
+        return replace(self, first=end.first)._start()
+
+    def _start(self) -> Offset:
+        assert self.first is not None
+        version, snapshot = self.first
+        return replace(self, version=version, ordinal=0, snapshot=snapshot)
 
     @property
     def place(self) -> tuple[int, bool, int]:
@@ -50,6 +74,7 @@ class Offset:
             "ordinal": self.ordinal,
             "schema_version": self.schema_version,
             "snapshot": self.snapshot,
+            "first": None if self.first is None else list(self.first),
         }
 
     def to_json(self) -> str:
@@ -70,8 +95,9 @@ class Offset:
                 member(value, "ordinal", int),
                 member(value, "schema_version", int),
                 member(value, "snapshot", bool),
+                _first(optional(value, "first", list)),
             )
-        except (CorruptTableError, TypeError, AttributeError):
+        except (CorruptTableError, TypeError, ValueError, AttributeError):
             found = None
         if found is None or min(found.version, found.ordinal, found.schema_version) < 0:
             raise InvalidRequestError(
@@ -92,3 +118,12 @@ class Offset:
         except CorruptTableError:
             value = text
         return Offset.from_dict(value)
+
+
+def _first(value: list[Any] | None) -> tuple[int, bool] | None:
+    if value is None:
+        return None
+    version, snapshot = value
+    if type(version) is not int or type(snapshot) is not bool:
+        raise TypeError("first")
+    return version, snapshot

@@ -107,8 +107,8 @@ class TableStream:
         state = self._follower.refresh()
         first = starting_version(self._follower, self._settings)
         if first is None:
-            return replace(self._offset(state.version), snapshot=True)
-        return self._offset(first)
+            return replace(self._offset(state.version), snapshot=True).as_first()
+        return self._offset(first).as_first()
 
     def latest(
         self,
@@ -156,6 +156,7 @@ class TableStream:
         There is one for each schema version of the segments. See ``latest``.
         """
         self._check_incarnation(start)
+        start = start.beginning(end)
         self._catch_up(end)
         found = [table for table in self._tables(start, end, columns) if table.num_rows]
         segments = pa.concat_tables(found) if found else CORE.empty_table()
