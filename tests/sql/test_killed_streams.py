@@ -55,16 +55,18 @@ class Ends:
         """The name of the first (1) or second (2) column now."""
         return str(table.refresh().schema.column(column).name)
 
+    def is_wide(self, table: Table) -> bool:
+        return table.refresh().schema.column(2).type is Atom.LONG
+
     def put(self) -> None:
         """Add two segments to the source."""
         for _ in range(2):
             table, number = self.tables[0], len(self.sent) + 1
             rows = [(number, 10 * number), (number + 1, 10 * number + 10)]
-            is_wide = table.refresh().schema.column(2).type is Atom.LONG
             arrays = {
                 self.name(table, 1): pa.array([row[0] for row in rows], pa.int64()),
                 self.name(table, 2): pa.array(
-                    [row[1] for row in rows], pa.int64() if is_wide else pa.int32()
+                    [row[1] for row in rows], pa.int64() if self.is_wide(table) else pa.int32()
                 ),
             }
             table.append(pa.table(arrays))
@@ -82,7 +84,7 @@ class Ends:
             case 2 if extra:
                 gone = self.random.choice(extra).name
                 change.drop_column(gone).add_column(gone, "STRING").commit()
-            case 3 if self.alters > 10:
+            case 3 if table is self.tables[1] or self.is_wide(self.tables[1]):
                 change.change_type(self.name(table, 2), "BIGINT").commit()
             case _:
                 change.add_column(f"x{self.alters}", "INT", default=7).commit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,7 +143,15 @@ def test_an_epoch_that_comes_again_is_committed_once(
     sink.run(source.writer(), table)
     assert found(table) == [(one, f"s{one}") for one in (1, 2, 3, 4)]
     assert table.version == version + 1
-    assert list(table._handle.state.applications.values()) == [2]
+    assert list(table.state.applications.values()) == [2]
+
+
+def test_epochs_without_rows_commit_nothing(source: Source, table: Table, sink: Sink) -> None:
+    for one in (1, 2, 3):
+        source.put(one)
+    sink.run(source.writer(source.rows().where("id = 2")), table)
+    assert found(table) == [(2, "s2")]
+    assert table.version == 1
 
 
 def test_complete_mode_replaces_the_rows(
@@ -244,6 +253,35 @@ def test_rows_that_do_not_fit_are_refused(
     with pytest.raises(StreamingQueryException, match=says):
         source.writer().toTable(f"versioned.{ns}.t").awaitTermination()
     assert table.refresh().version == 0
+
+
+def break_next_commit(table: Table) -> Path:
+    """Wait for the next segment, and put a broken entry where its commit will read the log."""
+    folder = Path(table.location.removeprefix("file://"))
+    data, entry = folder / "data", folder / f"_versioned/log/{table.refresh().version + 1:020}.json"
+    before = set(os.listdir(data)) if data.exists() else set()
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if data.exists() and set(os.listdir(data)) - before:
+            entry.write_text("{}")
+            return entry
+    raise AssertionError("no segment was written")
+
+
+@pytest.mark.thorough
+def test_an_epoch_whose_commit_failed_comes_again(source: Source, table: Table, sink: Sink) -> None:
+    source.put(1)
+    sink.run(source.writer(), table)
+    source.put(2)
+    query = sink.start(source.writer(), table)
+    entry = break_next_commit(table)
+    with pytest.raises(StreamingQueryException):
+        query.awaitTermination()
+    entry.unlink()
+    source.put(3)
+    sink.run(source.writer(), table)
+    assert found(table) == [(1, "s1"), (2, "s2"), (3, "s3")]
+    assert list(table.state.applications.values()) == [2]
 
 
 @pytest.mark.thorough
