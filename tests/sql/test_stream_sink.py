@@ -176,6 +176,7 @@ def test_a_stream_into_a_keyed_table_upserts(
     assert found(table) == [(1, "s1"), (2, "new2"), (3, "new3")]
 
 
+@pytest.mark.thorough
 def test_update_mode_upserts_what_has_changed(source: Source, catalog: Catalog, ns: str) -> None:
     columns = "half BIGINT NOT NULL, rows BIGINT"
     table = catalog.create_table(f"{ns}.k", columns, primary_key=["half"])
