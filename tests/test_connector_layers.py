@@ -42,7 +42,15 @@ INTERNALS = {
     *("catalog.declaration", "catalog.locations", "conflicts.tags"),
     *("evolution.bind", "evolution.changes", "evolution.evolution"),
     # snapshots and their segments
-    *("log.delta", "log.entry", "log.op_types", "log.record", "log.state", "inspection"),
+    *(
+        "log.delta",
+        "log.entry",
+        "log.op_types",
+        "log.record",
+        "log.state",
+        "log.through",
+        "inspection",
+    ),
     # reading
     *(
         "expressions.filter_binding",

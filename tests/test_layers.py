@@ -23,7 +23,7 @@ LAYERS = [
     "progress", "compaction", "properties", "streaming",
     "error_context", "publishing", "alteration", "warehouse",
     "inspection", "page", "pinning", "versions", "snapshot", "migration", "maintenance",
-    "conversion", "transaction",
+    "conversion", "transaction", "sink",
     "table_schema", "table_reading", "importing", "table",
     "views", "catalog", "cli",
     "__init__",

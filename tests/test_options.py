@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DateType, LongType, StructType
 
 from pyspark_versioned.option_names import check_spelling
 from pyspark_versioned.options import parse_options
 from pyspark_versioned.source import VersionedDataSource
-from versioned_catalog import InvalidRequestError
+from versioned_catalog import Catalog, InvalidRequestError
 
 TYPOS = {
     "verionAsOf": "versionAsOf",
@@ -69,8 +69,11 @@ def test_the_data_source_accepts_all_of_its_options() -> None:
         parse_options({"path": "x", "header": "true"})
 
 
-def test_streams_are_refused_without_the_jar(tmp_path: Path) -> None:
-    source = VersionedDataSource({"path": str(tmp_path / "t")})
-    with pytest.raises(InvalidRequestError, match=f'^{tmp_path}/t: a stream .*save."{tmp_path}/t"'):
-        source.streamWriter(StructType(), overwrite=False)
-    assert not (tmp_path / "t").exists()
+def test_a_stream_by_python_alone_creates_its_table_once(tmp_path: Path) -> None:
+    given = {"path": str(tmp_path / "t"), "checkpointLocation": "c", "partitionBy": "day"}
+    rows = StructType().add("id", LongType(), nullable=False).add("day", DateType())
+    for _ in range(2):
+        VersionedDataSource(given).streamWriter(rows, overwrite=False)
+    table = Catalog.load_path(tmp_path / "t")
+    assert (table.version, table.partitioning) == (0, ["day"])
+    assert [column.nullable for column in table.schema.columns] == [True, True]

@@ -16,7 +16,7 @@ from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
-from versioned_catalog.log.through import Through, see_as
+from versioned_catalog.log.through import Lensed, RowsOf, check_schema_version, see_as
 from versioned_catalog.log.times import is_ahead, latest_times
 from versioned_catalog.schema.seen import Overflow
 from versioned_catalog.storage.store import Store
@@ -26,7 +26,7 @@ class TableHandle:
     """The log of one table, and a state that was read from it, usually the newest.
 
     Args:
-        through: the earlier schema that it is seen in, if any.
+        through: the earlier schema that it is seen or written in, if any.
         after_commit: called after each commit, on any outcome that is known; it raises no error.
     """
 
@@ -35,7 +35,7 @@ class TableHandle:
         log: TableLog,
         loaded: LoadedState[TableState],
         name: str,
-        through: Through | None = None,
+        through: Lensed | None = None,
         after_commit: Callable[[TableHandle], None] = lambda handle: None,
     ) -> None:
         self.log = log
@@ -140,6 +140,20 @@ class TableHandle:
         """Return a handle that sees the table in an earlier schema. See ``Table.seen_as``."""
         through = see_as(self.state, schema, overflow, self.name)
         through.over(self.state, self.name)  # refuse a schema with a dropped column now
+        return TableHandle(self.log, self.loaded, self.name, through, self.after_commit)
+
+    def for_rows(self, schema_version: int) -> TableHandle:
+        """Return a handle for writes of rows with the columns of a schema version; see ``RowsOf``.
+
+        One that is seen in an earlier schema is returned as it is: rows have the columns of that.
+
+        Raises:
+            NotFoundError: there is no such schema version.
+        """
+        if self.through is not None:
+            return self
+        check_schema_version(self.state, schema_version, self.name)
+        through = RowsOf(self.state.table_uuid, self.state.schemas[schema_version])
         return TableHandle(self.log, self.loaded, self.name, through, self.after_commit)
 
     def planned_on(self, base: Base) -> TableState:

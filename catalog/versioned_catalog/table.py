@@ -25,6 +25,7 @@ from versioned_catalog.publishing.after_commit import publish_if_asked
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.schema.maintained import SOURCE
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.sink import TableSink
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table_reading import TableReading
 from versioned_catalog.table_schema import TableSchema
@@ -268,6 +269,18 @@ class Table(TableReading, TableSchema):
     def transaction(self) -> Transaction:
         """Return a transaction, for writes that are planned, carried out and committed apart."""
         return Transaction(self._handle)
+
+    def sink(self, application: str, *, schema_version: int | None = None) -> TableSink:
+        """Return the target of a stream of batches, each of which is written once.
+
+        Args:
+            application: a name that no other stream into this table has.
+            schema_version: the one whose columns the rows name; that of now if omitted.
+
+        Raises:
+            NotFoundError: there is no such schema version.
+        """
+        return TableSink(self._handle, application, schema_version)
 
     def append(
         self, data: Any, *, merge_schema: bool | None = None, batch: BatchLike | None = None

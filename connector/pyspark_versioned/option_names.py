@@ -25,7 +25,10 @@ _OF_BOTH = (
     "schemaVersion",
     "onOverflow",
 )
-OF_SOURCE = ("path", "warehouse", *_OF_BOTH, *OF_BATCHES, *OF_STREAMS)
+OF_SPARK = ("checkpointLocation", "queryName")
+"""Options of a streaming query itself, which Spark passes on."""
+
+OF_SOURCE = ("path", "warehouse", *_OF_BOTH, *OF_BATCHES, *OF_STREAMS, *OF_SPARK)
 """Options of the data source ``versioned``, which reads and writes a table by its path."""
 
 OF_JAR = (

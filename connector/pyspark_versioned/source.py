@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import NoReturn
+from dataclasses import replace
 
+import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
+    DataSourceStreamWriter,
     DataSourceWriter,
 )
 from pyspark.sql.types import StructType
@@ -28,7 +30,7 @@ from pyspark_versioned.stream_options import (
     wanted_changes,
 )
 from pyspark_versioned.stream_reader import RefusedStream, StreamReader, micro_batch_reader
-from pyspark_versioned.streams import refuse_stream
+from pyspark_versioned.stream_writer import Began, SinkOptions, stream_writer
 from pyspark_versioned.target import Target
 from pyspark_versioned.unseen import shown_columns, unseen_columns
 from pyspark_versioned.worker_errors import shows_errors
@@ -58,6 +60,7 @@ class VersionedDataSource(DataSource):
             self._target = Target.of(self._parsed)
             state = self._newest()
             self._pinned = None if state is None else state.version
+            self._uuid = None if state is None else state.table_uuid
             self._schema_version = None if state is None else state.schema_version
 
     @classmethod
@@ -67,7 +70,7 @@ class VersionedDataSource(DataSource):
 
     def _newest(self) -> TableState | None:
         """The snapshot to read; None if there is no table yet, which a write may create."""
-        table = self._target.find()
+        table = replace(self._target, schema=None).find()
         return None if table is None else table.at(self._parsed.version, self._parsed.timestamp)
 
     def _snapshot(self) -> tuple[Table, TableState]:
@@ -148,23 +151,29 @@ class VersionedDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """The writer of a frame."""
-        with _naming(self.options):
-            return self._writer(schema, overwrite)
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
-        """Refuse a stream.
-
-        Raises:
-            InvalidRequestError: always.
-        """
-        refuse_stream(self._parsed.path, by_name=False)
-
-    def _writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        parsed = self._parsed
-        if parsed.commit is not None:
+        if self._parsed.commit is not None:
             from pyspark_versioned.sql.jar_writer import JarWriter
 
-            return JarWriter.of(parsed.commit)
+            return JarWriter.of(self._parsed.commit)
+        with _naming(self.options):
+            columns, arrow = self._rows(schema)
+            return plan_writer(self._target, columns, arrow, self._parsed, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """The writer of an epoch of a stream."""
+        with _naming(self.options):
+            columns, arrow = self._rows(schema)
+            sink = SinkOptions.of(self._parsed, self.options)
+            began = Began(self._uuid, self._schema_version)
+            return stream_writer(sink, began, columns, arrow, overwrite=overwrite)
+
+    def _rows(self, schema: StructType) -> tuple[Schema, pa.Schema]:
+        """The columns of rows to write, also as Arrow's.
+
+        Raises:
+            InvalidRequestError: an option is for reading only.
+        """
+        parsed = self._parsed
         if parsed.version is not None or parsed.timestamp is not None:
             raise InvalidRequestError(
                 "an older version can't be written to; leave out versionAsOf and timestampAsOf",
@@ -175,8 +184,7 @@ class VersionedDataSource(DataSource):
                 "a write takes its columns from the frame; leave out columns",
                 condition="INVALID_OPTION",
             )
-        columns = Schema(from_spark_schema(schema))
-        return plan_writer(self._target, columns, arrow_schema(schema), parsed, overwrite=overwrite)
+        return Schema(from_spark_schema(schema)), arrow_schema(schema)
 
 
 def _naming(options: Mapping[str, str]) -> AbstractContextManager[None]:

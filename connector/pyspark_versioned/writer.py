@@ -56,14 +56,18 @@ class PlannedWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Write the rows of a task as segments that no snapshot holds yet."""
-        first = next(iterator, None)
-        if first is None:
-            return Written([])
-        batches = itertools.chain([first], iterator)
-        return Written(self._plan.write(first.schema, batches, scratch=scratch()))
+        return Written(write_planned(self._plan, iterator))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete nothing: the commit may have landed before its process died."""
+
+
+def write_planned(plan: WritePlan, rows: Iterator[pa.RecordBatch]) -> list[SegmentRecord]:
+    """Write the rows of a task as segments that no snapshot holds yet."""
+    first = next(rows, None)
+    if first is None:
+        return []
+    return plan.write(first.schema, itertools.chain([first], rows), scratch=scratch())
 
 
 def records_of(messages: list[WriterCommitMessage | None]) -> tuple[SegmentRecord, ...]:
@@ -177,14 +181,13 @@ def plan_writer(
         check_no_batch(OF_BATCHES, target.path)
     if options.change_column is not None and (table is None or options.overwrite_schema):
         check_table_stays(target.path)
-    # As Spark does in CREATE TABLE AS SELECT: a query's column may have nulls another time.
-    loose = Schema(tuple(map(_nullable, schema.columns)))
+    loose = loosened(schema)
     if table is None:
         return _creating(target, loose, arrow, options)
     if options.overwrite_schema:
         return _replacing(table, loose, arrow, options)
-    _check_key(options.key, table)
-    _check_partitioning(options.partition_by, table)
+    check_key(options.key, table)
+    check_partitioning(options.partition_by, table)
     if options.change_column is not None:
         check_applied_by("overwrite" if overwrite else "append", table.name)
         check_feed(arrow, options.change_column, table.name, versioned=True)
@@ -225,7 +228,7 @@ def _replacing(table: Table, schema: Schema, arrow: pa.Schema, options: Options)
     return ReplacingWriter(plan, made)
 
 
-def _check_partitioning(asked: tuple[str, ...] | None, table: Table) -> None:
+def check_partitioning(asked: tuple[str, ...] | None, table: Table) -> None:
     """Refuse another partitioning than the table's own."""
     if asked is None:
         return
@@ -257,7 +260,7 @@ def _check_partial(
         )
 
 
-def _check_key(asked: KeyOptions, table: Table) -> None:
+def check_key(asked: KeyOptions, table: Table) -> None:
     """Refuse another row key than the table's own, which can't be changed."""
     schema = table.schema
     named = tuple(schema.get(parse_path(name)).id for name in asked.primary_key)
@@ -269,6 +272,14 @@ def _check_key(asked: KeyOptions, table: Table) -> None:
             f"{table.name} has {own}, which is set when a table is created and can't be changed; "
             "leave out primaryKey and timeIndex, or write to another table"
         )
+
+
+def loosened(schema: Schema) -> Schema:
+    """The columns of a new table: all nullable, as in Spark's CREATE TABLE AS SELECT.
+
+    A query's column may have nulls another time.
+    """
+    return Schema(tuple(map(_nullable, schema.columns)))
 
 
 def _nullable(column: Column) -> Column:

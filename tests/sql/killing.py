@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,35 +25,52 @@ class KillPoint:
 
 
 def run(warehouse: Path, statement: str, kill_point: KillPoint | None) -> tuple[list[str], bool]:
-    """Run a statement in its own application.
+    """Run a statement in its own application; see ``run_module``."""
+    arguments = (str(warehouse), statement)
+    return run_module("sql.run_one_statement", arguments, warehouse, kill_point)
+
+
+def run_module(
+    module: str,
+    arguments: Sequence[str],
+    watched: Path,
+    kill_point: KillPoint | None,
+    hear: Callable[[str], str] = str,
+) -> tuple[list[str], bool]:
+    """Run an application that prints ``ready``, waits for a line, works, and prints ``done``.
+
+    Args:
+        watched: the folder whose file events count.
+        hear: called with each event; returns its name.
 
     Returns:
-        The file events until it ended or was killed, and whether the statement was acknowledged.
+        The file events until it ended or was killed, and whether the work was acknowledged.
     """
-    stderr = warehouse.parent / f"{warehouse.name}.txt"
-    arguments = (str(warehouse), statement)
-    with ready(
-        "sql.run_one_statement", *arguments, stderr=stderr, environment=environment()
-    ) as app:
+    stderr = watched.parent / f"{watched.name}.txt"
+    with ready(module, *arguments, stderr=stderr, environment=environment()) as app:
         assert app.stdout is not None
-        with Watch(warehouse) as watch:
+        with Watch(watched) as watch:
             go(app)
             os.set_blocking(app.stdout.fileno(), False)
-            return _watched(app, watch, kill_point)
+            return _watched(app, watch, kill_point, hear)
 
 
 def _watched(
-    app: subprocess.Popen[bytes], watch: Watch, kill_point: KillPoint | None
+    app: subprocess.Popen[bytes],
+    watch: Watch,
+    kill_point: KillPoint | None,
+    hear: Callable[[str], str],
 ) -> tuple[list[str], bool]:
     assert app.stdout is not None
     seen: list[str] = []
     for event in watch.events(time.monotonic() + TIMEOUT_SECONDS):
         if event:
-            seen.append(event)
+            name = hear(event)
+            seen.append(name)
             if (
                 kill_point is not None
-                and event == kill_point.event
-                and seen.count(event) > kill_point.number
+                and name == kill_point.event
+                and seen.count(name) > kill_point.number
             ):
                 kill_session(app.pid)
                 app.wait()
@@ -60,5 +78,5 @@ def _watched(
         elif app.stdout.readline() == b"done\n":
             return seen, True
         else:
-            assert app.poll() is None, "the statement failed"
-    raise AssertionError("the statement did not end in time")
+            assert app.poll() is None, "the work failed"
+    raise AssertionError("the work did not end in time")

@@ -106,39 +106,10 @@ def test_errors_of_the_data_source(
     assert table.refresh().version == 1
 
 
-def test_streams_to_tables_are_refused(
-    sql_spark: SparkSession,
-    table: Table,
-    catalog: Catalog,
-    warehouse: Path,
-    ns: str,
-    tmp_path: Path,
-) -> None:
-    where = f"{warehouse}/{ns}/t"
-    name = f"versioned.{ns}.t"
-    rates = (
-        sql_spark.readStream.format("rate")
-        .load()
-        .writeStream.option("checkpointLocation", str(tmp_path))
-    )
-    other = tmp_path / "other"
-    new = f"versioned.{ns}.new"
-    for act, says in (
-        (lambda: rates.format("versioned").start(where), f'{where}: a stream.*save("{where}")'),
-        (lambda: rates.format("versioned").start(str(other)), f"{other}: a stream"),
-        (lambda: rates.toTable(name), f'{name}: a stream.*writeTo("{name}").append()'),
-        (lambda: rates.toTable(new), f"{new}: a stream"),
-        (lambda: rates.format("versioned").toTable(new), f"{new}: a stream"),
-    ):
-        check_error(act, "NOT_SUPPORTED", "0A000", "foreachBatch", *says.split(".*"))
-    assert not other.exists()
-    assert catalog.list_tables(ns) == ["k", "t"]
-
-
 def test_a_stream_may_read_and_write_tables_in_foreach_batch(
     sql_spark: SparkSession, table: Table, ns: str, tmp_path: Path
 ) -> None:
-    """A stream may read a table and write to one in foreachBatch; only streams to tables are refused."""
+    """Each write in foreachBatch is a write of its own."""
     name = f"versioned.{ns}.t"
     found = sql_spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load()
     joined = found.join(sql_spark.table(name), found.value == 1).selectExpr("2 AS id", "v", "s")

@@ -3,13 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import Lens, TableState
 from versioned_catalog.schema.pins import check_pinned
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.seen import Overflow, loosened, seen_through
+from versioned_catalog.schema.seen import Overflow, loosened, seen_by_rows, seen_through
 from versioned_catalog.spelling import one_of
+
+
+class Lensed(Protocol):
+    """How a handle shows snapshots."""
+
+    def over(self, state: TableState, table: str) -> TableState:
+        """A snapshot as it is shown; see ``Through`` and ``RowsOf``."""
+        ...
+
+
+@dataclass(frozen=True)
+class RowsOf:
+    """The rows that a stream writes: their columns were named when the stream began.
+
+    Args:
+        table_uuid: the incarnation that the stream writes to.
+        schema: the schema version of then.
+    """
+
+    table_uuid: str
+    schema: Schema
+
+    def over(self, state: TableState, table: str) -> TableState:
+        """A snapshot for writes of such rows; see ``seen_by_rows``.
+
+        Raises:
+            NotFoundError: the table was replaced.
+        """
+        if state.table_uuid != self.table_uuid:
+            raise replaced_under_stream(table)
+        if state.lens is not None or state.schema_version == self.schema.version:
+            return state
+        seen = seen_by_rows(self.schema, state.schema)
+        return replace(state, lens=Lens(str(self.schema.version), seen, Overflow.ERROR))
 
 
 @dataclass(frozen=True)
@@ -54,6 +89,15 @@ class Through:
         if self.overflow is Overflow.NULL:
             seen = loosened(seen)
         return replace(state, lens=Lens(self.label, seen, self.overflow))
+
+
+def replaced_under_stream(table: str) -> NotFoundError:
+    """The error of a stream whose target is another table now."""
+    return NotFoundError(
+        f"{table} was dropped or replaced while a stream wrote to it, and the columns of another table "
+        "are other columns; start the query again to write to the table that is there now",
+        condition="TABLE_NOT_FOUND",
+    )
 
 
 def see_as(state: TableState, schema: str | int, overflow: str, table: str) -> Through:

@@ -7,7 +7,7 @@ and Iceberg does not do, is one mapping here, for readers and for writers.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,11 +16,13 @@ from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import (
+    UNASSIGNED,
     Column,
     Constant,
     WriteDefault,
     children,
     is_nested,
+    map_columns,
     walk,
     with_children,
 )
@@ -172,6 +174,40 @@ def _write_default(column: Column, held: Column, path: ColumnPath) -> WriteDefau
             condition="INVALID_VALUE",
         )
     return found
+
+
+def seen_by_rows(earlier: Schema, stored: Schema) -> Seen:
+    """See a stored schema as rows to write do whose columns were named in an earlier one.
+
+    Columns have the names and places of then, and the types and defaults of now, since rows say by
+    themselves which types they have. What was dropped since, or is hidden, is stored nowhere, so that
+    its values are let go.
+    """
+    live = stored.visible.ids
+    columns = tuple(_named(column, stored, live) for column in earlier.visible.columns)
+    ids = {column.id for column, _ in walk(columns)}
+    return Seen(
+        Schema(
+            columns,
+            earlier.version,
+            tuple(field for field in stored.partitioning if field.source in ids),
+            () if stored.row_key else tuple(f for f in stored.sort_by if f.source in ids),
+            stored.primary_key,
+            stored.time_index,
+        ),
+        stored,
+    )
+
+
+def _named(column: Column, stored: Schema, live: Collection[int]) -> Column:
+    """A column as it is stored now, with its name of then and the fields of then."""
+    if column.id not in live:
+        gone = map_columns(column, lambda one: replace(one, id=UNASSIGNED, write_default=None))
+        return replace(gone, nullable=True)
+    held = stored.column(column.id)
+    inner = tuple(_named(child, stored, live) for child in children(column.type))
+    kind = with_children(column.type, inner) if inner else held.type
+    return replace(held, name=column.name, type=kind)
 
 
 def breaks(pinned: Schema, stored: Schema) -> Iterator[str]:

@@ -11,7 +11,7 @@ from versioned_catalog.errors import VersionedError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.through import check_schema_version
+from versioned_catalog.log.through import Through, check_schema_version
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.streaming.batch import View
 from versioned_catalog.streaming.effects import gone
@@ -144,7 +144,7 @@ def _read_before(place: Offset) -> int:
 
 def _view(handle: TableHandle, state: TableState, settings: Settings) -> View:
     """The schema of a stream: that of the pin through which the table is seen, or a schema version."""
-    if handle.through is not None:
+    if isinstance(handle.through, Through):
         return View(handle.through.schema, pinned=True, overflow=handle.through.overflow)
     number = settings.schema_version
     if number is None:

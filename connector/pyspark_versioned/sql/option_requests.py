@@ -1,15 +1,13 @@
-"""Requests that refuse options and streams."""
+"""Requests that refuse options."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark_versioned import streams
 from pyspark_versioned.option_names import check_spelling
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.stream_options import READ_CHANGES
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.types.paths import render_path
 
 
 def check_options(request: messages.CheckOptions) -> messages.Done:
@@ -50,15 +48,4 @@ def check_write_options(options: Sequence[str], table: str) -> None:
         )
 
 
-def refuse_stream(request: messages.RefuseStream) -> messages.Done:
-    """Refuse a streaming write.
-
-    Raises:
-        InvalidRequestError: always.
-    """
-    if request.name is not None:
-        streams.refuse_stream(render_path(tuple(request.name)), by_name=True)
-    streams.refuse_stream(request.path or "", by_name=False)
-
-
-HANDLERS = (check_options, refuse_stream)
+HANDLERS = (check_options,)

@@ -16,6 +16,7 @@ from versioned_catalog import Catalog, NotFoundError, Table
 from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.through import RowsOf, check_schema_version
 from versioned_catalog.streaming.changes import ChangeStream
 from versioned_catalog.streaming.effects import gone
 from versioned_catalog.streaming.stream import TableStream
@@ -184,7 +185,10 @@ def open_snapshot(ref: TableRef) -> Opened:
             condition="TABLE_NOT_FOUND",
         )
     table.name = ref.name
-    if ref.seen is not None:
+    if ref.seen is None and ref.written_as is not None:
+        check_schema_version(state, ref.written_as, ref.name)
+        state = RowsOf(ref.uuid, state.schemas[ref.written_as]).over(state, ref.name)
+    elif ref.seen is not None:
         table = table.seen_as(ref.seen, overflow=ref.overflow)
         state = _seen.get((*key, ref.seen, ref.overflow), lambda: table.at(ref.version))
     return Opened(table, state, *apply_pending(state, ref.pending, table.name))

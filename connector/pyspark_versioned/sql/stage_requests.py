@@ -50,6 +50,7 @@ def stage(request: messages.Stage) -> messages.Staged:
         pending=(),
         seen=None,
         overflow="error",
+        written_as=None,
     )
     schema = plan.spec.schema
     described = describe_schema(table, schema, dict(declared.properties), declared.comment)

@@ -41,6 +41,7 @@ def describe(
         pending,
         seen=None if state.lens is None else state.lens.label,
         overflow=overflow,
+        written_as=None,
     )
     properties = {**user_properties(state.properties), **_schema_properties(state.seen.schema)}
     described = describe_schema(ref, state.seen.schema, properties, state.comment)

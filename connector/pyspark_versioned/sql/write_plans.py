@@ -18,6 +18,7 @@ from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
+from pyspark_versioned.sql.sink_rows import bound_columns, widens_all
 from pyspark_versioned.sql.snapshots import Opened, open_snapshot
 from pyspark_versioned.sql.stored_rows import check_projected, stored_rows
 from pyspark_versioned.sql.table_description import name_and_size
@@ -52,13 +53,17 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
         properties = opened.state.properties
     spec, seen = plan.spec, plan.seen
     schema = spec.schema
-    if plan.change_column is None:
-        _check_columns(request.schema, seen.schema, table)
-    else:
+    if plan.change_column is not None:
         check_changes(plan, request.schema, plan.change_column)
-    is_native = _is_native(seen, lengths_checked=request.lengths_checked)
-    rows = None
-    if not seen.is_whole and plan.change_column is None:
+        is_native = False
+    elif request.table.written_as is None:
+        _check_columns(request.schema, seen.schema, table)
+        is_native = _is_native(seen, lengths_checked=request.lengths_checked)
+    else:
+        seen = bound_columns(request.schema, opened)
+        is_native = _is_native(seen, lengths_checked=False) and widens_all(seen)
+    rows, by_name = None, plan.change_column is None and request.table.written_as is None
+    if not seen.is_whole and (is_native or by_name):
         rows = stored_rows(seen, request.carried, table, plan.now)
         if request.carried is not None:
             check_projected(rows, table)

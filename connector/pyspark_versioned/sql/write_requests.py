@@ -64,6 +64,8 @@ def commit_records(
     if done is not None:
         return done
     batch = _batch_of(write, table.name)
+    if _adds_nothing(write, records):
+        return table.state.version
     return table.transaction().once(
         batch, lambda: _commit(write, table, plan, records, commit.id, batch)
     )
@@ -113,6 +115,11 @@ def _commit(
             )
         case mode:
             raise InvalidRequestError(f"{table.name}: {mode} is not a mode of a write")
+
+
+def _adds_nothing(write: messages.Write, records: Sequence[SegmentRecord]) -> bool:
+    """Whether a write is an epoch of a stream that adds no rows, which needs no commit."""
+    return write.batch is not None and write.batch.epoch and write.mode == "append" and not records
 
 
 def _batch_of(write: messages.Write, table: str) -> Batch | None:

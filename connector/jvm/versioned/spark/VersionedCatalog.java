@@ -38,7 +38,6 @@ import versioned.spark.catalog.VersionedChangelog;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.function.Functions;
-import versioned.spark.internals.SparkStatements;
 import versioned.spark.procedure.VersionedProcedure;
 import versioned.spark.protocol.NamespaceMessages.*;
 import versioned.spark.protocol.ProcedureMessages.ListProcedures;
@@ -141,17 +140,6 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
     /** The options by which Spark loads changes, since Spark 4.3. */
     public Set<String> changelogStateOptionKeys() {
         return SchemaOptions.keys();
-    }
-
-    /** Spark calls this before it starts a stream to a table, and would create the table if there is none. */
-    @Override
-    public boolean tableExists(Identifier ident) {
-        if (SparkStatements.isStartingStream()) {
-            List<String> name = new ArrayList<>(List.of(name()));
-            name.addAll(CatalogRequests.name(ident));
-            Python.send(new RefuseStream(name, null));
-        }
-        return StagingTableCatalog.super.tableExists(ident);
     }
 
     @Override

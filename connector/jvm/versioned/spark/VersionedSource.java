@@ -21,10 +21,12 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
+import versioned.spark.catalog.VersionedTable;
 import versioned.spark.internals.SparkStatements;
-import versioned.spark.protocol.TableMessages.RefuseStream;
+import versioned.spark.protocol.WriteMessages.OpenSink;
 import versioned.spark.python.PathOptions;
 import versioned.spark.python.Python;
+import versioned.spark.python.TableOptions;
 
 /**
  * {@code format("versioned")} where the jar is: Spark's wrapper of the data source in Python, with what Spark keeps
@@ -35,7 +37,6 @@ import versioned.spark.python.Python;
  */
 public final class VersionedSource extends PythonDataSourceV2 implements DataSourceRegister, CreatableRelationProvider {
     private static final String NAME = "versioned";
-    private static final String PATH = "path";
 
     @Override
     public String shortName() {
@@ -50,9 +51,8 @@ public final class VersionedSource extends PythonDataSourceV2 implements DataSou
 
     @Override
     public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
-        String path = properties.get(PATH);
-        if (path != null && SparkStatements.isStartingStream()) {
-            Python.send(new RefuseStream(null, path));
+        if (SparkStatements.isStartingStream() && !TableOptions.isPython(new CaseInsensitiveStringMap(properties))) {
+            return VersionedTable.atPath(Python.send(new OpenSink(properties, schema)));
         }
         if (PathOptions.isResolved(properties)) {
             return super.getTable(schema, partitioning, properties);

@@ -141,6 +141,7 @@ class TableRef(Message):
     pending: Sequence[Change]
     seen: str | None
     overflow: str
+    written_as: int | None
 
 
 class PredicateTerm(Variant):

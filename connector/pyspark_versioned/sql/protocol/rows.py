@@ -193,6 +193,7 @@ class Write(Message):
 class WriteBatch(Message):
     application: str | None
     number: str | None
+    epoch: bool
 
 
 class Committed(Message):
@@ -246,6 +247,21 @@ class PlanWrite(Request[WritePlan]):
     distribution_mode: str | None
     carried: Sequence[str] | None
     change_column: str | None
+
+
+class OpenSink(Request[LoadedTable]):
+    options: Mapping[str, str]
+    schema: SparkType
+
+
+class Rebased(Message):
+    table: TableRef
+
+
+class RebaseStream(Request[Rebased]):
+    table: TableRef
+    seen: str | None
+    options: Sequence[str]
 
 
 class PlanDelta(Request[DeltaPlan]):

@@ -267,8 +267,3 @@ class CheckOptions(Request[Done]):
 class CheckTransform(Request[Applicability]):
     transform: str
     type: SparkType
-
-
-class RefuseStream(Request[Done]):
-    name: Sequence[str] | None
-    path: str | None

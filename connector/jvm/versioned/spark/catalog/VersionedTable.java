@@ -3,6 +3,7 @@ package versioned.spark.catalog;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.catalog.Column;
@@ -24,6 +25,8 @@ import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.internals.SparkStatements;
+import versioned.spark.internals.SparkUpdates;
 import versioned.spark.protocol.TableMessages.LoadedColumn;
 import versioned.spark.protocol.TableMessages.LoadedTable;
 import versioned.spark.protocol.TableRef;
@@ -36,6 +39,7 @@ import versioned.spark.python.TableOptions;
 import versioned.spark.python.Terms;
 import versioned.spark.python.Transforms;
 import versioned.spark.scan.VersionedScanBuilder;
+import versioned.spark.write.EpochTarget;
 import versioned.spark.write.Rerun;
 import versioned.spark.write.VersionedWriteBuilder;
 import versioned.spark.write.WriteTarget;
@@ -43,7 +47,7 @@ import versioned.spark.write.WriteTarget;
 /** A table at one version. Two are equal if they show the same snapshot. */
 public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDeleteV2,
         SupportsRowLevelOperations, ListedPartitions, WriteTarget {
-    enum Role { NEWEST, PAST, EVOLVING }
+    enum Role { NEWEST, PAST, EVOLVING, PATH }
 
     private final LoadedTable loaded;
     private final TableRef ref;
@@ -79,6 +83,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     /** A table at an older version, which can only be read. */
     public static VersionedTable past(LoadedTable loaded) {
         return new VersionedTable(Role.PAST, loaded);
+    }
+
+    /** A table that is named by its path, outside a catalog: the target of a stream. */
+    public static VersionedTable atPath(LoadedTable loaded) {
+        return new VersionedTable(Role.PATH, loaded);
     }
 
     /** A table whose schema a statement may change, in the commit of its rows. */
@@ -220,14 +229,14 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     public Set<TableCapability> capabilities() {
         EnumSet<TableCapability> read = EnumSet.of(TableCapability.BATCH_READ);
         EnumSet<TableCapability> both = EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ,
-            TableCapability.BATCH_WRITE, TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER,
+            TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE, TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER,
             TableCapability.OVERWRITE_DYNAMIC);
         if (takesChanges) {
             both.add(TableCapability.ACCEPT_ANY_SCHEMA);
         }
         return switch (role) {
             case PAST -> read;
-            case NEWEST -> both;
+            case NEWEST, PATH -> both;
             case EVOLVING -> {
                 both.add(TableCapability.AUTOMATIC_SCHEMA_EVOLUTION);
                 yield both;
@@ -245,6 +254,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         refusePast();
+        OptionalLong epoch = SparkStatements.epoch(info.queryId());
+        if (epoch.isPresent()) {
+            VersionedWriteBuilder builder = new VersionedWriteBuilder(EpochTarget.of(this, info, epoch.getAsLong(), role != Role.PATH), info, false);
+            return rowKey.isEmpty() ? builder : new SparkUpdates(builder);
+        }
         SchemaOptions.check(ref, info.options());
         return new VersionedWriteBuilder(this, info, readsAll);
     }

@@ -1,6 +1,8 @@
 package versioned.spark.internals;
 
 import java.util.Optional;
+import java.util.OptionalLong;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset;
@@ -9,6 +11,9 @@ import org.apache.spark.sql.types.StructType;
 /** How Spark runs statements, queries and streams. */
 public final class SparkStatements {
     private static final String STREAM_WRITER = ".DataStreamWriter";
+    // Spark's StreamExecution.QUERY_ID_KEY and MicroBatchExecution.BATCH_ID_KEY, whose packages changed in Spark 4.1.
+    private static final String QUERY = "sql.streaming.queryId";
+    private static final String EPOCH = "streaming.sql.batchId";
 
     private SparkStatements() {}
 
@@ -35,9 +40,20 @@ public final class SparkStatements {
         return ((Dataset<?>) session.sql(query)).queryExecution().analyzed();
     }
 
-    /** Whether this thread starts a stream, and so looks for its target. The batches of a stream run in another thread. */
+    /** Whether this thread starts a stream, and so looks for its target. The epochs of a stream run in another thread. */
     public static boolean isStartingStream() {
         return StackWalker.getInstance().walk(frames -> frames.anyMatch(frame ->
             frame.getClassName().endsWith(STREAM_WRITER)));
+    }
+
+    /**
+     * The epoch of a stream that this thread plans; empty if it plans anything else, such as a write in foreachBatch.
+     *
+     * @param query ID of the query whose write it plans
+     */
+    public static OptionalLong epoch(String query) {
+        SparkContext context = SparkSession.active().sparkContext();
+        return query.equals(context.getLocalProperty(QUERY))
+            ? OptionalLong.of(Long.parseLong(context.getLocalProperty(EPOCH))) : OptionalLong.empty();
     }
 }

@@ -116,6 +116,4 @@ public interface TableMessages {
     record CheckTransform(String transform, DataType type) implements Request<Applicability> {}
 
     record Applicability(@Nullable String refusal) {}
-
-    record RefuseStream(@Nullable List<String> name, @Nullable String path) implements Request<Done> {}
 }

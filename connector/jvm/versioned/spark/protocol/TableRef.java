@@ -10,7 +10,8 @@ import versioned.spark.protocol.WriteMessages.PythonCommit;
 
 /** A table at one version. Its file system options may hold secrets, so they are never shown. */
 public record TableRef(String location, Map<String, String> storage, @Nullable HadoopFolder hadoop, String name,
-        String uuid, long version, int schemaVersion, List<Change> pending, @Nullable String seen, String overflow) {
+        String uuid, long version, int schemaVersion, List<Change> pending, @Nullable String seen, String overflow,
+        @Nullable Integer writtenAs) {
 
     /** Whether Spark itself can read and write the table's files. */
     public boolean canReach() {

@@ -17,6 +17,12 @@ public interface WriteMessages {
             @Nullable List<String> carried, @Nullable String changeColumn)
             implements Request<WritePlan> {}
 
+    record OpenSink(Map<String, String> options, StructType schema) implements Request<LoadedTable> {}
+
+    record RebaseStream(TableRef table, @Nullable String seen, List<String> options) implements Request<Rebased> {}
+
+    record Rebased(TableRef table) {}
+
     record WritePlan(boolean isNative, String prefix, StructType schema, Map<String, Integer> ids,
             Map<String, String> footer, long targetBytes, List<PartitionSource> partitioning,
             Distribution distribution, @Nullable StoredRows rows) {}
@@ -52,7 +58,7 @@ public interface WriteMessages {
     record Write(TableRef table, String mode, String operation, List<Term> filters, boolean ownRows,
             List<String> removed, @Nullable WriteBatch batch, @Nullable String changeColumn) {}
 
-    record WriteBatch(@Nullable String application, @Nullable String number) {}
+    record WriteBatch(@Nullable String application, @Nullable String number, boolean epoch) {}
 
     record CommitWrite(Write write, List<WrittenSegment> segments) implements CommittingRequest<Committed> {}
 

@@ -23,6 +23,9 @@ import versioned.spark.python.Transforms;
  * @param bytes advisory size of a task's rows; 0 if rows are not shuffled
  */
 record RowDistribution(Distribution distribution, SortOrder[] ordering, long bytes) {
+    /** Rows are written where they are, and as they come. */
+    static final RowDistribution NONE = new RowDistribution(Distributions.unspecified(), new SortOrder[0], 0);
+
     static RowDistribution of(WriteMessages.Distribution asked) {
         SortOrder[] ordering = sorts(asked.orderBy());
         return switch (asked.mode()) {

@@ -81,10 +81,11 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         StoredProjection projection = StoredProjection.of(plan.rows(), info.schema(),
             IntStream.range(0, info.schema().size()).toArray(), info.schema().size(),
             rewrite == null ? new StructType() : rewrite.carried());
-        RowDistribution distribution = RowDistribution.of(plan.distribution());
-        if (plan.isNative() && !TableOptions.isPython(info.options()) && table.canReach()) {
-            return new VersionedWrite(table, plan, projection, distribution,
-                segments -> target.commit(write(rewrite == null ? List.of() : rewrite.removed()), segments));
+        boolean isGrouped = target.hasFunctions() || plan.partitioning().isEmpty(); // else Python groups rows by partition
+        RowDistribution distribution = isGrouped ? RowDistribution.of(plan.distribution()) : RowDistribution.NONE;
+        if (plan.isNative() && isGrouped && !TableOptions.isPython(info.options()) && table.canReach()) {
+            return target.streaming(new VersionedWrite(table, plan, projection, distribution,
+                segments -> target.commit(write(rewrite == null ? List.of() : rewrite.removed()), segments)));
         }
         Write write = write(rewrite == null ? List.of() : rewrite.fixRemoved());
         PythonCommit commit = new PythonCommit(target.commitId(), creation == null ? write : null, creation,
@@ -92,8 +93,8 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         StructType rows = commit.stored() ? projection.schema() : info.schema();
         org.apache.spark.sql.connector.write.Write python = TranslatingWrite.of(SparkPython.write("versioned",
             info.queryId(), rows, table.sourceOptions(commit)), target::commitByPython);
-        return new DistributedPythonWrite(rewrite == null ? python : RewriteInPython.of(python, rows, projection),
-            distribution.unordered());
+        return target.streaming(new DistributedPythonWrite(
+            rewrite == null ? python : RewriteInPython.of(python, rows, projection), distribution.unordered()));
     }
 
     private Write write(List<String> removed) {
@@ -106,10 +107,13 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         return rewrite == null ? info.options().get(TableOptions.CHANGE_COLUMN) : null;
     }
 
-    /** The batch that the options name; Python checks them. */
+    /** The batch that the target or the options name; Python checks them. */
     private WriteBatch batch() {
+        if (target.batch() != null) {
+            return target.batch();
+        }
         String application = info.options().get(APPLICATION);
         String number = info.options().get(BATCH);
-        return application == null && number == null ? null : new WriteBatch(application, number);
+        return application == null && number == null ? null : new WriteBatch(application, number, false);
     }
 }

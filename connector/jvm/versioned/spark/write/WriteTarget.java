@@ -4,6 +4,7 @@ import java.util.List;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.protocol.WriteMessages.Creation;
 import versioned.spark.protocol.WriteMessages.Write;
+import versioned.spark.protocol.WriteMessages.WriteBatch;
 import versioned.spark.protocol.WriteMessages.WrittenSegment;
 import versioned.spark.python.Commits;
 
@@ -15,6 +16,21 @@ public interface WriteTarget {
     /** The staged table; null for a table that exists. */
     default Creation creation() {
         return null;
+    }
+
+    /** The batch that the write is, of which there is one commit; null if its options say. */
+    default WriteBatch batch() {
+        return null;
+    }
+
+    /** Whether Spark can distribute rows by functions of the table's catalog. */
+    default boolean hasFunctions() {
+        return true;
+    }
+
+    /** The write as the target takes it. */
+    default DistributedWrite streaming(DistributedWrite write) {
+        return write;
     }
 
     /** The ID of a commit that Python makes. */

@@ -1,0 +1,44 @@
+"""The options of a stream that writes a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark_versioned.batch_options import OF_BATCHES
+from versioned_catalog import InvalidRequestError
+
+
+def check_sink_options(options: Iterable[str], table: str) -> None:
+    """Refuse options of a write that a stream can't have.
+
+    Raises:
+        InvalidRequestError: naming the option.
+    """
+    asked = {option.lower() for option in options}
+    if not asked.isdisjoint(OF_BATCHES):
+        raise InvalidRequestError(
+            f"{table}: a stream is an application of its own, whose epochs are its batches; leave out "
+            "application and batch",
+            condition="NOT_SUPPORTED",
+        )
+    for option in ("mergeSchema", "overwriteSchema", "partialUpdate"):
+        if option.lower() in asked:
+            raise InvalidRequestError(
+                f"{table}: a stream binds its columns once and can't have the option {option}; leave it "
+                "out and change the table with ALTER TABLE, or write each batch in foreachBatch with "
+                "that option",
+                condition="NOT_SUPPORTED",
+            )
+
+
+def sink_schema(asked: str | None) -> tuple[str | None, int | None]:
+    """The pin through which a stream writes, or the schema version in which its rows name columns.
+
+    Through a pin, columns that are dropped are still there. A stream without one lets them go.
+
+    Args:
+        asked: the option ``schemaVersion``.
+    """
+    if asked is not None and asked.isascii() and asked.isdigit():
+        return None, int(asked)
+    return asked, None
