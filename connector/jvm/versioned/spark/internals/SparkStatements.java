@@ -53,7 +53,8 @@ public final class SparkStatements {
      */
     public static OptionalLong epoch(String query) {
         SparkContext context = SparkSession.active().sparkContext();
-        return query.equals(context.getLocalProperty(QUERY))
-            ? OptionalLong.of(Long.parseLong(context.getLocalProperty(EPOCH))) : OptionalLong.empty();
+        String epoch = context.getLocalProperty(EPOCH); // null in continuous processing, which has no micro-batches
+        return epoch != null && query.equals(context.getLocalProperty(QUERY))
+            ? OptionalLong.of(Long.parseLong(epoch)) : OptionalLong.empty();
     }
 }
