@@ -65,14 +65,19 @@ class TableSink:
         plan = self.plan(arrow)
         return self.commit(plan, plan.write(arrow, batches), batch, replace=replace)
 
-    def plan(self, arrow: pa.Schema) -> WritePlan:
+    def plan(self, arrow: pa.Schema, *, change_column: str | None = None) -> WritePlan:
         """Plan the write of a batch on the newest version.
+
+        Args:
+            change_column: as for ``Table.apply_changes``.
 
         Raises:
             InvalidRequestError: rows of this schema do not fit the table.
             NotFoundError: the table was dropped or replaced.
         """
-        return Transaction(self._handle.refresh()).plan_write(arrow, merge_schema=False)
+        return Transaction(self._handle.refresh()).plan_write(
+            arrow, merge_schema=False, change_column=change_column
+        )
 
     def commit(
         self,

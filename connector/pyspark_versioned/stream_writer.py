@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
+from pyspark_versioned.change_options import check_table_stays
 from pyspark_versioned.given_columns import bound
 from pyspark_versioned.options import Options
 from pyspark_versioned.sink_options import check_sink_options, sink_schema
@@ -16,6 +17,7 @@ from pyspark_versioned.target import Target
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import (
     check_key,
+    check_keys_apart,
     check_partitioning,
     loosened,
     write_planned,
@@ -25,6 +27,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.through import replaced_under_stream
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.types import walk
+from versioned_catalog.write.feed_rows import check_feed, row_fields
 from versioned_catalog.write.plan import WritePlan
 
 QUERY = "sql.streaming.queryId"
@@ -127,6 +130,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             return
         records = [record for message in written for record in message.records]
         query, plan, table = written[0].query, written[0].plan, self._target.load()
+        check_keys_apart(plan, [message.records for message in written])
         if self._ids(plan) != self._ids(self._plan):
             raise CommitConflictError(
                 f"{table.name}: a column that the query writes was renamed, or dropped and added again, "
@@ -161,11 +165,18 @@ def stream_writer(
         NotFoundError: the table was dropped or replaced since the query was started.
     """
     is_new = began.table_uuid is None
+    change_column = sink.options.change_column
+    if change_column is not None:
+        if is_new:
+            check_table_stays(sink.options.path)
+        check_feed(arrow, change_column, sink.options.path, versioned=True)
+        names = row_fields(arrow, change_column).names
+        columns = Schema(tuple(column for column in columns.columns if column.name in names))
     table = sink_table(sink.target, columns, sink.options) if is_new else sink.target.load()
     version = began.schema_of(table)
     if sink.schema_version is not None:
         version = sink.schema_version
-    plan = table.sink("", schema_version=version).plan(arrow)
+    plan = table.sink("", schema_version=version).plan(arrow, change_column=change_column)
     return StreamWriter(sink.target, columns, plan, overwrite=overwrite)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
@@ -76,13 +76,16 @@ def records_of(messages: list[WriterCommitMessage | None]) -> tuple[SegmentRecor
     return tuple(record for message in written for record in message.records)
 
 
-def check_keys_apart(plan: WritePlan, messages: list[WriterCommitMessage | None]) -> None:
+def check_keys_apart(plan: WritePlan, tasks: Sequence[Sequence[SegmentRecord]]) -> None:
     """Refuse changes of one row key that several tasks wrote, which do not know of each other.
+
+    Args:
+        tasks: the segments of each.
 
     Raises:
         InvalidRequestError: with the way out.
     """
-    written = [one.records for one in messages if isinstance(one, Written) and one.records]
+    written = [records for records in tasks if records]
     if plan.change_column is None or len(written) < 2:
         return
     if share_keys(reopen(plan.location), plan.spec, written):
@@ -110,7 +113,7 @@ class TableWriter(PlannedWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit what all tasks wrote."""
-        check_keys_apart(self._plan, messages)
+        check_keys_apart(self._plan, [one.records for one in messages if isinstance(one, Written)])
         transaction, records = self._target.load().transaction(), records_of(messages)
         commit = transaction.commit_overwrite if self._overwrite else transaction.commit_append
         plan, commit_id, batch = self._plan, self._commit_id, self._batch

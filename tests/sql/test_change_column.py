@@ -70,6 +70,7 @@ def ref(table: Table) -> TableRef:
         pending=(),
         seen=None,
         overflow="error",
+        written_as=None,
     )
 
 
@@ -81,7 +82,7 @@ def write(table: Table, mode: str = "append") -> Write:
         filters=(),
         own_rows=False,
         removed=(),
-        batch=WriteBatch("job", "3"),
+        batch=WriteBatch("job", "3", epoch=False),
         change_column="_change_type",
     )
 

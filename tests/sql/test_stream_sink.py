@@ -177,6 +177,30 @@ def test_a_stream_into_a_keyed_table_upserts(
 
 
 @pytest.mark.thorough
+def test_a_stream_of_changes_replicates_a_table(
+    source: Source, catalog: Catalog, ns: str, sink: Sink, sql_spark: SparkSession
+) -> None:
+    """One line replicates a table, whatever is done to it in between."""
+    columns = "id BIGINT NOT NULL, s STRING"
+    origin = catalog.create_table(f"{ns}.o", columns, primary_key=["id"])
+    replica = catalog.create_table(f"{ns}.k", columns, primary_key=["id"])
+    origin.upsert(pa.table({"id": [1, 2, 3], "s": ["a", "b", "c"]}))
+    changes = sql_spark.readStream.changes(f"versioned.{origin.name}").repartition("id")
+
+    def run() -> list[Row]:
+        sink.run(source.writer(changes).option("changeColumn", "_change_type"), replica)
+        return found(replica)
+
+    assert run() == [(1, "a"), (2, "b"), (3, "c")]
+    origin.delete([("id", "=", 2)])
+    origin.upsert(pa.table({"id": [3, 4], "s": ["C", "d"]}))
+    origin.alter().rename_column("s", "t").add_column("n", "INT", default=1).commit()
+    origin.maintenance.compact()
+    origin.upsert(pa.table({"id": [1], "t": ["A"], "n": pa.array([5], pa.int32())}))
+    assert run() == [(1, "A"), (3, "C"), (4, "d")]
+
+
+@pytest.mark.thorough
 def test_update_mode_upserts_what_has_changed(source: Source, catalog: Catalog, ns: str) -> None:
     columns = "half BIGINT NOT NULL, rows BIGINT"
     table = catalog.create_table(f"{ns}.k", columns, primary_key=["half"])
