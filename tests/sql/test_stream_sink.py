@@ -146,6 +146,7 @@ def test_an_epoch_that_comes_again_is_committed_once(
     assert list(table.state.applications.values()) == [2]
 
 
+@pytest.mark.thorough
 def test_epochs_without_rows_commit_nothing(source: Source, table: Table, sink: Sink) -> None:
     for one in (1, 2, 3):
         source.put(one)
@@ -154,6 +155,7 @@ def test_epochs_without_rows_commit_nothing(source: Source, table: Table, sink: 
     assert table.version == 1
 
 
+@pytest.mark.thorough
 def test_complete_mode_replaces_the_rows(
     source: Source, catalog: Catalog, ns: str, sink: Sink
 ) -> None:
@@ -213,6 +215,7 @@ def test_update_mode_upserts_what_has_changed(source: Source, catalog: Catalog, 
     assert found(table) == [(1, 2), (2, 2)]
 
 
+@pytest.mark.thorough
 def test_streams_create_their_table(
     source: Source, sql_spark: SparkSession, catalog: Catalog, ns: str, tmp_path: Path
 ) -> None:
@@ -241,6 +244,7 @@ def test_a_stream_through_a_pin(source: Source, table: Table, sink: Sink) -> Non
     assert found(table.seen_as("old")) == [(1, "s1")]
 
 
+@pytest.mark.thorough
 def test_rows_are_fitted_to_the_columns_of_now(
     source: Source, sql_spark: SparkSession, catalog: Catalog, ns: str, sink: Sink
 ) -> None:
@@ -261,6 +265,7 @@ def test_rows_are_fitted_to_the_columns_of_now(
     assert found(table) == [(1, {"a": 4, "b": 3}, [1, None], [("k", 2)], 7)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "columns, says",
     [

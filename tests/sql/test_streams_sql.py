@@ -67,7 +67,7 @@ Reads = Callable[[Table], "DataFrame"]
     params=[
         "native",
         pytest.param("by Python for the jar", marks=pytest.mark.thorough),
-        "by Python alone",
+        pytest.param("by Python alone", marks=pytest.mark.thorough),
     ]
 )
 def reads(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[Reads]:
@@ -190,7 +190,8 @@ def test_errors_name_the_table_and_the_way_out(
 
 
 @pytest.mark.parametrize(
-    "io", ["native", pytest.param("python", marks=pytest.mark.thorough), "by path"]
+    "io",
+    ["native", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("python", "by path"))],
 )
 def test_a_batch_that_is_written_again_is_there_once(
     table: Table, catalog: Catalog, sql_spark: SparkSession, query: Query, io: str
@@ -223,7 +224,8 @@ def test_a_batch_that_is_written_again_is_there_once(
         ).save(target.location)
 
 
-@pytest.mark.parametrize("io", ["native", pytest.param("python", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("io", ["native", "python"])
 def test_a_consumer_keeps_what_a_query_has_not_read(
     table: Table, query: Query, sql_spark: SparkSession, io: str
 ) -> None:
