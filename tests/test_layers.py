@@ -24,7 +24,7 @@ LAYERS = [
     "error_context", "publishing", "alteration", "warehouse",
     "inspection", "page", "pinning", "versions", "snapshot", "migration", "maintenance",
     "conversion", "transaction", "sink",
-    "table_schema", "table_reading", "importing", "table",
+    "table_schema", "table_reading", "importing", "table_writing", "table",
     "views", "catalog", "cli",
     "__init__",
 ]
