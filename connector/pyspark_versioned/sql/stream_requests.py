@@ -15,6 +15,7 @@ from versioned_catalog.scan.scan import Scan
 from versioned_catalog.streaming.changes import ChangeStream
 from versioned_catalog.streaming.limits import NO_LIMITS
 from versioned_catalog.streaming.offset import Offset
+from versioned_catalog.streaming.stream import TableStream
 
 
 def stream_start(request: messages.StreamStart) -> messages.StreamPlace:
@@ -22,12 +23,13 @@ def stream_start(request: messages.StreamStart) -> messages.StreamPlace:
     return _place(open_stream(request.stream).initial())
 
 
-def stream_latest(request: messages.StreamLatest) -> messages.StreamPlace:
-    """Where the next micro-batch ends."""
+def stream_latest(request: messages.StreamLatest) -> messages.StreamAhead:
+    """Where the next micro-batch ends, and what comes after it."""
     stream, ref = open_stream(request.stream), request.stream
     limits = stream_limits(ref.options, ref.table.name) if request.limited else NO_LIMITS
     until = None if request.until is None else Offset.from_json(request.until).version - 1
-    return _place(stream.latest(Offset.from_json(request.start), limits, until=until))
+    place = stream.latest(Offset.from_json(request.start), limits, until=until)
+    return messages.StreamAhead(place.to_json(), stream.newest().to_json(), _lag(stream, place))
 
 
 def stream_newest(request: messages.StreamNewest) -> messages.StreamPlace:
@@ -37,8 +39,7 @@ def stream_newest(request: messages.StreamNewest) -> messages.StreamPlace:
 
 def stream_behind(request: messages.StreamBehind) -> messages.StreamLag:
     """What comes after an offset."""
-    lag = open_stream(request.stream).behind(Offset.from_json(request.offset))
-    return messages.StreamLag(lag.versions, lag.segments, lag.rows, lag.bytes)
+    return _lag(open_stream(request.stream), Offset.from_json(request.offset))
 
 
 def stream_consumed(request: messages.StreamConsumed) -> messages.Done:
@@ -59,6 +60,11 @@ def plan_micro_batch(request: messages.PlanMicroBatch) -> messages.ScanPlan:
         scan = Scan(stream.store, state, shared.read)
         plans.append(planned(scan, shared, table, (), allow_native=request.allow_native))
     return merged_plan(plans)
+
+
+def _lag(stream: TableStream | ChangeStream, offset: Offset) -> messages.StreamLag:
+    lag = stream.behind(offset)
+    return messages.StreamLag(lag.versions, lag.segments, lag.rows, lag.bytes)
 
 
 def _place(offset: Offset) -> messages.StreamPlace:

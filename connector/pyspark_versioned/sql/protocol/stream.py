@@ -25,6 +25,12 @@ class StreamLag(Message):
     bytes: int
 
 
+class StreamAhead(Message):
+    offset: str
+    newest: str
+    behind: StreamLag
+
+
 class MicroBatch(Message):
     stream: StreamRef
     start: str
@@ -35,7 +41,7 @@ class StreamStart(Request[StreamPlace]):
     stream: StreamRef
 
 
-class StreamLatest(Request[StreamPlace]):
+class StreamLatest(Request[StreamAhead]):
     stream: StreamRef
     start: str
     limited: bool

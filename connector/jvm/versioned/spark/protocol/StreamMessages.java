@@ -13,12 +13,14 @@ public interface StreamMessages {
 
     record StreamLag(long versions, long segments, long rows, long bytes) {}
 
+    record StreamAhead(String offset, String newest, StreamLag behind) {}
+
     record MicroBatch(StreamRef stream, String start, String end) {}
 
     record StreamStart(StreamRef stream) implements Request<StreamPlace> {}
 
     record StreamLatest(StreamRef stream, String start, boolean limited, @Nullable String until)
-            implements Request<StreamPlace> {}
+            implements Request<StreamAhead> {}
 
     record StreamNewest(StreamRef stream) implements Request<StreamPlace> {}
 

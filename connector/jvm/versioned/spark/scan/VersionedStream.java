@@ -35,6 +35,7 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
     private final boolean isNative;
     private final boolean isOfChanges;
     private String until;
+    private StreamAhead ahead; // what Python last said; Spark asks for its parts one by one
 
     private VersionedStream(StreamRef stream, StructType wanted, boolean isNative, boolean isOfChanges) {
         this.stream = stream;
@@ -70,13 +71,13 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
 
     @Override
     public Offset latestOffset(Offset start, ReadLimit limit) {
-        return offset(Python.send(
-            new StreamLatest(stream, start.json(), !(limit instanceof ReadAllAvailable), until)));
+        ahead = Python.send(new StreamLatest(stream, start.json(), !(limit instanceof ReadAllAvailable), until));
+        return new StreamOffset(ahead.offset());
     }
 
     @Override
     public Offset reportLatestOffset() {
-        return offset(Python.send(new StreamNewest(stream)));
+        return ahead == null ? offset(Python.send(new StreamNewest(stream))) : new StreamOffset(ahead.newest());
     }
 
     @Override
@@ -130,7 +131,9 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
         if (latestConsumed.isEmpty()) {
             return Map.of();
         }
-        StreamLag lag = Python.send(new StreamBehind(stream, latestConsumed.get().json()));
+        String consumed = latestConsumed.get().json();
+        StreamLag lag = ahead != null && ahead.offset().equals(consumed) ? ahead.behind()
+            : Python.send(new StreamBehind(stream, consumed));
         return Map.of("versionsBehind", Long.toString(lag.versions()),
             "segmentsBehind", Long.toString(lag.segments()), "rowsBehind", Long.toString(lag.rows()),
             "bytesBehind", Long.toString(lag.bytes()));
