@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -53,10 +54,11 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         this.columnar = isColumnar(ways);
     }
 
+    /** Asks for a way to read Parquet only if a segment is read natively. */
     static SegmentReaderFactory of(TableRef table, ScanPlan plan, StructType wanted, List<Predicate> filters,
-            PartitionReaderFactory python) {
+            Supplier<SparkParquetReading> parquet, PartitionReaderFactory python) {
         List<Way> ways = new ArrayList<>();
-        SparkParquetReading reading = plan.isAnyNative() ? SparkParquetReading.of(table.hadoop()) : null;
+        SparkParquetReading reading = plan.isAnyNative() ? parquet.get() : null;
         for (ReadGroup group : plan.groups()) {
             ways.add(group instanceof NativeGroup found ? way(table, reading, found, filters) : null);
         }

@@ -21,6 +21,7 @@ import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.internals.SparkParquetReading;
 import versioned.spark.protocol.StreamMessages.StreamRef;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.PathOptions;
@@ -129,7 +130,8 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         if (factory == null) { // adaptive execution calls this twice
             List<ScanPlan.Segment> byPython = plan().segments().stream().filter(s -> !plan().isNative(s)).toList();
             PartitionReaderFactory other = byPython.isEmpty() ? null : python(byPython).factory();
-            factory = SegmentReaderFactory.of(table, plan(), wanted, isWhole() ? List.of() : filters, other);
+            factory = SegmentReaderFactory.of(table, plan(), wanted, isWhole() ? List.of() : filters,
+                () -> SparkParquetReading.of(table.hadoop()), other);
         }
         return factory;
     }

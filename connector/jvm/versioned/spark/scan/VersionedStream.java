@@ -15,6 +15,7 @@ import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.internals.SparkParquetReading;
 import versioned.spark.protocol.StreamMessages.*;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.Python;
@@ -28,6 +29,9 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
     /** The limits of the stream's options, which Python knows; Spark hands them back. */
     private record LimitsOfOptions() implements ReadLimit {}
 
+    /** The partitions of a micro-batch; they are the same whenever it is planned. */
+    private record Planned(MicroBatch batch, InputPartition[] partitions) {}
+
     private static final String CONSUMER = "consumer";
 
     private final StreamRef stream;
@@ -36,6 +40,8 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
     private final boolean isOfChanges;
     private String until;
     private StreamAhead ahead; // what Python last said; Spark asks for its parts one by one
+    private Planned planned; // the last micro-batch: Spark plans each of them twice
+    private SparkParquetReading parquet; // of all micro-batches: it broadcasts Hadoop's configuration
 
     private VersionedStream(StreamRef stream, StructType wanted, boolean isNative, boolean isOfChanges) {
         this.stream = stream;
@@ -97,6 +103,13 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
     @Override
     public InputPartition[] planInputPartitions(Offset start, Offset end) {
         MicroBatch batch = new MicroBatch(stream, start.json(), end.json());
+        if (planned == null || !planned.batch().equals(batch)) {
+            planned = new Planned(batch, partitions(batch));
+        }
+        return planned.partitions();
+    }
+
+    private InputPartition[] partitions(MicroBatch batch) {
         if (isOfChanges) {
             PythonSegments changes = new PythonSegments(batch, wanted);
             return partitions(changes.partitions(), changes.factory());
@@ -111,9 +124,16 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
         if (python != null) {
             found.addAll(python.partitions());
         }
-        PartitionReaderFactory factory = SegmentReaderFactory.of(table, plan, wanted, List.of(),
+        PartitionReaderFactory factory = SegmentReaderFactory.of(table, plan, wanted, List.of(), this::parquet,
             python == null ? null : python.factory());
         return partitions(found, factory);
+    }
+
+    private SparkParquetReading parquet() {
+        if (parquet == null) {
+            parquet = SparkParquetReading.of(stream.table().hadoop());
+        }
+        return parquet;
     }
 
     private static InputPartition[] partitions(List<InputPartition> found, PartitionReaderFactory factory) {
