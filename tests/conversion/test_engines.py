@@ -58,9 +58,8 @@ def follows(table: Table, spark: OtherSpark, name: str, statements: Sequence[str
         assert table.sync().version == table.version
 
 
-@pytest.mark.parametrize(
-    "version", [pytest.param(one, marks=pytest.mark.nightly) for one in (1, 2)] + [3]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_iceberg(iceberg: tuple[OtherSpark, Lake], version: int) -> None:
     spark, lake = iceberg
     name = f"c.n.v{version}"

@@ -96,6 +96,7 @@ def test_an_iceberg_table_of_flights(lake: Lake, flights: pa.Table) -> None:
     assert_changed(table, source.scan().to_arrow())
 
 
+@pytest.mark.nightly
 def test_a_delta_table_of_flights(lake: Lake, flights: pa.Table) -> None:
     table: Table | None = None
     for number in range(1, 13):

@@ -512,7 +512,9 @@ def test_races(columns: tuple[str, str]) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("columns", [("b", "c"), ("b", "b")])
+@pytest.mark.parametrize(
+    "columns", [("b", "c"), pytest.param(("b", "b"), marks=pytest.mark.nightly)]
+)
 def test_many_races(columns: tuple[str, str]) -> None:
     assert race(columns, 500) == []
 
