@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("dev", COMMON, max_examples=50)
-settings.register_profile("ci", COMMON, max_examples=100, derandomize=True, print_blob=True)
+settings.register_profile("ci", COMMON, max_examples=50, derandomize=True, print_blob=True)
 settings.register_profile("nightly", COMMON, max_examples=5000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.thorough
 
 STEPS, EXAMPLES = {
     "dev": (30, 12),
-    "ci": (30, 25),
+    "ci": (30, 15),
     "nightly": (60, 600),
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
 

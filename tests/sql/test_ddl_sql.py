@@ -93,6 +93,7 @@ def strip(ddl: str, greatest: int) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.thorough
 def test_spark_reads_the_printed_tables(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     for seed in range(first_seed(), first_seed() + SHORT):
         check_created(sql_spark, catalog, ns, seed)

@@ -222,13 +222,9 @@ def register_landing(spark: SparkSession, location: str, until: int) -> None:
     spark.udf.register("landing", landing)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("name", "key"),
-    [
-        *(pytest.param(name, "", marks=pytest.mark.thorough) for name in RETRIED),
-        pytest.param("update", "id", marks=pytest.mark.thorough),
-        ("merge", "id"),
-    ],
+    ("name", "key"), [*((name, "") for name in RETRIED), ("update", "id"), ("merge", "id")]
 )
 def test_a_statement_that_conflicts_is_retried(
     sql_spark: SparkSession, make: Callable[[str], Table], ns: str, name: str, key: str

@@ -167,6 +167,7 @@ def test_compaction_runs_in_tasks(sql: Any, sql_spark: SparkSession) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_clustering_runs_in_tasks(sql: Any) -> None:
     sql(f"CREATE TABLE {T} (a INT, `b,c` INT) TBLPROPERTIES ('target_segment_bytes' = '300')")
     sql(f"INSERT INTO {T} SELECT id % 50, id DIV 50 FROM range(2500) ORDER BY rand(1)")

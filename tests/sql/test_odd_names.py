@@ -123,6 +123,7 @@ PATHS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("io", ["native", "python"])
 def test_unusual_paths_of_segments(
     io: str, sql_spark: SparkSession, catalog: Catalog, ns: str

@@ -147,6 +147,7 @@ def test_a_column_with_the_name_of_a_metadata_column(
 
 
 @pytest.mark.usefixtures("io")
+@pytest.mark.thorough
 def test_row_changes_by_frames(sql_spark: SparkSession, t: str) -> None:
     from pyspark.sql import functions as f
 

@@ -90,7 +90,8 @@ def test_dataframes_take_the_option(sql_spark: SparkSession, usage: Table, t: st
     assert tuples(sql_spark.table(t)) == [(1, 10, 5)]
 
 
-@pytest.mark.parametrize("via", ["native", pytest.param("python", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("via", ["native", "python"])
 def test_the_data_source_takes_the_option(sql_spark: SparkSession, usage: Table, via: str) -> None:
     frame = sql_spark.createDataFrame([(1, 10)], "id INT, usage INT")
     write = frame.write.format("versioned").option("io", via).option("schemaVersion", "job")
