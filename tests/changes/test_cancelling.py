@@ -108,12 +108,10 @@ def test_rows_after_a_removed_one_are_paired(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_pairs_are_not_looked_for_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
-    monkeypatch.setattr(
-        cancelling, "row_hashes", lambda *given: looked.append(1) or original(*given)
-    )
+    monkeypatch.setattr(cancelling, "unpaired", lambda *given: looked.append(1) or original(*given))
     other = [{**one, "id": one["id"] + 5000} for one in ROWS.to_pylist()]
     assert left(batches(pa.RecordBatch.from_pylist(other, SCHEMA), 100)) == [1000, 1000]
-    assert len(looked) == 2 * cancelling.MOST_MISSES
+    assert len(looked) == cancelling.MOST_MISSES
 
 
-original = cancelling.row_hashes
+original = cancelling.unpaired

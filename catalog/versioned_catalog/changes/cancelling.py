@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from versioned_catalog.changes.hashing import row_hashes
+from versioned_catalog.changes.hashing import Hashes, row_hashes
 from versioned_catalog.changes.values import indices, integers, unequal
 
 OLD, NEW = 0, 1
@@ -27,7 +27,12 @@ PENDING_BYTES = 64 * 1024 * 1024
 MOST_MISSES = 3
 """How often few pairs are found before no more are looked for: rows are in another order then."""
 
+HASH = pa.field("__hash", pa.int64(), nullable=False)
+"""The column with the hash of each row, which comes after the compared ones."""
+
 Places = npt.NDArray[np.int64]
+
+_ONE = np.uint64(1)
 
 
 @dataclass
@@ -80,7 +85,10 @@ class _Side:
 def without_pairs(
     old: Iterable[pa.RecordBatch], new: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of two sets, with ``OLD`` or ``NEW``, without many pairs of equal ones."""
+    """The rows of two sets, with ``OLD`` or ``NEW``, without many pairs of equal ones.
+
+    After its columns each row has its hash, as ``hashes_of`` reads it.
+    """
     return _Pairing((_Side(OLD, iter(old)), _Side(NEW, iter(new)))).run()
 
 
@@ -103,15 +111,15 @@ class _Pairing:
             batches = [side.take(rows) for side in sides]
             differ = _differing(*batches)
             if differ is not None:
-                yield from ((at, _rows(batch, differ)) for at, batch in enumerate(batches))
+                yield from ((at, _hashed(_rows(batch, differ))) for at, batch in enumerate(batches))
                 continue
             for side, batch in zip(sides, batches, strict=True):
-                side.pending.append(batch)
+                side.pending.append(_hashed(batch))
             yield from self._pair_up()
         for side in sides:
             while side.read():
                 assert side.ahead is not None
-                side.pending.append(side.take(side.ahead.num_rows))
+                side.pending.append(_hashed(side.take(side.ahead.num_rows)))
                 yield from self._pair_up()
         for side in sides:
             yield from side.drain()
@@ -144,6 +152,18 @@ def _truths(values: pa.Array) -> npt.NDArray[np.bool_]:
     return integers(values.cast(pa.int64())).astype(bool)
 
 
+def _hashed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with their hashes: they are computed once, since they are used more than once."""
+    hashes = row_hashes(batch.columns, batch.num_rows)
+    columns = [*batch.columns, indices(hashes.view(np.int64))]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema.append(HASH))
+
+
+def hashes_of(batch: pa.RecordBatch) -> Hashes:
+    """The hashes of rows, from their last column."""
+    return integers(batch.columns[-1]).view(np.uint64)
+
+
 def _rows(batch: pa.RecordBatch, places: Places) -> pa.RecordBatch:
     return batch.take(indices(places))
 
@@ -156,10 +176,13 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
-    """The places of the rows of two batches that have no equal row which their hash finds."""
+    """The places of the rows of two batches that have no equal row which their hash finds.
+
+    Both have hashes as their last column.
+    """
     ours, theirs = _candidates(old, new)
     equal = np.ones(len(ours), bool)
-    for one, other in zip(old.columns, new.columns, strict=True):
+    for one, other in zip(old.columns[:-1], new.columns[:-1], strict=True):
         equal &= ~_truths(unequal(one.take(indices(ours)), other.take(indices(theirs))))
     kept = np.ones(old.num_rows, bool), np.ones(new.num_rows, bool)
     kept[OLD][ours[equal]] = False
@@ -169,9 +192,9 @@ def unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
 
 def _candidates(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
     """Rows of one hash: the first one of both batches, the second one, and so on."""
-    hashes = np.concatenate([row_hashes(_quick(one), one.num_rows) for one in (old, new)])
-    order = np.argsort(hashes, kind="stable")  # so the old rows of a hash come before the new ones
-    ordered = hashes[order]
+    hashes = np.concatenate([hashes_of(old) << _ONE, hashes_of(new) << _ONE | _ONE])
+    order = np.argsort(hashes)  # so the old rows of a hash come before the new ones
+    ordered = hashes[order] >> _ONE
     begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
     sizes = np.diff(np.r_[begins, len(ordered)])
     is_new = order >= old.num_rows
@@ -181,10 +204,3 @@ def _candidates(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Place
     rank = at - begin - many
     paired = rank < many
     return order[(begin + rank)[paired]], order[at[paired]] - old.num_rows
-
-
-def _quick(batch: pa.RecordBatch) -> list[pa.Array]:
-    """The columns of a fixed width, whose hashes cost little; all if there are none."""
-    columns = list(batch.columns)
-    quick = [one for one in columns if pa.types.is_primitive(one.type)]
-    return quick or columns

@@ -7,8 +7,16 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from versioned_catalog.changes.cancelling import NEW, OLD, Places, unpaired, without_pairs
-from versioned_catalog.changes.hashing import split_by_hash
+from versioned_catalog.changes.cancelling import (
+    HASH,
+    NEW,
+    OLD,
+    Places,
+    hashes_of,
+    unpaired,
+    without_pairs,
+)
+from versioned_catalog.changes.hashing import split
 from versioned_catalog.changes.values import groups_of, indices, integers, numbered
 from versioned_catalog.datafile.spilling import Spill
 from versioned_catalog.types.arrow_values import scalar_of
@@ -18,7 +26,7 @@ BYTES_IN_MEMORY = 128 * 1024 * 1024
 """The rows, and the bytes of files, beyond which rows are split by hash and spilled."""
 
 SIDE = "__side"
-"""The column with ``OLD`` or ``NEW``, which comes after the compared ones."""
+"""The column of spilled rows with ``OLD`` or ``NEW``, which comes last."""
 
 
 def parts_of(rows: int, size: int) -> int:
@@ -38,32 +46,35 @@ def difference(
     Raises:
         StorageError: the local disk is full, or fails.
     """
-    sided = _sided(old, new, schema)
+    sided = without_pairs(old, new)
     if parts == 1:
         yield from _unmatched(list(sided), schema)
         return
     with Spill[int]() as spill:
-        for batch in sided:
-            for part, rows in split_by_hash(batch, batch.columns[: len(schema)], parts):
-                spill.add(part, pa.Table.from_batches([rows]))
+        for side, batch in sided:
+            for part, rows in split(batch, hashes_of(batch), parts):
+                spill.add(part, pa.Table.from_batches([_with_side(side, rows)]))
         for _, batches in spill.drain():
-            yield from _unmatched(list(batches), schema)
+            yield from _unmatched(list(map(_without_side, batches)), schema)
 
 
-def _sided(
-    old: Iterable[pa.RecordBatch], new: Iterable[pa.RecordBatch], schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    fields = schema.append(pa.field(SIDE, pa.int8(), nullable=False))
-    for side, batch in without_pairs(old, new):
-        column = pa.repeat(scalar_of(side, pa.int8()), batch.num_rows)
-        yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=fields)
+def _with_side(side: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+    column = pa.repeat(scalar_of(side, pa.int8()), batch.num_rows)
+    fields = batch.schema.append(pa.field(SIDE, pa.int8(), nullable=False))
+    return pa.RecordBatch.from_arrays([*batch.columns, column], schema=fields)
+
+
+def _without_side(batch: pa.RecordBatch) -> tuple[int, pa.RecordBatch]:
+    """The side of rows that are all of one side, and the other columns."""
+    *columns, sides = batch.columns
+    return sides[0].as_py(), batch.select(range(len(columns)))
 
 
 def _unmatched(
-    batches: list[pa.RecordBatch], schema: pa.Schema
+    sided: list[tuple[int, pa.RecordBatch]], schema: pa.Schema
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows in memory that have no equal row on the other side."""
-    old, new = _by_side(batches, schema)
+    old, new = (_of_side(sided, schema, side) for side in (OLD, NEW))
     if old.num_rows and new.num_rows:
         kept = unpaired(old, new)
         old, new = (part.take(indices(at)) for part, at in zip((old, new), kept, strict=True))
@@ -78,21 +89,20 @@ def _unmatched(
         surplus = counts[side] - counts[1 - side]
         kept_rows = np.flatnonzero(_ranks(own) < surplus[own])
         if len(kept_rows):
-            yield side, part.take(indices(kept_rows))
+            yield side, part.select(range(len(schema))).take(indices(kept_rows))
 
 
-def _by_side(
-    batches: list[pa.RecordBatch], schema: pa.Schema
-) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """The rows of each side, without the column that says which it is."""
+def _of_side(
+    sided: list[tuple[int, pa.RecordBatch]], schema: pa.Schema, side: int
+) -> pa.RecordBatch:
+    """The rows of a side with their hashes."""
+    fields = schema.append(HASH)
+    own = [batch for at, batch in sided if at == side]
     columns = [
-        pa.concat_arrays([pa.nulls(0, type_), *(batch.column(at) for batch in batches)])
-        for at, type_ in enumerate([*schema.types, pa.int8()])
+        pa.concat_arrays([pa.nulls(0, type_), *(batch.column(at) for batch in own)])
+        for at, type_ in enumerate(fields.types)
     ]
-    side = integers(columns.pop().cast(pa.int64()))
-    whole = pa.RecordBatch.from_arrays(columns, schema=schema)
-    old, new = (whole.take(indices(np.flatnonzero(side == one))) for one in (OLD, NEW))
-    return old, new
+    return pa.RecordBatch.from_arrays(columns, schema=fields)
 
 
 def _ranks(groups: Places) -> Places:
