@@ -74,9 +74,12 @@ def _stamped(
 ) -> Iterator[pa.RecordBatch]:
     """Rows in the shown columns, as changes of one type and commit."""
     schema = feed_schema(output.shown)
+    feed: list[pa.Array] = []  # of the largest batch so far; smaller ones share it
     for batch in batches:
-        feed = constant_columns(type_, stamp.version, stamp.time, batch.num_rows)
-        yield pa.RecordBatch.from_arrays([*batch.columns, *feed], schema=schema)
+        if not feed or len(feed[0]) < batch.num_rows:
+            feed = constant_columns(type_, stamp.version, stamp.time, batch.num_rows)
+        shared = (column.slice(0, batch.num_rows) for column in feed)
+        yield pa.RecordBatch.from_arrays([*batch.columns, *shared], schema=schema)
 
 
 def _differing(store: Store, task: DifferenceTask) -> Iterator[pa.RecordBatch]:
