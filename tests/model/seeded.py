@@ -29,7 +29,7 @@ def first_seed() -> int:
     return int(time.time() // _DAY) * 100_000 if nightly else 0
 
 
-def sample(count: int, short: int = 2) -> list[Any]:
+def sample(count: int, short: int = 1) -> list[Any]:
     """The parameters 0 to ``count``, all but the first ``short`` of them marked as thorough."""
     return [
         pytest.param(number, marks=pytest.mark.thorough if number >= short else ())

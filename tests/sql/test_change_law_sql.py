@@ -65,7 +65,7 @@ def check(rows: Iterable[Any], states: list[Version | None], start: int, last: V
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", sample(COUNT, short=1))
+@pytest.mark.parametrize("seed", sample(COUNT))
 @pytest.mark.parametrize("keyed", [False, True])
 def test_the_law_of_changes_by_sql_and_by_stream(
     sql_spark: SparkSession, catalog: Catalog, ns: str, tmp_path: Path, seed: int, keyed: bool
