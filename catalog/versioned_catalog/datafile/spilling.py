@@ -15,7 +15,7 @@ from versioned_catalog.errors import StorageError
 Key = TypeVar("Key", bound=Hashable)
 
 FILE_BYTES = 256 * 1024 * 1024
-"""The size at which a new file begins, as Arrow: a file that is read is mapped whole."""
+"""The size at which a new file begins, as Arrow."""
 
 
 class Spill(Generic[Key]):
@@ -99,7 +99,7 @@ class Spill(Generic[Key]):
         self._end_file()
         with ExitStack() as stack:
             files = [
-                stack.enter_context(pa.ipc.open_file(stack.enter_context(pa.memory_map(str(path)))))
+                stack.enter_context(pa.ipc.open_file(stack.enter_context(pa.OSFile(str(path)))))
                 for path in self._files
             ]
             for key, places in self._places.items():
