@@ -1,0 +1,1 @@
+"""What holds where one feature meets another: seven operations times eleven features."""
