@@ -9,14 +9,16 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from pyspark_versioned.projection import project
 from pyspark_versioned.reader import shaped
 from pyspark_versioned.spark_types import arrow_schema
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol.common import Term
 from pyspark_versioned.sql.protocol.table import VersionRange
+from pyspark_versioned.unseen import Shared
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import InvalidRequestError, NotFoundError, Table
-from versioned_catalog.changes.columns import CHANGE_COLUMNS
+from versioned_catalog.changes.columns import CHANGE_COLUMNS, feed_columns
 from versioned_catalog.changes.feed import Changes
 from versioned_catalog.changes.planner import Request
 from versioned_catalog.changes.reading import read_changes
@@ -32,13 +34,15 @@ from versioned_catalog.storage.store import Location
 
 @dataclass
 class ChangesSplit(InputPartition):
-    """The tasks that one Spark task carries out."""
+    """The tasks that one Spark task carries out, and the columns to show of their changes."""
 
     tasks: tuple[ChangeTask, ...]
+    shared: Shared
 
-    def __init__(self, tasks: tuple[ChangeTask, ...]) -> None:
+    def __init__(self, tasks: tuple[ChangeTask, ...], shared: Shared) -> None:
         super().__init__(None)
         self.tasks = tasks
+        self.shared = shared
 
 
 @shows_errors
@@ -70,12 +74,12 @@ class ChangesReader(DataSourceReader):
         with naming_table(self._table):
             for task in partition.tasks:
                 for batch in read_changes(store, task):
-                    yield shaped(batch.select(self._shape.names), self._shape)
+                    yield shaped(partition.shared.split(batch), self._shape)
 
 
 def table_columns(schema: StructType) -> list[str]:
     """The names of the columns of the table in a schema of changes."""
-    return [one for one in schema.names if one not in CHANGE_COLUMNS.names]
+    return [one for one in schema.names if one.lower() not in CHANGE_COLUMNS.names]
 
 
 def changes_reader(
@@ -89,8 +93,15 @@ def changes_reader(
 
 
 def reader_of(changes: Changes, schema: StructType, name: str) -> ChangesReader:
-    """The reader of the columns of a schema, of planned changes."""
-    splits = packed(changes.plan.tasks)
+    """The reader of the columns of a schema, of planned changes.
+
+    Args:
+        schema: the columns; structs may lack fields, which the changes have.
+    """
+    own = changes.plan.columns
+    feed = feed_columns(own)
+    shared = Shared(project(schema, Schema(own), name, feed[len(own) :]), feed)
+    splits = [ChangesSplit(tasks, shared) for tasks in packed(changes.plan.tasks)]
     return ChangesReader(changes.store.location, splits, arrow_schema(schema), name)
 
 
@@ -107,7 +118,7 @@ def _known(filters: Sequence[Term], schema: Schema) -> AllOf | None:
     return AllOf(tuple(found)) if found else None
 
 
-def packed(tasks: tuple[ChangeTask, ...]) -> list[ChangesSplit]:
+def packed(tasks: tuple[ChangeTask, ...]) -> list[tuple[ChangeTask, ...]]:
     """Neighbouring tasks together, up to a number of bytes."""
     splits: list[list[ChangeTask]] = []
     size = TARGET_BYTES
@@ -117,4 +128,4 @@ def packed(tasks: tuple[ChangeTask, ...]) -> list[ChangesSplit]:
             size = 0
         splits[-1].append(task)
         size += task.bytes
-    return [ChangesSplit(tuple(split)) for split in splits]
+    return [tuple(split) for split in splits]

@@ -16,22 +16,23 @@ from versioned_catalog.types.types import Array, Column, Map, Struct, children
 
 
 def project(
-    wanted: spark.StructType, schema: Schema, table: str, unseen: tuple[Column, ...] = ()
+    wanted: spark.StructType, schema: Schema, table: str, more: tuple[Column, ...] = ()
 ) -> tuple[Column, ...]:
     """The columns of a Spark schema, in its order and spelling.
 
     Args:
         wanted: the schema, from the user or from Spark; structs may lack fields.
-        unseen: metadata columns for what a statement does not see (see ``unseen``).
+        more: columns beside those of the table: metadata columns for what a statement does not see (see
+            ``unseen``), or the columns of a feed.
 
     Raises:
         NotFoundError: the table has no such column.
         InvalidRequestError: a column has another type, or is NOT NULL only in ``wanted``.
     """
-    more = {name_key(column.name): column for column in unseen}
+    others = {name_key(column.name): column for column in more}
 
     def find(name: str) -> Column | None:
-        return schema.find((name,)) or more.get(name_key(name)) or find_metadata(name)
+        return schema.find((name,)) or others.get(name_key(name)) or find_metadata(name)
 
     return tuple(_match(field, find(field.name), (field.name,), table) for field in wanted.fields)
 

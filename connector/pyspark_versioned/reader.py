@@ -152,11 +152,13 @@ def shaped(batch: pa.RecordBatch, shape: pa.Schema) -> pa.RecordBatch:
     """A batch with the schema that Spark expects; Spark checks the first batch only.
 
     Raises:
-        CorruptTableError: the batch can't be cast to it.
+        CorruptTableError: the batch has other columns or fields, or can't be cast to the schema.
     """
     if batch.schema.equals(shape):
         return batch
     try:
+        if batch.schema.names != shape.names:
+            raise ValueError(f"the columns are {batch.schema.names} instead of {shape.names}")
         arrays = [
             recast(array, field.type) for array, field in zip(batch.columns, shape, strict=True)
         ]

@@ -74,7 +74,7 @@ class Shared:
 
     Args:
         wanted: the columns.
-        read: what is read for them: each stored column once.
+        read: what is read for them: each stored column once, with at least the fields that they show.
     """
 
     wanted: tuple[Column, ...]
@@ -91,8 +91,8 @@ class Shared:
 
     @property
     def is_plain(self) -> bool:
-        """Whether each column is read for itself."""
-        return len(self.read) == len(self.wanted)
+        """Whether each column is read for itself, with all of its fields and nothing else."""
+        return self.read == self.wanted
 
     def split(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The wanted columns of a batch of those that are read."""

@@ -77,19 +77,24 @@ def cut_array(array: pa.Array, column: Column, cut: Column) -> pa.Array:
 
 
 def recast(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Cast an array to another type of the same shape, leaf by leaf.
+    """Cast an array to another type of the same shape, leaf by leaf; fields are matched by name.
 
     Arrow can't cast a struct that is null in a row if one of its fields is NOT NULL, as a variant's are,
-    even if the field's type stays the same.
+    even if the field's type stays the same. And where it can, it leaves out fields, and fills up with
+    nulls.
 
     Raises:
         ArrowInvalid: a value does not fit.
+        ArrowTypeError: a struct has other fields.
     """
     given = array.type
     if given.equals(type_):
         return array
     if pa.types.is_struct(given) and pa.types.is_struct(type_):
-        inner = [recast(struct_child(array, at), field.type) for at, field in enumerate(type_)]
+        places = {field.name: at for at, field in enumerate(given)}
+        if len(places) < given.num_fields or places.keys() != {field.name for field in type_}:
+            raise pa.ArrowTypeError(f"{given} does not have the fields of {type_}")
+        inner = [recast(struct_child(array, places[field.name]), field.type) for field in type_]
         return struct_of(array, inner, type_)
     if pa.types.is_map(given) and pa.types.is_map(type_):
         offsets, entries, mask = list_values(array)
@@ -99,6 +104,36 @@ def recast(array: pa.Array, type_: pa.DataType) -> pa.Array:
         offsets, values, mask = list_values(array)
         return list_of(offsets, recast(values, type_.value_type), mask, type_)
     return array.cast(type_)
+
+
+def renamed(array: pa.Array, column: Column, names: Column) -> pa.Array:
+    """The values of a column under the names that another column gives its fields, which have its IDs.
+
+    Both have the same fields in the same order: only names, and whether a value may be null, differ.
+
+    Raises:
+        ArrowInvalid: a leaf has another type.
+    """
+    if column == names:
+        return array
+    type_ = to_arrow_type(names.type)
+    match column.type, names.type:
+        case Struct(fields), Struct(others):
+            inner = [
+                renamed(struct_child(array, at), *pair)
+                for at, pair in enumerate(zip(fields, others, strict=True))
+            ]
+            return struct_of(array, inner, type_)
+        case Array(element), Array(other):
+            offsets, values, mask = list_values(array)
+            return list_of(offsets, renamed(values, element, other), mask, type_)
+        case Map(key, value), Map(other_key, other_value):
+            offsets, entries, mask = list_values(array)
+            keys = renamed(struct_child(entries, 0), key, other_key)
+            values = renamed(struct_child(entries, 1), value, other_value)
+            return map_of(offsets, keys, values, mask, type_)
+        case _:
+            return array
 
 
 def without_nulls(array: pa.Array) -> pa.Array:

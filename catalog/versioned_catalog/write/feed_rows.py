@@ -116,7 +116,9 @@ class FeedConverter:
         self._change_column, self._table = change_column, table
         self.versioned = self._version is not None
         rows = row_fields(arrow, change_column)
-        self._rows = DeltaConverter(pa.schema([*rows, _OP]), seen, table, now)
+        with_ops = pa.schema([*rows, _OP])
+        self._names = with_ops.names
+        self._rows = DeltaConverter(with_ops, seen, table, now)
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The changes of a batch, in their order.
@@ -130,8 +132,7 @@ class FeedConverter:
         batch, types = batch.filter(kept), types.filter(kept)
         ops = pc.equal(types, _DELETE).cast(pa.int8())
         columns = [batch.column(at) for at in self._places]
-        names = [str(at) for at in range(len(columns) + 1)]
-        found = self._rows.convert(pa.RecordBatch.from_arrays([*columns, ops], names))
+        found = self._rows.convert(pa.RecordBatch.from_arrays([*columns, ops], self._names))
         found = found.take(_undone(ops)) if len(ops) else found
         versions = self._versions(batch)
         names = [str(at) for at in range(found.num_columns + 1)]

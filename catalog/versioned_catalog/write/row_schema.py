@@ -64,6 +64,7 @@ class RowConverter:
         self._now = now or datetime.now(UTC)
         fields = [_Field(field.name, field.type) for field in arrow]
         outputs = self._outputs(fields, schema.columns, ())
+        self._names = arrow.names
         self._casts = [_canonical(field.type) for field in arrow]
         self._adapter = Adapter(resolver.SegmentPlan(outputs, ()))
 
@@ -71,8 +72,14 @@ class RowConverter:
         """Return the batch as the table stores it.
 
         Raises:
-            InvalidRequestError: a value does not fit its column.
+            InvalidRequestError: a value does not fit its column, or the batch has other columns than the
+                first one.
         """
+        if batch.schema.names != self._names:
+            raise InvalidRequestError(
+                f"{self._table}: the columns of all batches must be {', '.join(self._names)}, in this "
+                f"order, got {', '.join(batch.schema.names)}"
+            )
         try:
             arrays = [
                 array if kind is None else recast(array, kind)
