@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,7 +15,7 @@ from versioned_catalog.datafile.foreign_values import own_array
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.importing.file_schema import FileColumn, FileSchema, Kind, as_type
 from versioned_catalog.importing.mapping import by_name
-from versioned_catalog.importing.names import Names
+from versioned_catalog.importing.names import Key, Names, key_of
 from versioned_catalog.importing.text_formats import parse_text
 from versioned_catalog.projection import arrays
 from versioned_catalog.schema.id_map import Held, IdMap
@@ -30,9 +32,13 @@ from versioned_catalog.types.types import (
     Decimal,
     Map,
     Struct,
+    is_floating,
     is_text,
 )
 from versioned_catalog.types.widening import MOST_DIGITS, type_name, widens
+
+_SHOWN = 80
+"""The most characters of a value in an error."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +49,17 @@ class Target:
         columns: of the table.
         names: aliases and left out columns.
         elsewhere: keys of the names of columns that are not read from files.
-        formats: of dates and times in text, by the name of a top-level column.
+        formats: of dates and times in text, by the keys of their paths.
     """
 
     columns: tuple[Column, ...]
     names: Names
     elsewhere: frozenset[str] = frozenset()
-    formats: Mapping[str, str] = field(default_factory=dict)
+    formats: Mapping[Key, str] = field(default_factory=dict)
 
     def format(self, path: ColumnPath) -> str | None:
         """The format of a column of the table."""
-        keys = {name_key(name): text for name, text in self.formats.items()}
-        return keys.get(name_key(path[0])) if len(path) == 1 else None
+        return self.formats.get(key_of(path)) if self.formats else None
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,8 @@ class Conforming:
             constants: values of columns that stand in paths, by name.
 
         Raises:
-            InvalidRequestError: a value does not fit its column.
+            Misfit: a value does not fit its column.
+            InvalidRequestError: the file has none of the columns.
         """
         columns = {
             match.wanted.name: self._conform(array, match.file, match.wanted, (match.wanted.name,))
@@ -158,13 +164,15 @@ class Conforming:
                 return arrays.struct_of(array, list(inner.values()), kind)
             case Kind.ARRAY, Array(element):
                 offsets, values, mask = arrays.list_values(array)
-                one = self._conform(values, file.fields[0], element, (*path, "element"))
+                with _in_rows(offsets):
+                    one = self._conform(values, file.fields[0], element, (*path, "element"))
                 return arrays.list_of(offsets, one, mask, pa.list_(one.type))
             case Kind.MAP, Map(key, value):
                 offsets, entries, mask = arrays.list_values(array)
                 keys, items = (arrays.struct_child(entries, at) for at in (0, 1))
-                first = self._conform(keys, file.fields[0], key, (*path, "key"))
-                second = self._conform(items, file.fields[1], value, (*path, "value"))
+                with _in_rows(offsets):
+                    first = self._conform(keys, file.fields[0], key, (*path, "key"))
+                    second = self._conform(items, file.fields[1], value, (*path, "value"))
                 kind = pa.map_(pa.field("key", first.type, nullable=False), second.type)
                 return arrays.map_of(offsets, first, second, mask, kind)
             case Kind.VOID, _:
@@ -178,17 +186,83 @@ class Conforming:
         own = own_type(file)
         if widens(own, wanted) or (is_text(own) and is_text(wanted)):
             return array
+        format_ = self.target.format(path)
+
+        def converted(values: pa.Array) -> pa.Array:
+            return convert(values, own, wanted, format_)
+
         try:
-            return convert(array, own, wanted, self.target.format(path))
-        except (pa.ArrowException, ValueError) as error:
-            raise InvalidRequestError(
-                f"the column {render_path(path)} holds a value that is no {type_name(wanted)}: {error}",
-                condition="INVALID_VALUE",
-            ) from None
+            return converted(array)
+        except (pa.ArrowException, ValueError):
+            raise _misfit(array, converted, path, wanted) from None
+
+
+class Misfit(Exception):
+    """A value of a file that does not fit its column.
+
+    Args:
+        row: its place in the batch.
+        problem: the column, the type, the value and the reason, with ``{}`` for the place in the file.
+    """
+
+    def __init__(
+        self, row: int, path: ColumnPath, wanted: DataType, value: str, reason: str
+    ) -> None:
+        super().__init__(reason)
+        self.row = row
+        self._what = f"the column {render_path(path)} holds a value that is no {type_name(wanted)}"
+        self._value, self._reason = value, reason
+
+    def error(self, where: str) -> InvalidRequestError:
+        """The error for users, with the place in the file."""
+        return InvalidRequestError(
+            f"{self._what}: {self._value} in {where}: {self._reason}", condition="INVALID_VALUE"
+        )
+
+
+@contextmanager
+def _in_rows(offsets: pa.Array) -> Iterator[None]:
+    """Translate the places of values in lists to those of the rows."""
+    try:
+        yield
+    except Misfit as misfit:
+        ends = offsets.to_numpy(zero_copy_only=False)
+        misfit.row = int(np.searchsorted(ends, misfit.row, "right")) - 1
+        raise
+
+
+def _misfit(
+    array: pa.Array,
+    converted: Callable[[pa.Array], pa.Array],
+    path: ColumnPath,
+    wanted: DataType,
+) -> Misfit:
+    """The first value of an array that can't be converted."""
+    first, end, reason = 0, len(array), ""
+    while end - first > 1:
+        middle = (first + end) // 2
+        try:
+            converted(array.slice(first, middle - first))
+            first = middle
+        except (pa.ArrowException, ValueError):
+            end = middle
+    try:
+        converted(array.slice(first, 1))
+    except (pa.ArrowException, ValueError) as error:
+        reason = str(error)
+    return Misfit(first, path, wanted, _shown(array[first]), reason)
+
+
+def _shown(value: pa.Scalar) -> str:
+    shown = repr(value.as_py()) if pa.types.is_string(value.type) else str(value)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
 def convert(array: pa.Array, own: DataType, wanted: DataType, format_: str | None) -> pa.Array:
     """Values of a leaf type as those of another; a value that does not fit is an error.
+
+    A DECIMAL holds a floating-point number that is written with its digits: 0.13, but not 0.129, fits
+    DECIMAL(10,2). A floating-point number is the nearest to a value in its range.
 
     Raises:
         ArrowException, ValueError: a value does not fit.
@@ -204,14 +278,33 @@ def convert(array: pa.Array, own: DataType, wanted: DataType, format_: str | Non
     if pa.types.is_date(array.type) and pa.types.is_timestamp(target):
         return array.cast(pa.timestamp("us")).view(pa.int64()).view(target)
     if pa.types.is_timestamp(array.type) and pa.types.is_date(target):
-        days = array.view(pa.int64()).view(pa.timestamp("us"))
-        return days.cast(pa.date32())
+        return _whole_days(array.view(pa.int64()).view(pa.timestamp("us")))
     if pa.types.is_integer(array.type) and isinstance(wanted, Decimal):
         # Arrow wants room for any integer; whether these fit is checked by the second cast.
         return array.cast(pa.decimal128(MOST_DIGITS, wanted.scale)).cast(target)
+    if is_floating(own) and isinstance(wanted, Decimal):
+        # Arrow rounds to the scale; the text has the fewest digits that tell the number from others.
+        return array.cast(pa.string()).cast(target)
+    if is_floating(wanted):
+        return _in_float_range(array, array.cast(target))
     if pa.types.is_boolean(array.type) and is_text(wanted):
         return pc.if_else(array, "true", "false")
     return array.cast(target)
+
+
+def _whole_days(local: pa.Array) -> pa.Array:
+    days = local.cast(pa.date32())
+    if pc.any(pc.not_equal(days.cast(local.type), local)).as_py():
+        raise ValueError("it has a time of day, which a DATE does not hold")
+    return days
+
+
+def _in_float_range(array: pa.Array, found: pa.Array) -> pa.Array:
+    if pa.types.is_floating(array.type):
+        lost = pc.and_(pc.is_inf(found), pc.is_finite(array))
+        if pc.any(lost).as_py():
+            raise ValueError(f"it is out of the range of {found.type}")
+    return found
 
 
 def own_type(file: FileColumn) -> DataType:
@@ -264,3 +357,26 @@ def checked(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.RecordB
             yield from batches
     except (CorruptTableError, InvalidRequestError) as error:
         raise InvalidRequestError(f"{what}: {error}", condition="INVALID_VALUE") from None
+
+
+def conformed(
+    conforming: Conforming,
+    batches: Iterator[tuple[int, Sequence[pa.Array]]],
+    constants: Mapping[str, pa.Scalar],
+    where: Callable[[int], str],
+) -> Iterator[pa.RecordBatch]:
+    """The rows of batches, as numbers of rows and arrays, as rows of a table.
+
+    Args:
+        where: the place in the file of a row, for errors.
+
+    Raises:
+        InvalidRequestError: a value does not fit; the error names it and its place.
+    """
+    before = 0
+    for rows, read in batches:
+        try:
+            yield conforming.batch(read, rows, constants)
+        except Misfit as misfit:
+            raise misfit.error(where(before + misfit.row)) from None
+        before += rows

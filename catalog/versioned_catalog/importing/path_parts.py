@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ NULL = "__HIVE_DEFAULT_PARTITION__"
 
 _PART = re.compile(r"([^=/]+)=(.*)")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _INT, _LONG = 2**31, 2**63
 
 
@@ -96,7 +99,7 @@ def _is_date(text: str) -> bool:
         parse_date(text)
     except ValueError:
         return False
-    return re.fullmatch(r"\d{4}-\d\d-\d\d", text) is not None
+    return re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None
 
 
 def value_text(text: str | None, type_: DataType, name: str) -> str | None:
@@ -125,12 +128,16 @@ def value_text(text: str | None, type_: DataType, name: str) -> str | None:
 def _value(text: str, type_: DataType) -> object:
     """A text as the Python value that ``fit`` takes for a type; texts are texts, dates and times."""
     match family(type_):
-        case Family.INTEGER:
+        case Family.INTEGER if _INTEGER.fullmatch(text):
             return int(text)
-        case Family.DECIMAL:
+        case Family.DECIMAL if _NUMBER.fullmatch(text):
             return decimal.Decimal(text)
-        case Family.FLOAT:
+        case Family.FLOAT if _NUMBER.fullmatch(text) and math.isfinite(float(text)):
             return float(text)
+        case Family.FLOAT if text in _NOT_FINITE:
+            return float(text)
+        case Family.INTEGER | Family.DECIMAL | Family.FLOAT:
+            raise ValueError("not a number; Python's own parsers would take 1_000 and １２ for one")
         case Family.BOOLEAN:
             return {"true": True, "false": False}[text.lower()]
         case _:

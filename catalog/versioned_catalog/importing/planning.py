@@ -12,7 +12,11 @@ from versioned_catalog.importing.disagreements import Report
 from versioned_catalog.importing.journal import Seen
 from versioned_catalog.importing.listing import FileSource, common_format, listed
 from versioned_catalog.importing.merging import Wanted, merge
-from versioned_catalog.importing.named_text import with_named_text
+from versioned_catalog.importing.named_text import (
+    by_position,
+    names_by_position,
+    with_named_text,
+)
 from versioned_catalog.importing.options import ImportOptions
 from versioned_catalog.importing.reading import (
     CsvReader,
@@ -101,7 +105,9 @@ def plan_import(
         None if handle is None else handle.state.schema,
         options.evolve,
     )
-    columns = _merged(found, wanted, source, options, is_csv=isinstance(reader, CsvReader))
+    if isinstance(reader, CsvReader):
+        reader, found = _with_names(reader, found, wanted)
+    columns = _merged(found, wanted, source, options)
     elsewhere = frozenset(name_key(one.name) for one in wanted.paths)
     return Planned(source, options, reader, columns, elsewhere, compared, found)
 
@@ -148,19 +154,26 @@ def _reader(files: Sequence[StoredFile], source: FileSource, options: ImportOpti
             return ParquetReader(options.rules)
 
 
+def _with_names(reader: CsvReader, found: Survey, wanted: Wanted) -> tuple[CsvReader, Survey]:
+    """The reader and the schemas of CSV, with what is provided of its columns."""
+    names = () if reader.options.header else names_by_position(wanted)
+    groups = tuple(
+        replace(one, schema=with_named_text(by_position(one.schema, names), wanted))
+        for one in found.groups
+    )
+    return CsvReader(replace(reader.options, names=names)), replace(found, groups=groups)
+
+
 def _merged(
-    found: Survey, wanted: Wanted, source: FileSource, options: ImportOptions, *, is_csv: bool
+    found: Survey, wanted: Wanted, source: FileSource, options: ImportOptions
 ) -> tuple[Column, ...]:
     """The columns of the table afterwards.
 
     Raises:
         InvalidRequestError: the files can't be brought together.
     """
-    groups = found.groups
-    if is_csv:
-        groups = tuple(replace(one, schema=with_named_text(one.schema, wanted)) for one in groups)
     report = Report()
-    columns = merge(groups, wanted, report)
+    columns = merge(found.groups, wanted, report)
     report.check(source.shown, len(found.files), options.dialect)
     if not columns:
         raise InvalidRequestError(f"the files in {source.shown} have no columns to import")

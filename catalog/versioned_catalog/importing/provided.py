@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.importing.date_patterns import date_pattern
 from versioned_catalog.importing.names import Key, key_of
 from versioned_catalog.schema.ddl import take_options
 from versioned_catalog.schema.schema import Schema
@@ -26,7 +27,8 @@ from versioned_catalog.schema.statements import take_path, take_properties
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.tokens import Cursor, TokenKind
 from versioned_catalog.types.type_text import take_type
-from versioned_catalog.types.types import Column, Constant, children
+from versioned_catalog.types.types import Atom, Column, Constant, DataType, Time, children
+from versioned_catalog.types.widening import type_name
 
 SchemaSource = str | os.PathLike[str] | Schema | None
 """DDL, the path of a file that holds it, or a schema."""
@@ -96,13 +98,9 @@ class Provided:
         return any(other[: len(key)] == key for other in self.by_key)
 
     @property
-    def formats(self) -> dict[str, str]:
-        """Formats of top-level columns, by name."""
-        return {
-            one.path[0]: one.format
-            for one in self.columns
-            if one.format is not None and len(one.path) == 1
-        }
+    def formats(self) -> dict[Key, str]:
+        """Formats of columns, by the keys of their paths."""
+        return {key_of(one.path): one.format for one in self.columns if one.format is not None}
 
 
 def _with_children(columns: tuple[ProvidedColumn, ...]) -> Iterator[ProvidedColumn]:
@@ -159,7 +157,7 @@ def parse_provided(ddl: str) -> Provided:
         InvalidRequestError: it does not parse, or has an unknown property.
 
     >>> parse_provided("n DOUBLE, day DATE FORMAT 'dd.MM.yyyy'").formats
-    {'day': 'dd.MM.yyyy'}
+    {('day',): 'dd.MM.yyyy'}
     """
     cursor = Cursor(ddl, "provided schema")
     in_parentheses = cursor.accept("(")
@@ -197,6 +195,7 @@ def _take_column(cursor: Cursor) -> ProvidedColumn:
     column, format_ = take_options(cursor, path[-1], type_), None
     if cursor.accept_word("FORMAT"):
         format_ = cursor.string()
+        _check_format(path, type_, format_)
         column = _joined(column, take_options(cursor, path[-1], type_))
     at_end = cursor.token.kind is TokenKind.END or cursor.at_symbol(",", ")")
     if not at_end and not cursor.at_word("PROPERTIES"):
@@ -215,6 +214,18 @@ def _joined(one: Column, other: Column) -> Column:
     if other.comment is not None:
         changes["comment"] = other.comment
     return replace(one, **changes)
+
+
+def _check_format(path: ColumnPath, type_: DataType, format_: str) -> None:
+    """Refuse a format that says too little or too much for its type, or of a type that has none."""
+    if isinstance(type_, Time) or type_ in (Atom.DATE, Atom.TIMESTAMP, Atom.TIMESTAMP_NTZ):
+        date_pattern(format_, type_)
+        return
+    raise InvalidRequestError(
+        f"{render_path(path)} is {type_name(type_)}, which has no FORMAT; dates, times and timestamps "
+        "have one",
+        condition="INVALID_OPTION",
+    )
 
 
 def _check_default(path: ColumnPath, column: Column) -> None:

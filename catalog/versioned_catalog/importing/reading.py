@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain, starmap
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from versioned_catalog.datafile.foreign_file import ForeignFile, open_foreign
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.importing import text_files
-from versioned_catalog.importing.conforming import Conforming, Target
+from versioned_catalog.importing.conforming import Conforming, Target, conformed
 from versioned_catalog.importing.file_schema import (
     FileColumn,
     FileSchema,
+    Kind,
     interning_key,
     schema_of,
     schema_of_arrow,
 )
 from versioned_catalog.importing.file_types import LeafRules
 from versioned_catalog.importing.text_files import CsvOptions
+from versioned_catalog.importing.text_types import TextTyper
+from versioned_catalog.projection.arrays import one_array
+from versioned_catalog.schema.schema import name_key
 from versioned_catalog.storage.external import open_file
 from versioned_catalog.storage.store import Store
-from versioned_catalog.types.types import Atom, DataType
+from versioned_catalog.types.types import Array, Atom, DataType, Struct
 
 _BATCH_ROWS = 65_536
 
@@ -70,11 +76,10 @@ class ParquetReader:
     ) -> Iterator[pa.RecordBatch]:
         opened = open_foreign(store, path)
         conforming = Conforming.of(self.schema(opened), target)
-        file = ForeignFile(opened.parquet, path)
-        for group in range(opened.parquet.num_row_groups):
-            needed = conforming.needed
-            for rows, own in file.read(group, needed, conforming.id_map, _BATCH_ROWS):
-                yield conforming.batch(own, rows, constants)
+        file, needed = ForeignFile(opened.parquet, path), conforming.needed
+        groups = range(opened.parquet.num_row_groups)
+        read = (file.read(group, needed, conforming.id_map, _BATCH_ROWS) for group in groups)
+        yield from conformed(conforming, chain.from_iterable(read), constants, _row)
 
 
 @dataclass(frozen=True)
@@ -91,9 +96,13 @@ class OrcReader:
     ) -> Iterator[pa.RecordBatch]:
         file = _orc(store, path)
         conforming = Conforming.of(schema_of_arrow(file.schema, self.rules), target)
-        for stripe in range(file.nstripes):
-            batch = file.read_stripe(stripe)
-            yield conforming.batch(conforming.own(batch), batch.num_rows, constants)
+        batches = map(file.read_stripe, range(file.nstripes))
+        read = ((batch.num_rows, conforming.own(batch)) for batch in batches)
+        yield from conformed(conforming, read, constants, _row)
+
+
+def _row(row: int) -> str:
+    return f"row {row + 1}"
 
 
 def _orc(store: Store, path: str) -> Any:
@@ -117,8 +126,11 @@ class CsvReader:
     def batches(
         self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
     ) -> Iterator[pa.RecordBatch]:
-        for batch in text_files.csv_batches(store, path, self.options):
-            yield _text_rows(batch, target, constants)
+        def place(row: int) -> str:
+            return text_files.csv_place(store, path, self.options, row)
+
+        batches = text_files.csv_batches(store, path, self.options)
+        yield from _text_rows(batches, target, constants, place)
 
 
 @dataclass(frozen=True)
@@ -129,16 +141,23 @@ class JsonReader:
 
     def schemas(self, store: Store, path: str) -> list[FileSchema]:
         found: dict[FileSchema, None] = {}
-        for table in text_files.json_tables(store, path):
-            found[_with_numbers(schema_of_arrow(table.schema, self.rules))] = None
+        for rows in text_files.json_tables(store, path):
+            columns = _with_numbers(schema_of_arrow(rows.table.schema, self.rules))
+            if any(map(_has_long_numbers, rows.table.columns)):
+                exact = rows.with_exact_numbers()
+                arrays = map(one_array, exact.columns)
+                columns = tuple(starmap(_without_long_numbers, zip(columns, arrays, strict=True)))
+            found[columns] = None
         return list(found)
 
     def batches(
         self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
     ) -> Iterator[pa.RecordBatch]:
-        for table in text_files.json_tables(store, path):
-            for batch in table.to_batches(_BATCH_ROWS):
-                yield _text_rows(batch, target, constants)
+        for rows in text_files.json_tables(store, path):
+            file = Conforming.of(schema_of_arrow(rows.table.schema, self.rules), target)
+            is_exact = not any(_loses_digits(one.file, one.wanted.type) for one in file.matches)
+            table = rows.table if is_exact else rows.with_exact_numbers()
+            yield from _text_rows(table.to_batches(_BATCH_ROWS), target, constants, rows.place)
 
 
 def _with_numbers(columns: FileSchema) -> FileSchema:
@@ -154,8 +173,65 @@ def _with_numbers(columns: FileSchema) -> FileSchema:
     return tuple(map(widened, columns))
 
 
+_EXACT_DOUBLES = 1e15
+"""Numbers below have up to 15 digits before the point, which a DOUBLE keeps."""
+
+
+def _has_long_numbers(column: Any) -> bool:
+    """Whether a column of JSON, or a part of one, may have numbers that a DOUBLE rounds."""
+    values = one_array(column)
+    held = values.type
+    if pa.types.is_struct(held):
+        return any(_has_long_numbers(values.field(at)) for at in range(held.num_fields))
+    if pa.types.is_list(held):
+        return _has_long_numbers(values.values)
+    if not pa.types.is_floating(held):
+        return False
+    return bool(pc.any(pc.greater_equal(pc.abs(values), _EXACT_DOUBLES)).as_py())
+
+
+def _without_long_numbers(one: FileColumn, exact: Any) -> FileColumn:
+    """A column of JSON that is text if a DOUBLE would round some of its numbers, as in CSV."""
+    match one.kind:
+        case Kind.STRUCT:
+            parts = zip(one.fields, range(exact.type.num_fields), strict=True)
+            fields = tuple(_without_long_numbers(part, exact.field(at)) for part, at in parts)
+            return replace(one, fields=fields)
+        case Kind.ARRAY:
+            return replace(one, fields=(_without_long_numbers(one.fields[0], exact.values),))
+        case Kind.LEAF if one.type is Atom.DOUBLE:
+            typer = TextTyper()
+            typer.add(exact)
+            if Atom.DOUBLE not in typer.types:
+                return replace(one, type=Atom.STRING, candidates=(Atom.STRING,))
+    return one
+
+
+def _loses_digits(one: FileColumn, wanted: DataType) -> bool:
+    """Whether numbers with a point become values of another type, for which a DOUBLE is no way round."""
+    match one.kind, wanted:
+        case Kind.STRUCT, Struct(fields):
+            by_key = {name_key(field.name): field.type for field in fields}
+            known = ((part, by_key.get(name_key(part.name))) for part in one.fields)
+            # An alias may name a part: text is right for it, too.
+            return any(type_ is None or _loses_digits(part, type_) for part, type_ in known)
+        case Kind.ARRAY, Array(element):
+            return _loses_digits(one.fields[0], element.type)
+        case Kind.LEAF, _:
+            return one.type is Atom.DOUBLE and wanted is not Atom.DOUBLE
+    return False
+
+
 def _text_rows(
-    batch: pa.RecordBatch, target: Target, constants: dict[str, pa.Scalar]
-) -> pa.RecordBatch:
-    conforming = Conforming.of(schema_of_arrow(batch.schema, LeafRules()), target)
-    return conforming.batch(conforming.own(batch), batch.num_rows, constants)
+    batches: Iterable[pa.RecordBatch],
+    target: Target,
+    constants: dict[str, pa.Scalar],
+    place: Callable[[int], str],
+) -> Iterator[pa.RecordBatch]:
+    """The rows of batches with the same columns."""
+    left = iter(batches)
+    first = next(left, None)
+    if first is not None:
+        conforming = Conforming.of(schema_of_arrow(first.schema, LeafRules()), target)
+        read = ((one.num_rows, conforming.own(one)) for one in chain([first], left))
+        yield from conformed(conforming, read, constants, place)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv as plain_csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,11 +34,17 @@ class CsvOptions:
         delimiter: between values; None for a tab in ``.tsv`` files and a comma in others.
         header: whether the first line names the columns; else they are ``f0``, ``f1``, ….
         null: the text of null; quoted, it is text.
+        names: the names of columns by position, of files without a header; None where there is none.
     """
 
     delimiter: str | None = None
     header: bool = True
     null: str = ""
+    names: tuple[str, ...] = ()
+
+    def named(self, generated: Sequence[str]) -> list[str]:
+        """The names of the columns of a file, from those that PyArrow gives them."""
+        return [*self.names[: len(generated)], *generated[len(self.names) :]]
 
 
 def _stream(store: Store, path: str) -> Any:
@@ -75,18 +85,17 @@ def csv_batches(store: Store, path: str, options: CsvOptions) -> Iterator[pa.Rec
         names = _csv_reader(store, path, options, {}).schema.names
         reader = _csv_reader(store, path, options, dict.fromkeys(names, pa.string()))
         found = False
+        own = options.named(names)
         for batch in reader:
             found = True
-            yield batch
+            yield pa.RecordBatch.from_arrays(batch.columns, own)
         if not found:
-            yield pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in names], names)
+            yield pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in own], own)
     except pa.ArrowException as error:
         raise InvalidRequestError(f"it can't be read as CSV: {error}") from None
 
 
 def _csv_reader(store: Store, path: str, options: CsvOptions, types: dict[str, Any]) -> Any:
-    is_tabbed = ".tsv" in path.lower().rpartition("/")[2]
-    delimiter = options.delimiter or ("\t" if is_tabbed else ",")
     convert = csv.ConvertOptions(
         column_types=types,
         null_values=[options.null],
@@ -98,12 +107,33 @@ def _csv_reader(store: Store, path: str, options: CsvOptions, types: dict[str, A
         csv.ReadOptions(
             block_size=BLOCK, use_threads=False, autogenerate_column_names=not options.header
         ),
-        csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        csv.ParseOptions(delimiter=_delimiter(path, options), newlines_in_values=True),
         convert,
     )
 
 
-def json_tables(store: Store, path: str) -> Iterator[pa.Table]:
+def _delimiter(path: str, options: CsvOptions) -> str:
+    is_tabbed = ".tsv" in path.lower().rpartition("/")[2]
+    return options.delimiter or ("\t" if is_tabbed else ",")
+
+
+def csv_place(store: Store, path: str, options: CsvOptions, row: int) -> str:
+    """Where a row of a CSV file is, counted from 0, for an error."""
+    with suppress(plain_csv.Error, UnicodeDecodeError), _stream(store, path) as stream:
+        lines = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+        records = plain_csv.reader(lines, delimiter=_delimiter(path, options))
+        left, before = row + options.header, 0
+        for record in records:
+            if not record:  # PyArrow skips empty lines, too
+                before = records.line_num
+                continue
+            if not left:
+                return f"line {before + 1}"
+            left, before = left - 1, records.line_num
+    return f"row {row + 1}"
+
+
+def json_tables(store: Store, path: str) -> Iterator[JsonRows]:
     """The rows of a file with lines of JSON; in each table, a column has one type.
 
     Raises:
@@ -122,7 +152,56 @@ def json_tables(store: Store, path: str) -> Iterator[pa.Table]:
         yield from _parsed(rest, line)
 
 
-def _parsed(text: bytes, line: int) -> Iterator[pa.Table]:
+@dataclass(frozen=True)
+class JsonRows:
+    """Some lines of JSON.
+
+    Args:
+        table: the rows; numbers with a point or exponent, and those of many digits, are DOUBLE.
+        text: the lines.
+        line: the number of the first.
+    """
+
+    table: pa.Table
+    text: bytes
+    line: int
+
+    def with_exact_numbers(self) -> pa.Table:
+        """The rows with all numbers as the texts that stand in the file.
+
+        Raises:
+            InvalidRequestError: they can't be told from what stands beside them.
+        """
+        quoted = _TOKENS.sub(_quoted, self.text)
+        try:
+            table = json.read_json(pa.py_buffer(quoted), json.ReadOptions(False, len(quoted) + 1))
+            return _as_text(table, quoted)
+        except pa.ArrowException as error:
+            raise InvalidRequestError(
+                f"the numbers from line {self.line} on can't be read as text: {error}"
+            ) from None
+
+    def place(self, row: int) -> str:
+        """Where a row of the table is, counted from 0, for an error."""
+        lines = self.text.split(b"\n")
+        full = [at for at, line in enumerate(lines) if line.strip()]
+        if len(full) == self.table.num_rows:
+            return f"line {self.line + full[row]}"
+        return f"row {row + 1} of those from line {self.line} on"
+
+
+_TOKENS = re.compile(
+    rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*|-?(?:NaN|Inf(?:inity)?)', re.DOTALL
+)
+"""Strings and numbers of JSON."""
+
+
+def _quoted(match: re.Match[bytes]) -> bytes:
+    token = match[0]
+    return token if token.startswith(b'"') else b'"%b"' % token
+
+
+def _parsed(text: bytes, line: int) -> Iterator[JsonRows]:
     """The rows of some lines; halved where a column has values of different kinds."""
     if not text.strip():
         return
@@ -136,7 +215,7 @@ def _parsed(text: bytes, line: int) -> Iterator[pa.Table]:
         yield from _parsed(b"\n".join(lines[:half]), line)
         yield from _parsed(b"\n".join(lines[half:]), line + half)
         return
-    yield _as_text(table, text)
+    yield JsonRows(_as_text(table, text), text, line)
 
 
 def _as_text(table: pa.Table, text: bytes) -> pa.Table:

@@ -2,82 +2,93 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.importing.date_patterns import DatePattern, Part, date_pattern
 from versioned_catalog.types.arrow import to_arrow_type
-from versioned_catalog.types.types import Atom, DataType, Time
+from versioned_catalog.types.types import Atom, DataType, Decimal, Time, is_floating, is_integer
 
-_LETTERS = {
-    **{"yyyy": "%Y", "uuuu": "%Y", "yy": "%y", "MM": "%m", "M": "%m", "MMM": "%b", "MMMM": "%B"},
-    **{"dd": "%d", "d": "%d", "HH": "%H", "H": "%H", "hh": "%I", "mm": "%M", "ss": "%S"},
-    **{"a": "%p", "EEE": "%a", "EEEE": "%A", "XXX": "%z", "XX": "%z", "Z": "%z", "DDD": "%j"},
-}
-"""Letters of Java's (and Spark's and Drill's) date patterns, as ``strptime`` has them."""
+_WHOLE = r"^[+-]?\d+$"
+_NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
+_NOT_FINITE = r"^(?i:[+-]?(nan|inf|infinity))$"
 
-_TOKEN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*")
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_LONG_MONTHS = [
+    *("january", "february", "march", "april", "may", "june", "july"),
+    *("august", "september", "october", "november", "december"),
+]
+_WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+_LONG_WEEKDAYS = [
+    *("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"),
+]
+_MINUTE, _DAY = 60_000_000, 86_400_000_000
+_MOST_OFFSET = 18 * 60
+_EPOCH_WEEKDAY = 4
+"""1970-01-01 was a Thursday."""
 
-
-def strptime_format(pattern: str) -> str:
-    """A format for ``strptime``, of a pattern with ``%`` or of Java's letters.
-
-    Raises:
-        InvalidRequestError: it has letters that are not supported.
-
-    >>> strptime_format("dd.MM.yyyy HH:mm"), strptime_format("%d/%m/%Y")
-    ('%d.%m.%Y %H:%M', '%d/%m/%Y')
-    """
-    if "%" in pattern:
-        return pattern
-
-    def translate(match: re.Match[str]) -> str:
-        if match.group(1) is not None:
-            return match.group(1).replace("''", "'")
-        if match.group() not in _LETTERS:
-            raise InvalidRequestError(
-                f"the format {pattern!r} has {match.group()!r}, which is not supported; known are "
-                f"{', '.join(_LETTERS)}, text in quotes, and the %-letters of strptime"
-            )
-        return _LETTERS[match.group()]
-
-    return _TOKEN.sub(translate, pattern)
+_ISO_TIME = (
+    r"^(?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d{1,9}))?)?$"
+)
+_TIME = DatePattern(
+    "HH:mm:ss.SSSSSS", _ISO_TIME, (Part.HOUR, Part.MINUTE, Part.SECOND, Part.FRACTION)
+)
 
 
 def parse_text(array: pa.Array, wanted: DataType, format_: str | None) -> pa.Array:
     """Texts as values of a type.
 
     Raises:
-        ArrowException: a text is no value of the type.
+        ArrowException, ValueError: a text is no value of the type.
         InvalidRequestError: the format is not supported.
     """
     target = to_arrow_type(wanted)
     trimmed = pc.utf8_trim_whitespace(array)
-    if format_ is not None and (wanted in _DATED or isinstance(wanted, Time)):
-        return _strptime(trimmed, wanted, target, strptime_format(format_))
     match wanted:
+        case Atom.DATE | Atom.TIMESTAMP | Atom.TIMESTAMP_NTZ if format_ is not None:
+            return _dated(trimmed, wanted, _pattern(format_, wanted))
+        case Time(precision):
+            pattern = _TIME if format_ is None else _pattern(format_, wanted)
+            return _micros_of_day(_parts(trimmed, pattern), precision)
         case Atom.TIMESTAMP:
             return _instants(trimmed, target)
         case Atom.BINARY:
             return array.cast(target)
-        case Atom.BYTE | Atom.SHORT | Atom.INT | Atom.LONG:
+        case Decimal():
+            _check_like(trimmed, _NUMBER, "a number is needed, such as 12.50")
+            return trimmed.cast(target)
+        case _ if is_integer(wanted):
+            _check_like(trimmed, _WHOLE, "a whole number in decimal digits is needed")
             return pc.replace_substring_regex(trimmed, r"^\+", "").cast(target)
+        case _ if is_floating(wanted):
+            return _floats(trimmed, target)
         case _:
             return trimmed.cast(target)
 
 
-_DATED = (Atom.DATE, Atom.TIMESTAMP, Atom.TIMESTAMP_NTZ)
+_pattern = lru_cache(maxsize=64)(date_pattern)
 
 
-def _strptime(array: pa.Array, wanted: DataType, target: pa.DataType, format_: str) -> pa.Array:
-    found = pc.strptime(array, format=format_, unit="us")
-    if wanted is Atom.TIMESTAMP:
-        return found.view(pa.int64()).view(target)
-    if isinstance(wanted, Time):
-        return found.cast(target)
-    return found.cast(target)
+def _check_like(array: pa.Array, regex: str, problem: str) -> None:
+    if pc.any(pc.invert(pc.match_substring_regex(array, regex))).as_py():
+        raise ValueError(problem)
+
+
+def _floats(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """The nearest floating-point numbers; one that is out of range is refused."""
+    is_number = pc.match_substring_regex(array, _NUMBER)
+    known = pc.or_(is_number, pc.match_substring_regex(array, _NOT_FINITE))
+    if pc.any(pc.invert(known)).as_py():
+        raise ValueError("a number is needed, such as 12.5 or 1e3, or NaN or Infinity")
+    found = array.cast(target)
+    if pc.any(pc.and_(is_number, pc.is_inf(found))).as_py():
+        raise ValueError(f"it is out of the range of {target}")
+    return found
 
 
 def _instants(array: pa.Array, target: pa.DataType) -> pa.Array:
@@ -85,3 +96,140 @@ def _instants(array: pa.Array, target: pa.DataType) -> pa.Array:
     zoned = pc.match_substring_regex(array, r"(Z|[+-]\d\d:?\d\d)$")
     whole = pc.if_else(zoned, array, pc.binary_join_element_wise(array, "Z", ""))
     return whole.cast(target)
+
+
+_Parts = Mapping[Part, Any]
+"""The texts of the parts of dates, by part, and the mask of nulls."""
+
+
+def _parts(array: pa.Array, pattern: DatePattern) -> tuple[_Parts, Any]:
+    """The texts of each part, and where the whole is null.
+
+    Raises:
+        ValueError: a text is not like the pattern.
+    """
+    found = pc.extract_regex(array, pattern.regex)
+    if found.null_count > array.null_count:
+        raise ValueError(f"it is not written as {pattern.source!r}")
+    return {part: pc.struct_field(found, part.value) for part in pattern.parts}, array.is_null()
+
+
+def _numbers(texts: Any, default: int = 0) -> Any:
+    """The numbers of texts of digits, as NumPy has them."""
+    filled = pc.if_else(pc.equal(pc.fill_null(texts, ""), ""), str(default), texts)
+    return filled.cast(pa.int64()).to_numpy(zero_copy_only=False)
+
+
+def _named(texts: Any, short: list[str], long: list[str]) -> Any:
+    """The positions of names in lists."""
+    lower = pc.utf8_lower(pc.fill_null(texts, short[0]))
+    at = pc.coalesce(pc.index_in(lower, pa.array(short)), pc.index_in(lower, pa.array(long)))
+    _refuse(at.is_null().to_numpy(zero_copy_only=False), f"a name is none of {', '.join(short)}")
+    return at.cast(pa.int64()).to_numpy(zero_copy_only=False)
+
+
+def _refuse(wrong: Any, problem: str) -> None:
+    if np.any(wrong):
+        raise ValueError(problem)
+
+
+def _micros(parts: _Parts, rows: int) -> Any:
+    """The microseconds since midnight.
+
+    Raises:
+        ValueError: there is no such time of day.
+    """
+    zeros = np.zeros(rows, np.int64)
+    number = {part: _numbers(parts[part]) for part in _CLOCK if part in parts}
+    hour = number.get(Part.HOUR, zeros)
+    if Part.HALF_DAY_HOUR in parts:
+        twelfth = _numbers(parts[Part.HALF_DAY_HOUR], 12)
+        _refuse((twelfth < 1) | (twelfth > 12), "hours of half a day go from 1 to 12")
+        hour = twelfth % 12 + 12 * _named(parts[Part.HALF_DAY], ["am", "pm"], ["am", "pm"])
+    minute, second = number.get(Part.MINUTE, zeros), number.get(Part.SECOND, zeros)
+    _refuse((hour > 23) | (minute > 59) | (second > 59), "there is no such time of day")
+    micros = ((hour * 60 + minute) * 60 + second) * 1_000_000
+    if Part.FRACTION in parts:
+        nanos = _numbers(pc.utf8_rpad(pc.fill_null(parts[Part.FRACTION], ""), 9, "0"))
+        _refuse(nanos % 1000, "seconds have up to 6 digits after the point")
+        micros = micros + nanos // 1000
+    return micros
+
+
+_CLOCK = (Part.HOUR, Part.MINUTE, Part.SECOND)
+
+
+def _micros_of_day(found: tuple[_Parts, Any], precision: int) -> pa.Array:
+    parts, nulls = found
+    micros = _micros(parts, len(nulls))
+    unit = 10 ** (6 - precision)
+    _refuse(micros % unit, f"seconds have up to {precision} digits after the point")
+    return pa.array(micros, pa.int64(), mask=nulls.to_numpy(False)).view(pa.time64("us"))
+
+
+def _dated(array: pa.Array, wanted: DataType, pattern: DatePattern) -> pa.Array:
+    """Dates and timestamps in a pattern.
+
+    Raises:
+        ValueError: a text is not like it, or there is no such day or time.
+    """
+    parts, nulls = _parts(array, pattern)
+    days, of_day = _days(parts), _micros(parts, len(array))
+    mask = nulls.to_numpy(zero_copy_only=False)
+    if wanted is Atom.DATE:
+        _refuse(of_day, "it has a time of day, which a DATE does not hold")
+        return pa.array(days.astype(np.int32), pa.int32(), mask=mask).view(pa.date32())
+    micros = days * _DAY + of_day
+    if Part.OFFSET in parts:
+        micros = micros - _offsets(parts[Part.OFFSET]) * _MINUTE
+    return pa.array(micros, pa.int64(), mask=mask).view(to_arrow_type(wanted))
+
+
+def _days(parts: _Parts) -> Any:
+    """The days since 1970-01-01.
+
+    Raises:
+        ValueError: there is no such day.
+    """
+    if Part.YEAR in parts:
+        year = _numbers(parts[Part.YEAR], 1970)
+    else:
+        short = _numbers(parts[Part.SHORT_YEAR], 70)
+        year = np.where(short < 69, 2000, 1900) + short  # as POSIX says
+    if Part.DAY_OF_YEAR in parts:
+        number = _numbers(parts[Part.DAY_OF_YEAR], 1)
+        days = _first_of(year, 1) + number - 1
+        _refuse((number < 1) | (days >= _first_of(year + 1, 1)), "the year has no such day")
+    else:
+        if Part.MONTH in parts:
+            month = _numbers(parts[Part.MONTH], 1)
+        else:
+            month = _named(parts[Part.MONTH_NAME], _MONTHS, _LONG_MONTHS) + 1
+        _refuse((month < 1) | (month > 12), "the year has no such month")
+        number = _numbers(parts[Part.DAY], 1)
+        days = _first_of(year, month) + number - 1
+        after = _first_of(year + month // 12, month % 12 + 1)
+        _refuse((number < 1) | (days >= after), "the month has no such day")
+    if Part.WEEKDAY in parts:
+        names = pc.fill_null(parts[Part.WEEKDAY], "thu")
+        named = _named(names, _WEEKDAYS, _LONG_WEEKDAYS)
+        _refuse(named != (days + _EPOCH_WEEKDAY) % 7, "the day is another day of the week")
+    return days
+
+
+def _first_of(year: Any, month: Any) -> Any:
+    """The days from 1970-01-01 to the first of a month."""
+    months = (np.asarray(year) - 1970) * 12 + np.asarray(month) - 1
+    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+
+
+def _offsets(texts: Any) -> Any:
+    """Offsets from UTC in minutes."""
+    plain = pc.replace_substring(pc.fill_null(texts, "Z"), ":", "")
+    digits = pc.utf8_rpad(pc.if_else(pc.equal(plain, "Z"), "+0000", plain), 5, "0")
+    hours = _numbers(pc.utf8_slice_codeunits(digits, 1, 3))
+    minutes = _numbers(pc.utf8_slice_codeunits(digits, 3, 5))
+    total = hours * 60 + minutes
+    _refuse((minutes > 59) | (total > _MOST_OFFSET), "offsets go up to 18 hours")
+    is_west = pc.starts_with(digits, "-").to_numpy(zero_copy_only=False)
+    return np.where(is_west, -total, total)
