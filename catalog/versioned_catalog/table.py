@@ -196,6 +196,7 @@ class Table(TableReading, TableWriting, TableSchema):
     ) -> int:
         """Restore the rows, columns (with their IDs), properties and comment of a version.
 
+        The property ``publish`` stays as it is, so that other engines see the restored rows.
         A rollback is a commit of its own, which can be rolled back too. Column IDs are never used
         again; tags stay.
 

@@ -103,9 +103,9 @@ class FaultyStore(Store):
         with self._around("overwrite", path):
             self._inner.overwrite(path, data)
 
-    def list(self, folder: str) -> list[str]:
+    def list(self, folder: str, start: str = "") -> list[str]:
         with self._around("list", folder):
-            return self._inner.list(folder)
+            return self._inner.list(folder, start)
 
     def walk(self, folder: str) -> Iterator[StoredFile]:
         with self._around("walk", folder):

@@ -102,6 +102,8 @@ class Draft:
         if hides_rows(state):
             touched = _touched(commit, before, state)
             change_vectors(manifests, files, state, touched, commit.removed)
+        else:
+            manifests.without_vectors()
         manifests.merge()
         self._finish(state, commit, manifests)
 

@@ -51,6 +51,10 @@ class ManifestSet:
         """Leave out manifests whose files had all been removed by earlier snapshots."""
         self.rows = [row for row in self.rows if _live_files(row)]
 
+    def without_vectors(self) -> None:
+        """Leave out all deletion vectors: the snapshot shows each row of its files."""
+        self.rows = [row for row in self.rows if row["content"] != DELETES]
+
     def add(self, files: FilesOf, content: int) -> None:
         """Add manifests of new files, or of those of a first snapshot."""
         for (layout, schema_version), entries in files.items():

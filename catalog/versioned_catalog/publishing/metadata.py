@@ -10,7 +10,7 @@ from versioned_catalog.iceberg.values import timestamp_ms
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.publishing.manifests import ManifestRow
-from versioned_catalog.publishing.publication import VERSION, sealed
+from versioned_catalog.publishing.publication import DISCARDED, VERSION, sealed
 from versioned_catalog.schema.ttl import user_properties
 
 MAIN = "main"
@@ -88,6 +88,7 @@ def table_json(
     schemas: Mapping[int, Any],
     snapshots: Sequence[Mapping[str, Any]],
     next_row_id: int,
+    discarded: Sequence[str],
 ) -> bytes:
     """Return the metadata file of a version.
 
@@ -96,6 +97,7 @@ def table_json(
         default_spec: ID of the current partition spec.
         schemas: JSON of the schemas of all snapshots, by version.
         snapshots: of ``snapshot_json``, oldest first; the last one is current.
+        discarded: names of metadata files of other engines whose changes are not in the table.
     """
     times = [{key: one[key] for key in ("snapshot-id", "timestamp-ms")} for one in snapshots]
     found: dict[str, Any] = {
@@ -110,7 +112,7 @@ def table_json(
         "default-spec-id": default_spec,
         "partition-specs": specs.to_json(),
         "last-partition-id": specs.last_field_id,
-        "properties": _properties(state),
+        "properties": _properties(state, discarded),
         "current-snapshot-id": state.version,
         "refs": _refs(state, {one["snapshot-id"] for one in times}),
         "snapshots": list(snapshots),
@@ -140,8 +142,10 @@ def _refs(state: TableState, published: Collection[int]) -> dict[str, Any]:
     }
 
 
-def _properties(state: TableState) -> dict[str, str]:
+def _properties(state: TableState, discarded: Sequence[str]) -> dict[str, str]:
     """The user's properties, and those that keep other engines from deleting the table's files."""
     own = {VERSION: str(state.version), "gc.enabled": "false"}
+    if discarded:
+        own[DISCARDED] = "/".join(discarded)
     comment = {"comment": state.comment} if state.comment else {}
     return {**user_properties(state.properties), **comment, **own}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from versioned_catalog.errors import (
     CommitConflictError,
+    CorruptTableError,
     InvalidRequestError,
     NotFoundError,
     StorageError,
@@ -22,6 +23,7 @@ from versioned_catalog.publishing.draft import Draft, Listed, needs_before
 from versioned_catalog.publishing.metadata import table_json
 from versioned_catalog.publishing.publication import (
     Publication,
+    catalog_files,
     find_publication,
     metadata_path,
     write_hint,
@@ -72,9 +74,11 @@ def publish(
             condition="INVALID_OPTION",
         )
     for _ in range(_TRIES):
-        state, found = _newest(handle), find_publication(handle.store)
-        if found is not None and found.metadata is None and not overwrite:
-            raise _foreign(handle, found)
+        # In this order, the state is not older than what is published.
+        found = find_publication(handle.store)
+        state = _newest(handle)
+        if found is not None and found.foreign is not None and not overwrite:
+            raise _foreign(handle, found.foreign)
         asked = format_version or _format_of(found) or 3
         done = _publish_once(handle, state, found, asked, overwrite)
         if done is not None:
@@ -91,9 +95,9 @@ def _newest(handle: TableHandle) -> TableState:
     return state
 
 
-def _foreign(handle: TableHandle, found: Publication) -> CommitConflictError:
+def _foreign(handle: TableHandle, path: str) -> CommitConflictError:
     return CommitConflictError(
-        f"{handle.name}: {found.path} was not written by this library: another engine has written to "
+        f"{handle.name}: {path} was not written by this library: another engine has written to "
         "the published table. What it wrote is not in the table, and no later version is published. "
         "Write with this library only; to discard what the engine wrote, publish with overwrite"
     )
@@ -120,10 +124,18 @@ def _publish_once(
             write_hint(handle.store, found.number)
         count, url = len(last["snapshots"]), f"{root}/{found.path}"
         return Published(handle.name, state.version, url, format_version, count, 0, 0, 0)
-    draft = _draft(handle, state, root, format_version, found, last)
+    try:
+        draft = _draft(handle, state, root, format_version, found, last)
+    except CorruptTableError:
+        if last is None:
+            raise
+        # Anybody may delete published files: write all again.
+        draft = _draft(handle, state, root, format_version, found, None)
     draft.writer.flush()
-    data = _metadata_of(draft, state)
     number = 1 if found is None else found.number + 1
+    data = _metadata_of(
+        draft, state, catalog_files(handle.store) if found is None else found.others
+    )
     if not _put(handle.store, number, data):
         return None
     return Published(
@@ -138,7 +150,7 @@ def _publish_once(
     )
 
 
-def _metadata_of(draft: Draft, state: TableState) -> bytes:
+def _metadata_of(draft: Draft, state: TableState, discarded: Sequence[str]) -> bytes:
     """The metadata file of a draft whose newest version is a state."""
     snapshots = [draft.snapshots[version] for version in sorted(draft.snapshots)]
     schemas = {one["schema-id"]: draft.schemas[one["schema-id"]] for one in snapshots}
@@ -151,6 +163,7 @@ def _metadata_of(draft: Draft, state: TableState) -> bytes:
         schemas,
         snapshots,
         draft.next_row_id,
+        discarded,
     )
 
 

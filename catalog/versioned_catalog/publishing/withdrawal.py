@@ -68,7 +68,7 @@ def _publish_again(handle: TableHandle, found: Publication) -> None:
     except Exception as error:
         versions = [one["snapshot-id"] for one in (found.metadata or {}).get("snapshots", ())]
         expired = [version for version in versions if not handle.state.keeps(version)]
-        if found.metadata is not None and not expired and not _is_of_another(found, handle.state):
+        if found.foreign is None and not expired and not _is_of_another(found, handle.state):
             return
         raise InvalidRequestError(
             f"{handle.name}: other engines may read published versions that are expired, and no newer "

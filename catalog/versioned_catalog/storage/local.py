@@ -147,11 +147,12 @@ class LocalStore(store.Store):
             raise
         return temporary
 
-    def list(self, folder: str) -> list[str]:
+    def list(self, folder: str, start: str = "") -> list[str]:
         full = self._inside(self._full(folder))
         with _translated("list", full):
             try:
-                return sorted(name for name in os.listdir(full) if not name.startswith("."))
+                names = (name for name in os.listdir(full) if name.startswith(start))
+                return sorted(name for name in names if not name.startswith("."))
             except (FileNotFoundError, NotADirectoryError):
                 return []
 

@@ -50,13 +50,14 @@ class MemoryStore(store.Store):
         with _LOCK:
             self._fs.pipe_file(self._full(path), data)
 
-    def list(self, folder: str) -> list[str]:
+    def list(self, folder: str, start: str = "") -> list[str]:
         try:
             found = self._fs.ls(self._full(folder), detail=False)
         except FileNotFoundError:
             return []
         names = (str(name).rstrip("/").rpartition("/")[2] for name in found)
-        return sorted(name for name in names if not name.startswith("."))
+        wanted = (name for name in names if name.startswith(start))
+        return sorted(name for name in wanted if not name.startswith("."))
 
     def files(self, folder: str) -> Sequence[store.StoredFile]:
         try:

@@ -120,8 +120,9 @@ class RemoteStore(store.Store):
         with self._translated("write", path):
             self._fs.pipe_file(self._full(path), data)
 
-    def list(self, folder: str) -> list[str]:
-        return [file.name for file in self.files(folder) if not file.name.startswith(".")]
+    def list(self, folder: str, start: str = "") -> list[str]:
+        names = (file.name for file in self.files(folder) if file.name.startswith(start))
+        return [name for name in names if not name.startswith(".")]
 
     def files(self, folder: str) -> Sequence[store.StoredFile]:
         with self._translated("list", folder):

@@ -167,14 +167,21 @@ class S3Store(RemoteStore):
             "commit a version; use S3, or a server that honours it, such as a newer MinIO or SeaweedFS"
         )
 
+    def list(self, folder: str, start: str = "") -> list[str]:
+        names = (file.name for file in self._files(folder, start))
+        return [name for name in names if not name.startswith(".")]
+
     def files(self, folder: str) -> Sequence[StoredFile]:
+        return self._files(folder)
+
+    def _files(self, folder: str, start: str = "") -> Sequence[StoredFile]:
         with self._translated("list", folder):
-            found = [_stored(one) for page in self._pages(folder) for one in page]
+            found = [_stored(one) for page in self._pages(folder, start) for one in page]
             return sorted((file for file in found if file.name), key=lambda file: file.name)
 
-    def _pages(self, folder: str) -> Iterator[list[dict[str, Any]]]:
+    def _pages(self, folder: str, start: str) -> Iterator[Sequence[dict[str, Any]]]:
         where = self._object(folder)
-        asked = {"Bucket": where["Bucket"], "Prefix": where["Key"] + "/", "Delimiter": "/"}
+        asked = {"Bucket": where["Bucket"], "Prefix": f"{where['Key']}/{start}", "Delimiter": "/"}
         while True:
             page = self._fs.call_s3("list_objects_v2", **asked)
             yield page.get("Contents", [])

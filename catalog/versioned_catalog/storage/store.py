@@ -162,8 +162,12 @@ class Store(abc.ABC):
         """Create or replace a small file atomically."""
 
     @abc.abstractmethod
-    def list(self, folder: str) -> list[str]:
-        """List the names of the files in a folder, sorted, without those that begin with a dot."""
+    def list(self, folder: str, start: str = "") -> list[str]:
+        """List the names of the files in a folder, sorted, without those that begin with a dot.
+
+        Args:
+            start: how the names begin; object stores then list no others.
+        """
 
     @abc.abstractmethod
     def files(self, folder: str) -> Sequence[StoredFile]:

@@ -18,6 +18,7 @@ from versioned_catalog.evolution.apply_pins import (
     refuses_breaks,
     without_unneeded,
 )
+from versioned_catalog.iceberg.property import PUBLISH
 from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.external import constants_from_text
@@ -36,7 +37,7 @@ def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
     assert then is not None, "the rule target_in_incarnation comes first"
     schema = _restored_schema(then, state)
     added, removed = _missing(then, state, attempt.log), _paths_not_in(state, then)
-    properties = None if dict(then.properties) == dict(state.properties) else then.properties
+    properties = _restored_properties(then, state)
     sets_comment = then.comment != state.comment
     head = next_head(attempt, "rollback")
     restored = state.schema if schema is None else schema
@@ -68,6 +69,17 @@ def _restored_schema(then: TableState, state: TableState) -> Schema | None:
     if refuses_breaks(state.properties):
         check_no_breaks(state.pinned_schemas, state.schema, schema)
     return schema.numbered(state.schemas.newest.version + 1)
+
+
+def _restored_properties(then: TableState, state: TableState) -> dict[str, str] | None:
+    """The properties of the target, or None if they are the current ones.
+
+    Whether each commit is published is no part of a version: a rollback that ended it would leave other
+    engines on the rows that it takes back.
+    """
+    kept = {PUBLISH: state.properties[PUBLISH]} if PUBLISH in state.properties else {}
+    restored = {key: text for key, text in then.properties.items() if key != PUBLISH} | kept
+    return None if restored == dict(state.properties) else restored
 
 
 def _paths_not_in(state: TableState, other: TableState) -> list[str]:
