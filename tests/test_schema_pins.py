@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from faults.interrupted import InterruptedStore, Interruption
+from faults.store import Plan
 from versioned_catalog import (
     Catalog,
     CommitConflictError,
@@ -19,10 +21,12 @@ from versioned_catalog import (
     InvalidRequestError,
     NotFoundError,
     Table,
+    UnsupportedFeatureError,
     VersionedError,
 )
-from versioned_catalog.catalog import catalog as catalog_module
+from versioned_catalog.log import features
 from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
+from versioned_catalog.storage.local import LocalStore
 
 INTS, LONGS, TEXTS = pa.int32(), pa.int64(), pa.string()
 
@@ -411,14 +415,90 @@ def test_a_default_that_does_not_fit_the_pinned_type_is_refused(table: Table) ->
 def test_a_rollback_keeps_pins_and_forgets_columns_that_no_pin_needs(table: Table) -> None:
     table.alter().drop_column("b").commit()  # version 3
     table.alter().add_column("e", "INT", default=5).commit()
-    table.pin_schema("later")
+    table.alter().add_column("f", "INT").commit()
+    table.pin_schema("later", table.state.schema_version - 1)
     table.rollback(3)
     assert rows(table.seen_as("job"), ["b"]) == [{"b": "a"}, {"b": "b"}, {"b": "c"}]
-    with pytest.raises(InvalidRequestError, match=r"the column e \(ID 4\) was dropped for good"):
-        table.seen_as("later")
+    assert table.state.schema.names == ["id", "__hidden_2", "n", "__hidden_4"]
     table.retire_schema("job")
     table.rollback(3)
-    assert table.state.schema.names == ["id", "n"], "b was hidden then, and no pin needs it now"
+    assert table.state.schema.names == ["id", "n", "__hidden_4"], "no pin needs b now"
+    table.retire_schema("later")
+    assert table.state.schema.names == ["id", "n"]
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_rollback_past_an_add_hides_the_column_from_a_pin(table: Table, checkpoint: bool) -> None:
+    """As a DROP does: the pinned job goes on, in its columns."""
+    table.alter().add_column("e", "INT", default=5).commit()  # version 3
+    table.append(data(table, id=[4], e=[1]))
+    table.pin_schema("later")
+    table.alter().rename_column("e", "f").commit()
+    table.rollback(2)
+    if checkpoint:
+        table.log.write_checkpoint(table.state)
+    assert table.schema.names == ["id", "b", "n"]
+    with pytest.raises(VersionedError, match="no column f"):
+        table.scan(["f"])
+    pinned = table.seen_as("later")
+    assert rows(pinned, ["id", "e"]) == [{"id": n, "e": 5} for n in (1, 2, 3)]
+    pinned.append(data(table, id=[5], e=[7]))
+    pinned.update({"e": 6}, [("id", "=", 1)])
+    table.append(data(table, id=[6]))
+    table.maintenance.compact()
+    assert rows(pinned, ["id", "e"]) == [
+        {"id": 1, "e": 6},
+        {"id": 2, "e": 5},
+        {"id": 3, "e": 5},
+        {"id": 5, "e": 7},
+        {"id": 6, "e": 5},
+    ]
+    version = table.version
+    table.rollback(table.version)
+    assert table.version == version, "what is there already makes no entry"
+    table.alter().add_column("e", "STRING").commit()
+    assert table.schema.names == ["id", "b", "n", "e"]
+    table.retire_schema("later")
+    assert table.state.schema.names == ["id", "b", "n", "e"]
+
+
+def test_a_rollback_past_an_add_hides_nested_columns_too(catalog: Catalog) -> None:
+    table = catalog.create_table("sales", "id INT, s STRUCT<x: INT>, l ARRAY<STRUCT<x: INT>>")
+    table.append(pa.table({"id": pa.array([1], INTS)}))
+    table.alter().add_column("s.y", "INT", default=7).add_column("l.element.y", "INT").commit()
+    table.alter().add_column("t", "STRUCT<u: INT, v: INT>").commit()
+    table.pin_schema("later")
+    table.rollback(1)
+    assert table.schema.same_but_version(table.as_of(1).schema)
+    given = {"id": 2, "s": {"x": 1, "y": 2}, "l": [{"x": 3, "y": 4}], "t": {"u": 5, "v": 6}}
+    seen = table.seen_as("later")
+    seen.append(pa.Table.from_pylist([given], schema=seen.scan().to_arrow().schema))
+    assert rows(seen)[1] == given
+    assert rows(table)[1] == {"id": 2, "s": {"x": 1}, "l": [{"x": 3}]}
+
+
+def test_a_rollback_is_refused_where_a_drop_would_be(table: Table) -> None:
+    table.alter().add_column("e", "INT", default=5, nullable=False).commit()
+    table.pin_schema("later")
+    table.alter().drop_default("e").commit()
+    with pytest.raises(
+        InvalidRequestError,
+        match=r"sales can't be rolled back to version 2.*retire_schema\('later'\)",
+    ):
+        table.rollback(2)
+    table.retire_schema("later")
+    table.rollback(2)
+
+
+def test_a_rollback_keeps_the_property_that_protects_pins(catalog: Catalog, table: Table) -> None:
+    table.alter().set_property("k", "v").set_property("pins", "refuse").commit()
+    table.rollback(1)
+    assert dict(table.state.properties) == {"pins": "refuse"}
+    with pytest.raises(InvalidRequestError, match="sales can't be replaced or dropped"):
+        catalog.drop_table("sales")
+    table.alter().set_property("pins", "allow").commit()
+    table.rollback(4)
+    assert dict(table.state.properties) == {"pins": "allow"}
 
 
 def test_a_rollback_that_narrows_refuses_writes_that_are_wider(table: Table) -> None:
@@ -691,21 +771,107 @@ def test_a_rollback_that_narrows_a_pinned_column_is_reported_and_refused(table: 
             change()
 
 
-def test_a_drop_that_raced_with_a_pin_does_not_leave_a_table_without_a_name(
-    catalog: Catalog, table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table.alter().set_property("pins", "refuse").commit()
+def refusing(table: Table) -> Table:
+    """A handle that knows neither the pin nor the property that protects it."""
     table.retire_schema("job")
-    checked = catalog_module.check_no_pins_lost
+    stale = table.as_of(table.version)
+    table.alter().set_property("pins", "refuse").commit()
+    table.pin_schema("job")
+    return stale
 
-    def race(state: Any, name: str) -> None:
-        checked(state, name)
+
+STALE: list[Any] = [
+    lambda catalog, stale: stale.drop(),
+    lambda catalog, stale: catalog.drop_table("sales"),
+    lambda catalog, stale: catalog.replace_table("sales", "id INT"),
+    lambda catalog, stale: stale.alter().drop_not_null("id").commit(),
+]
+
+
+@pytest.mark.parametrize("act", STALE)
+def test_a_handle_from_before_the_pin_does_not_break_it(
+    catalog: Catalog, table: Table, act: Any
+) -> None:
+    stale = refusing(table)
+    with pytest.raises(VersionedError, match="the schema pin 'job'"):
+        act(catalog, stale)
+    assert rows(catalog.load_table("sales", schema="job"), ["id"]) == [
+        {"id": 1},
+        {"id": 2},
+        {"id": 3},
+    ]
+
+
+def test_a_namespace_with_a_protected_pin_is_dropped_in_no_part(catalog: Catalog) -> None:
+    catalog.create_namespace("n")
+    catalog.create_namespace("n.m")
+    for name in ("n.a", "n.m.b", "n.z"):
+        catalog.create_table(name, "id INT")
+    pinned = catalog.load_table("n.m.b")
+    pinned.alter().set_property("pins", "refuse").commit()
+    pinned.pin_schema("job")
+    for name in ("n", "n.m"):
+        with pytest.raises(InvalidRequestError, match=r"n\.m\.b can't be replaced or dropped"):
+            catalog.drop_namespace(name, cascade=True)
+    for name in ("n.a", "n.m.b", "n.z"):
+        catalog.load_table(name).append(pa.table({"id": pa.array([1], INTS)}))
+    pinned.retire_schema("job")
+    catalog.drop_namespace("n", cascade=True)
+    assert catalog.list_namespaces() == []
+
+
+def drops() -> list[Any]:
+    return [
+        lambda catalog: catalog.drop_table("n.m.sales"),
+        lambda catalog: catalog.drop_namespace("n", cascade=True),
+    ]
+
+
+@pytest.mark.parametrize("drop", drops())
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_table_that_is_pinned_between_the_two_commits_of_a_drop_keeps_its_name(
+    drop: Any, taken: bool, tmp_path: Path
+) -> None:
+    """The name goes first; the table's own commit decides, and gives the name back."""
+    catalog = Catalog(tmp_path)
+    catalog.create_namespace("n")
+    catalog.create_namespace("n.m")
+    table = catalog.create_table("n.m.sales", "id INT", properties={"pins": "refuse"})
+    table.append(pa.table({"id": pa.array([1], INTS)}))
+
+    def pin() -> None:
         table.refresh().pin_schema("job")
+        if taken:
+            other = Catalog(tmp_path)
+            for name in ("n", "n.m"):
+                other.create_namespace(name, if_not_exists=True)
+            other.create_table("n.m.sales", "other INT")
 
-    monkeypatch.setattr(catalog_module, "check_no_pins_lost", race)
-    catalog.drop_table("sales")
-    with pytest.raises(NotFoundError, match="there is no table"):
-        table.refresh().scan()
+    late = Interruption("put n/m/sales/_versioned/log/N.json", before=pin)
+    store = InterruptedStore(LocalStore(str(tmp_path)), Plan(), late)
+    with pytest.raises(InvalidRequestError, match="the schema pin 'job' is in force") as found:
+        drop(Catalog.over(store))
+    fresh = Catalog(tmp_path)
+    if taken:
+        assert f"load_path({table.location!r})" in str(found.value)
+        assert fresh.load_table("n.m.sales").schema.names == ["other"]
+    else:
+        assert fresh.load_table("n.m.sales").schema.names == ["id"]
+    assert rows(Catalog.load_path(table.location)) == [{"id": 1}]
+
+
+@pytest.mark.parametrize("drop", drops())
+def test_a_table_that_must_not_be_written_keeps_its_name(
+    drop: Any, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create_namespace("n")
+    catalog.create_namespace("n.m")
+    catalog.create_table("n.m.other", "id INT")
+    catalog.create_table("n.m.sales", "id INT").pin_schema("job")
+    monkeypatch.setattr(features, "KNOWN_FEATURES", features.KNOWN_FEATURES - {"pins"})
+    with pytest.raises(UnsupportedFeatureError, match=r"writing to n\.m\.sales needs .* pins"):
+        drop(catalog)
+    assert catalog.load_table("n.m.sales").count() == catalog.load_table("n.m.other").count() == 0
 
 
 def test_compaction_through_a_pin_takes_its_names(table: Table) -> None:

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from versioned_catalog.conflicts.operations import Base, Drop, Rollback, Tag
 from versioned_catalog.conflicts.rollback import check_same_incarnation
-from versioned_catalog.conflicts.schema_pins import check_no_pins_lost
 from versioned_catalog.conflicts.tags import check_tag
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.handle import TableHandle
@@ -47,5 +46,4 @@ def drop_tag(handle: TableHandle, name: str, commit_id: str | None) -> int:
 def drop(handle: TableHandle) -> int:
     """Drop the table, and its pins. See ``Table.drop``."""
     check_newest(handle.state, handle.name)
-    check_no_pins_lost(handle.state, handle.name)
     return handle.commit(Drop(Base.of(handle.state)))

@@ -48,11 +48,13 @@ HAS_NULLS = (InvalidRequestError, "v can't be NOT NULL, since")
 NOT_LEGAL = (CommitConflictError, "a concurrent commit changed the table")
 TAGGED = (CommitConflictError, "was tagged as 'old' while it was to be expired")
 READ_BEFORE = (CommitConflictError, "added or removed rows since")
+PINNED = (InvalidRequestError, "t can't be replaced or dropped, since the schema pin 'job'")
 
 # The tables.
 
 SERIALIZABLE = {"properties": {"isolation": "serializable"}}
 KEYED = {"ddl": "k INT NOT NULL, v INT", "primary_key": ["k"]}
+PROTECTED = {"properties": {"pins": "refuse"}}
 STRICT = {"ddl": "k INT, v INT NOT NULL"}
 
 # What others commit.
@@ -297,6 +299,7 @@ by_id: Callable[[Planned], bool] = lambda t: (
 )
 ok(ROW, "alter", widen, [rename], note=6, holds=by_id)
 pin: Step = lambda t: t.alter(PinSchema("job", PinnedSchema(Pin(0), t.planned.schemas[0])))
+protect: Step = lambda t: t.alter(SetProperty("pins", "refuse"))
 hides: Callable[[Planned], bool] = lambda t: t.state.schema.column(2).hidden
 removes: Callable[[Planned], bool] = lambda t: 2 not in t.state.schema.ids
 refused(ROW, "alter", NOT_LEGAL, pin, [drop_v], note=6)
@@ -355,6 +358,10 @@ for mine in (drop, fence_3, expire_2):
     columns = ("append", "alter", REWRITE, "compact", "rollback", "fence")
     always_ok(ROW, mine, *columns, *([] if mine is expire_2 else ["tag"]), "expire")
     ends(ROW, mine)
+refused(ROW, "alter", PINNED, drop, [pin], note=17, table=PROTECTED)
+refused(ROW, "alter", PINNED, drop, [protect], note=17, before=(pin,))
+ok(ROW, "alter", drop, [pin], note=17)
+ok(ROW, "alter", drop, [retire], note=17, before=(pin,), table=PROTECTED)
 refused(ROW, "tag", TAGGED, expire_2, [tag], note=12)
 ok(ROW, "tag", lambda t: t.expire(2, 0), [tag], note=12)
 ok(ROW, "tag", expire_1, [lambda t: t.tag("new", 1)], note=12)
@@ -365,6 +372,8 @@ ok(ROW, "fence", fence_2, [fence_2, fence_3], noop=True)
 
 ROW = "replace"
 always_ok(ROW, replace_table, *HARMLESS)
+refused(ROW, "alter", PINNED, replace_table, [pin], note=17, table=PROTECTED)
+ok(ROW, "alter", replace_table, [pin], note=17)
 ok(ROW, "replace, drop", replace_table, [replace_table])
 refused(ROW, "replace, drop", DROPPED, replace_table, [drop])
 
@@ -378,6 +387,8 @@ ok(ROW, REWRITE, with_rows, DO_REWRITE, note=3)
 growing = rewrites("a", changes=(AddColumn(("w",), Atom.INT),))
 refused(ROW, REWRITE, NEW_SCHEMA, with_rows, growing, note=3)
 refused(ROW, "alter", NEW_SCHEMA, with_rows, [rename, add_w], note=3)
+refused(ROW, "alter", PINNED, with_rows, [pin], note=17, table=PROTECTED)
+ok(ROW, "alter", with_rows, [pin], note=17)
 ok(ROW, "alter", with_rows, [set_property], note=3)
 refused(ROW, "rollback", NEW_SCHEMA, with_rows, [back_to_2], note=3, before=(rename,))
 ok(ROW, "rollback", with_rows, [undo_b], note=3)

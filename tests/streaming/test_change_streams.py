@@ -244,6 +244,28 @@ def test_a_rollback_shows_what_it_restores_and_takes_away(
     ]
 
 
+@pytest.mark.parametrize("primary_key", [[], ["id"]])
+def test_a_pinned_stream_goes_on_over_a_rollback_past_the_add_of_its_column(
+    tmp_path: Path, primary_key: list[str]
+) -> None:
+    table = table_at(tmp_path, primary_key=primary_key)
+    table.append(ids(1))
+    table.alter().add_column("x", "INT", default=5).commit()
+    table.pin_schema("later")
+    table.append(ids(2).append_column("x", pa.array([7], pa.int32())))
+    pinned = table.seen_as("later")
+    feed, sink = Feed(pinned), pinned.sink("job")
+    assert [row[:4] for row in feed.batch()] == [(1, 10, 5, "insert"), (2, 20, 7, "insert")]
+    table.rollback(1)
+    assert feed.batch() == [(2, 20, 7, "delete", 5)]
+    sink.write(ids(3).append_column("x", pa.array([9], pa.int32())), 0)
+    table.append(ids(4))
+    assert feed.batch() == [(3, 30, 9, "insert", 6), (4, 40, 5, "insert", 7)]
+    table.alter().add_column("x", "INT", default=8).commit()
+    end = table.seen_as("later").scan().to_arrow().to_pylist()
+    assert sorted(tuple(row.values()) for row in end) == [(1, 10, 5), (3, 30, 9), (4, 40, 5)]
+
+
 def test_a_table_that_was_replaced_ends_the_stream(tmp_path: Path, plain: Table) -> None:
     feed = Feed(plain)
     plain.append(ids(1))

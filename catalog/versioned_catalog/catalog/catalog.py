@@ -18,7 +18,6 @@ from versioned_catalog.catalog.create import TableCreation
 from versioned_catalog.catalog.declaration import Columns, creation
 from versioned_catalog.catalog.namespaces import Namespaces
 from versioned_catalog.conflicts.operations import Create, Replace
-from versioned_catalog.conflicts.schema_pins import check_no_pins_lost
 from versioned_catalog.errors import NotFoundError, naming_table
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.state import TableState
@@ -168,14 +167,11 @@ class Catalog(TableCreation, Conversions, Namespaces, Views):
 
         Raises:
             NotFoundError: there is no such table.
+            InvalidRequestError: a schema pin is in force, and the property ``pins`` is ``refuse``.
         """
         parts = parse_path(name)
         found = self._names.find(self._names.state(), parts)
-        store = self._store.child(found.location)
-        # Refuse an unreadable or pinned table before its name is removed.
-        state = locations.timeline_at(store).load().state
-        if state is not None:
-            check_no_pins_lost(state, render_path(parts))
+        self._check_droppable([found])
 
         def change(state: WarehouseState) -> WarehouseEntry:
             if self._names.find(state, parts).table_uuid != found.table_uuid:
@@ -186,7 +182,7 @@ class Catalog(TableCreation, Conversions, Namespaces, Views):
             return WarehouseEntry(head_of("drop_table"), remove_tables=(parts,))
 
         self._names.commit(change)
-        locations.drop_at(store, found.table_uuid)
+        self._drop_unnamed([found])
 
     @staticmethod
     def load_path(

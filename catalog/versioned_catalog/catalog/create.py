@@ -264,7 +264,7 @@ class TableCreation:
         try:
             self._names.commit(change, own_id)
         except (AlreadyExistsError, NotFoundError):
-            drop_at(table.store, named.table_uuid)
+            drop_at(table.store, named.table_uuid, table.name)
             raise
 
     def plan_table(

@@ -168,15 +168,23 @@ def _is_there(state: TableState | None, created_uuid: str | None) -> bool:
     return created_uuid is None or state.created_uuid == created_uuid
 
 
-def drop_at(store: Store, created_uuid: str) -> None:
+def drop_at(store: Store, created_uuid: str, name: str, *, dry_run: bool = False) -> None:
     """Drop the table in a folder if it still exists, even if it was replaced meanwhile.
 
-    A pin that came after its name was removed does not keep it, since nobody could reach the table.
+    Args:
+        dry_run: only check whether the newest table could be dropped.
+
+    Raises:
+        InvalidRequestError, UnsupportedFeatureError: it must not be dropped (FORMAT.md, section 11).
     """
     while True:
         try:
-            handle = load_at(store, store.url, created_uuid).handle
-            handle.commit(Drop(Base.of(handle.state)))
+            handle = load_at(store, name, created_uuid).handle
+            drop = Drop(Base.of(handle.state))
+            if dry_run:
+                propose(drop, handle.state, "", name, handle.log)
+            else:
+                handle.commit(drop)
         except CommitConflictError:
             continue  # it was replaced or dropped: load it again
         except NotFoundError:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from versioned_catalog.catalog.locations import drop_at
-from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError
+from versioned_catalog.errors import (
+    AlreadyExistsError,
+    InvalidRequestError,
+    UnsupportedFeatureError,
+    VersionedError,
+)
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.paths import parse_path, render_path
 from versioned_catalog.warehouse.names import (
@@ -122,7 +128,7 @@ class Namespaces:
 
         Raises:
             NotFoundError: there is no such namespace.
-            InvalidRequestError: it is not empty.
+            InvalidRequestError: it is not empty, or a table in it must not be dropped.
         """
         parts = parse_path(name)
         key = full_key(parts)
@@ -138,6 +144,7 @@ class Namespaces:
                     f"the namespace {render_path(parts)} is not empty; drop its contents first, or "
                     "use cascade"
                 )
+            self._check_droppable(ended)
             return WarehouseEntry(
                 head_of("drop_namespace"),
                 remove_namespaces=tuple(spaces),
@@ -146,8 +153,49 @@ class Namespaces:
             )
 
         self._names.commit(change)
-        for table in ended:
-            drop_at(self._store.child(table.location), table.table_uuid)
+        self._drop_unnamed(ended)
+
+    def _check_droppable(self, tables: Iterable[TableName]) -> None:
+        """Refuse to remove the names of tables as long as one of them must not be dropped."""
+        for table in tables:
+            store = self._store.child(table.location)
+            drop_at(store, table.table_uuid, render_path(table.name), dry_run=True)
+
+    def _drop_unnamed(self, tables: Iterable[TableName]) -> None:
+        """Drop tables whose names were removed; a table that must not be dropped gets its name back.
+
+        Raises:
+            VersionedError: the first failure; the other tables are dropped.
+        """
+        failures: list[VersionedError] = []
+        for table in tables:
+            store, name = self._store.child(table.location), render_path(table.name)
+            try:
+                drop_at(store, table.table_uuid, name)
+            except (InvalidRequestError, UnsupportedFeatureError) as error:
+                self._names.commit(partial(_put_back, table))
+                if self._names.get(self._names.state(), table.name) == table:
+                    failures.append(error)
+                    continue
+                failures.append(
+                    InvalidRequestError(
+                        f"{error}; its name was taken meanwhile: load it with "
+                        f"Catalog.load_path({store.url!r})"
+                    )
+                )
+            except VersionedError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+
+def _put_back(table: TableName, state: WarehouseState) -> WarehouseEntry | None:
+    """The entry that gives a table its name back, unless another table or view has taken it."""
+    if full_key(table.name) in {*state.tables, *state.views}:
+        return None
+    above = (table.name[:size] for size in range(1, len(table.name)))
+    missing = tuple(name for name in above if full_key(name) not in state.namespaces)
+    return WarehouseEntry(head_of("create_table"), add_namespaces=missing, set_tables=(table,))
 
 
 def _keys(given: Iterable[str]) -> list[str]:

@@ -139,7 +139,9 @@ MATRIX: Mapping[type, Row] = {
     operations.Consume: Row(
         required=(*SAME_INCARNATION, consumers.consumer_can_change), entry=marks.consumer_entry
     ),
-    operations.Drop: Row(required=SAME_INCARNATION, entry=marks.drop_entry),
+    operations.Drop: Row(
+        required=(*SAME_INCARNATION, schema_pins.no_pins_lost), entry=marks.drop_entry
+    ),
     operations.Fence: Row(
         required=SAME_INCARNATION, is_noop=marks.is_fenced, entry=marks.fence_entry
     ),

@@ -59,21 +59,60 @@ def hide_or_remove(column_id: int, evolution: Evolution) -> Schema:
     """Remove a column; hide it if a pin needs it."""
     schema = evolution.schema
     column = schema.column(column_id)
-    needing = pins_on(evolution.pins, frozenset(one.id for one, _ in walk((column,))))
-    if not needing:
+    if not _labels_on(column, evolution.pins):
         return schema.edit_siblings(
             column_id, lambda columns: tuple(one for one in columns if one.id != column_id)
         )
+    hidden = _hidden(column, schema, evolution.pins)
+    return schema.replace_column(column_id, lambda _: hidden)
+
+
+def _labels_on(column: Column, pins: PinnedSchemas) -> list[str]:
+    """The labels of the pins that need a column, or one inside it."""
+    return pins_on(pins, frozenset(one.id for one, _ in walk((column,))))
+
+
+def _hidden(column: Column, schema: Schema, pins: PinnedSchemas) -> Column:
+    """A column of a schema, hidden for the pins that need it."""
     if not column.nullable and column.write_default is None:
-        where = schema.path_text(column_id)
+        where, label = schema.path_text(column.id), _labels_on(column, pins)[0]
         raise InvalidRequestError(
-            f"{where} can't be dropped, since the schema pin {needing[0]!r} needs it and it is NOT NULL "
+            f"{where} can't be dropped, since the schema pin {label!r} needs it and it is NOT NULL "
             "without a default, so writers that do not see it could not fill it; set a default, make "
-            f"{where} nullable, or retire the pin with retire_schema({needing[0]!r})",
+            f"{where} nullable, or retire the pin with retire_schema({label!r})",
             condition="NOT_SUPPORTED",
         )
-    hidden = replace(column, name=hidden_name(column_id), hidden=True)
-    return schema.replace_column(column_id, lambda _: hidden)
+    return replace(column, name=hidden_name(column.id), hidden=True)
+
+
+def rolled_back(then: Schema, now: Schema, pins: PinnedSchemas) -> Schema:
+    """The schema that a rollback restores: hidden columns are those that a pin needs now.
+
+    Columns that were added since then are hidden if a pin needs them, as a DROP hides them.
+
+    Args:
+        then: the schema of the version that is restored.
+        now: the current schema.
+
+    Raises:
+        InvalidRequestError: such a column can't be hidden.
+    """
+
+    def restored(old: tuple[Column, ...], new: tuple[Column, ...]) -> tuple[Column, ...]:
+        current = {one.id: one for one in new}
+        known = {one.id for one in old}
+        kept = tuple(_with_below(one, current[one.id]) if one.id in current else one for one in old)
+        added = (one for one in new if one.id not in known and _labels_on(one, pins))
+        return kept + tuple(one if one.hidden else _hidden(one, now, pins) for one in added)
+
+    def _with_below(old: Column, new: Column) -> Column:
+        if not (is_nested(old.type) and is_nested(new.type)):
+            return old
+        below = restored(children(old.type), children(new.type))
+        return replace(old, type=with_children(old.type, below))
+
+    columns = restored(then.columns, now.columns)
+    return without_unneeded(replace(then, columns=columns), pins.values())
 
 
 def without_unneeded(schema: Schema, pins: Iterable[PinnedSchema]) -> Schema:

@@ -13,10 +13,12 @@ from versioned_catalog.conflicts.attempt import Attempt, once
 from versioned_catalog.conflicts.entries.creation import features_of
 from versioned_catalog.conflicts.entries.heads import next_head
 from versioned_catalog.conflicts.operations import Rollback
+from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution.apply_pins import (
+    PINS,
     check_no_breaks,
     refuses_breaks,
-    without_unneeded,
+    rolled_back,
 )
 from versioned_catalog.iceberg.property import PUBLISH
 from versioned_catalog.log.delta import delta_from_text
@@ -29,13 +31,16 @@ from versioned_catalog.schema.id_map import id_map_from_text
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.arrow_values import array_of
 
+_KEPT = (PINS, PUBLISH)
+"""Properties that a rollback leaves as they are."""
+
 
 @once
 def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
     """The entry of a rollback."""
     state, then = attempt.state, attempt.at(attempt.operation.version)
     assert then is not None, "the rule target_in_incarnation comes first"
-    schema = _restored_schema(then, state)
+    schema = _restored_schema(then, state, attempt.table)
     added, removed = _missing(then, state, attempt.log), _paths_not_in(state, then)
     properties = _restored_properties(then, state)
     sets_comment = then.comment != state.comment
@@ -45,7 +50,7 @@ def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
         replace(head, features=head.features | features_of(restored, ())),
         state.next_column_id,
         schema=schema,
-        properties=properties,
+        properties=None if properties == dict(state.properties) else properties,
         comment=then.comment if sets_comment else None,
         sets_comment=sets_comment,
         added=added,
@@ -61,25 +66,30 @@ def is_rolled_back(attempt: Attempt[Rollback]) -> bool:
     return not changed and entry.schema is None and entry.properties is None
 
 
-def _restored_schema(then: TableState, state: TableState) -> Schema | None:
+def _restored_properties(then: TableState, state: TableState) -> dict[str, str]:
+    """The properties of the target, except those that are no part of a version.
+
+    These stay: what protects the pins, as the pins do; and whether each commit is published, since a
+    rollback that ended it would leave other engines on the rows that it takes back.
+    """
+    properties = {key: text for key, text in then.properties.items() if key not in _KEPT}
+    return properties | {key: state.properties[key] for key in _KEPT if key in state.properties}
+
+
+def _restored_schema(then: TableState, state: TableState, table: str) -> Schema | None:
     """The schema of the target as a new version, or None if it is the current one."""
-    schema = without_unneeded(then.schema, state.pinned_schemas.values())
+    try:
+        schema = rolled_back(then.schema, state.schema, state.pinned_schemas)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(
+            f"{table} can't be rolled back to version {then.version}, which lacks a column: {error}",
+            condition="NOT_SUPPORTED",
+        ) from None
     if schema.same_but_version(state.schema):
         return None
     if refuses_breaks(state.properties):
         check_no_breaks(state.pinned_schemas, state.schema, schema)
     return schema.numbered(state.schemas.newest.version + 1)
-
-
-def _restored_properties(then: TableState, state: TableState) -> dict[str, str] | None:
-    """The properties of the target, or None if they are the current ones.
-
-    Whether each commit is published is no part of a version: a rollback that ended it would leave other
-    engines on the rows that it takes back.
-    """
-    kept = {PUBLISH: state.properties[PUBLISH]} if PUBLISH in state.properties else {}
-    restored = {key: text for key, text in then.properties.items() if key != PUBLISH} | kept
-    return None if restored == dict(state.properties) else restored
 
 
 def _paths_not_in(state: TableState, other: TableState) -> list[str]:
