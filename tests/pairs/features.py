@@ -160,8 +160,15 @@ class Subject:
         self.rows = {}
         self.check()
 
+    def check_dropped(self) -> None:
+        """Check once ``n`` was dropped and added again: it has no values."""
+        before = self.rows
+        self.rows = {number: (v, None) for number, (v, _) in before.items()}
+        self.check()
+        self.rows = before
+
     def check_altered(self) -> None:
-        """Check once ``v`` is called ``w``, ``n`` is wider and ``extra`` exists."""
+        """Check once ``v`` is called ``w``, ``n`` is wider and there is another ``v``."""
         self.check()
 
 
@@ -200,6 +207,18 @@ class Imported(Subject):
         new = self.write(1)
         self.import_folder()
         self.expect(new)
+
+    def act_after_rollback(self, taken_back: Rows) -> None:
+        """Files whose import was taken back come in again."""
+        self.act()
+        self.rows |= taken_back
+
+    def check_replaced(self) -> None:
+        """The new table has imported nothing yet."""
+        super().check_replaced()
+        self.import_folder()
+        self.expect(number for ids in self.files for number in ids)
+        self.check()
 
     def act_twice_at_once(self) -> None:
         new = self.write(1) + self.write(1)
@@ -313,6 +332,12 @@ class Pinned(Subject):
         )
         self.expect(ids)
 
+    def check_dropped(self) -> None:
+        """The pinned job still sees the column and its values."""
+        seen = by_id(self.table.seen_as("job").scan().to_arrow())
+        assert seen == sorted((number, *values) for number, values in self.rows.items())
+        assert set(self.table.scan(["n"]).to_arrow()["n"].to_pylist()) == {None}
+
     def check_replaced(self) -> None:
         """The pin has ended; the job is told so."""
         with pytest.raises(NotFoundError, match="no schema pin 'job'"):
@@ -365,6 +390,12 @@ class Streamed(Subject):
         self.insert(1)
         seen = self.at
         at_once(self.consume, lambda: self.table.change_stream(Settings(consumer="c")).latest(seen))
+
+    def check_dropped(self) -> None:
+        """A change of the schema is no change of rows."""
+        before = dict(self.replica)
+        self.consume()
+        assert self.replica == before
 
     def check_replaced(self) -> None:
         """The stream ends, since the columns of another table are other columns."""
@@ -434,6 +465,11 @@ class Viewed(Subject):
         assert self.connect().view_problems() == []
         self.put_view()
         super().check_replaced()
+
+    def check_dropped(self) -> None:
+        """The view reads the dropped column by its ID, and reports that it is gone."""
+        (problem,) = self.connect().view_problems()
+        assert (problem.column, problem.column_id) == (("n",), 3)
 
     def check_altered(self) -> None:
         """The query says ``v``, which is another column now; the view reports it."""

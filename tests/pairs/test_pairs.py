@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from jar import ROOT
 from maintenance.tables import tick
 from pairs.features import FEATURES, Subject, arrow
 
@@ -46,7 +47,7 @@ def drop_and_undo(subject: Subject) -> None:
     version = subject.table.version
     subject.table.alter().drop_column("n").commit()
     subject.table.alter().add_column("n", "INT").commit()
-    assert set(subject.table.scan(["n"]).to_arrow()["n"].to_pylist()) == {None}
+    subject.check_dropped()
     subject.table.rollback(version)
     subject.check()
     subject.act()
@@ -117,3 +118,14 @@ OPERATIONS: dict[str, Callable[[Subject], None]] = {
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_pairs(operation: str, feature: str, tmp_path: Path) -> None:
     OPERATIONS[operation](FEATURES[feature](tmp_path))
+
+
+def test_the_promise_of_each_pair_is_documented() -> None:
+    page = (ROOT / "docs" / "guarantees.md").read_text()
+    tables = [
+        part for part in page.split("\n\n") if part.startswith("| ") and "| promise |" in part
+    ]
+    cells = [[row.split(" | ")[0].strip("| ") for row in part.splitlines()] for part in tables]
+    assert {head: features for head, _, *features in cells} == {
+        operation: list(FEATURES) for operation in OPERATIONS
+    }
