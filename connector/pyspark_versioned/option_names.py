@@ -32,7 +32,7 @@ OF_SOURCE = ("path", "warehouse", *_OF_BOTH, *OF_BATCHES, *OF_STREAMS, *OF_SPARK
 """Options of the data source ``versioned``, which reads and writes a table by its path."""
 
 OF_JAR = (
-    *("compact", "segments", "pending", "commit", "changes", "saveMode", "tableName"),
+    *("compact", "segments", "commit", "changes", "saveMode", "tableName"),
     "microBatch",
 )
 """Internal options, which the jar passes to the data source; users can't set them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -10,8 +10,7 @@ from typing import Any
 from pyspark_versioned.batch_options import parse_batch
 from pyspark_versioned.option_names import OF_JAR, OF_SOURCE, ROOT, STORAGE, unknown_text
 from pyspark_versioned.sql.protocol.codec import decode
-from pyspark_versioned.sql.protocol.common import Change
-from pyspark_versioned.sql.protocol.rows import PythonCommit
+from pyspark_versioned.sql.protocol.rows import PythonCommit, SegmentRead
 from pyspark_versioned.sql.protocol.stream import MicroBatch
 from pyspark_versioned.sql.protocol.table import VersionRange
 from pyspark_versioned.stream_options import stream_options
@@ -55,8 +54,7 @@ class Options:
         overflow: what is shown of a value that does not fit its type there: ``error`` or ``null``.
         batch: application and number of a write that is repeated until it has happened.
         pushdown: whether to take filters from Spark; None to decide by Spark's version.
-        segments: paths of the segments to read, or None for all; from the jar.
-        pending: schema changes of the running statement, from the jar.
+        segments: what to read of which segments, from the jar; None for all segments.
         compact: the compaction to carry out, from ``CALL system.compact``.
         changes: the range of versions whose changes are read, from the jar; None to read rows.
         commit: what to commit for the jar, of a write that it leaves to Python.
@@ -84,8 +82,7 @@ class Options:
     overflow: str = "error"
     batch: Batch | None = None
     pushdown: bool | None = None
-    segments: frozenset[str] | None = None
-    pending: Sequence[Change] = ()
+    segments: SegmentRead | None = None
     compact: Mapping[str, Any] | None = None
     name: str | None = None
     commit: PythonCommit | None = field(default=None, repr=False)
@@ -140,8 +137,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         overflow=parse_overflow(known["onoverflow"]),
         batch=parse_batch(known["application"], known["batch"], known["path"]),
         pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
-        segments=None if known["segments"] is None else _segments(known["segments"]),
-        pending=_message(Sequence[Change], "pending", known["pending"]) or (),
+        segments=_message(SegmentRead, "segments", known["segments"]),
         compact=None if known["compact"] is None else _json("compact", known["compact"], dict),
         name=known["tablename"],
         changes=_message(VersionRange, "changes", known["changes"]),
@@ -214,10 +210,6 @@ def _listed(name: str, text: str, kind: type[Any]) -> list[Any]:
             f"the option {name} is for the jar alone; leave it out", condition="INVALID_OPTION"
         )
     return values
-
-
-def _segments(text: str) -> frozenset[str]:
-    return frozenset(_listed("segments", text, str))
 
 
 def _flag(name: str, text: str | None) -> bool | None:

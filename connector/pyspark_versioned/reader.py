@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -59,6 +58,7 @@ class VersionedReader(DataSourceReader):
         shape: the Arrow schema that Spark expects of every batch.
         table: the table's name in errors.
         only: the paths of the segments to read, or None for all.
+        where: filters of which all hold for the rows to read.
     """
 
     def __init__(
@@ -68,13 +68,14 @@ class VersionedReader(DataSourceReader):
         shape: pa.Schema,
         table: str,
         only: frozenset[str] | None = None,
+        where: Sequence[BoundFilter] = (),
     ) -> None:
         self._location: Location = store.location
         self._columns = parts[0][1] if parts else ()
         self._shape = shape
         self._table = table
         self._only = only
-        self._filter: BoundFilter | None = None
+        self._where = tuple(where)
         self._planning: tuple[Store, Sequence[Part]] | None = (store, parts)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,10 +87,11 @@ class VersionedReader(DataSourceReader):
         assert self._planning is not None
         store, parts = self._planning
         self._check_only([path for state, _ in parts for path in state.segments.paths])
+        where = And(self._where) if self._where else None
         found: list[InputPartition] = []
         for state, columns in parts:
             shared = Shared.of(columns)
-            scan = Scan(store, state, shared.read, self._filter)
+            scan = Scan(store, state, shared.read, where)
             tasks = scan.tasks() if self._only is None else _only(scan.tasks(), self._only)
             total = sum(size for _, size in tasks)
             wanted = max(MIN_SPLIT_BYTES, min(TARGET_BYTES, total // WANTED_SPLITS))
@@ -122,15 +124,12 @@ class PushdownReader(VersionedReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
         """Take the filters that are applied exactly, and return the others to Spark."""
-        taken: list[BoundFilter] = []
         for pushed in filters:
             bound = self._bound(pushed)
             if bound is None:
                 yield pushed
             else:
-                taken.append(bound)
-        if taken:
-            self._filter = reduce(lambda a, b: And((a, b)), taken)
+                self._where += (bound,)
 
     def _bound(self, pushed: Filter) -> BoundFilter | None:
         unbound = to_unbound(pushed)

@@ -23,6 +23,7 @@ from pyspark_versioned.options import Options, parse_options
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import PushdownReader, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema, to_spark_schema
+from pyspark_versioned.sql.predicates import bound_filters
 from pyspark_versioned.stream_options import (
     changes_asked,
     stream_limits,
@@ -81,10 +82,11 @@ class VersionedDataSource(DataSource):
                 condition="TABLE_NOT_FOUND",
             )
         state = table.at(self._pinned)
-        if self._parsed.pending:
+        asked = self._parsed.segments
+        if asked is not None and asked.pending:
             from pyspark_versioned.sql.snapshots import apply_pending
 
-            state, _ = apply_pending(state, self._parsed.pending, table.name)
+            state, _ = apply_pending(state, asked.pending, table.name)
         return table, state
 
     def schema(self) -> StructType:
@@ -106,7 +108,8 @@ class VersionedDataSource(DataSource):
         if self._parsed.changes is not None:
             name = self._parsed.name or self._target.path
             return changes_reader(self._target.load(), self._parsed.changes, schema, name)
-        shape, only = arrow_schema(schema), self._parsed.segments
+        shape, by_jar = arrow_schema(schema), self._parsed.segments
+        only = None if by_jar is None else frozenset(by_jar.paths)
         if self._parsed.micro_batch is not None:
             return micro_batch_reader(self._parsed.micro_batch, schema, only)
         table, state = self._snapshot()
@@ -116,7 +119,8 @@ class VersionedDataSource(DataSource):
         columns = project(schema, state.seen.schema, table.name, unseen_columns(state.seen))
         kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
         name = self._parsed.name or table.name
-        return kind(table.store, [(state, columns)], shape, name, only)
+        where = () if by_jar is None else bound_filters(by_jar.filters, state.known)
+        return kind(table.store, [(state, columns)], shape, name, only, where)
 
     def _takes_filters(self) -> bool:
         """Whether to take filters that Spark pushes down.

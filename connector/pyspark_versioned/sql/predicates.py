@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark_versioned.sql.protocol.common import (
@@ -14,9 +15,12 @@ from pyspark_versioned.sql.protocol.common import (
     TypedValue,
 )
 from pyspark_versioned.sql.values import parse_value
+from versioned_catalog import InvalidRequestError, NotFoundError
+from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import (
     AllOf,
     AnyOf,
+    BoundFilter,
     Comparison,
     Not,
     NullSafe,
@@ -27,6 +31,8 @@ from versioned_catalog.expressions.filters import (
     TextTest,
     UnboundFilter,
 )
+from versioned_catalog.scan.columns import resolve
+from versioned_catalog.schema.schema import Schema
 
 _COMPARISONS = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
 _MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE, Op.EQ: Op.EQ, Op.NE: Op.NE}
@@ -47,6 +53,18 @@ def to_unbound(term: Term) -> UnboundFilter | None:
         return _filter(term)
     except _NoFilter:
         return None
+
+
+def bound_filters(terms: Sequence[Term], schema: Schema) -> list[BoundFilter]:
+    """The predicates that the catalog understands, on the columns of a schema; Spark applies all."""
+    found: list[BoundFilter] = []
+    for unbound in map(to_unbound, terms):
+        try:
+            if unbound is not None:
+                found.append(bind_filter(unbound, lambda path: resolve(schema, path)))
+        except (InvalidRequestError, NotFoundError):
+            continue
+    return found
 
 
 def _filter(term: Term) -> UnboundFilter:

@@ -13,22 +13,18 @@ from pyspark_versioned.native import is_plain, is_written_alike
 from pyspark_versioned.projection import project
 from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.foreign_files import Urls
-from pyspark_versioned.sql.predicates import to_unbound
+from pyspark_versioned.sql.predicates import bound_filters
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.read_groups import ReadGroups, narrowed_ids
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.unseen import Shared, unseen_columns
-from versioned_catalog import InvalidRequestError, NotFoundError
-from versioned_catalog.expressions.filter_binding import bind_filter
-from versioned_catalog.expressions.filters import And, BoundFilter
+from versioned_catalog.expressions.filters import And
 from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
-from versioned_catalog.scan.columns import resolve
 from versioned_catalog.scan.estimates import ColumnEstimate, estimate
 from versioned_catalog.scan.layout import layout_columns
 from versioned_catalog.scan.scan import Scan
-from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.types import Atom, Column, Decimal
 
 _ESTIMATED = (
@@ -129,22 +125,9 @@ def _scan(
     asked = spark.StructType.fromJson(wanted)  # type: ignore[arg-type]
     columns = project(asked, state.seen.schema, opened.name, unseen_columns(state.seen))
     shared = Shared.of(columns)
-    bound = _bound(filters, state.known)
+    bound = bound_filters(filters, state.known)
     where = And(tuple(bound)) if bound else None
     return Scan(opened.store, state, shared.read, where, limit=limit), shared
-
-
-def _bound(filters: Sequence[messages.Term], schema: Schema) -> list[BoundFilter]:
-    found: list[BoundFilter] = []
-    for one in filters:
-        unbound = to_unbound(one)
-        if unbound is None:
-            continue
-        try:
-            found.append(bind_filter(unbound, lambda path: resolve(schema, path)))
-        except (InvalidRequestError, NotFoundError):
-            continue
-    return found
 
 
 def _row_sequences(kept: pa.Table) -> list[int | None]:

@@ -13,7 +13,13 @@ from pyspark_versioned.sql.protocol.base import (
     SparkType,
     Variant,
 )
-from pyspark_versioned.sql.protocol.common import CatalogRef, TableRef, Term, TypedValue
+from pyspark_versioned.sql.protocol.common import (
+    CatalogRef,
+    Change,
+    TableRef,
+    Term,
+    TypedValue,
+)
 from pyspark_versioned.sql.protocol.table import Declaration, LoadedTable, PartitionTransform
 
 
@@ -70,6 +76,12 @@ class ConstantColumn(Message):
 class PhysicalName(Message):
     column: Sequence[str]
     physical: Sequence[str]
+
+
+class SegmentRead(Message):
+    paths: Sequence[str]
+    pending: Sequence[Change]
+    filters: Sequence[Term]
 
 
 class ColumnEstimates(Message):

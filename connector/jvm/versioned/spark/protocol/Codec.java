@@ -73,8 +73,8 @@ public final class Codec {
         }
     }
 
-    /** A message, or a list of messages, as JSON. */
-    public static String text(Object message) {
+    /** A message as JSON. No list: its elements would lose their kinds, since Java erases their common type. */
+    public static String text(Record message) {
         try {
             return JSON.writeValueAsString(message);
         } catch (JsonProcessingException e) {

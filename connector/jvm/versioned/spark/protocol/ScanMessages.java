@@ -4,6 +4,7 @@ import java.io.Serializable;
 import java.util.List;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.protocol.ChangeMessages.Change;
 import versioned.spark.protocol.ChangeMessages.TypedValue;
 import versioned.spark.protocol.CommonMessages.Term;
 
@@ -33,6 +34,8 @@ public interface ScanMessages {
             @Nullable Integer place) {}
 
     record PhysicalName(List<String> column, List<String> physical) {}
+
+    record SegmentRead(List<String> paths, List<Change> pending, List<Term> filters) {}
 
     record EstimateColumns(TableRef table, StructType schema, List<Term> filters)
             implements Request<ColumnEstimates> {}

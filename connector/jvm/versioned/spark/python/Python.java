@@ -12,7 +12,7 @@ import versioned.spark.protocol.Request;
 /** Sends requests to Python, which decides what tables are; the jar has no rules of its own about them. */
 public final class Python {
     /** The version of the protocol; see {@code connector/PROTOCOL.md}. */
-    public static final int PROTOCOL = 4;
+    public static final int PROTOCOL = 5;
 
     private static final String WORKER = "pyspark_versioned.sql.worker";
 

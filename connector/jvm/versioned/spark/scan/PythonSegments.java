@@ -3,6 +3,7 @@ package versioned.spark.scan;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -10,18 +11,21 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.Codec;
+import versioned.spark.protocol.ScanMessages.SegmentRead;
 import versioned.spark.protocol.StreamMessages.MicroBatch;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.SchemaOptions;
+import versioned.spark.python.Terms;
 
 /** Segments that the Python data source reads. */
 final class PythonSegments {
     private final Batch batch;
 
-    PythonSegments(TableRef table, StructType wanted, List<ScanPlan.Segment> segments) {
-        Map<String, String> options = options(table, segments);
+    /** @param filters rows that do not satisfy them need not be read; Spark evaluates them for each row */
+    PythonSegments(TableRef table, StructType wanted, List<ScanPlan.Segment> segments, List<Predicate> filters) {
+        Map<String, String> options = options(table);
+        options.put("segments", Codec.text(new SegmentRead(paths(segments), table.pending(), Terms.of(filters))));
         options.put("versionAsOf", Long.toString(table.version()));
-        options.put("pending", Codec.text(table.pending()));
         if (table.seen() != null) {
             options.put(SchemaOptions.SCHEMA_VERSION, table.seen());
             options.put(SchemaOptions.ON_OVERFLOW, table.overflow());
@@ -31,7 +35,8 @@ final class PythonSegments {
 
     /** Segments of a micro-batch of a stream. */
     PythonSegments(MicroBatch batch, StructType wanted, List<ScanPlan.Segment> segments) {
-        Map<String, String> options = options(batch.stream().table(), segments);
+        Map<String, String> options = options(batch.stream().table());
+        options.put("segments", Codec.text(new SegmentRead(paths(segments), List.of(), List.of())));
         options.put("microBatch", Codec.text(batch));
         this.batch = batch(wanted, options);
     }
@@ -49,10 +54,8 @@ final class PythonSegments {
         return options;
     }
 
-    private static Map<String, String> options(TableRef table, List<ScanPlan.Segment> segments) {
-        Map<String, String> options = options(table);
-        options.put("segments", Codec.text(segments.stream().map(ScanPlan.Segment::path).toList()));
-        return options;
+    private static List<String> paths(List<ScanPlan.Segment> segments) {
+        return segments.stream().map(ScanPlan.Segment::path).toList();
     }
 
     private static Batch batch(StructType wanted, Map<String, String> options) {

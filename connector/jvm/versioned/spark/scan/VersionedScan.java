@@ -38,6 +38,8 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
     private final boolean isNative;
     private ScanPlan plan;
     private Set<String> kept;
+    private List<Predicate> runtimeFilters = List.of();
+    private PythonSegments python;
     private PartitionReaderFactory factory;
 
     VersionedScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters,
@@ -93,10 +95,18 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
 
     @Override
     public void filter(Predicate[] predicates) {
-        List<Predicate> all = new ArrayList<>(filters);
-        all.addAll(NormalFilters.of(List.of(predicates)));
-        keep(ScanPlan.of(table, wanted, all, null, false).segments().stream()
+        List<Predicate> found = NormalFilters.of(List.of(predicates));
+        keep(ScanPlan.of(table, wanted, and(filters, found), null, false).segments().stream()
             .map(ScanPlan.Segment::path).collect(Collectors.toCollection(HashSet::new)));
+        synchronized (this) {
+            runtimeFilters = found;
+        }
+    }
+
+    private static List<Predicate> and(List<Predicate> some, List<Predicate> others) {
+        List<Predicate> all = new ArrayList<>(some);
+        all.addAll(others);
+        return all;
     }
 
     /** Reads only these segments. */
@@ -121,15 +131,19 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         return false;
     }
 
-    private PythonSegments python(List<ScanPlan.Segment> segments) {
-        return new PythonSegments(table, wanted, segments);
+    /** Python plans once for the partitions and the factory, which reads any partition of the scan. */
+    private synchronized PythonSegments python(List<ScanPlan.Segment> segments) {
+        List<Predicate> rows = isWhole() ? List.of() : and(filters, runtimeFilters);
+        python = new PythonSegments(table, wanted, segments, rows);
+        return python;
     }
 
     @Override
     public synchronized PartitionReaderFactory createReaderFactory() {
         if (factory == null) { // adaptive execution calls this twice
             List<ScanPlan.Segment> byPython = plan().segments().stream().filter(s -> !plan().isNative(s)).toList();
-            PartitionReaderFactory other = byPython.isEmpty() ? null : python(byPython).factory();
+            PythonSegments read = python != null || byPython.isEmpty() ? python : python(byPython);
+            PartitionReaderFactory other = read == null ? null : read.factory();
             factory = SegmentReaderFactory.of(table, plan(), wanted, isWhole() ? List.of() : filters,
                 () -> SparkParquetReading.of(table.hadoop()), other);
         }
@@ -153,7 +167,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
     public boolean equals(Object other) {
         return other instanceof VersionedScan scan && getClass() == scan.getClass() && table.identity().equals(scan.table.identity()) && wanted.equals(scan.wanted)
             && filters.equals(scan.filters) && Objects.equals(limit, scan.limit) && isNative == scan.isNative
-            && Objects.equals(kept, scan.kept);
+            && Objects.equals(kept, scan.kept) && runtimeFilters.equals(scan.runtimeFilters);
     }
 
     @Override
