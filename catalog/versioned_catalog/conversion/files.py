@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from versioned_catalog.conversion.held import HeldFile, Names, has_field_ids
 from versioned_catalog.conversion.source import SourceFile, SourcePartition
+from versioned_catalog.datafile.calendars import julian_leaves
 from versioned_catalog.datafile.foreign_file import OpenedFile, open_foreign
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema.id_map import IdMap, file_columns
@@ -103,7 +104,8 @@ class Adopter:
     def _id_map(self, opened: OpenedFile, path: str, constants: Mapping[int, str | None]) -> IdMap:
         columns = [one for one in self.schema.visible.columns if one.id not in constants]
         has_ids = self.names.by_field_id and has_field_ids(opened.parquet.schema_arrow)
-        found = HeldFile(opened.parquet, path, self.names, has_ids).id_map(columns)
+        julian = julian_leaves(opened.parquet, opened.footer)
+        found = HeldFile(opened.parquet, path, self.names, has_ids, julian).id_map(columns)
         return self._maps.setdefault(found, found)
 
     def _stats(self, file: SourceFile, opened: OpenedFile, id_map: IdMap) -> dict[int, ColumnStats]:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from versioned_catalog.datafile.calendars import Julian
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema.id_map import Held, IdMap
 from versioned_catalog.types.forms import Form, SeenAs, can_hold, seen_as
@@ -63,12 +64,14 @@ class HeldFile:
         what: its name in errors.
         names: how its columns are found.
         has_ids: whether it has field IDs, and they count.
+        julian: the leaves of the Julian calendar.
     """
 
     parquet: pq.ParquetFile
     what: str
     names: Names
     has_ids: bool
+    julian: Julian = field(default_factory=dict)
 
     def id_map(self, columns: Sequence[Column]) -> IdMap:
         """How the file holds some top-level columns, without those that it lacks.
@@ -164,7 +167,11 @@ class HeldFile:
             seen = seen_as(held.type, physical)
         except InvalidRequestError:
             raise self._differs(held, column, f"holds it as {held.type}") from None
+        julian = self.julian.get(start)
+        if isinstance(julian, str):
+            raise self._differs(held, column, f"can't be taken over, since {julian}")
         type_, form = _as_held(seen, held.type, column.type)
+        form = julian or form
         if form is not None and not can_hold(form, type_):
             raise self._differs(held, column, f"holds it as {held.type}")
         if type_ != column.type and not widens(type_, column.type):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from versioned_catalog.datafile.calendars import Calendar, calendar_of
 from versioned_catalog.datafile.foreign_values import own_array
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.schema.id_map import IdMap
@@ -17,7 +19,7 @@ from versioned_catalog.storage.external import open_file
 from versioned_catalog.storage.footer import Footer
 from versioned_catalog.storage.parquet import footer_of, open_parquet
 from versioned_catalog.storage.store import Store
-from versioned_catalog.types.forms import Form, SeenAs, seen_as
+from versioned_catalog.types.forms import JULIAN, Form, SeenAs, seen_as
 from versioned_catalog.types.types import (
     Array,
     Atom,
@@ -26,6 +28,7 @@ from versioned_catalog.types.types import (
     Map,
     Struct,
     Time,
+    is_nested,
     is_opaque,
     is_text,
 )
@@ -67,8 +70,14 @@ class ForeignFile:
         how = {"row_groups": [group], "column_indices": leaves, "use_threads": False}
         for batch in self.parquet.reader.iter_batches(batch_rows, **how):
             found = (batch.column(column.physical_name) for column in needed)
-            own = [own_array(a, c, id_map) for a, c in zip(found, needed, strict=True)]
+            own = [
+                own_array(a, c, id_map, self._calendar) for a, c in zip(found, needed, strict=True)
+            ]
             yield batch.num_rows, own
+
+    @cached_property
+    def _calendar(self) -> Calendar:
+        return calendar_of(self.parquet)
 
     def check(self, needed: Sequence[Column], id_map: IdMap) -> None:
         """Check that the file still holds columns as its map says.
@@ -79,7 +88,12 @@ class ForeignFile:
         schema = self.parquet.metadata.schema
         for leaf in self.leaves(needed):
             physical = schema.column(leaf.place).physical_type
-            if not _holds(leaf.held, physical, leaf.column, id_map.columns[leaf.column.id].form):
+            form = id_map.columns[leaf.column.id].form
+            if form in JULIAN and not self._calendar.is_hybrid:
+                raise self.changed(
+                    f"is of another calendar in the column {leaf.column.physical_name}"
+                )
+            if not _holds(leaf.held, physical, leaf.column, form):
                 raise self.changed(f"holds {leaf.held} in the column {leaf.column.physical_name}")
 
     def leaves(self, needed: Sequence[Column]) -> Iterator[Leaf]:
@@ -113,6 +127,8 @@ class ForeignFile:
             yield from self._inside(place[1].type, column, place[0])
 
     def _inside(self, held: Any, column: Column, start: int) -> Iterator[Leaf]:
+        if isinstance(held, pa.BaseExtensionType) and is_nested(column.type):
+            held = held.storage_type
         match column.type:
             case Struct(fields):
                 yield from self._below(_fields(held), fields, start)
@@ -182,8 +198,12 @@ def _holds(held: pa.DataType, physical: str, column: Column, form: Form | None) 
             return found.form is Form.UUID or held == pa.binary(16)
         case Form.FIXED:
             return found.form in (Form.FIXED, Form.UUID)
-        case Form.INT96:
+        case Form.INT96 | Form.JULIAN_INT96:
             return found.form is Form.INT96
+        case Form.JULIAN:
+            return found.form is None and found.type == column.type
+        case Form.JULIAN_MILLIS:
+            return found.form is Form.MILLIS
         case _:
             same_time = isinstance(found.type, Time) and isinstance(column.type, Time)
             return found.form is form and (same_time or found.type == column.type)

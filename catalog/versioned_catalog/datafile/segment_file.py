@@ -65,8 +65,7 @@ class SegmentFile:
         mine = _groups_of_part(self.footer.rows, task.part)
         if task.filter is None or not task.prune or not mine:
             return set(mine)
-        is_foreign = task.id_map is not None
-        bounds = RowGroupBounds(self.footer, mine, task.plan, task.nan_free, is_foreign=is_foreign)
+        bounds = RowGroupBounds(self.footer, mine, task.plan, task.nan_free, id_map=task.id_map)
         mask = may_match(task.filter, bounds, len(mine))
         return {group for group, keep in zip(mine, mask.to_pylist(), strict=True) if keep}
 

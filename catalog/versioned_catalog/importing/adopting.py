@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.datafile.calendars import leaves_of
 from versioned_catalog.datafile.foreign_file import OpenedFile, open_foreign
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.importing.conforming import Target
@@ -95,7 +96,7 @@ def _check_nanos(opened: OpenedFile, identity: str) -> None:
     for group in range(parquet.num_row_groups):
         for batch in parquet.iter_batches(row_groups=[group], use_threads=False):
             for array in batch.columns:
-                for leaf in _nano_leaves(array):
+                for leaf in filter(_is_nano, leaves_of(array)):
                     _check_digits(leaf, identity)
 
 
@@ -109,13 +110,7 @@ def _check_digits(leaf: Any, identity: str) -> None:
         )
 
 
-def _nano_leaves(array: Any) -> list[Any]:
-    held = array.type
-    if pa.types.is_struct(held):
-        return [leaf for at in range(held.num_fields) for leaf in _nano_leaves(array.field(at))]
-    if pa.types.is_map(held):
-        return [*_nano_leaves(array.keys), *_nano_leaves(array.items)]
-    if pa.types.is_list(held) or pa.types.is_large_list(held):
-        return _nano_leaves(array.values)
-    is_nano = (pa.types.is_timestamp(held) or pa.types.is_time64(held)) and held.unit == "ns"
-    return [array] if is_nano else []
+def _is_nano(leaf: Any) -> bool:
+    held, t = leaf.type, pa.types
+    is_time = t.is_timestamp(held) or t.is_time64(held) or t.is_duration(held)
+    return bool(is_time and held.unit == "ns")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from versioned_catalog.datafile.calendars import Julian
 from versioned_catalog.datafile.foreign_file import OpenedFile
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.importing.file_types import LeafRules, leaf_of
@@ -86,8 +87,11 @@ def as_column(column: FileColumn) -> Column:
     return Column(0, column.name, as_type(column), nullable=True)
 
 
-def schema_of(file: OpenedFile, rules: LeafRules) -> FileSchema:
+def schema_of(file: OpenedFile, rules: LeafRules, julian: Julian) -> FileSchema:
     """The columns of a Parquet file; those that can't be imported are of the kind ``REFUSED``.
+
+    Args:
+        julian: the leaves of the Julian calendar.
 
     Raises:
         InvalidRequestError: the file is encrypted.
@@ -97,7 +101,7 @@ def schema_of(file: OpenedFile, rules: LeafRules) -> FileSchema:
     parquet: Any = file.parquet
     schema = parquet.metadata.schema
     leaves = [schema.column(at) for at in range(len(schema))]
-    reader = _Reader(leaves, _variants(str(schema)), rules)
+    reader = _Reader(leaves, _variants(str(schema)), rules, julian)
     return tuple(reader.columns(list(parquet.schema_arrow), (), 0))
 
 
@@ -166,6 +170,7 @@ class _Reader:
     leaves: Sequence[Any]
     variants: frozenset[tuple[str, ...]]
     rules: LeafRules
+    julian: Julian
 
     def columns(
         self, fields: Sequence[pa.Field], above: tuple[str, ...], start: int
@@ -202,7 +207,10 @@ class _Reader:
             form = None if self._is_standard_list(path, at) else Form.LIST
             return FileColumn(name, Kind.ARRAY, nullable, form=form, fields=(inner,))
         seen = leaf_of(field.type, self.leaves[at], self.rules)
-        return FileColumn(name, Kind.LEAF, nullable, seen.type, seen.form)
+        julian = self.julian.get(at)
+        if isinstance(julian, str):
+            raise InvalidRequestError(julian)
+        return FileColumn(name, Kind.LEAF, nullable, seen.type, julian or seen.form)
 
     def _struct(
         self, name: str, held: Any, path: tuple[str, ...], at: int, *, nullable: bool

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.datafile.calendars import julian_leaves
 from versioned_catalog.datafile.foreign_file import ForeignFile, open_foreign
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.importing import text_files
@@ -59,13 +60,14 @@ class ParquetReader:
     """Reads Parquet files; files with the same columns share one schema object."""
 
     rules: LeafRules
-    known: dict[tuple[str, str, bool], FileSchema] = field(default_factory=dict, init=False)
+    known: dict[tuple[object, ...], FileSchema] = field(default_factory=dict, init=False)
 
     def schema(self, opened: Any) -> FileSchema:
         """The schema of an open file."""
-        key = interning_key(opened)
+        julian = julian_leaves(opened.parquet, opened.footer)
+        key = (*interning_key(opened), tuple(julian.items()))
         if key not in self.known:
-            self.known[key] = schema_of(opened, self.rules)
+            self.known[key] = schema_of(opened, self.rules, julian)
         return self.known[key]
 
     def schemas(self, store: Store, path: str) -> list[FileSchema]:

@@ -14,6 +14,7 @@ from versioned_catalog.projection.arrays import one_array
 from versioned_catalog.projection.metadata_columns import is_metadata
 from versioned_catalog.projection.resolver import Metadata, SegmentPlan
 from versioned_catalog.pruning.inclusive import ColumnBounds
+from versioned_catalog.schema.id_map import IdMap
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.statistics.chunk_bounds import chunk_bounds
 from versioned_catalog.storage.footer import Footer
@@ -85,7 +86,7 @@ class RowGroupBounds:
     """ColumnBounds of some row groups of one file, by column ID of the plan's outputs.
 
     The columns ``nan_free`` have no NaN in the file, which Parquet does not record. Of a file that
-    somebody else wrote, only bounds of columns are used that it stores as we do.
+    somebody else wrote (``id_map``), only bounds of columns are used that it stores as we do.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class RowGroupBounds:
         plan: SegmentPlan,
         nan_free: frozenset[int],
         *,
-        is_foreign: bool = False,
+        id_map: IdMap | None = None,
     ) -> None:
         self._footer = footer
         self._groups = groups
@@ -105,7 +106,7 @@ class RowGroupBounds:
         self._stored = {c.id: (c, above) for c, above in walk(plan.needed)}
         recorded = (one.column.id for one in plan.outputs if isinstance(one.step, Metadata))
         self._recorded = frozenset(recorded)
-        self._is_foreign = is_foreign
+        self._held = None if id_map is None else id_map.columns
 
     def __call__(self, column_id: int) -> ColumnBounds | None:
         """The bounds of a column, or None if nothing is known."""
@@ -128,7 +129,9 @@ class RowGroupBounds:
         held = _held_type(self._footer.schema, line)
         if chunks is None or held is None:
             return None
-        if self._is_foreign and held != to_arrow_type(source.type):
+        if self._held is not None and (
+            held != to_arrow_type(source.type) or self._held[source.id].form is not None
+        ):
             return None  # bounds of another form have another meaning
         mine = [chunks[group] for group in self._groups]
         low, high = chunk_bounds(mine, held, to_arrow_type(source.type))

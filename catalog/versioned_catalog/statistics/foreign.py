@@ -29,6 +29,7 @@ from versioned_catalog.types.leaves import Family
 from versioned_catalog.types.types import Column, Struct, children, family, is_floating, is_nested
 from versioned_catalog.types.widening import widens
 from versioned_catalog.values.fitting import widen_text
+from versioned_catalog.values.julian import gregorian_dates
 
 _UNSIGNED = {Form.UINT8: "<I", Form.UINT16: "<I", Form.UINT32: "<I", Form.UINT64: "<Q"}
 _TIMES = (Form.MILLIS, Form.NANOS, Form.NANOS_CUT, Form.LOCAL)
@@ -159,6 +160,10 @@ def _bounds(
     if form in _TIMES:
         low, high = (_micros(ends, held, target) for ends in chunk_bounds(chunks, held, held))
         return low, high
+    if form is Form.JULIAN and held == pa.date32():
+        low, high = map(gregorian_dates, chunk_bounds(chunks, held, held))
+        return low, high
+    # Of timestamps of that calendar, those of a 29 February that became 1 March are in another order.
     if form in (None, Form.TEXT) and _is_alike(held, target, form):
         return chunk_bounds(chunks, target, target)
     nothing = pa.nulls(len(chunks), target)

@@ -36,6 +36,9 @@ class Form(enum.Enum):
     UUID = "uuid"
     LIST = "list"
     NULL = "null"
+    JULIAN = "julian"
+    JULIAN_MILLIS = "julian_millis"
+    JULIAN_INT96 = "julian_int96"
 
 
 _TYPES: dict[Form, tuple[DataType, ...]] = {
@@ -52,7 +55,12 @@ _TYPES: dict[Form, tuple[DataType, ...]] = {
     Form.FIXED: (Atom.BINARY,),
     Form.TEXT: (Atom.STRING,),
     Form.UUID: (Atom.STRING,),
+    Form.JULIAN: (Atom.DATE, Atom.TIMESTAMP),
+    Form.JULIAN_MILLIS: (Atom.TIMESTAMP,),
+    Form.JULIAN_INT96: (Atom.TIMESTAMP,),
 }
+JULIAN = (Form.JULIAN, Form.JULIAN_MILLIS, Form.JULIAN_INT96)
+"""The forms whose values are of the hybrid Julian and Gregorian calendar."""
 _OF_TIME = (Form.MILLIS, Form.NANOS, Form.NANOS_CUT)
 
 

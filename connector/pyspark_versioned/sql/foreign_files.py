@@ -14,7 +14,7 @@ from versioned_catalog.schema.id_map import Held
 from versioned_catalog.storage.external import check_apart, root_store
 from versioned_catalog.storage.root_paths import split_root
 from versioned_catalog.storage.store import Store
-from versioned_catalog.types.forms import Form
+from versioned_catalog.types.forms import JULIAN, Form
 from versioned_catalog.types.types import Atom, Column, Decimal, children, walk, with_children
 
 _EXACT = {
@@ -24,6 +24,7 @@ _EXACT = {
     Form.UINT64: (Decimal(20, 0),),
     Form.INT96: (Atom.TIMESTAMP,),
     Form.MILLIS: (Atom.TIMESTAMP, Atom.TIMESTAMP_NTZ),
+    **dict.fromkeys(JULIAN, (Atom.DATE, Atom.TIMESTAMP)),
 }
 """The forms that Spark's reader turns into these types as we do."""
 
