@@ -27,6 +27,7 @@ from versioned_catalog import (
     UnsupportedFeatureError,
     VersionedError,
 )
+from versioned_catalog.conflicts import tags
 
 DDL = (
     "id INT NOT NULL, name STRING DEFAULT 'x', v VARCHAR(3), c CHAR(2), d DECIMAL(5,2), "
@@ -1109,3 +1110,45 @@ def test_a_column_added_and_set_not_null_in_one_alter(tmp_path: Path, path: str)
         table.alter().add_column(path, "INT").set_not_null(path).commit()
     table.alter().add_column(path, "INT", default=7).set_not_null(path).commit()
     table.alter().add_column("whole", "STRUCT<x: INT NOT NULL>").commit()
+
+
+TAGS = {
+    **dict.fromkeys(["latest", "Latest", "earliest", "main", "MAIN"], "reads as a word of streams"),
+    **dict.fromkeys(["-1", "+1", "1_000", " 7", "7\u00a0"], "reads as a version"),
+    **dict.fromkeys(["7", "\u0663"], "digits alone are a version"),
+    **dict.fromkeys(
+        ["2026-11-24", "2026-11-24T10:00:00Z", "2026-11-24 10:00", "2026-W48-2"], "reads as a time"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TAGS)
+def test_tags_that_read_as_something_else(tmp_path: Path, name: str) -> None:
+    table = Catalog(tmp_path).create_table("t", "a INT")
+    with pytest.raises(
+        InvalidRequestError, match=f"t: a tag can't be called .*{TAGS[name]}.*call it"
+    ):
+        table.set_tag(name)
+    assert table.version == 0
+
+
+def test_other_tags(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", "a INT")
+    names = ["v1", "1.0", "2026-q4", "2026-11", "day 2026-11-24", "newest", "at latest", "now"]
+    for name in names:
+        table.set_tag(name, 0)
+    assert set(table.tags) == set(names)
+
+
+def test_a_misleading_tag_of_an_earlier_writer_can_be_moved_and_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Catalog(tmp_path).create_table("t", "a INT")
+    with monkeypatch.context() as patched:
+        patched.setattr(tags, "_check_not_misleading", lambda name, table: None)
+        table.set_tag("latest", 0)
+    table.set_tag("latest", 1)
+    assert table.at("latest").version == 1
+    table.drop_tag("latest")
+    with pytest.raises(InvalidRequestError, match="can't be called 'latest'"):
+        table.set_tag("latest")

@@ -216,7 +216,8 @@ class Table(TableReading, TableWriting, TableSchema):
         """Name a version, for time travel by name; a tag can be moved to another version.
 
         Args:
-            name: not empty, not digits alone, without control characters.
+            name: not empty, without control characters, and of a form that reads neither as a version
+                nor as a time; not ``latest``, ``earliest`` or ``main``.
             version: the version to name; None for the one that this table shows.
 
         Raises:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
+
 from versioned_catalog.conflicts.attempt import Attempt
 from versioned_catalog.conflicts.expiry import check_retained
 from versioned_catalog.conflicts.operations import Tag
@@ -9,14 +12,19 @@ from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import TableState
 from versioned_catalog.types.paths import has_control_characters
 
+RESERVED = frozenset({"latest", "earliest", "main"})
+"""Names that no new tag has, in any case: ``startingVersion`` of a stream, and the branch in Iceberg."""
+
 
 def tag_can_change(attempt: Attempt[Tag]) -> None:
-    """Refuse to tag a version that is expired, and to drop a tag that does not exist."""
+    """Refuse a misleading name, an expired version, and to drop a tag that does not exist."""
     operation = attempt.operation
     if operation.version is None:
         tagged_version(attempt.state, operation.name, attempt.table)
-    else:
-        check_retained(operation.version, attempt.state, attempt.table)
+        return
+    if operation.name not in attempt.state.tags:  # those of earlier writers can be moved
+        _check_not_misleading(operation.name, attempt.table)
+    check_retained(operation.version, attempt.state, attempt.table)
 
 
 def check_tag(name: object, table: str) -> str:
@@ -39,6 +47,33 @@ def check_tag(name: object, table: str) -> str:
             f"{table}: the tag {name!r} holds control characters; choose another name"
         )
     return name
+
+
+def _check_not_misleading(name: str, table: str) -> None:
+    """Refuse the name of a tag that reads as something else where a version is expected.
+
+    Raises:
+        InvalidRequestError: saying as what.
+    """
+    if name.lower() in RESERVED:
+        means = "a word of streams, or as Iceberg's branch"
+    elif _reads_as(int, name):
+        means = "a version"
+    elif _reads_as(datetime.fromisoformat, name.strip().replace("Z", "+00:00")):
+        means = "a time"
+    else:
+        return
+    raise InvalidRequestError(
+        f"{table}: a tag can't be called {name!r}, which reads as {means}; call it 'at {name.strip()}'"
+    )
+
+
+def _reads_as(parse: Callable[[str], object], text: str) -> bool:
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 def version_or_tag(text: str) -> int | str:
