@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from versioned_catalog.conflicts.batches import is_done
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import Batch
@@ -61,8 +62,11 @@ class TableSink:
             InvalidRequestError: the rows do not fit the table.
             NotFoundError: the table was dropped or replaced.
         """
+        once = batch_of(Batch(self.application, batch), self.name)
+        if once is not None and is_done(self._handle.refresh().state, once):
+            return self._handle.state.version
         arrow, batches = batches_of(data)
-        plan = self.plan(arrow)
+        plan = Transaction(self._handle).plan_write(arrow, merge_schema=False)
         return self.commit(plan, plan.write(arrow, batches), batch, replace=replace)
 
     def plan(self, arrow: pa.Schema, *, change_column: str | None = None) -> WritePlan:

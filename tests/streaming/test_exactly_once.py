@@ -233,3 +233,19 @@ def test_the_checker_accepts_what_is_right() -> None:
 def test_the_checker_rejects_planted_faults(delivered: list[Delivered], found: str) -> None:
     with pytest.raises(AssertionError, match=found):
         check(delivered, WRITTEN)
+
+
+def test_a_batch_that_comes_again_writes_no_segment(tmp_path: Path) -> None:
+    """Whoever committed it, and whatever the table objects know."""
+    table = table_at(tmp_path)
+    sink, other, stale = table.sink("app"), table.sink("app"), Catalog(tmp_path).load_table("t")
+    table.append(ids(2), batch=("another", 1))
+    version = sink.write(ids(1), 1)
+    files = sorted(Path(table.location, "data").iterdir())
+    for again in (sink, other):
+        assert again.write(ids(1), 1) == version
+        assert again.write(ids(1), 0, replace=True) == version
+    assert stale.append(ids(2), batch=("another", 1)) == version
+    assert sink.write(pa.table({"nothing": ["of the table"]}), 1) == version
+    assert sorted(Path(table.location, "data").iterdir()) == files
+    assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == [1, 2]

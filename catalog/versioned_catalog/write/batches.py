@@ -49,8 +49,10 @@ def once(handle: TableHandle, batch: Batch | None, write: Callable[[], int]) -> 
     """
     if batch is None:
         return write()
-    if is_done(handle.state, batch):
-        return handle.state.version
+    loaded = handle.log.advance(handle.loaded)
+    if loaded.state is not None and is_done(loaded.state, batch):
+        handle.loaded = loaded
+        return loaded.version
     try:
         return write()
     except AlreadyExistsError:
