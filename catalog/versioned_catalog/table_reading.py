@@ -132,7 +132,8 @@ class TableReading:
         Args:
             start, end: the first and the last version, both included; or tags, or datetimes (UTC if they
                 have no offset), which stand for the first version from then on and the last until then.
-                By default, the range ends with the newest version.
+                By default, the range ends with the newest version. A range without commits, between
+                two times or from the version after the newest one, has no changes.
             net: only the difference between the states before and after the range. All of these changes
                 have the last version and its time.
             columns, filters: as for ``scan``; a filter applies to each row of the result.
@@ -141,8 +142,8 @@ class TableReading:
 
         Raises:
             NotFoundError: there is no such column or version, or an entry that is needed is expired.
-            InvalidRequestError: the range is empty or reaches beyond a replacement of the table, or an
-                argument is malformed.
+            InvalidRequestError: the range ends before it starts, or reaches beyond a replacement of the
+                table, or an argument is malformed.
         """
         request = Request(net, carryovers, updates, columns, filters)
         return table_changes(self._handle, start, end, request)

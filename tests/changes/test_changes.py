@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +158,7 @@ def test_appended_rows_come_in_order(tmp_path: Path) -> None:
 
 
 NAN = float("nan")
+MICROSECOND = timedelta(microseconds=1)
 
 
 @pytest.mark.parametrize("parts", [1, 7])
@@ -210,6 +211,52 @@ def test_ranges_that_are_refused(plain: Table) -> None:
         plain.changes(0, 9)
     with pytest.raises(InvalidRequestError, match="net changes have no carry-overs"):
         plain.changes(0, net=True, carryovers=True)
+
+
+@pytest.mark.parametrize("kind", ["plain", "keyed"])
+def test_ranges_without_commits(kind: str, request: pytest.FixtureRequest) -> None:
+    """Between two commits, after the last one, and from the version after it on."""
+    table: Table = request.getfixturevalue(kind)
+    now, between = datetime.now(UTC), table.at(2).time + MICROSECOND
+    empty = [
+        table.changes(table.version + 1),
+        table.changes(between, between),
+        table.changes(between, 2),
+        table.changes(3, between),
+        table.changes(now),
+        table.changes(now, now + timedelta(days=1)),
+        table.changes(now + timedelta(days=1), net=True),
+    ]
+    for changes in empty:
+        assert changes.to_arrow().num_rows == 0
+        assert changes.start == changes.end + 1
+    assert empty[1].end == 2
+    assert table.changes(0, columns=["id"]).schema == table.changes(now, columns=["id"]).schema
+
+
+def test_ranges_that_end_before_they_start(plain: Table) -> None:
+    now, between = datetime.now(UTC), plain.at(2).time + MICROSECOND
+    for start, end in ((now, between), (between + MICROSECOND, between), (6, None), (now, 3)):
+        with pytest.raises(
+            InvalidRequestError, match="first version must be from 0 up to the last"
+        ):
+            plain.changes(start, end)
+
+
+def test_net_changes_count_a_segment_as_often_as_it_was_added(tmp_path: Path) -> None:
+    """A compaction is no change, and the rollback behind it adds the same segments again."""
+    table = Catalog(tmp_path).create_table("t", "id BIGINT, n BIGINT")
+    for rows in ({"id": [1, 1], "n": [1, 1]}, {"id": [2], "n": [2]}):
+        table.append(pa.table(rows))
+    table.maintenance.compact(strategy="full")
+    table.rollback(1)
+    assert short(table.changes(1, net=True)) == [(1, 1, "insert", 4)] * 2
+    table.maintenance.compact(strategy="full")
+    table.rollback(2)
+    assert short(table.changes(1, net=True)) == [
+        *[(1, 1, "insert", table.version)] * 2,
+        (2, 2, "insert", table.version),
+    ]
 
 
 def test_expired_versions_are_refused(plain: Table) -> None:

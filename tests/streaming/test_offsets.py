@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -226,3 +229,49 @@ def test_entries_are_read_once_and_nothing_is_listed(
     assert reader.ids(Limits(segments=2)) == [7]
     entries = [path for path in reads if path.endswith(tuple(f"{v:020d}.json" for v in (5, 6, 7)))]
     assert len(entries) == len(set(entries)) == 3
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_stream_that_starts_in_the_future_waits(table: Table, changes: bool) -> None:
+    """What is committed before is not read, also by who plans the batch again without the option."""
+    then = datetime.now(UTC) + timedelta(seconds=0.4)
+    open_stream = table.change_stream if changes else table.stream
+    stream = open_stream(Settings(starting_time=then))
+    start = stream.initial()
+    table.append(ids(5))
+    assert stream.latest(start) == start == open_stream(Settings(starting_time=then)).latest(start)
+    assert stream.behind(start).versions == 0
+    time.sleep(0.5)
+    assert stream.latest(start) == start
+    table.append(ids(6))
+    end = Offset.from_json(stream.latest(start).to_json())
+    again = open_stream(Settings())
+    table.append(ids(7))
+    assert again.initial() != start
+    for one in (stream, again):
+        assert one.read(start, end)["id"].to_pylist() == [6]
+        assert one.read(end, one.latest(end))["id"].to_pylist() == [7]
+
+
+def test_another_time_does_not_move_a_stream_that_has_begun(table: Table) -> None:
+    """The option counts only for a stream that has read nothing yet."""
+    stream = table.stream(Settings(starting_time=table.at(3).time))
+    end = stream.latest(stream.initial())
+    table.append(ids(5))
+    later = table.stream(Settings(starting_time=datetime.now(UTC) + timedelta(hours=1)))
+    assert later.read(end, later.latest(end))["id"].to_pylist() == [5]
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_checkpoint_of_versions_that_are_not_there(table: Table, changes: bool) -> None:
+    """The table was restored from an older copy: the next versions would be passed over."""
+    stream = table.change_stream() if changes else table.stream()
+    end = stream.latest(stream.initial())
+    beyond = replace(end, version=end.version + 2)
+    steps = (stream.latest, stream.behind, lambda at: stream.read(at, at))
+    for step in steps:
+        step(end)
+        with pytest.raises(
+            NotFoundError, match=r"says that version 6 was read.*newest version is 4"
+        ):
+            step(beyond)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from versioned_catalog.changes.feed import Changes
 from versioned_catalog.changes.history import check_range
@@ -20,8 +20,23 @@ def table_changes(
 ) -> Changes:
     """The changes that the commits from ``start`` to ``end`` made. See ``Table.changes``."""
     last, first = state_at(handle, end), first_version_from(handle, start)
-    check_range(handle.state, last, first, handle.name)
+    if first > last.version and _is_without_commits(start, end, first, last):
+        first = last.version + 1
+    else:
+        check_range(handle.state, last, first, handle.name)
     return _changes(handle, first, last, request)
+
+
+def _is_without_commits(start: Point, end: Point | None, first: int, last: TableState) -> bool:
+    """Whether a range that holds no version is one all the same: it does not end before it starts."""
+    if isinstance(start, datetime) and isinstance(end, datetime):
+        return _utc(start) <= _utc(end)
+    is_next = first == last.version + 1
+    return is_next and (isinstance(start, datetime) or isinstance(end, datetime) or end is None)
+
+
+def _utc(time: datetime) -> datetime:
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
 def changes_between(handle: TableHandle, start: int, end: int, request: Request) -> Changes:

@@ -20,6 +20,8 @@ from versioned_catalog.datafile.foreign_file import (
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError, NotFoundError, VersionedError
 from versioned_catalog.log.commit_log import CommitLog
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableCodec, TableLog
 from versioned_catalog.pruning.bounds import RowGroupBounds
 from versioned_catalog.pruning.inclusive import may_match
@@ -208,7 +210,7 @@ def missing_segment_error(
         )
     if version < 0:
         return error
-    gone = _why_gone(CommitLog(store, TableCodec()), version)
+    gone = _why_gone(CommitLog(store, TableCodec()), version, path)
     if gone is not None:
         return NotFoundError(
             f"{store.url}: {gone} since this was planned, and {path} was vacuumed; load the table "
@@ -221,13 +223,30 @@ def missing_segment_error(
     )
 
 
-def _why_gone(timeline: TableLog, version: int) -> str | None:
-    """Why a version is not kept; None if it is."""
+def _why_gone(timeline: TableLog, version: int, path: str) -> str | None:
+    """Why a segment that a version needs is not kept; None if it is."""
     state = timeline.load().state
     if state is None:
         return None
     if state.dropped:
         return "the table was dropped"
-    tagged = version in state.tags.values()
-    first = state.floor if version < state.floor else timeline.first_kept(state.floor)
-    return None if tagged or version >= first else f"version {version} was expired"
+    if _is_kept(timeline, state, path):
+        return None
+    # Streams and changes also read segments that only versions before this one hold.
+    is_retained = version >= state.floor or version in state.tags.values()
+    return (
+        "each version with its rows was expired"
+        if is_retained
+        else f"version {version} was expired"
+    )
+
+
+def _is_kept(timeline: TableLog, newest: TableState, path: str) -> bool:
+    """Whether a retained version holds a segment."""
+    first = timeline.first_kept(newest.floor)
+    kept = {first, *(version for version in newest.tags.values() if version < first)}
+    states = (newest, *(timeline.load(version).state for version in kept))
+    if any(state is not None and path in state.segments.paths for state in states):
+        return True
+    later = timeline.entries(first + 1, newest.version)
+    return any(path in commit.removed for commit in later if isinstance(commit, Commit))

@@ -104,7 +104,8 @@ class ChangeStream:
         those that it removed.
         """
         newest = self._follower.refresh().version
-        self._log.check_incarnation(start)
+        self._log.check_start(start)
+        origin, start = start, self._log.begun(start)
         self._follower.forget(start.version)
         until = newest if until is None else min(until, newest)
         place, admission = start, Admission(limits)
@@ -112,7 +113,7 @@ class ChangeStream:
             place = self._through_snapshot(start, admission)
         if not place.snapshot:
             place = self._through_commits(place, until, admission, columns, start)
-        return start if place.place == start.place else place
+        return origin if place.place == start.place else place
 
     def consumed(self, place: Offset) -> None:
         """Say that everything before a place is done with; it moves the stream's consumer, if any.
@@ -154,6 +155,7 @@ class ChangeStream:
     def behind(self, offset: Offset) -> Behind:
         """What comes after an offset, as far as the log was read."""
         self._log.catch_up(offset)
+        offset = self._log.begun(offset)
         newest = self._follower.state.version
         first = offset.version + offset.snapshot
         rest = self._log.rest(offset) if offset.snapshot else None

@@ -52,9 +52,14 @@ class Offset:
         Spark asks several times where a query starts, after a crash also, and keeps only where batches
         end. Meanwhile the table goes on, so the first answer counts, which ``end`` knows.
         """
-        if self.first is None or end.first is None or self.place != self._start().place:
+        if not self.is_first or end.first is None:
             return self
         return replace(self, first=end.first)._start()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether a stream that is here has read nothing yet."""
+        return self.first is not None and self.place == self._start().place
 
     def _start(self) -> Offset:
         assert self.first is not None

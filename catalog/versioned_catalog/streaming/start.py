@@ -26,7 +26,7 @@ def starting_version(follower: Follower, settings: Settings) -> int | None:
         )
     if wanted is not None:
         return _numbered(follower, wanted)
-    return None if time is None else _since(follower, time)
+    return None if time is None else since(follower, time)
 
 
 def _numbered(follower: Follower, wanted: int | str) -> int:
@@ -44,7 +44,13 @@ def _numbered(follower: Follower, wanted: int | str) -> int:
     return found
 
 
-def _since(follower: Follower, time: datetime | str) -> int:
+def since(follower: Follower, time: datetime | str) -> int:
+    """The first version that was committed at a time or later; the next one if there is none yet.
+
+    Raises:
+        NotFoundError: it is expired.
+        InvalidRequestError: the time is malformed.
+    """
     state = follower.state
     found = max(follower.version_since(_utc(time, follower.name)), state.created_version)
     if found <= state.version:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from versioned_catalog.consuming import advance, register
-from versioned_catalog.errors import VersionedError
+from versioned_catalog.errors import NotFoundError, VersionedError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
@@ -20,7 +20,7 @@ from versioned_catalog.streaming.limits import Admission, Sizes
 from versioned_catalog.streaming.offset import Offset
 from versioned_catalog.streaming.settings import OnDrop, SchemaMode, Settings
 from versioned_catalog.streaming.shape import check_no_drop, check_same, shown
-from versioned_catalog.streaming.start import starting_version
+from versioned_catalog.streaming.start import since, starting_version
 from versioned_catalog.types.types import Column
 
 
@@ -67,8 +67,34 @@ class StreamLog:
 
     def catch_up(self, offset: Offset) -> None:
         """Read the log as far as an offset, which may come from another process."""
-        if offset.version > self.follower.state.version + (not offset.snapshot):
+        if self._is_ahead(offset):
             self.follower.refresh()
+        self._check_there(offset)
+
+    def begun(self, start: Offset) -> Offset:
+        """Where a stream that starts at a time does start, once a commit of that time is there.
+
+        Before, ``initial`` knows only that it is a later version than the newest. The place is in the
+        offset at which the first batch ends, so any process finds it again; see ``Offset.beginning``.
+        """
+        time = self.settings.starting_time
+        if time is None or not start.is_first or self.follower.state.version < start.version:
+            return start
+        first = since(self.follower, time)
+        return start if first <= start.version else replace(start, version=first).as_first()
+
+    def _is_ahead(self, offset: Offset) -> bool:
+        """Whether an offset is beyond the place after the newest version."""
+        return offset.version > self.follower.state.version + (not offset.snapshot)
+
+    def _check_there(self, offset: Offset) -> None:
+        if self._is_ahead(offset):
+            raise NotFoundError(
+                f"{self.name}: the checkpoint says that version {offset.version - 1} was read, and the "
+                f"newest version is {self.follower.state.version}: the table was restored from an older "
+                "copy, or the checkpoint is that of another one; start the query with a new checkpoint",
+                condition="VERSION_NOT_FOUND",
+            )
 
     def consumed(self, place: Offset) -> None:
         """Move the consumer of the stream on, if it has one: everything before a place is done with."""
@@ -95,6 +121,11 @@ class StreamLog:
         """Refuse an offset of a table that was here before. Raises NotFoundError."""
         if start.table_uuid != self.uuid:
             raise gone(self.name, self.follower.state.created_version, replaced=True)
+
+    def check_start(self, start: Offset) -> None:
+        """Refuse an offset of another table, or of versions that are not there. Raises NotFoundError."""
+        self.check_incarnation(start)
+        self._check_there(start)
 
     def snapshot(self, start: Offset) -> TableState:
         """The snapshot that a stream starts with."""
