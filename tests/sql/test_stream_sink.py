@@ -215,6 +215,17 @@ def test_update_mode_upserts_what_has_changed(source: Source, catalog: Catalog, 
     assert found(table) == [(1, 2), (2, 2)]
 
 
+def test_update_mode_without_a_key_is_refused_at_the_start(source: Source, table: Table) -> None:
+    source.put(1)
+    for start in (
+        lambda writer: writer.toTable(f"versioned.{table.name}"),
+        lambda writer: writer.format("versioned").option("io", "native").start(table.location),
+    ):
+        with pytest.raises(PySparkException, match=r"has no primary key.*use outputMode append"):
+            start(source.writer(mode="update"))
+    assert found(table) == []
+
+
 @pytest.mark.thorough
 def test_streams_create_their_table(
     source: Source, sql_spark: SparkSession, catalog: Catalog, ns: str, tmp_path: Path

@@ -6,6 +6,7 @@ import scala.runtime.BoxedUnit;
 import versioned.spark.extension.AllowSetNotNull;
 import versioned.spark.extension.CharsAsChars;
 import versioned.spark.extension.CheckOptions;
+import versioned.spark.extension.CheckOutputMode;
 import versioned.spark.extension.DeleteAllRows;
 import versioned.spark.extension.DetectSelfReads;
 import versioned.spark.extension.EvolveWithRows;
@@ -31,6 +32,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         // Before names are resolved:
         extensions.injectHintResolutionRule(session -> new RecordStatement());
         extensions.injectHintResolutionRule(session -> new CheckOptions(session));
+        extensions.injectHintResolutionRule(session -> new CheckOutputMode());
         extensions.injectHintResolutionRule(session -> new EvolveWithRows(session));
         extensions.injectHintResolutionRule(session -> new RefuseUnknownColumns(session));
         extensions.injectHintResolutionRule(session -> new TranslateErrors(session));

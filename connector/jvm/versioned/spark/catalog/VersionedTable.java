@@ -225,6 +225,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         return properties;
     }
 
+    /** Whether rows are replaced by their key. */
+    public boolean isKeyed() {
+        return !rowKey.isEmpty();
+    }
+
     @Override
     public Set<TableCapability> capabilities() {
         EnumSet<TableCapability> read = EnumSet.of(TableCapability.BATCH_READ);
