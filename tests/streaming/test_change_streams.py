@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -117,20 +118,31 @@ def test_a_snapshot_is_read_in_parts(plain: Table) -> None:
 
 
 @pytest.mark.parametrize("primary_key", [[], ["id"]])
-def test_a_compaction_shows_nothing(tmp_path: Path, primary_key: list[str]) -> None:
+def test_a_compaction_shows_nothing_but_the_values_that_it_removes(
+    tmp_path: Path, primary_key: list[str]
+) -> None:
     table = table_at(tmp_path, primary_key=primary_key)
     table.append(ids(1))
     table.append(ids(2))
-    feed = Feed(table)
+    feed = Feed(table, updates=False)
     feed.batch()
     table.maintenance.compact()
     assert feed.batch() == []
     table.alter().drop_column("n").commit()
     table.append(pa.table({"id": [3]}))
+    assert feed.batch() == [(3, None, "insert", table.version)]
     table.maintenance.compact()
-    assert feed.batch() == [(3, None, "insert", table.version - 1)], (
-        "also without the dropped column"
-    )
+    feed.stream.newest()
+    assert feed.stream.behind(feed.at).segments == 3, "two removed and one added"
+    assert feed.batch() == [
+        (1, 10, "delete", table.version),
+        (1, None, "insert", table.version),
+        (2, 20, "delete", table.version),
+        (2, None, "insert", table.version),
+    ], "those of the dropped column, which a rollback can bring back"
+    table.append(pa.table({"id": [4]}))
+    table.maintenance.compact()
+    assert feed.batch() == [(4, None, "insert", table.version - 1)]
     table.set_tag("then")
     assert feed.batch() == []
 
@@ -223,6 +235,46 @@ def test_on_drop_fail_stops_there(plain: Table) -> None:
     plain.alter().drop_column("n").commit()
     with pytest.raises(InvalidRequestError, match="column n was dropped at version 1"):
         feed.batch()
+
+
+@pytest.mark.parametrize("primary_key", [[], ["id"]])
+@pytest.mark.parametrize("default", [None, 7], ids=["stored", "read default"])
+def test_every_image_of_a_dropped_column_is_one_that_was_shown(
+    tmp_path: Path, primary_key: list[str], default: int | None
+) -> None:
+    """Across DROP COLUMN, DELETE, compaction and rollback, whatever the column's default is."""
+    table = table_at(tmp_path, primary_key=primary_key)
+    if default is None:
+        table.alter().add_column("x", "INT").commit()
+        table.append(ids(1, 2, 3).append_column("x", pa.array([7] * 3, pa.int32())))
+    else:
+        table.append(ids(1, 2, 3))
+        table.alter().add_column("x", "INT", default=default).commit()
+    feed = Feed(table, updates=False)
+    replica = Counter(row[:3] for row in feed.batch())
+    assert replica == Counter([(1, 10, 7), (2, 20, 7), (3, 30, 7)])
+    table.alter().drop_column("x").commit()
+    table.delete([("id", "=", 1)])
+    assert (1, 10, 7, "delete", 4) in shown_once(feed, replica)
+    table.append(ids(4))
+    shown_once(feed, replica)
+    table.maintenance.compact(strategy="full")
+    shown_once(feed, replica)
+    assert replica == Counter([(2, 20, None), (3, 30, None), (4, 40, None)])
+    table.update({"n": 0}, [("id", "=", 3)])
+    table.rollback(2)
+    shown_once(feed, replica)
+    assert replica == Counter([(1, 10, 7), (2, 20, 7), (3, 30, 7)])
+
+
+def shown_once(feed: Feed, replica: Counter[Row]) -> list[Row]:
+    """Apply the next batch to the rows so far; a row that is deleted must be among them."""
+    changes = feed.batch()
+    for *row, kind, _ in sorted(changes, key=lambda change: (change[-1], change[-2])):
+        replica[tuple(row)] += 1 if kind == "insert" else -1
+        assert replica[tuple(row)] >= 0, (kind, row)
+        replica += Counter()
+    return changes
 
 
 @pytest.mark.parametrize("primary_key", [[], ["id"]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from versioned_catalog.log.head import Stub
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.table_log import TableLog
-from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.types import Column, walk
 
 
 @dataclass(frozen=True)
@@ -138,25 +138,39 @@ def commits(log: TableLog, start: int, end: int, table: str) -> Iterator[Commit]
         yield entry
 
 
-def keeps_rows(step: Step, schemas: Mapping[int, Schema], shown: frozenset[int]) -> bool:
+def keeps_rows(step: Step, state: TableState) -> bool:
     """Whether a commit only moved rows to other segments, as far as the shown columns can tell.
 
-    A compaction under a schema without a column drops its values. They count if a later rollback
-    restored the column.
+    A compaction under a schema without a column drops its values. They count where the column is shown:
+    by a stream that began with it, or after a rollback that restored it.
 
     Args:
-        schemas: the schemas by version.
-        shown: IDs of the columns that are shown, nested ones included.
+        state: the state in whose schema changes are shown.
     """
     if step.commit.head.operation != "compact":
         return False
+    removed = schema_versions(step.removed)
     written = {record.schema_version for record in step.commit.added}
-    held = _ids(schemas, schema_versions(step.removed)) & shown
-    return all(held <= schemas[version].ids for version in written)
+    columns = [column for column, _ in walk(state.seen.schema.columns)]
+    old, new = ([_shown_of(one, columns, state) for one in part] for part in (removed, written))
+    return all(
+        now is _STORED or before == now
+        for one in old
+        for other in new
+        for before, now in zip(one, other, strict=True)
+    )
 
 
-def _ids(schemas: Mapping[int, Schema], versions: Sequence[int]) -> frozenset[int]:
-    return frozenset().union(*(schemas[version].ids for version in versions))
+_STORED = object()
+
+
+def _shown_of(version: int, columns: Sequence[Column], state: TableState) -> list[object]:
+    """What segments of a schema version show of each column: ``_STORED``, or one constant or null."""
+    held, null_after = state.schemas[version].ids, None
+    if state.lens is not None:
+        null_after = state.lens.null_after
+    lost = null_after is not None and version > null_after
+    return [_STORED if one.id in held else None if lost else one.read_default for one in columns]
 
 
 def schema_versions(segments: SegmentSet) -> list[int]:

@@ -36,8 +36,6 @@ class Request:
         updates: tables with a primary key report updates as such, or else as a delete and an insert.
         columns: names of top-level columns; None for all.
         filters: as of ``Table.scan``; None for all rows.
-        compactions: whether a compaction counts that lost the values of a dropped column, which a later
-            rollback may restore.
     """
 
     net: bool = False
@@ -45,7 +43,6 @@ class Request:
     updates: bool = True
     columns: Sequence[str] | None = None
     filters: object = None
-    compactions: bool = True
 
 
 def plan_inserts(
@@ -83,8 +80,7 @@ def plan_changes(log: TableLog, end: TableState, start: int, request: Request, t
     versions = {v for step in steps for part in step.parts for v in schema_versions(part)}
     state = readable(replace(end, properties={}), versions, table)
     output = _output(state, request, table)
-    shown = frozenset(state.seen.schema.ids if request.compactions else ())
-    kept = [step for step in steps if not keeps_rows(step, state.schemas, shown)]
+    kept = [step for step in steps if not keeps_rows(step, state)]
     stamp = Stamp(end.version, end.time)
     planner = _planner(log, state, output, request)
     tasks = planner.net(kept, stamp) if request.net else planner.each(kept)

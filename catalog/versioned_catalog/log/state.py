@@ -26,11 +26,14 @@ class Lens:
         label: label of the pin, or number of the schema version.
         seen: the columns that are seen.
         overflow: what is shown of a value that does not fit the type that is seen.
+        null_after: segments of schema versions after this one show null, and no read default, in columns
+            that they lack, since these were dropped; None if every segment shows the read default.
     """
 
     label: str
     seen: Seen
     overflow: Overflow = Overflow.ERROR
+    null_after: int | None = None
 
 
 @dataclass(frozen=True)

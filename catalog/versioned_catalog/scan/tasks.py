@@ -22,6 +22,7 @@ from versioned_catalog.projection.file_layout import FileLayout, layout_of, plan
 from versioned_catalog.projection.narrowing import Narrowing
 from versioned_catalog.projection.resolver import SegmentPlan
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.seen import without_dropped
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE
 from versioned_catalog.types.types import Column, Constant
 
@@ -44,6 +45,7 @@ class TaskPlanner:
         shown: how many of the columns are shown; None for all.
         prune: whether row groups are skipped by their statistics.
         narrowing, roots: as of ``SegmentTask``.
+        null_after: as of ``Lens``.
     """
 
     table_uuid: str
@@ -55,6 +57,7 @@ class TaskPlanner:
     prune: bool = True
     narrowing: Narrowing | None = None
     roots: Mapping[str, str] = field(default_factory=dict)
+    null_after: int | None = None
     _plans: dict[tuple[FileLayout, bool, bool], SegmentPlan] = field(
         default_factory=dict, init=False
     )
@@ -80,6 +83,7 @@ class TaskPlanner:
             prune,
             narrowing,
             state.roots,
+            None if state.lens is None else state.lens.null_after,
         )
 
     def task(
@@ -114,8 +118,10 @@ class TaskPlanner:
             internal = [
                 c for c, is_held in zip((SEQUENCE, OP_TYPE), key[1:], strict=True) if is_held
             ]
-            schema = self.schemas[layout.schema_version]
-            self._plans[key] = plan_layout(schema, layout, self.wanted, internal)
+            schema, wanted = self.schemas[layout.schema_version], tuple(self.wanted)
+            if self.null_after is not None and layout.schema_version > self.null_after:
+                wanted = without_dropped(wanted, schema.ids)
+            self._plans[key] = plan_layout(schema, layout, wanted, internal)
         return self._plans[key]
 
     def _constants(self, layout: FileLayout, text: str | None) -> Mapping[int, Constant | None]:

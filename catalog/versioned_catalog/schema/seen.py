@@ -7,7 +7,7 @@ and Iceberg does not do, is one mapping here, for readers and for writers.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -237,3 +237,17 @@ def breaks(pinned: Schema, stored: Schema) -> Iterator[str]:
         if is_new and not column.nullable and column.write_default is None:
             name = stored.path_text(column.id)
             yield f"{name} is NOT NULL without a default, so rows without it can't be written"
+
+
+def without_dropped(columns: tuple[Column, ...], held: Container[int]) -> tuple[Column, ...]:
+    """Columns for rows that are newer than they: those that were dropped since are null, not filled."""
+    return tuple(
+        replace(
+            column,
+            type=with_children(column.type, without_dropped(children(column.type), held))
+            if is_nested(column.type)
+            else column.type,
+            read_default=column.read_default if column.id in held else None,
+        )
+        for column in columns
+    )

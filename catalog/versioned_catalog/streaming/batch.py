@@ -12,8 +12,8 @@ from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import Lens, TableState
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.seen import Overflow, Seen
-from versioned_catalog.streaming.shape import shown, without_dropped
+from versioned_catalog.schema.seen import Overflow, Seen, without_dropped
+from versioned_catalog.streaming.shape import shown
 from versioned_catalog.types.arrow_values import array_of
 
 

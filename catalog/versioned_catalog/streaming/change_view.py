@@ -7,18 +7,19 @@ from itertools import chain
 
 from versioned_catalog.changes.target import readable
 from versioned_catalog.log.schemas import Schemas
-from versioned_catalog.log.state import TableState
+from versioned_catalog.log.state import Lens, TableState
 from versioned_catalog.log.through import Through
+from versioned_catalog.schema.seen import Seen
 from versioned_catalog.streaming.batch import View
-from versioned_catalog.streaming.shape import without_dropped
 from versioned_catalog.types.types import walk
 
 
 def seen_by(view: View, end: TableState, newest: TableState, table: str) -> TableState:
     """The last state of a batch, as a stream sees it.
 
-    Rows are read as if the schema of the stream were the last one: later columns are not seen, values of
-    widened ones are narrowed, and dropped ones are null, whatever their default was.
+    Rows are read as if the schema of the stream were the last one: later columns are not seen, and
+    values of widened ones are narrowed. A dropped column is null in the segments that were written
+    since, whatever its default was. So a segment shows the same rows in every batch, whatever its end.
 
     Args:
         end: the state at the last version of the batch.
@@ -33,11 +34,12 @@ def seen_by(view: View, end: TableState, newest: TableState, table: str) -> Tabl
     schemas = _visible(newest.schemas)
     number = view.schema.version
     schema = replace(view.schema, version=newest.schemas.newest.version + 1)
-    if end.schema_version > number:
-        held = schemas[end.schema_version].ids
-        schema = replace(schema, columns=without_dropped(schema.columns, held))
     state = replace(
-        end, schemas=schemas.grown(schema), schema_version=schema.version, lens=None, properties={}
+        end,
+        schemas=schemas.grown(schema),
+        schema_version=schema.version,
+        lens=Lens(str(number), Seen(schema, schema), view.overflow, null_after=number),
+        properties={},
     )
     later = {v for v in end.segments.core["schema_version"].unique().to_pylist() if v > number}
     return readable(state, later, table)

@@ -30,7 +30,8 @@ class ChangeStream:
     """Reads what each commit changes, in micro-batches of whole commits.
 
     It starts with a snapshot of the table as inserts. The schema is the one of the start, for ever, as
-    that of a ``TableStream``; a change of the schema and a compaction change no rows.
+    that of a ``TableStream``. A change of the schema changes no rows. A compaction changes those from
+    which it removes the values of a column that the stream shows and that was dropped.
 
     >>> table = catalog.create_table("t", "id BIGINT, n BIGINT", primary_key=["id"])
     >>> table.append(pa.table({"id": [1, 2], "n": [10, 20]}))
@@ -64,7 +65,7 @@ class ChangeStream:
         self.store = handle.store
         self._log = StreamLog(handle, settings or Settings())
         self._follower = self._log.follower
-        self._request = Request(carryovers=carryovers, updates=updates, compactions=False)
+        self._request = Request(carryovers=carryovers, updates=updates)
         self._keyed = self._follower.own.schema.is_keyed
 
     @property
@@ -163,7 +164,7 @@ class ChangeStream:
         for commit in self._follower.commits(first, min(newest, first + LOOK_AHEAD - 1)):
             if self._end(commit, None) is not None:
                 break
-            sizes.append(_size(commit))
+            sizes.append(self._size(commit))
         totals = map(sum, zip(*sizes, strict=True))
         return Behind(max(newest - first + 1, 0) + offset.snapshot, *totals)
 
@@ -190,7 +191,7 @@ class ChangeStream:
                 if place.place == start.place:
                     raise error
                 return place
-            segments, rows, size = _size(commit)
+            segments, rows, size = self._size(commit)
             if segments and not admission.admit(rows, size, segments):
                 return place
             place = self._log.after(place)
@@ -200,6 +201,23 @@ class ChangeStream:
         """Why the stream can't pass a commit; None if it can."""
         gone = end_of(commit, self._log.uuid, self._log.name)
         return gone or self._log.refusal(commit, columns)
+
+    def _size(self, commit: Commit) -> tuple[int, int, int]:
+        """The segments that a commit changed, and the rows and bytes of those that it added."""
+        if commit.head.operation in NO_ROWS and not self._loses_values(commit):
+            return 0, 0, 0
+        rows = sum(record.rows for record in commit.added)
+        size = sum(record.bytes for record in commit.added)
+        return len(commit.added) + len(commit.removed), rows, size
+
+    def _loses_values(self, commit: Commit) -> bool:
+        """Whether a compaction may have removed values of columns that were dropped."""
+        view, schemas = self._log.view, self._follower.own.schemas
+        return commit.head.operation == "compact" and any(
+            version > view.schema.version
+            and not view.schema.ids <= view.stored(schemas, version).ids
+            for version in {record.schema_version for record in commit.added}
+        )
 
     def _snapshot(self, start: Offset, end: Offset, request: Request) -> Plan:
         """The rest of the first snapshot, or some segments of it, as inserts."""
@@ -226,15 +244,6 @@ class ChangeStream:
         first = first_version(newest, newest.created_version)
         if version < first:
             raise expired_error(version, first, self._log.name)
-
-
-def _size(commit: Commit) -> tuple[int, int, int]:
-    """The segments that a commit changed, and the rows and bytes of those that it added."""
-    if commit.head.operation in NO_ROWS:
-        return 0, 0, 0
-    rows = sum(record.rows for record in commit.added)
-    size = sum(record.bytes for record in commit.added)
-    return len(commit.added) + len(commit.removed), rows, size
 
 
 def _size_of(segments: pa.Table) -> tuple[int, int, int]:

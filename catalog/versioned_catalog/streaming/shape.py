@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from versioned_catalog.errors import InvalidRequestError, SchemaChangedError
@@ -25,20 +25,6 @@ def _nullable(column: Column) -> Column:
         inner = tuple(map(_nullable, inner))
     type_ = with_children(column.type, inner) if is_nested(column.type) else column.type
     return replace(column, type=type_, nullable=True)
-
-
-def without_dropped(columns: tuple[Column, ...], held: Container[int]) -> tuple[Column, ...]:
-    """Columns for rows that are newer than they: those that were dropped since are null, not filled."""
-    return tuple(
-        replace(
-            column,
-            type=with_children(column.type, without_dropped(children(column.type), held))
-            if is_nested(column.type)
-            else column.type,
-            read_default=column.read_default if column.id in held else None,
-        )
-        for column in columns
-    )
 
 
 def check_no_drop(columns: tuple[Column, ...], now: Schema, table: str, version: int) -> None:
