@@ -13,9 +13,9 @@ import pytest
 from deltalake import Field, write_deltalake
 from deltalake.schema import PrimitiveType
 from pyiceberg.schema import Schema
-from pyiceberg.types import IntegerType, LongType, NestedField, StringType
+from pyiceberg.types import IntegerType, LongType, NestedField, StringType, StructType
 
-from conversion.sources import Lake, delta_rows, rows_of, sorted_rows
+from conversion.sources import Lake, delta_rows, drop_log, rows_of, sorted_rows
 from versioned_catalog import InvalidRequestError, Table
 from versioned_catalog.conversion.convert import Request, open_source, sync_from
 
@@ -23,6 +23,7 @@ SCHEMA = Schema(
     NestedField(1, "id", LongType()),
     NestedField(2, "n", IntegerType()),
     NestedField(3, "s", StringType()),
+    NestedField(4, "p", StructType(NestedField(5, "z", StringType()))),
 )
 
 
@@ -100,10 +101,10 @@ def test_changes_of_the_schema_on_both_sides_are_merged(lake: Lake, source: Any)
         update.rename_column("id", "key")
     source.append(rows(source, 3))
     table.sync(source)
-    assert table.schema.names == ["n", "key", "text", "own", "theirs"]
+    assert table.schema.names == ["n", "key", "text", "p", "own", "theirs"]
     found = table.scan().to_arrow().sort_by("n").to_pylist()
-    assert found[0] == {"n": 1, "key": 1, "text": "s1", "own": 5, "theirs": None}
-    assert found[2] == {"n": 3, "key": None, "text": "s3", "own": 5, "theirs": None}
+    assert found[0] == {"n": 1, "key": 1, "text": "s1", "p": None, "own": 5, "theirs": None}
+    assert found[2] == {"n": 3, "key": None, "text": "s3", "p": None, "own": 5, "theirs": None}
 
 
 @pytest.mark.parametrize(
@@ -124,6 +125,37 @@ def test_changes_of_the_schema_on_both_sides_are_merged(lake: Lake, source: Any)
             lambda u: u.add_column("new", StringType()),
             "the source now has a column new, and this table has a column of its own of that name",
         ),
+        (
+            lambda a: a.rename_column("s", "mine"),
+            lambda u: u.delete_column("s"),
+            r"the column mine \(ID 3\) is dropped in the source, and changed here; drop it here first: "
+            r"alter\(\)\.drop_column\('mine'\)",
+        ),
+        (
+            lambda a: a.change_type("n", "DOUBLE"),
+            lambda u: u.delete_column("n"),
+            "the column n .* is dropped in the source, and changed here",
+        ),
+        (
+            lambda a: a.set_default("n", 5),
+            lambda u: u.delete_column("n"),
+            "the column n .* is dropped in the source, and changed here",
+        ),
+        (
+            lambda a: a.set_comment("n", "ours"),
+            lambda u: u.delete_column("n"),
+            "the column n .* is dropped in the source, and changed here",
+        ),
+        (
+            lambda a: a.set_partitioning(["s"]),
+            lambda u: u.delete_column("s"),
+            "the column s .* is dropped in the source, and arranges the rows here",
+        ),
+        (
+            lambda a: a.add_column("p.own", "INT"),
+            lambda u: u.delete_column("p"),
+            "the column p .* is dropped in the source, and changed here",
+        ),
     ],
 )
 def test_a_column_that_both_sides_changed_is_refused(
@@ -143,6 +175,64 @@ def test_a_column_that_both_sides_changed_is_refused(
     assert table.version == version
 
 
+@pytest.mark.parametrize(
+    ("write", "is_lost"),
+    [
+        (lambda table: table.append(pa.table({"id": [7], "s": ["here"]})), True),
+        (lambda table: table.update({"s": "here"}, [("id", "=", 1)]), True),
+        (lambda table: table.overwrite(pa.table({"s": ["here"]})), True),
+        (lambda table: table.append(pa.table({"id": [7]})), False),
+        (lambda table: table.delete([("id", "=", 1)]), False),
+        (lambda table: table.maintenance.compact(), False),
+        (lambda table: None, False),
+    ],
+    ids=["append", "update", "overwrite", "other columns", "delete", "compact", "nothing"],
+)
+def test_values_that_were_written_here_are_not_dropped_with_a_column_of_the_source(
+    lake: Lake, source: Any, write: Callable[[Table], object], is_lost: bool
+) -> None:
+    table = lake.catalog.convert("t", source)
+    write(table)
+    with source.update_schema() as update:
+        update.delete_column("s")
+    if is_lost:
+        version = table.version
+        with pytest.raises(
+            InvalidRequestError, match=r"the column s .* dropped in the source, and has values that"
+        ):
+            table.sync(source)
+        assert table.version == version
+        table.alter().drop_column("s").commit()
+    table.sync(source)
+    assert table.schema.names == ["id", "n", "p"]
+
+
+def test_values_that_were_taken_back_are_not_in_the_way(lake: Lake, source: Any) -> None:
+    table = lake.catalog.convert("t", source)
+    version = table.version
+    table.append(pa.table({"s": ["here"]}))
+    table.rollback(version)
+    with source.update_schema() as update:
+        update.delete_column("s")
+    table.sync(source)
+    assert table.schema.names == ["id", "n", "p"]
+
+
+def test_partitionings_of_both_sides_are_not_mixed(lake: Lake, source: Any) -> None:
+    table = lake.catalog.convert("t", source)
+    table.alter().set_partitioning(["n"]).commit()
+    source.append(rows(source, 3))
+    table.sync(source)
+    assert table.partitioning == ["n"]
+    with source.update_spec() as update:
+        update.add_identity("id")
+    with pytest.raises(InvalidRequestError, match="the partitioning was changed in the source"):
+        table.sync(source)
+    table.alter().set_partitioning(["id"]).commit()
+    table.sync(source)
+    assert table.partitioning == ["id"]
+
+
 def test_a_column_that_was_dropped_here_stays_dropped(lake: Lake, source: Any) -> None:
     table = lake.catalog.convert("t", source)
     table.alter().drop_column("s").commit()
@@ -150,7 +240,7 @@ def test_a_column_that_was_dropped_here_stays_dropped(lake: Lake, source: Any) -
         update.rename_column("s", "t")
     source.append(rows(source, 3))
     table.sync(source)
-    assert table.schema.names == ["id", "n"]
+    assert table.schema.names == ["id", "n", "p"]
     assert ids(table) == [1, 2, 3]
 
 
@@ -177,18 +267,6 @@ def test_a_version_that_expired_in_the_source_is_refused_only_if_it_is_needed(la
     with pytest.raises(InvalidRequestError, match="has expired there"):
         table.sync()
     assert ids(table) == [2, 3]
-
-
-def drop_log(lake: Lake) -> None:
-    """Keep only a checkpoint of the newest version, as Delta's clean-up does."""
-    table = lake.delta()
-    table.create_checkpoint()
-    for path in (lake.root / "d/_delta_log").glob("*.json"):
-        if int(path.stem) < table.version():
-            path.unlink()
-    for path in (lake.root / "d/_delta_log").glob("*.checkpoint.parquet"):
-        if int(path.name.partition(".")[0]) < table.version():
-            path.unlink()
 
 
 def test_files_with_deleted_rows_are_copied_without_them(lake: Lake) -> None:

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, Field
 from deltalake.schema import PrimitiveType
 
-from conversion.sources import Lake, check_filters, delta_rows, rows_of
+from conversion.sources import Lake, check_filters, delta_rows, drop_log, rows_of
 from versioned_catalog import InvalidRequestError, Table
 
 ROWS = pa.table(
@@ -162,6 +162,38 @@ def test_a_copy_may_have_a_primary_key_and_is_upserted(lake: Lake) -> None:
     lake.delta().delete("id = 2")
     with pytest.raises(InvalidRequestError, match="rows can't be taken back"):
         table.sync()
+
+
+def appended(lake: Lake, *numbers: int, id_: int = 1) -> None:
+    for number in numbers:
+        lake.write_delta(pa.table({"id": [id_, number], "n": [number, number]}), mode="append")
+
+
+def value(table: Table, id_: int = 1) -> int:
+    (found,) = table.scan(["n"], filters=[("id", "=", id_)]).to_arrow().to_pylist()
+    return int(found["n"])
+
+
+def test_of_several_appends_the_newest_row_of_a_key_counts(lake: Lake) -> None:
+    appended(lake, 10, 11, 12)
+    table = convert(lake, primary_key=["id"], copy=True)
+    assert value(table) == 12
+    appended(lake, 13, 14, 15, 16)
+    table.sync()
+    assert value(table) == 16
+    drop_log(lake)
+    again = lake.catalog.convert("again", lake.delta_path, primary_key=["id"], copy=True)
+    assert value(again) == 16
+
+
+def test_rows_that_were_compacted_are_as_old_as_before(lake: Lake) -> None:
+    """OPTIMIZE may commit after an append that it has not seen."""
+    appended(lake, 10, 11)
+    compacting = lake.delta()
+    appended(lake, 12)
+    compacting.optimize.compact()
+    assert len(lake.delta().file_uris()) == 2
+    assert value(convert(lake, primary_key=["id"], copy=True)) == 12
 
 
 def test_a_folder_that_is_no_table_is_refused(lake: Lake) -> None:

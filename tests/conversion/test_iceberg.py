@@ -37,7 +37,14 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from conversion.sources import Lake, check_filters, rows_of, sorted_rows
+from conversion.sources import (
+    Lake,
+    check_filters,
+    data_files,
+    delete_positions,
+    rows_of,
+    sorted_rows,
+)
 from versioned_catalog import AlreadyExistsError, InvalidRequestError, Table
 
 SIMPLE = Schema(
@@ -357,6 +364,149 @@ def test_files_without_field_ids_are_read_by_the_name_mapping(lake: Lake) -> Non
         {"id": 7, "title": "duck"},
         {"id": 8, "title": "own"},
     ]
+
+
+def test_delete_files_that_name_the_same_row_delete_it_once(lake: Lake) -> None:
+    source = lake.iceberg_table(SIMPLE)
+    source.append(rows(source, 1, 2, 3, 4))
+    (path,) = data_files(source)
+    delete_positions(source, [(path, 2), (path, 1)], [(path, 1), (path, 1)])
+    table = convert(lake)
+    assert table.scan(["id"]).to_arrow()["id"].to_pylist() == [1, 4]
+    assert rows_of(table) == iceberg_rows(source)
+    delete_positions(source, [(path, 9), (path, 2), (path, 8)])
+    table.sync()
+    assert rows_of(table) == iceberg_rows(source)
+    delete_positions(source, [(path, 3), (path, 0)])
+    table.sync()
+    assert rows_of(table) == iceberg_rows(source) == []
+    source.append(rows(source, 5))
+    table.sync()
+    assert rows_of(table) == iceberg_rows(source)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_of_several_appends_the_newest_row_of_a_key_counts(lake: Lake, version: int) -> None:
+    source = lake.iceberg_table(SIMPLE, version=version)
+    for number in range(4):
+        source.append(rows(source, 1, number, n=[number, number]))
+    table = convert(lake, copy=True, primary_key=["id"])
+    expected = [{"id": 0, "n": 0}, {"id": 1, "n": 3}, {"id": 2, "n": 2}, {"id": 3, "n": 3}]
+    assert table.scan(["id", "n"]).to_arrow().sort_by("id").to_pylist() == expected
+    for number in range(4, 8):
+        source.append(rows(source, 1, n=[number]))
+    table.sync()
+    assert table.scan(["n"], filters=[("id", "=", 1)]).to_arrow().to_pylist() == [{"n": 7}]
+
+
+@pytest.fixture
+def plain(lake: Lake) -> Any:
+    """A table of three files without field IDs, and one with them."""
+    source = lake.iceberg_table(
+        Schema(NestedField(1, "id", LongType()), NestedField(2, "s", StringType()))
+    )
+    files = [str(lake.root / f"{number}.parquet") for number in range(3)]
+    for number, path in enumerate(files):
+        duckdb.sql(f"SELECT {number}::BIGINT AS id, 'old' AS s").write_parquet(path)
+    source.add_files(files)
+    source.append(pa.table({"id": [8], "s": ["own"]}))
+    return source
+
+
+@pytest.mark.parametrize("options", [{}, {"copy": True}], ids=["in place", "copied"])
+def test_files_without_field_ids_show_the_same_whenever_they_are_converted(
+    lake: Lake, plain: Any, options: dict[str, Any]
+) -> None:
+    """PyIceberg moves the name in the mapping to the column that has it now."""
+    table = convert(lake, **options)
+    with plain.update_schema() as update:
+        update.delete_column("s")
+    table.sync()
+    assert rows_of(table) == iceberg_rows(plain)
+    with plain.update_schema() as update:
+        update.add_column("s", StringType())
+    done = table.sync()
+    assert (done.removed, done.adopted + done.copied) == (3, 3)
+    assert rows_of(table) == iceberg_rows(plain)
+    assert table.scan(["s"], filters=[("s", "=", "old")]).count() == 3
+    later = lake.catalog.convert("later", str(lake.root / "n/t"), **options)
+    assert rows_of(later) == rows_of(table)
+    assert table.sync().version == table.version
+    plain.append(pa.table({"id": [9], "s": ["new"]}))
+    assert table.sync().removed == 0
+    assert rows_of(table) == iceberg_rows(plain)
+
+
+def test_a_name_mapping_is_followed_without_a_new_snapshot(lake: Lake, plain: Any) -> None:
+    with plain.update_schema() as update:
+        update.add_column("t", StringType())
+    table = convert(lake)
+    names = {1: "id", 2: "t", 3: "s"}
+    mapping = [{"field-id": one, "names": [name]} for one, name in names.items()]
+    with plain.transaction() as change:
+        change.set_properties({"schema.name-mapping.default": json.dumps(mapping)})
+    table.sync()
+    assert sorted(table.scan(["t"]).to_arrow()["t"].drop_null().to_pylist()) == ["old"] * 3
+    assert rows_of(table) == iceberg_rows(plain)
+
+
+def test_rows_changed_here_of_a_file_that_is_mapped_anew_are_refused(
+    lake: Lake, plain: Any
+) -> None:
+    table = convert(lake)
+    table.delete([("id", "=", 1)])
+    with plain.update_schema() as update:
+        update.delete_column("s")
+        update.add_column("t", IntegerType())
+    table.sync()
+    assert table.schema.names == ["id", "t"]
+    with plain.update_schema() as update:
+        update.add_column("s", StringType())
+    with pytest.raises(InvalidRequestError, match=r"reads other columns from 1\.parquet"):
+        table.sync()
+
+
+@pytest.mark.parametrize("synced", [True, False], ids=["followed", "unseen"])
+def test_a_schema_that_goes_back_to_an_earlier_one_is_followed(lake: Lake, synced: bool) -> None:
+    source = lake.iceberg_table(SIMPLE)
+    source.append(rows(source, 1))
+    table = convert(lake)
+    steps: list[Callable[[Any], Any]] = [
+        lambda update: update.add_column("x", StringType()),
+        lambda update: update.delete_column("x"),
+        lambda update: update.rename_column("n", "m"),
+        lambda update: update.rename_column("m", "n"),
+        lambda update: update.add_column("y", StringType()),
+        lambda update: update.delete_column("y"),
+        lambda update: update.add_column("x", IntegerType()),
+    ]
+    seen = []
+    for at, step in enumerate(steps):
+        with source.update_schema() as update:
+            step(update)
+        seen.append(source.schema().schema_id)
+        source.append(rows(source, at + 2))
+        if synced:
+            before = table.version
+            table.sync()
+            assert table.version == before + 2, "an ALTER, and the files"
+            assert rows_of(table) == iceberg_rows(source)
+    assert seen == [1, 0, 2, 0, 3, 0, 4]
+    table.sync()
+    assert rows_of(table) == iceberg_rows(source)
+
+
+def test_what_the_source_took_back_is_no_conflict(lake: Lake) -> None:
+    source = lake.iceberg_table(SIMPLE)
+    table = convert(lake)
+    for names in (("n", "m"), ("m", "n")):
+        with source.update_schema() as update:
+            update.rename_column(*names)
+    table.alter().rename_column("n", "here").commit()
+    with source.update_schema() as update:
+        update.add_column("y", StringType())
+    table.sync()
+    assert table.schema.names == ["id", "here", "place", "tags", "y"]
 
 
 def test_an_earlier_snapshot_can_be_converted_and_followed_from_there(lake: Lake) -> None:

@@ -13,13 +13,14 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from versioned_catalog.conversion.source import SourceFile
+from versioned_catalog.conversion.source import SourceFile, token_of
 from versioned_catalog.datafile.reader import read_segment
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.scan.tasks import record_task
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.storage.root_paths import split_root
 from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.write.external import ExternalFile
 from versioned_catalog.write.plan import plan_write
@@ -35,6 +36,18 @@ def copy_token(path: str) -> str | None:
     """
     found = _COPY.fullmatch(path)
     return None if found is None else found[1]
+
+
+def source_token(path: str, root: str) -> str | None:
+    """The token of the source's file that a segment is, or a copy of; None for other segments.
+
+    Args:
+        root: the external root of the source.
+    """
+    place = split_root(path)
+    if place is None:
+        return copy_token(path)
+    return token_of(place.path) if place.root == root else None
 
 
 def copy_file(
@@ -84,7 +97,7 @@ def _remaining(rows: Iterator[pa.RecordBatch], file: SourceFile) -> Iterator[pa.
     if file.deleted is None:
         yield from rows
         return
-    deleted = np.unique(file.deleted().to_numpy(zero_copy_only=False))
+    deleted = file.deleted_positions()
     start = 0
     for batch in rows:
         first, end = np.searchsorted(deleted, (start, start + batch.num_rows))

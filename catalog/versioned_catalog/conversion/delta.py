@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import fs
 
 from versioned_catalog.conversion.delta_schema import DeltaSchema, delta_schema
-from versioned_catalog.conversion.locations import below
+from versioned_catalog.conversion.locations import below, decoded
 from versioned_catalog.conversion.source import (
     SourceFile,
     SourcePartition,
@@ -26,6 +27,8 @@ from versioned_catalog.types.types import Atom, DataType
 from versioned_catalog.values.literals import from_scalar_text
 
 EXTRA = "delta"
+
+_COMMIT = re.compile(r"[0-9]{20}\.json")
 
 HISTORY = 1000
 """The most versions that are searched for earlier schemas."""
@@ -79,12 +82,13 @@ def delta_source(
     return SourceTable(
         "delta",
         metadata.id,
-        table.table_uri,
+        decoded(table.table_uri),
         str(version),
         version,
         tuple(one.schema for one in [*reader.earlier(table, since), current]),
         partial(reader.files, table),
         reader.files_at,
+        partial(reader.oldest_first, table),
         tuple(SourcePartition(key, "identity") for key in fields if _can_partition(current, key)),
         by_field_id=_mode(table) == "id",
         stable_keys=_mode(table) != "none",
@@ -125,7 +129,13 @@ def _types(current: DeltaSchema) -> dict[str, DataType]:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Lists the files, and the schemas, of versions."""
+    """Lists the files, and the schemas, of versions.
+
+    Args:
+        location: the table's URL as deltalake has it, percent-encoded.
+        root: the URL below which its files lie.
+        options: storage options.
+    """
 
     location: str
     root: str
@@ -215,9 +225,38 @@ class _Reader:
 
     def _path(self, stored: str) -> str:
         """The path below the root of a path in the log: relative or absolute, and percent-encoded."""
-        path = unquote(stored)
+        path = decoded(stored)
         absolute = path.startswith("/") or "://" in path or path.startswith("file:")
-        return below(self.root, path if absolute else f"{self.location.rstrip('/')}/{path}")
+        location = decoded(self.location).rstrip("/")
+        return below(self.root, path if absolute else f"{location}/{path}")
+
+    def oldest_first(self, table: Any, files: Sequence[SourceFile]) -> list[SourceFile]:
+        """Order files by the versions that added them.
+
+        The log of the oldest ones may be gone; these are ordered by the times of the files.
+        """
+        times = pa.table(table.get_add_actions()).select(["path", "modification_time"]).to_pylist()
+        ranks = {self._path(one["path"]): (-1, one["modification_time"]) for one in times}
+        for version, commit in self._commits(table.version()):
+            added = [one["add"] for one in commit if "add" in one]
+            removed = [self._path(one["remove"]["path"]) for one in commit if "remove" in one]
+            rewritten = max((ranks[one] for one in removed if one in ranks), default=(-1, 0))
+            for add in added:
+                # OPTIMIZE moves rows, and may commit after an append of newer ones.
+                is_moved = removed and not add.get("dataChange", True)
+                ranks[self._path(add["path"])] = rewritten if is_moved else (version, 0)
+        return sorted(files, key=lambda one: ranks[one.path])
+
+    def _commits(self, newest: int) -> Iterator[tuple[int, list[Any]]]:
+        """The actions of each version whose log is there, oldest first."""
+        handler = optional_import("deltalake.fs", EXTRA).DeltaStorageHandler
+        files = fs.PyFileSystem(handler(self.location, self.options))
+        found = files.get_file_info(fs.FileSelector("_delta_log"))
+        names = sorted(one.base_name for one in found if _COMMIT.fullmatch(one.base_name))
+        for name in names:
+            if (version := int(name.partition(".")[0])) <= newest:
+                with files.open_input_stream(f"_delta_log/{name}") as file:
+                    yield version, [json.loads(line) for line in file.read().splitlines() if line]
 
     def _deleted(self, table: Any) -> dict[str, pa.Array]:
         """The positions of deleted rows, by path below the root."""
@@ -228,7 +267,7 @@ class _Reader:
             for path, kept in zip(one.column(0), one.column(1), strict=True):
                 mask = np.asarray(kept.values.to_numpy(zero_copy_only=False), bool)
                 positions = pa.array(np.flatnonzero(~mask), pa.int64())
-                found[below(self.root, unquote(path.as_py()))] = positions
+                found[below(self.root, decoded(path.as_py()))] = positions
         return found
 
     def _vectors(self, table: Any) -> list[pa.RecordBatch]:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+
+import pyarrow.compute as pc
 
 from versioned_catalog.alteration import Alteration
 from versioned_catalog.conflicts.operations import Create
-from versioned_catalog.conversion.merge import merge_schemas
+from versioned_catalog.conversion.copying import source_token
+from versioned_catalog.conversion.merge import dropped_there, merge_schemas
 from versioned_catalog.conversion.origin import Origin, origin_of
 from versioned_catalog.conversion.resolve import Resolved, kept_ids, partitioned, resolve
-from versioned_catalog.conversion.source import SourceSchema, SourceTable
-from versioned_catalog.errors import CommitConflictError
+from versioned_catalog.conversion.source import APPLICATION, SourceSchema, SourceTable
+from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.evolution.changes import Change, SetProperty
 from versioned_catalog.evolution.diff import difference_by_id
 from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.handle import TableHandle
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import PartitionField, Schema, SortField
 from versioned_catalog.types.paths import parse_path
@@ -82,6 +88,9 @@ def first_schema(source: SourceTable, primary_key: Sequence[str] = ()) -> Schema
 def follow_schemas(handle: TableHandle, source: SourceTable) -> int:
     """Commit what the source changed of its schema, and return the number of commits.
 
+    Schemas before the current one are there for the history. One that can't be had is left out: the
+    source may have gone back from it, and what counts is what it has changed in all.
+
     Raises:
         InvalidRequestError: a column was changed on both sides.
         CommitConflictError: the table was altered meanwhile.
@@ -90,7 +99,8 @@ def follow_schemas(handle: TableHandle, source: SourceTable) -> int:
     known = origin_of(handle.state.properties, handle.name).schema_id
     for one in source.schemas[:-1]:
         if one.schema_id > known:
-            _Step(handle, source, one, is_last=False).commit()
+            with suppress(InvalidRequestError):
+                _Step(handle, source, one, is_last=False).commit()
     _Step(handle, source, source.schema, is_last=True).commit()
     return handle.loaded.version - before
 
@@ -122,12 +132,15 @@ class _Step:
         theirs = self._arranged(resolved, origin)
         if theirs.same_but_version(origin.columns):
             return  # the commit that follows the files notes the number of the schema
-        changes, ids = _changes(state, merge_schemas(state.schema.visible, origin.columns, theirs))
+        ours = state.schema.visible
+        merged = merge_schemas(ours, origin.columns, theirs)
+        _check_values_written_here(self.handle, ours, merged)
+        changes, ids = _changes(state, merged)
         followed = replace(
             origin,
             columns=_renumbered(theirs, ids),
             keys={key: ids.get(one, one) for key, one in resolved.keys.items()},
-            schema_id=self.schema.schema_id,
+            schema_id=max(origin.schema_id, self.schema.schema_id),
         )
         noted = [SetProperty(*one) for one in followed.properties().items()]
         Alteration(self.handle).add_all([*changes, *noted]).commit_if(
@@ -213,6 +226,62 @@ def _renumbered(schema: Schema, ids: dict[int, int]) -> Schema:
         ),
         tuple(SortField(ids.get(f.source, f.source), f.descending) for f in schema.sort_by),
     )
+
+
+def _check_values_written_here(handle: TableHandle, ours: Schema, merged: Schema) -> None:
+    """Refuse to drop columns in which commits of this table have put values.
+
+    Rows that a DELETE or a compaction has moved are the source's rows still.
+
+    Raises:
+        InvalidRequestError: naming the column.
+    """
+    root = origin_of(handle.state.properties, handle.name).root
+    with_values = {
+        one
+        for one in ours.ids - merged.ids
+        if _has_own_values(handle.state, root, ours.column(one))
+    }
+    if not with_values:
+        return
+    state = handle.state
+    first = handle.log.first_kept(max(state.floor, state.created_version))
+    written = set[int]() if first == state.created_version else with_values
+    for commit in handle.log.entries(first, state.version):
+        if isinstance(commit, Commit) and _writes_rows(commit):
+            written |= {
+                one for record in commit.added for one in with_values & _held(state, record)
+            }
+    for column_id in sorted(written):
+        above = ours.path(column_id)[:-1]
+        raise dropped_there(ours.column(column_id), above, "has values that were written")
+
+
+def _has_own_values(state: TableState, root: str, column: Column) -> bool:
+    """Whether a live segment that is no file of the source, nor a copy of one, may have a value."""
+    segments, schemas = state.segments, state.schemas
+    all_null = pc.equal(segments.statistic("nulls", column, schemas), segments.column("rows"))
+    lists = (segments.column("path"), segments.column("schema_version"), all_null)
+    return any(
+        source_token(path, root) is None and not nulls and column.id in schemas[version].ids
+        for path, version, nulls in zip(*(one.to_pylist() for one in lists), strict=True)
+    )
+
+
+def _writes_rows(commit: Commit) -> bool:
+    """Whether a commit has rows that are not the source's."""
+    is_sync = commit.batch is not None and commit.batch.application.startswith(APPLICATION)
+    return commit.head.operation in ("append", "overwrite", "update", "merge") and not is_sync
+
+
+def _held(state: TableState, record: SegmentRecord) -> set[int]:
+    """The columns in which a segment may have a value."""
+    if record.id_map is None:
+        known = set(state.schemas[record.schema_version].ids)
+    else:
+        known = {*record.id_map.columns, *record.constants}
+    nulls = {column_id: stats.nulls for column_id, stats in record.columns.items()}
+    return {one for one in known if nulls.get(one) != record.rows}
 
 
 def partition_versions(

@@ -78,6 +78,26 @@ class Adopter:
             file.partition,
         )
 
+    def remapped(self, files: Sequence[SourceFile], before: Names) -> set[str]:
+        """The tokens of the files that show other columns than they did by earlier names."""
+        with ThreadPoolExecutor(THREADS) as pool:
+            differ = pool.map(lambda one: self._is_remapped(one, before), files)
+            return {one.token for one, changed in zip(files, differ, strict=True) if changed}
+
+    def _is_remapped(self, file: SourceFile, before: Names) -> bool:
+        path = external_path(self.root, file.path)
+        parquet = open_foreign(self.store, path).parquet
+        if self.names.by_field_id and has_field_ids(parquet.schema_arrow):
+            return False
+        columns = self.schema.visible.columns
+        old, new = (
+            HeldFile(parquet, path, one, has_ids=False).id_map(columns)
+            if one.mapping
+            else IdMap({})
+            for one in (before, self.names)
+        )
+        return old != new
+
     def _check(self, file: SourceFile, opened: OpenedFile) -> None:
         known = ((file.rows, opened.rows, "rows"), (file.bytes, opened.bytes, "bytes"))
         for said, found, what in known:

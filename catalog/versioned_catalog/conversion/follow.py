@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from versioned_catalog.conflicts.operations import Append, Base, Rewrite
-from versioned_catalog.conversion.copying import copy_file, copy_token
+from versioned_catalog.conversion.copying import copy_file, copy_token, source_token
 from versioned_catalog.conversion.evolving import follow_schemas, partition_versions
 from versioned_catalog.conversion.files import Adopter, partition_of, wanted_partitioning
 from versioned_catalog.conversion.held import Names
 from versioned_catalog.conversion.origin import Origin, origin_of
-from versioned_catalog.conversion.source import SourceFile, SourceTable, digest_of, token_of
+from versioned_catalog.conversion.source import SourceFile, SourceTable, digest_of
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, InvalidRequestError
 from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.changes import SetProperty
@@ -22,7 +22,6 @@ from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import PartitionField
-from versioned_catalog.storage.root_paths import split_root
 from versioned_catalog.write.external import ExternalFile, external_records, used_roots
 
 ADOPT, COPY, REFUSE = "adopt", "copy", "refuse"
@@ -91,14 +90,18 @@ class _Files:
         """Add the files that came, and remove those that are gone."""
         origin, source = self._origin, self.source
         nothing = Synced(0, source.version)
-        if source.batch is None or origin.version == source.version:
+        if source.batch is None:
             return nothing
-        self._check_newer(origin)
+        if origin.version != source.version:
+            self._check_newer(origin)
+        elif not self._is_remapped(origin):
+            return nothing
         files = {one.token: one for one in source.files()}
         live = _live(self.handle.state, origin.root)
         before = self._before(origin, live)
-        removed = self._removed(before, files, live)
-        came = [one for token, one in files.items() if token not in before]
+        remapped = self._remapped(origin, before, files, live)
+        removed = self._removed(before, files, live, remapped)
+        came = [one for token, one in files.items() if token not in before or token in remapped]
         adopted, copied = self._added(origin, came)
         if removed and self.handle.state.schema.is_keyed:
             raise InvalidRequestError(
@@ -136,21 +139,49 @@ class _Files:
             )
         return {one.token: one for one in found}
 
+    def _is_remapped(self, origin: Origin) -> bool:
+        """Whether files without field IDs may show other columns than at the last sync."""
+        return bool(self.source.name_mapping) and self.source.name_mapping != origin.names
+
+    def _remapped(
+        self,
+        origin: Origin,
+        before: Mapping[str, SourceFile | None],
+        files: Mapping[str, SourceFile],
+        live: Mapping[str, list[str]],
+    ) -> set[str]:
+        """The files without field IDs that show other columns, since the source's name mapping changed.
+
+        By it, older files show their values in a column that was dropped and added again.
+        """
+        if not self._is_remapped(origin):
+            return set()
+        known = [
+            one
+            for token, one in files.items()
+            if token in before and (token in live or origin.names is not None)
+        ]
+        return self._adopter(origin).remapped(known, self._names(origin, origin.names or {}))
+
     def _removed(
         self,
         before: Mapping[str, SourceFile | None],
         files: Mapping[str, SourceFile],
         live: Mapping[str, list[str]],
+        remapped: Set[str],
     ) -> list[str]:
-        """The segments of the files that are gone from the source."""
+        """The segments of the files that are gone from the source, or read otherwise."""
         found: list[str] = []
-        for token in before.keys() - files.keys():
+        for token in (before.keys() - files.keys()) | remapped:
             file = before[token]
             if token in live:
                 found += live[token]
-            elif file is not None and not _is_empty(file):
+            elif file is not None and not file.is_empty():
+                what = (
+                    "reads other columns from" if token in remapped else "has removed or rewritten"
+                )
                 raise InvalidRequestError(
-                    f"{self.handle.name}: the source has removed or rewritten {file.path}, and this "
+                    f"{self.handle.name}: the source {what} {file.path}, and this "
                     "table has changed rows of the same file, so that both changes can't be had. Roll "
                     "this table back to before its change (Table.rollback), or convert the source under "
                     "a new name"
@@ -167,7 +198,9 @@ class _Files:
                 f"{self.handle.name}: {len(refused)} files of the source have deleted rows, such as "
                 f"{refused[0].path}; {_PURGE[self.source.kind]}, or convert with deletes='copy'"
             )
-        copied = [one for one in copied if not _is_empty(one)]
+        copied = [one for one in copied if not one.is_empty()]
+        if self.handle.state.schema.is_keyed:
+            copied = self.source.oldest_first(copied)
         adopter = self._adopter(origin)
         in_place = [one for one in came if not (origin.mode == COPY or one.deletes)]
         records = self._records(origin, in_place, adopter)
@@ -201,17 +234,18 @@ class _Files:
         ]
 
     def _adopter(self, origin: Origin) -> Adopter:
-        source = self.source
-        keys = {one: key for key, one in origin.keys.items()}
-        names = Names(keys, source.by_field_id, source.names, source.physical)
         return Adopter(
             self.handle.store,
             self.handle.state.schema,
             origin.columns,
             origin.keys,
-            names,
+            self._names(origin, self.source.names),
             origin.root,
         )
+
+    def _names(self, origin: Origin, mapping: Mapping[str, tuple[str, ...]]) -> Names:
+        keys = {one: key for key, one in origin.keys.items()}
+        return Names(keys, self.source.by_field_id, mapping, self.source.physical)
 
     def _commit(
         self,
@@ -226,7 +260,8 @@ class _Files:
         held |= {token for token in _live(state, self._origin.root) if token in files}
         origin = replace(
             self._origin,
-            schema_id=self.source.schema.schema_id,
+            schema_id=max(self._origin.schema_id, self.source.schema.schema_id),
+            names=self.source.name_mapping,
             version=self.source.version,
             number=self.source.batch or 0,
             digest=digest_of(held),
@@ -279,19 +314,7 @@ def _live(state: TableState, root: str) -> dict[str, list[str]]:
     """The live segments that hold a file of the source, by its token."""
     found: dict[str, list[str]] = {}
     for path in state.segments.paths:
-        token = _token(path, root)
+        token = source_token(path, root)
         if token is not None:
             found.setdefault(token, []).append(path)
     return found
-
-
-def _token(path: str, root: str) -> str | None:
-    place = split_root(path)
-    if place is None:
-        return copy_token(path)
-    return token_of(place.path) if place.root == root else None
-
-
-def _is_empty(file: SourceFile) -> bool:
-    """Whether all rows of a file are deleted, so that no copy of it was written."""
-    return file.rows == 0 or (file.deleted is not None and len(file.deleted()) == file.rows)

@@ -82,6 +82,7 @@ def iceberg_source(table: Any, root: str, snapshot_id: int | None = None) -> Sou
         tuple(source_schema(one) for one in schemas),
         partial(reader.files, current),
         reader.files_at,
+        partial(reader.oldest_first, current),
         tuple(one for _, one in fields),
         order,
         by_field_id=True,
@@ -208,6 +209,24 @@ class _Reader:
                 "'1'))), then run this again",
                 condition="NOT_SUPPORTED",
             ) from None
+
+    def oldest_first(
+        self, snapshot_id: int | None, files: Sequence[SourceFile]
+    ) -> list[SourceFile]:
+        """Order files of a snapshot by their sequence numbers.
+
+        Those of format version 1 are all 0, so the times of the snapshots that added them come next.
+        A compaction keeps the sequence number of what it rewrites.
+        """
+        metadata, io = self.table.metadata, self.table.io
+        snapshot = metadata.snapshot_by_id(snapshot_id)
+        times = {one.snapshot_id: one.timestamp_ms for one in metadata.snapshots}
+        ranks: dict[str, tuple[int, int]] = {}
+        for manifest in snapshot.manifests(io):
+            for entry in manifest.fetch_manifest_entry(io):
+                path = below(self.root, entry.data_file.file_path)
+                ranks[path] = (entry.sequence_number or 0, times.get(entry.snapshot_id, 0))
+        return sorted(files, key=lambda one: ranks[one.path])
 
     def _file(self, task: Any) -> SourceFile:
         file = task.file

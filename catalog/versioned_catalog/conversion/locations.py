@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from urllib.parse import quote, unquote
 
 from versioned_catalog.errors import InvalidRequestError
 
@@ -51,6 +52,27 @@ def plain(url: str) -> str:
     elif "://" not in text:
         text = os.path.abspath(text)
     return text.rstrip("/")
+
+
+def decoded(url: str) -> str:
+    """A URL or path that is percent-encoded, as deltalake and the log of Delta have them, in plain text.
+
+    Everything else names files as PyArrow, fsspec and Hadoop do: without any encoding.
+
+    >>> decoded("file:///lake/a%20b/")
+    'file:///lake/a b/'
+    """
+    return unquote(url)
+
+
+def encoded(url: str) -> str:
+    """A URL for deltalake, which takes URLs percent-encoded, and local paths as they are.
+
+    >>> encoded("s3://bucket/a b#1"), encoded("/lake/a b#1")
+    ('s3://bucket/a%20b%231', '/lake/a b#1')
+    """
+    scheme, found, rest = url.partition("://")
+    return f"{scheme}://{quote(rest)}" if found else url
 
 
 def newest_metadata(names: Iterable[str]) -> str | None:

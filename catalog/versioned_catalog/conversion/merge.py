@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema.schema import Schema, name_key
@@ -19,10 +20,13 @@ from versioned_catalog.types.types import (
     WriteDefault,
     children,
     is_nested,
+    map_columns,
     with_children,
 )
 from versioned_catalog.types.widening import type_name, widens
 from versioned_catalog.values.literals import widen
+
+_Field = TypeVar("_Field")
 
 
 def merge_schemas(ours: Schema, base: Schema, theirs: Schema) -> Schema:
@@ -37,14 +41,33 @@ def merge_schemas(ours: Schema, base: Schema, theirs: Schema) -> Schema:
         InvalidRequestError: naming the column that both sides changed.
     """
     columns = _level(ours.columns, base.columns, theirs.columns, ())
-    arranged = theirs if theirs.partitioning != base.partitioning else ours
-    sorted_ = theirs if theirs.sort_by != base.sort_by else ours
     bare = Schema(columns, ours.version)
+    own = {f.source for f in ours.partitioning if f not in base.partitioning}
+    own |= {f.source for f in ours.sort_by if f not in base.sort_by}
+    for lost in sorted(own - bare.ids):
+        raise dropped_there(ours.column(lost), ours.path(lost)[:-1], "arranges the rows")
+    three = (ours, base, theirs)
+    held = [tuple(f for f in one.partitioning if f.source in bare.ids) for one in three]
+    ordered = [tuple(f for f in one.sort_by if f.source in bare.ids) for one in three]
     return replace(
         bare,
-        partitioning=tuple(f for f in arranged.partitioning if f.source in bare.ids),
-        sort_by=tuple(f for f in sorted_.sort_by if f.source in bare.ids),
+        partitioning=_arrangement(held, "partitioning"),
+        sort_by=_arrangement(ordered, "sort order"),
     )
+
+
+def _arrangement(three: Sequence[tuple[_Field, ...]], what: str) -> tuple[_Field, ...]:
+    """The partitioning or sort order, in columns that the table has."""
+    ours, base, theirs = three
+    if theirs == base:
+        return ours
+    if ours not in (base, theirs):
+        raise InvalidRequestError(
+            f"the {what} was changed in the source, and to another one here; take it back here first, "
+            "or change it as in the source, then sync again",
+            condition="NOT_SUPPORTED",
+        )
+    return theirs
 
 
 def _level(
@@ -61,12 +84,31 @@ def _level(
             merged[one.id] = _Pair(own[one.id], old[one.id], one, above).merged()
         elif one.id not in old:
             merged[one.id] = one
+    for one in ours:
+        if one.id in old and one.id not in merged and _as_seen(one) != _as_seen(old[one.id]):
+            raise dropped_there(one, above, "changed")
     kept = [one.id for one in ours if one.id in merged or one.id not in old]
     extra = {one.id: one for one in ours if one.id not in old}
     order = _order(kept, [one.id for one in base], [one.id for one in theirs if one.id in merged])
     found = tuple(merged.get(one) or extra[one] for one in order)
     _check_names(found, extra, above)
     return found
+
+
+def _as_seen(column: Column) -> Column:
+    """A column without what only its table knows: physical names and read defaults."""
+    return map_columns(column, lambda one: replace(one, physical_name=one.name, read_default=None))
+
+
+def dropped_there(column: Column, above: tuple[str, ...], how: str) -> InvalidRequestError:
+    """The refusal to drop a column with what was done to it here."""
+    path = render_path((*above, column.name))
+    return InvalidRequestError(
+        f"the column {path} (ID {column.id}) is dropped in the source, and {how} here; drop it here "
+        f"first: alter().drop_column({path!r}), then sync again. What is to stay belongs into a "
+        "column of this table's own",
+        condition="NOT_SUPPORTED",
+    )
 
 
 def _order(ours: list[int], base: list[int], theirs: list[int]) -> list[int]:

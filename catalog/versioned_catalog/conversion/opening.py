@@ -8,7 +8,7 @@ from typing import Any
 
 from versioned_catalog.conversion.delta import delta_source, load_delta
 from versioned_catalog.conversion.iceberg import iceberg_source, load_iceberg
-from versioned_catalog.conversion.locations import newest_metadata, plain
+from versioned_catalog.conversion.locations import decoded, encoded, newest_metadata, plain
 from versioned_catalog.conversion.source import SourceTable
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.storage.opening import reopen
@@ -59,8 +59,8 @@ def open_source(
         return iceberg_source(table, url, request.version), root
     table = request.source
     if isinstance(table, str):
-        table = load_delta(plain(table), request.options, request.version)
-    root, url = _root(request, store, table.table_uri)
+        table = load_delta(encoded(plain(table)), request.options, request.version)
+    root, url = _root(request, store, decoded(table.table_uri))
     return delta_source(table, url, request.options, since), root
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.schema.maintained import SOURCE, SOURCE_COLUMNS
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.wire import member, schema_from_json, schema_to_json
+from versioned_catalog.schema.wire import member, optional, schema_from_json, schema_to_json
 from versioned_catalog.storage.json_text import parse_json
 
 
@@ -28,12 +28,14 @@ class Origin:
         columns: the source's schema that was followed last, with IDs of this table.
         keys: the IDs of this table by the source's keys; those of dropped columns, too, if the source
             never uses a key for another column.
-        schema_id: the source's number of that schema.
+        schema_id: the largest of the source's numbers of schemas that were followed: a source may go
+            back to an earlier schema, and counts on from its newest one afterwards.
         version: the version whose files were followed last; empty before the first.
         number: the source's number of that version, which grows; -1 before the first.
         digest: identity of the set of its files.
         mode: ``adopt``, or ``copy`` if all rows are copied.
         deletes: ``copy`` or ``refuse``: what is done with files that have deleted rows.
+        names: the name mapping by which files without field IDs were read; None if that is not known.
     """
 
     kind: str
@@ -48,6 +50,7 @@ class Origin:
     digest: str = ""
     mode: str = "adopt"
     deletes: str = field(default="copy")
+    names: Mapping[str, tuple[str, ...]] | None = None
 
     def properties(self) -> dict[str, str]:
         """The properties that hold it."""
@@ -63,7 +66,12 @@ class Origin:
             "mode": self.mode,
             "deletes": self.deletes,
         }
-        columns = {"schema": schema_to_json(self.columns), "keys": dict(self.keys)}
+        columns: dict[str, object] = {
+            "schema": schema_to_json(self.columns),
+            "keys": dict(self.keys),
+        }
+        if self.names is not None:
+            columns["names"] = {key: list(names) for key, names in self.names.items()}
         return {SOURCE: _dump(table), SOURCE_COLUMNS: _dump(columns)}
 
 
@@ -86,12 +94,14 @@ def origin_of(properties: Mapping[str, str], table: str) -> Origin:
             for name in ("kind", "uuid", "location", "root", "version", "mode", "deletes")
         }
         keys = {str(key): int(one) for key, one in member(held, "keys", dict).items()}
+        names = optional(held, "names", dict)
         return Origin(
             columns=schema_from_json(member(held, "schema", dict)),
             keys=keys,
             schema_id=member(named, "schema_id", int),
             number=member(named, "number", int),
             digest=member(named, "files", str),
+            names=None if names is None else {key: tuple(one) for key, one in names.items()},
             **texts,
         )
     except (CorruptTableError, TypeError, ValueError) as error:

@@ -12,9 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from versioned_catalog.types.types import Column, walk
+
+APPLICATION = "convert:"
+"""How the applications of syncs begin."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,8 @@ class SourceFile:
         partition: the value texts of ``partitioning``.
         partitioning: how the file is partitioned.
         deletes: identity of the deletes that apply to it; empty without any.
-        deleted: loads the positions of its deleted rows.
+        deleted: loads the positions of its deleted rows, in any order; a position may come twice, and
+            may lie beyond the file's rows.
     """
 
     path: str
@@ -82,6 +88,20 @@ class SourceFile:
     def token(self) -> str:
         """Identity of the file with its deletes; see ``token_of``."""
         return token_of(self.path, self.deletes)
+
+    def deleted_positions(self) -> npt.NDArray[np.int64]:
+        """The positions of its deleted rows, in order and each once.
+
+        Several delete files may name the same row, as two deletes at once in Iceberg do.
+        """
+        if self.deleted is None:
+            return np.empty(0, np.int64)
+        found = np.unique(self.deleted().to_numpy(zero_copy_only=False)).astype(np.int64)
+        return found if self.rows is None else found[found < self.rows]
+
+    def is_empty(self) -> bool:
+        """Whether the metadata says that it has no row that is not deleted."""
+        return self.rows is not None and len(self.deleted_positions()) == self.rows
 
 
 def token_of(path: str, deletes: str = "") -> str:
@@ -119,6 +139,8 @@ class SourceTable:
         stable_keys: whether a key is never used for another column.
         files: loads its data files.
         files_at: loads the data files of an earlier version; None if that has expired.
+        oldest_first: orders files by when their rows were committed, for tables in which the newest row
+            of a key counts.
         names: for files without field IDs: the names that a column has had, by key; empty if files
             are matched by the columns' names.
         physical: for files that are matched by name: the name of each column in files, by key.
@@ -133,6 +155,7 @@ class SourceTable:
     schemas: tuple[SourceSchema, ...]
     files: Callable[[], Sequence[SourceFile]]
     files_at: Callable[[str], Sequence[SourceFile] | None]
+    oldest_first: Callable[[Sequence[SourceFile]], list[SourceFile]]
     partitioning: tuple[SourcePartition, ...] = ()
     sort_by: tuple[tuple[str, bool], ...] = ()
     by_field_id: bool = False
@@ -147,9 +170,14 @@ class SourceTable:
         return self.schemas[-1]
 
     @property
+    def name_mapping(self) -> dict[str, tuple[str, ...]]:
+        """The names of the current columns in files without field IDs, by key."""
+        return {key: self.names[key] for key in self.schema.keys if key in self.names}
+
+    @property
     def application(self) -> str:
         """What its commits are idempotent under: the application of their batches."""
-        return f"convert:{self.kind}:{self.uuid}"
+        return f"{APPLICATION}{self.kind}:{self.uuid}"
 
 
 def optional_import(module: str, extra: str) -> Any:
