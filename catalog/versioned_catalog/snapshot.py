@@ -48,6 +48,7 @@ class Snapshot:
     >>> before.scan(filters=[("celsius", ">", 20.9)]).to_arrow().to_pylist()
     [{'id': 2, 'celsius': 21.0}]
     >>> print(before.ddl(ids=True), end="")
+    -- table ...
     CREATE TABLE readings (
       id BIGINT,  -- id 1
       celsius DOUBLE  -- id 2
@@ -110,7 +111,10 @@ class Snapshot:
         path = sql_name(self.name) if name is None else parse_path(name)
         own = user_properties(self.state.properties)
         ids = frozenset(self.schema.ids)
-        return Definition(path, self.schema, own, self.comment, ids)
+        uuid = self.state.table_uuid
+        return Definition(
+            path, self.schema, own, self.comment, ids, table_uuid=uuid, tables=(uuid,)
+        )
 
     def ddl(self, ids: bool = False, *, name: str | None = None) -> str:
         """The CREATE TABLE statement of this version, one column a line.
@@ -119,7 +123,8 @@ class Snapshot:
         nested field. A DEFAULT is the write default. Spark accepts every statement.
 
         Args:
-            ids: add a comment with the column ID to each line, such as ``-- id 2``.
+            ids: add a line that names the table, ``-- table UUID``, and a comment with the column ID to
+                each line, such as ``-- id 2``.
             name: the table's name in the statement, such as ``versioned.db.t``; None for its own.
         """
         return render_table(self.definition(name), ids=ids)

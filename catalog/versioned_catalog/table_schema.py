@@ -64,13 +64,16 @@ class TableSchema:
         """Make the table what a CREATE TABLE statement declares, in one commit.
 
         Columns are matched by the ID in a comment (``-- id 2``, see ``ddl``), then by ``renames`` or a
-        comment ``-- was host``, then by name. A dropped and an added column that could be a rename are
-        refused.
+        comment ``-- was host``, then by name. A line ``-- table UUID`` before CREATE says of which
+        table the IDs are: those of other tables are ignored, and without such a line none renames a
+        column. A dropped and an added column that could be a rename are refused; ``-- new`` says that a
+        column is new although another one of its name is dropped.
 
         Args:
             ddl: the statement.
             renames: new names by current paths: ``{"place.lat": "latitude"}``.
-            allow_drop: paths of columns that may be dropped with their values.
+            allow_drop: paths of columns that may be dropped with their values; ``ttl = 7 days`` to let
+                that property hide rows.
             dry_run: only return the plan.
             commit_id: idempotency key of the commit; generated if omitted.
 
@@ -82,7 +85,7 @@ class TableSchema:
                 allowed; nothing is changed.
             CommitConflictError: the schema was changed by another commit.
         """
-        target = parse_table(ddl)
+        target = parse_table(ddl, self._handle.state.table_uuid)
         check_name(target.name, self._name())
         table = render_path(sql_name(self._handle.name))
         plan = make_plan(self._handle.state, table, target, ddl, renames, allow_drop)

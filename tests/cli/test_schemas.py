@@ -39,10 +39,15 @@ def replace(old: str, new: str) -> None:
     FILE.write_text(text.replace(old, new))
 
 
-def test_ddl_prints_and_writes(run: Run, files: Path) -> None:
-    assert run("ddl", "db.people", "--ids").out == TABLE == files.read_text()
+def uuid_of(warehouse: Path) -> str:
+    return Catalog(warehouse).load_table("db.people").state.table_uuid
+
+
+def test_ddl_prints_and_writes(run: Run, files: Path, warehouse: Path) -> None:
+    named = f"-- table {uuid_of(warehouse)}\n{TABLE}"
+    assert run("ddl", "db.people", "--ids").out == named == files.read_text()
     assert "  home STRUCT<zip: INT>\n" in run("ddl").out
-    assert run("ddl", "--ids", "--json").json == [{"table": "db.people", "ddl": TABLE}]
+    assert run("ddl", "--ids", "--json").json == [{"table": "db.people", "ddl": named}]
     assert run("ddl", "db.nobody").code == 3
 
 
@@ -83,11 +88,14 @@ def test_a_plan_as_json(run: Run, files: Path) -> None:
     assert (plan["version"], plan["schema_version"], plan["new_schema_version"]) == (1, 0, 1)
 
 
-def test_apply_writes_the_new_ids_and_keeps_the_header(run: Run, files: Path) -> None:
-    files.write_text("-- who we know\n\n" + files.read_text())
+def test_apply_writes_the_new_ids_and_keeps_the_header(
+    run: Run, files: Path, warehouse: Path
+) -> None:
+    header = f"-- who we know\n\n-- table {uuid_of(warehouse)} production\n"
+    files.write_text(header + TABLE)
     replace("  name STRING", "  age INT,\n  name STRING")
     assert run("apply", "schemas").code == 0
-    assert files.read_text().startswith("-- who we know\n\nCREATE TABLE db.people (\n")
+    assert files.read_text().startswith(f"{header}CREATE TABLE db.people (\n")
     assert "  age INT,  -- id 5\n" in files.read_text()
     assert run("plan", "schemas").code == 0
 
@@ -100,8 +108,13 @@ def test_a_plan_is_refused_if_the_table_was_altered_but_not_if_rows_were_written
     assert run("plan", "schemas", "--out", "plan.json").code == 7
     table.delete([("id", "=", 1)])
     replace("id BIGINT NOT NULL", "id INT NOT NULL")  # the plan counts, not the file
-    assert run("apply", "plan.json").code == 0
+    edited = files.read_text()
+    applied = run("apply", "plan.json")
+    assert applied.code == 0
+    assert "is not the file that was planned, so it was left as it is" in applied.err
+    assert files.read_text() == edited  # an edit is never overwritten
     assert table.refresh().schema.columns[0].type.name == "LONG"
+    assert run("ddl", "--out", "schemas").code == 0
     replace("name STRING", "name STRING COMMENT 'n'")
     assert run("plan", "schemas", "--out", "plan.json").code == 7
     table.alter().add_column("x", "INT").commit()

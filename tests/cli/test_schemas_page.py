@@ -35,7 +35,10 @@ def run(console: str, monkeypatch: pytest.MonkeyPatch) -> None:
             name, _, value = command.removeprefix("export ").partition("=")
             monkeypatch.setenv(name, value)
             continue
-        output = output_of(command)
+        if command.startswith("cat "):
+            output = squeezed(Path(command.removeprefix("cat ")).read_text())
+        else:
+            output = output_of(command)
         assert matches(squeezed(shown), output), f"{command}\n{output}\n--\n{squeezed(shown)}"
 
 

@@ -55,7 +55,8 @@ TARGET = """CREATE TABLE db.t (
 
 
 def test_it_is_one_commit_and_what_the_plan_says(table: Table) -> None:
-    plan = table.evolve_to(TARGET, allow_drop=["note"], dry_run=True)
+    target = f"-- table {table.state.table_uuid}\n{TARGET}"
+    plan = table.evolve_to(target, allow_drop=["note"], dry_run=True)
     assert table.version == 2
     assert [(c.kind, c.detail, c.safety.value, c.segments, c.rows) for c in plan.changes] == [
         ("rename", "host -> server", "safe", 0, 0),
@@ -70,7 +71,7 @@ def test_it_is_one_commit_and_what_the_plan_says(table: Table) -> None:
     ]
     assert plan.changes[1].sql == ("ALTER TABLE db.t DROP COLUMN note",)
     assert (plan.schema_version, plan.new_schema_version, plan.refused) == (0, 1, ())
-    done = table.evolve_to(TARGET, allow_drop=["db.t.note"])
+    done = table.evolve_to(target, allow_drop=["db.t.note"])
     assert (done.committed, done.changes) == (3, plan.changes)
     assert table.version == 3
     assert table.schema.names == ["server", "n", "place"]

@@ -52,6 +52,7 @@ def test_the_statement_of_a_table() -> None:
     )
     table.alter().set_default("place.lat", 0.5).set_not_null("m.value").commit()
     assert table.ddl(ids=True) == (
+        f"-- table {table.state.table_uuid}\n"
         "CREATE TABLE cpu (\n"
         "  ts TIMESTAMP NOT NULL,  -- id 1\n"
         "  host STRING NOT NULL COMMENT 'it\\'s',  -- id 2\n"

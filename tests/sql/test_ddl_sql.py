@@ -69,7 +69,8 @@ def check_altered(spark: SparkSession, catalog: Catalog, ns: str, seed: int) -> 
     python, sql = (
         catalog.create_table(name, old.schema, **old.creation_arguments()) for name in names
     )
-    ddl = render_table(replace(new, name=names[0]), ids=True)
+    ddl = f"-- table {python.state.table_uuid}\n"
+    ddl += render_table(replace(new, name=names[0]), ids=True)
     paths = [old.schema.path_text(one) for one in old.schema.ids]
     try:
         plan = python.evolve_to(strip(ddl, max(old.schema.ids)), allow_drop=paths)

@@ -2,38 +2,64 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from versioned_catalog.errors import InvalidRequestError, NotFoundError, VersionedError
+from versioned_catalog.errors import (
+    CommitConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    VersionedError,
+)
 
 if TYPE_CHECKING:
     from versioned_catalog.catalog.catalog import Catalog
     from versioned_catalog.migration.schema_plan import SchemaPlan
+    from versioned_catalog.schema.definition import Definition
     from versioned_catalog.table import Table
+
+T = TypeVar("T")
+
+A_SCHEMA_FILE = "a schema file"
+"""What errors call a schema file."""
 
 
 @dataclass(frozen=True)
 class FilePlan:
-    """A plan, and the schema file that it is for."""
+    """A plan, and the schema file that it is for.
+
+    ``written`` says whether ``apply`` wrote the file; None before it.
+    """
 
     file: Path
     plan: SchemaPlan
+    written: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The plan as JSON."""
-        return {"file": str(self.file), **self.plan.to_json()}
+        shown = {"file": str(self.file), **self.plan.to_json(), "committed": self.plan.committed}
+        return shown if self.written is None else {**shown, "file_written": self.written}
 
 
 def path_of(folder: Path, table: str) -> Path:
-    """The file of a table in a folder: ``db/t.sql``."""
+    """The file of a table in a folder: ``db/t.sql``.
+
+    Raises:
+        InvalidRequestError: a part of its name would lead out of the folder.
+    """
     from versioned_catalog.types.paths import parse_path
 
-    *namespace, name = (quote(part, safe=" ") for part in parse_path(table))
+    parts = parse_path(table)
+    if any(part in (".", "..") for part in parts):
+        raise InvalidRequestError(
+            f"{table} can't have a file below {folder}, since . and .. are no names of folders; rename "
+            "it, or print it with versioned ddl"
+        )
+    *namespace, name = (quote(part, safe=" ") for part in parts)
     return folder.joinpath(*namespace, f"{name}.sql")
 
 
@@ -49,22 +75,38 @@ def all_tables(catalog: Catalog, namespace: str | None = None) -> Iterator[str]:
 
 
 def write(file: Path, table: Table) -> None:
-    """Write a table's statement with its IDs to a file; lines before CREATE stay."""
-    old = file.read_text(encoding="utf-8") if file.exists() else ""
-    text = header(old) + table.ddl(ids=True)
+    """Write a table's statement with its IDs to a file; what else is in it stays (see ``rewritten``).
+
+    Raises:
+        InvalidRequestError: the file is of another table, or not a schema file.
+        StorageError: it can't be read or written.
+    """
+    from versioned_catalog.migration.file_text import rewritten
+    from versioned_catalog.storage.text_files import read_text, write_text
+
+    old = read_text(file, A_SCHEMA_FILE) if os.path.lexists(file) else ""
+    try:
+        text = rewritten(old, table.snapshot().definition())
+    except VersionedError as error:
+        raise InvalidRequestError(
+            f"{file} is there and can't be written again: {error}. Correct it, or delete it to have it "
+            "written anew"
+        ) from error
     if text != old:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        write_text(file, text)
 
 
-def header(text: str) -> str:
-    """The comments and blank lines at the start of a file."""
-    lines = text.splitlines(keepends=True)
-    count = next(
-        (i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("--")),
-        0,
-    )
-    return "".join(lines[:count])
+def _write_unless_edited(one: FilePlan, table: Table) -> bool:
+    """Write the file of a plan, unless it is not what was planned; return whether it was written."""
+    from versioned_catalog.storage.text_files import read_text
+
+    try:
+        is_planned = read_text(one.file, A_SCHEMA_FILE) == one.plan.ddl
+    except (InvalidRequestError, NotFoundError):
+        is_planned = False
+    if is_planned:
+        write(one.file, table)
+    return is_planned
 
 
 def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> list[FilePlan]:
@@ -72,22 +114,31 @@ def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> lis
 
     Raises:
         NotFoundError: there is no such folder, or no file in it.
-        InvalidRequestError: a file does not parse, a table can't become what its file declares, or two
-            files are of one table.
+        InvalidRequestError: a file is not text in UTF-8 or does not parse, a table can't become what its
+            file declares, or two files are of one table.
     """
-    files = sorted(source.rglob("*.sql")) if source.is_dir() else [source]
-    if not files or not files[0].is_file():
+    from versioned_catalog.evolution.matching import path_key
+    from versioned_catalog.storage.text_files import read_text
+    from versioned_catalog.types.paths import parse_path
+
+    if source.is_dir():
+        files = sorted(path for path in source.rglob("*") if path.suffix.lower() == ".sql")
+    else:
+        files = [source] if os.path.lexists(source) else []
+    if not files:
         raise NotFoundError(
             f"there are no schema files (*.sql) at {source}; write them with versioned ddl --out FOLDER"
         )
     plans: list[FilePlan] = []
     for file in files:
+        text = read_text(file, A_SCHEMA_FILE)
         try:
-            plan = plan_text(file.read_text(encoding="utf-8"), catalog, allow_drop)
+            plan = plan_text(text, catalog, allow_drop)
         except VersionedError as error:
             raise _in_file(error, file) from error
+        key = path_key(parse_path(plan.table))
         for other in plans:
-            if other.plan.table == plan.table:
+            if path_key(parse_path(other.plan.table)) == key:
                 raise InvalidRequestError(
                     f"{file} and {other.file} are both of {plan.table}; keep one of them"
                 )
@@ -108,7 +159,12 @@ def plan_text(
     allow_drop: Sequence[str] = (),
     renames: Mapping[str, str] | None = None,
 ) -> SchemaPlan:
-    """Plan a statement on the table that it names, or the creation of that table."""
+    """Plan a statement on the table that it names, or the creation of that table.
+
+    Raises:
+        InvalidRequestError: the table can't become what is declared, its name is that of a view, or it
+            has another name now.
+    """
     from versioned_catalog.migration.schema_plan import SchemaPlan
     from versioned_catalog.schema.table_parser import parse_table
     from versioned_catalog.types.paths import render_path
@@ -116,10 +172,29 @@ def plan_text(
     target = parse_table(ddl)
     name = render_path(target.name)
     if not catalog.table_exists(name):
+        _check_free(target, catalog)
         return SchemaPlan(name, ddl)
-    return catalog.load_table(name).evolve_to(
-        ddl, renames=renames, allow_drop=allow_drop, dry_run=True
-    )
+    table = catalog.load_table(name)
+    plan = table.evolve_to(ddl, renames=renames, allow_drop=allow_drop, dry_run=True)
+    assert plan.new_schema is not None
+    broken = catalog.problems_after(name, plan.new_schema)
+    return replace(plan, views=tuple(problem.text for problem in broken))
+
+
+def _check_free(target: Definition, catalog: Catalog) -> None:
+    """Check that a table is to be created, and not one that exists under another name."""
+    from versioned_catalog.types.paths import render_path
+
+    name = render_path(target.name)
+    if catalog.view_exists(name):
+        raise InvalidRequestError(f"{name} is a view; choose another name, or drop the view")
+    for uuid in target.tables:
+        other = catalog.name_of(uuid)
+        if other is not None:
+            raise InvalidRequestError(
+                f"there is no table {name}, and the table {uuid} of the file is {render_path(other)} "
+                f"now; write that name, or remove the line -- table {uuid} to create another table"
+            )
 
 
 def read_plans(file: Path, catalog: Catalog) -> list[FilePlan]:
@@ -127,40 +202,98 @@ def read_plans(file: Path, catalog: Catalog) -> list[FilePlan]:
 
     Raises:
         NotFoundError: there is no such file.
-        InvalidRequestError: it is not a plan, or a plan is not what it says.
-        CommitConflictError: a table is not what its plan was made on.
+        InvalidRequestError: it is not a plan.
+        CommitConflictError: a table is not what its plan was made on, or a plan is not what it says.
     """
-    from versioned_catalog.errors import CommitConflictError
+    return [_planned_again(stored, file, catalog) for stored in _stored_plans(file)]
 
+
+@dataclass(frozen=True)
+class _StoredPlan:
+    """What a file of ``plan --out`` says of one table."""
+
+    file: Path
+    ddl: str
+    allow_drop: list[str]
+    renames: dict[str, str]
+    table_uuid: str | None
+    schema_version: int | None
+    properties: dict[str, str]
+    sql: list[str]
+
+
+def _stored_plans(file: Path) -> list[_StoredPlan]:
+    from versioned_catalog.storage.json_text import parse_json
+    from versioned_catalog.storage.text_files import read_text
+
+    text = read_text(file, "a plan")
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-        read = [(Path(one["file"]), one) for one in document["plans"]]
-    except FileNotFoundError:
-        raise NotFoundError(f"there is no plan at {file}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise InvalidRequestError(
-            f"{file} is not a plan: {error}; make one with plan --out"
-        ) from None
-    plans = []
-    for path, one in read:
-        again = plan_text(one["ddl"], catalog, one["allow_drop"], one["renames"])
-        planned_on = (one["table_uuid"], one["schema_version"])
-        if planned_on != (again.table_uuid, again.schema_version):
-            raise CommitConflictError(
-                f"{again.table} is at schema {again.schema_version}, but the plan in {file} was made on "
-                f"schema {one['schema_version']}; nothing was changed; make the plan again"
-            )
-        if [sql for change in one["changes"] for sql in change["sql"]] != again.sql:
-            raise CommitConflictError(
-                f"{again.table}: the changes in {file} are not those that its statement needs now; "
-                "nothing was changed; make the plan again"
-            )
-        plans.append(FilePlan(path, again))
-    return plans
+        return [_stored_plan(one) for one in parse_json(text, str(file))["plans"]]
+    except VersionedError as error:
+        problem = str(error)
+    except (KeyError, TypeError, AttributeError) as error:
+        problem = f"{error} is missing or has another type"
+    raise InvalidRequestError(f"{file} is not a plan: {problem}; make one with plan --out")
+
+
+def _stored_plan(one: Any) -> _StoredPlan:
+    def text(key: str) -> str:
+        return _typed(one[key], str, key)
+
+    uuid, version = one["table_uuid"], one["schema_version"]
+    return _StoredPlan(
+        Path(text("file")),
+        text("ddl"),
+        [_typed(name, str, "allow_drop") for name in _typed(one["allow_drop"], list, "allow_drop")],
+        {
+            _typed(old, str, "renames"): _typed(new, str, "renames")
+            for old, new in one["renames"].items()
+        },
+        None if uuid is None else _typed(uuid, str, "table_uuid"),
+        None if version is None else _typed(version, int, "schema_version"),
+        {
+            _typed(k, str, "properties"): _typed(v, str, "properties")
+            for k, v in one["properties"].items()
+        },
+        [_typed(sql, str, "sql") for change in one["changes"] for sql in change["sql"]],
+    )
+
+
+def _typed(value: Any, type_: type[T], key: str) -> T:
+    if not isinstance(value, type_):
+        raise TypeError(repr(key))
+    return value
+
+
+def _planned_again(stored: _StoredPlan, file: Path, catalog: Catalog) -> FilePlan:
+    plan = plan_text(stored.ddl, catalog, stored.allow_drop, stored.renames)
+    again = "nothing was changed; make the plan again"
+    if stored.table_uuid != plan.table_uuid:
+        if stored.table_uuid is None:
+            what = "was created since"
+        else:
+            what = "was dropped since" if plan.table_uuid is None else "was replaced since"
+        raise CommitConflictError(f"{plan.table} {what} the plan in {file} was made; {again}")
+    if stored.schema_version != plan.schema_version:
+        raise CommitConflictError(
+            f"{plan.table} is at schema {plan.schema_version}, but the plan in {file} was made on "
+            f"schema {stored.schema_version}; {again}"
+        )
+    if stored.properties != plan.properties:
+        raise CommitConflictError(
+            f"{plan.table}: its properties were changed since the plan in {file} was made; {again}"
+        )
+    if stored.sql != plan.sql:
+        raise CommitConflictError(
+            f"{plan.table}: the changes in {file} are not those that its statement needs now; {again}"
+        )
+    return FilePlan(stored.file, plan)
 
 
 def apply_file(one: FilePlan, catalog: Catalog) -> FilePlan:
     """Create or alter the table of a file, and write the file with the IDs that it has now.
+
+    A file that was edited since the plan is left as it is.
 
     Raises:
         CommitConflictError: the table was changed since the plan was made.
@@ -174,8 +307,7 @@ def apply_file(one: FilePlan, catalog: Catalog) -> FilePlan:
     else:
         table = catalog.load_table(plan.table)
         done = apply_plan(table.handle, plan)
-    write(one.file, table.refresh())
-    return FilePlan(one.file, done)
+    return FilePlan(one.file, done, _write_unless_edited(one, table.refresh()))
 
 
 def _create(plan: SchemaPlan, catalog: Catalog) -> Table:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from versioned_catalog.cli.failures import PLANNED
-from versioned_catalog.cli.output import show_json, wants_json
+from versioned_catalog.cli.output import printable, show_json, wants_json
 from versioned_catalog.cli.program import Command
 from versioned_catalog.cli.session import Session
 
@@ -21,7 +21,8 @@ _allow_drop = click.option(
     "--allow-drop",
     metavar="NAME",
     multiple=True,
-    help="Column that may be dropped with its values, such as note or db.t.note; may be repeated.",
+    help="Column that may be dropped with its values, such as note or db.t.note, or 'ttl = 7 days' if "
+    "that may hide rows; may be repeated.",
 )
 
 
@@ -76,10 +77,11 @@ def plan(
     apply would refuse them.
     """
     from versioned_catalog.cli.schema_files import plan_files
+    from versioned_catalog.storage.text_files import write_text
 
     plans = plan_files(source, session.catalog(), allow_drop)
     if out is not None:
-        out.write_text(json.dumps(_document(plans), indent=2) + "\n", encoding="utf-8")
+        write_text(out, json.dumps(_document(plans), indent=2) + "\n")
     _show(plans, sql=sql)
     for one in plans:
         one.plan.check_allowed()
@@ -95,7 +97,7 @@ def apply(session: Session, source: Path, allow_drop: tuple[str, ...]) -> None:
     """Make the tables what the schema files in FOLDER declare, or carry out a PLAN (*.json).
 
     Each table is changed in one commit, and only if its schema is still the one that was planned on.
-    Then its file is written again, with the IDs of new columns.
+    Then its file is written again, with the IDs of new columns, unless it was edited since the plan.
     """
     from versioned_catalog.cli.schema_files import apply_file, plan_files, read_plans
 
@@ -113,18 +115,23 @@ def apply(session: Session, source: Path, allow_drop: tuple[str, ...]) -> None:
     done = [apply_file(one, catalog) for one in plans]
     if wants_json():
         show_json(_document(done))
-    else:
-        for one in done:
-            if not one.plan.is_empty:
-                click.echo(f"{one.plan.table} is at version {one.plan.committed}")
+        return
+    for one in done:
+        if not one.plan.is_empty:
+            click.echo(f"{printable(one.plan.table)} is at version {one.plan.committed}")
+        if not one.written:
+            click.echo(
+                f"warning: {printable(str(one.file))} is not the file that was planned, so it was left "
+                f"as it is; new columns have their IDs in: versioned ddl {one.plan.table} --ids",
+                err=True,
+            )
 
 
 def _document(plans: Sequence[FilePlan]) -> dict[str, object]:
-    documents = [{**one.to_json(), "committed": one.plan.committed} for one in plans]
     return {
         "changes": sum(len(one.plan.changes) + one.plan.creates for one in plans),
         "refused": [f"{one.plan.table}.{name}" for one in plans for name in one.plan.refused],
-        "plans": documents,
+        "plans": [one.to_json() for one in plans],
     }
 
 
@@ -133,7 +140,7 @@ def _show(plans: Sequence[FilePlan], *, sql: bool = False) -> None:
         show_json(_document(plans))
         return
     for one in plans:
-        if one.plan.is_empty:
+        if one.plan.is_empty and not one.plan.notes:
             continue
         click.echo(one.plan.text(), nl=False)
         for statement in one.plan.sql if sql else ():
@@ -142,6 +149,8 @@ def _show(plans: Sequence[FilePlan], *, sql: bool = False) -> None:
 
 
 def _summary(plans: Sequence[FilePlan]) -> str:
+    from versioned_catalog.migration.schema_plan import allowing
+
     kinds = [change.kind for one in plans for change in one.plan.changes]
     adds, drops = kinds.count("add"), kinds.count("drop")
     counts = {
@@ -156,7 +165,7 @@ def _summary(plans: Sequence[FilePlan]) -> str:
     if kinds:
         text += " Data rewritten: none."
     if refused:
-        text += " Refused without " + " ".join(f"--allow-drop {name}" for name in refused) + "."
+        text += f" Refused without {allowing(refused)}."
     return text
 
 

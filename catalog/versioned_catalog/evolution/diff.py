@@ -148,14 +148,18 @@ class _Differ:
         """The changes of the columns inside a parent, and below."""
         gone = [one.id for one in self._siblings(parent) if one.id in self._dropped]
         taken = {name_key(one.name) for one in targets}
-        early = [one for one in gone if name_key(self._schema.column(one).name) in taken]
-        for column_id in early:
+        for column_id in [*gone]:
+            if name_key(self._schema.column(column_id).name) not in taken:
+                continue
+            if len(self._siblings(parent)) == 1:  # a table or struct needs one at every step
+                self._renamed(column_id, self._spare(column_id, taken))
+                continue
+            gone.remove(column_id)
             self._emit(changes.DropColumn(self._schema.path(column_id)), column_id)
         self._rename({self._ids[one.id]: one.name for one in targets if one.id in self._ids})
         self._order(parent, targets)
         for column_id in gone:
-            if column_id not in early:
-                self._emit(changes.DropColumn(self._schema.path(column_id)), column_id)
+            self._emit(changes.DropColumn(self._schema.path(column_id)), column_id)
         for one in targets:
             self._column(one)
 
@@ -174,10 +178,15 @@ class _Differ:
                     self._renamed(column_id, pending.pop(column_id))
             else:  # a cycle: one of its columns takes another name first
                 column_id = next(iter(pending))
-                spare = f"{self._schema.column(column_id).name}_{column_id}"
-                while name_key(spare) in {*taken, *map(name_key, names.values())}:
-                    spare += "_"
-                self._renamed(column_id, spare)
+                used = {*taken, *map(name_key, names.values())}
+                self._renamed(column_id, self._spare(column_id, used))
+
+    def _spare(self, column_id: int, used: Collection[str]) -> str:
+        """A name for a column that is in the way of another one."""
+        spare = f"{self._schema.column(column_id).name}_{column_id}"
+        while name_key(spare) in used:
+            spare += "_"
+        return spare
 
     def _renamed(self, column_id: int, name: str) -> None:
         self._emit(changes.RenameColumn(self._schema.path(column_id), name), column_id)

@@ -1,7 +1,8 @@
 """Which columns of a declared table are which columns of the table as it is.
 
 The ID in a comment decides first, then an earlier name, then the name. A dropped and an added column
-that could be one renamed column are refused: nothing is guessed.
+that could be one renamed column are refused: nothing is guessed. A column that is declared as new, and
+one that the column of its name can't become, is not found by its name if that may be dropped.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from versioned_catalog.types.types import (
     Struct,
     children,
     is_nested,
+    walk,
 )
 from versioned_catalog.types.widening import type_name, widens
 
@@ -62,6 +64,31 @@ def match_columns(
     return matcher.found
 
 
+def check_ids_agree(schema: Schema, target: Definition, renames: Mapping[str, str]) -> None:
+    """Refuse a rename by an ID in a text that does not name the table of its IDs.
+
+    They may be those of another table, whose columns have other IDs.
+
+    Raises:
+        InvalidRequestError: an ID is that of a column with another name.
+        NotFoundError: ``renames`` names a column that does not exist.
+    """
+    confirmed = {schema.get(parse_path(old)).id for old in renames}
+    for column, _ in walk(target.schema.columns):
+        if column.id not in target.given_ids & schema.ids or column.id in confirmed:
+            continue
+        stored = schema.column(column.id).name
+        earlier = target.renamed_from.get(column.id, column.name)
+        if name_key(stored) not in (name_key(column.name), name_key(earlier)):
+            raise InvalidRequestError(
+                f"{target.schema.path_text(column.id)} has the comment -- id {column.id}, which is "
+                f"{schema.path_text(column.id)} in this table, but nothing says of which table the IDs "
+                f"are. If they are of this one, write -- table {target.table_uuid} as the first line; "
+                f"for a rename alone, write -- was {quote(stored)}; if they are of another table, "
+                "remove them"
+            )
+
+
 def path_key(path: ColumnPath) -> ColumnPath:
     """A path for comparison regardless of case."""
     return tuple(map(name_key, path))
@@ -85,7 +112,7 @@ class _Matcher:
         """Match the columns of one level, and those below them."""
         free = {column.id: column for column in old}
         pairs: dict[int, Column] = {}
-        for find in (self._by_id, self._by_earlier_name, _by_name):
+        for find in (self._by_id, self._by_earlier_name, self._by_name):
             for column in new:
                 match = None if column.id in pairs else find(column, free)
                 if match is not None:
@@ -93,6 +120,7 @@ class _Matcher:
         added = [column for column in new if column.id not in pairs]
         for one in added:
             self._check_earlier_name(one)
+        added = [one for one in added if one.id not in self._target.declared_new]
         for one in free.values():
             self._check_dropped(one, added)
             self.found.dropped.append(one.id)
@@ -143,6 +171,15 @@ class _Matcher:
         earlier = self._target.renamed_from.get(column.id)
         return None if earlier is None else _named(earlier, free)
 
+    def _by_name(self, column: Column, free: Mapping[int, Column]) -> Column | None:
+        if column.id in self._target.declared_new:
+            return None
+        match = _named(column.name, free)
+        if match is None or _may_be(match.type, column.type):
+            return match
+        replaces = path_key(self._schema.path(match.id)) in self._allowed
+        return None if replaces else match
+
     def _check_earlier_name(self, column: Column) -> None:
         earlier = self._target.renamed_from.get(column.id)
         if earlier is not None:
@@ -160,10 +197,11 @@ class _Matcher:
         if similar:
             old_text, name = render_path(path), similar[0].name
             new_text = self._shown(similar[0])
+            by_id = "" if self._target.ignores_ids else f"-- id {old.id} or "
             raise InvalidRequestError(
                 f"it is ambiguous whether {old_text} ({type_name(old.type)}, id {old.id}) is renamed to "
                 f"{new_text} ({type_name(similar[0].type)}), or dropped and {new_text} is new. For a "
-                f"rename, write -- id {old.id} or -- was {quote(old.name)} after {new_text}, or give "
+                f"rename, write {by_id}-- was {quote(old.name)} after {new_text}, or give "
                 f"renames={{{old_text!r}: {name!r}}}; to drop it with its values, allow that by name: "
                 f"--allow-drop {old_text} or allow_drop=[{old_text!r}]"
             )
@@ -181,10 +219,6 @@ class _Matcher:
 
     def _shown(self, column: Column) -> str:
         return self._target.schema.path_text(column.id)
-
-
-def _by_name(column: Column, free: Mapping[int, Column]) -> Column | None:
-    return _named(column.name, free)
 
 
 def _named(name: str, free: Mapping[int, Column]) -> Column | None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 from versioned_catalog.alteration import Alteration
 from versioned_catalog.errors import CommitConflictError
 from versioned_catalog.evolution.alter_parser import parse_alter
 from versioned_catalog.evolution.changes import SetProperty
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
+from versioned_catalog.migration.drift import declared_properties
 from versioned_catalog.migration.schema_plan import SchemaPlan, committed
 from versioned_catalog.schema.definition import APPLIED_SCHEMA
+from versioned_catalog.schema.maintained import APPLIED_PROPERTIES
 
 
 def apply_plan(handle: TableHandle, plan: SchemaPlan, commit_id: str | None = None) -> SchemaPlan:
@@ -33,18 +37,18 @@ def apply_plan(handle: TableHandle, plan: SchemaPlan, commit_id: str | None = No
     if not plan.changes:
         return committed(plan, state.version)
     alteration = Alteration(handle).add_all(parse_alter("; ".join(plan.sql), state.evolution))
-    alteration.add_all([SetProperty(APPLIED_SCHEMA, str(plan.new_schema_version))])
-
-    def check(now: TableState) -> None:
-        check_planned_on(plan, now)
-        if now.properties != state.properties:
-            raise _changed(plan, "its properties were changed")
-
-    return committed(plan, alteration.commit_if(check, commit_id))
+    alteration.add_all(
+        [
+            SetProperty(APPLIED_SCHEMA, str(plan.new_schema_version)),
+            SetProperty(APPLIED_PROPERTIES, json.dumps(plan.new_properties, sort_keys=True)),
+        ]
+    )
+    done = alteration.commit_if(lambda now: check_planned_on(plan, now), commit_id)
+    return committed(plan, done)
 
 
 def check_planned_on(plan: SchemaPlan, state: TableState) -> None:
-    """Check that the schema is the one that a plan was made on.
+    """Check that the schema and the properties are those that a plan was made on.
 
     Raises:
         CommitConflictError: it is not.
@@ -53,6 +57,8 @@ def check_planned_on(plan: SchemaPlan, state: TableState) -> None:
         raise _changed(plan, "the table was replaced")
     if state.schema_version != plan.schema_version:
         raise _changed(plan, f"schema {plan.schema_version} became schema {state.schema_version}")
+    if declared_properties(state) != plan.properties:
+        raise _changed(plan, "its properties were changed")
 
 
 def _changed(plan: SchemaPlan, what: str) -> CommitConflictError:

@@ -10,11 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.evolution import changes
+from versioned_catalog.evolution.bind import utc_now
 from versioned_catalog.evolution.diff import Step, default_text
 from versioned_catalog.evolution.to_sql import position_sql, statements
+from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.filters import Comparison, Op
 from versioned_catalog.log.state import TableState
 from versioned_catalog.migration.pins import touched_pins
+from versioned_catalog.pruning.segments import some_match
 from versioned_catalog.schema.ddl import render_options, render_type
+from versioned_catalog.schema.ttl import TTL, in_time_index, parse_ttl, ttl_cutoff
 from versioned_catalog.types.paths import ColumnPath, quote, render_path
 from versioned_catalog.types.tokens import sql_string
 
@@ -40,7 +45,8 @@ class PlannedChange:
         sql: the ALTER TABLE statements of the change.
         safety: DESTRUCTIVE if values are lost; MAY_CONFLICT if stored values can forbid the change.
         segments: live segments that hold the column: of a drop, those whose values are lost; of a NOT
-            NULL, those that are checked. No change rewrites data.
+            NULL, those that are checked; of a ``ttl``, those that may hold rows which it hides. No
+            change rewrites data.
         rows: the rows in these segments.
         pins: what the change does to schema pins.
     """
@@ -74,10 +80,16 @@ def planned_change(step: Step, state: TableState, table: str) -> PlannedChange:
     """Describe a step of a difference from a table, whose name as SQL is ``table``."""
     kind, path, detail = _described(step)
     safety, segments, rows = Safety.SAFE, 0, 0
-    if isinstance(step.change, changes.DropColumn | changes.SetNotNull):
-        is_drop = isinstance(step.change, changes.DropColumn)
-        safety = Safety.DESTRUCTIVE if is_drop else Safety.MAY_CONFLICT
-        segments, rows = _holding(state, step.column_id)
+    match step.change:
+        case changes.DropColumn():
+            safety = Safety.DESTRUCTIVE
+            segments, rows = _holding(state, step.column_id)
+        case changes.SetNotNull():
+            safety = Safety.MAY_CONFLICT
+            segments, rows = _holding(state, step.column_id)
+        case changes.SetProperty(key, _) if key == TTL and _is_shorter(step):
+            safety = Safety.DESTRUCTIVE
+            segments, rows = _expiring(state, step)
     sql = tuple(statements(step.bound, step.before, step.after, table))
     pins = touched_pins(state, step)
     return PlannedChange(kind, path, step.column_id, detail, sql, safety, segments, rows, pins)
@@ -90,6 +102,24 @@ def _holding(state: TableState, column_id: int | None) -> tuple[int, int]:
     held = [version for version in versions if column_id in state.schemas[version].ids]
     chosen = pc.is_in(core["schema_version"], value_set=pa.array(held, pa.int32()))
     rows = pc.sum(core["rows"].filter(chosen)).as_py()
+    return pc.sum(chosen).as_py() or 0, rows or 0
+
+
+def _is_shorter(step: Step) -> bool:
+    """Whether a change of ``ttl`` hides rows, which compaction then deletes."""
+    before, after = parse_ttl(step.before.properties), parse_ttl(step.after.properties)
+    return after is not None and (before is None or after < before)
+
+
+def _expiring(state: TableState, step: Step) -> tuple[int, int]:
+    """The number of live segments that may hold rows which a ``ttl`` hides, and of their rows."""
+    time_index, cut = state.schema.time_index, ttl_cutoff(step.after.properties, utc_now())
+    if time_index is None or cut is None:
+        return 0, 0
+    index = state.schema.column(time_index)
+    old = Comparison((index.name,), Op.LT, in_time_index(cut, index.type))
+    chosen = some_match(state, bind_filter(old, lambda _: index))
+    rows = pc.sum(state.segments.core["rows"].filter(chosen)).as_py()
     return pc.sum(chosen).as_py() or 0, rows or 0
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
-from versioned_catalog.errors import InvalidRequestError, VersionedError
-from versioned_catalog.evolution.diff import difference
-from versioned_catalog.evolution.evolution import Evolution
-from versioned_catalog.evolution.matching import path_key
-from versioned_catalog.evolution.to_sql import statements
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.evolution.changes import DropColumn, SetProperty
+from versioned_catalog.evolution.diff import Step, difference
+from versioned_catalog.evolution.matching import check_ids_agree, path_key
 from versioned_catalog.log.state import TableState
+from versioned_catalog.migration.drift import declared_properties, drift
 from versioned_catalog.migration.planned_change import PlannedChange, Safety, planned_change
-from versioned_catalog.schema.definition import APPLIED_SCHEMA, Definition
+from versioned_catalog.schema.definition import Definition
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.ttl import TTL, parse_ttl
 from versioned_catalog.types.paths import parse_path, render_path
 
 _SIGNS = {"add": "+", "drop": "-"}
@@ -30,8 +33,13 @@ class SchemaPlan:
         table_uuid, version, schema_version: the table that the plan was made on; None if it is to be
             created.
         new_schema_version: the schema version after the changes.
-        refused: the paths of columns that would be dropped, and are not allowed to be.
+        refused: what would be lost, and is not allowed to be: the paths of columns, and ``ttl = 7 days``
+            if that hides rows.
         drift: what others altered since a plan was last applied, as SQL; empty if nothing.
+        notes: how the statement was read, where that may surprise.
+        views: what views can no longer read after the changes; only a plan that a catalog made knows.
+        properties, new_properties: before and after the changes.
+        new_schema: the schema after the changes; None if the table is to be created.
         allow_drop, renames: as given to the plan.
         committed: the version of the commit that made the changes; None before it.
     """
@@ -45,6 +53,11 @@ class SchemaPlan:
     new_schema_version: int = 0
     refused: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    new_properties: Mapping[str, str] = field(default_factory=dict)
+    new_schema: Schema | None = None
     allow_drop: tuple[str, ...] = ()
     renames: Mapping[str, str] | None = None
     committed: int | None = None
@@ -65,17 +78,22 @@ class SchemaPlan:
         return [sql for change in self.changes for sql in change.sql]
 
     def check_allowed(self) -> None:
-        """Check that every drop is allowed.
+        """Check that everything that is lost is allowed to be.
 
         Raises:
             InvalidRequestError: one is not.
         """
         if self.refused:
-            names = ", ".join(self.refused)
-            options = " ".join(f"--allow-drop {name}" for name in self.refused)
+            columns = [one for one in self.refused if allowed_ttl(one) is None]
+            lost = [f"drops {', '.join(columns)} with the values"] if columns else []
+            lost += [
+                f"hides rows by {one}, which compaction then deletes"
+                for one in self.refused
+                if one not in columns
+            ]
             raise InvalidRequestError(
-                f"{self.table}: the plan drops {names} with the values; allow it by name: {options}, or "
-                f"allow_drop={list(self.refused)!r}",
+                f"{self.table}: the plan {' and '.join(lost)}; allow it by name: "
+                f"{allowing(self.refused)}, or allow_drop={list(self.refused)!r}",
                 condition="NOT_SUPPORTED",
             )
 
@@ -91,6 +109,9 @@ class SchemaPlan:
             "changes": [change.to_json() for change in self.changes],
             "refused": list(self.refused),
             "drift": list(self.drift),
+            "notes": list(self.notes),
+            "views": list(self.views),
+            "properties": dict(self.properties),
             "allow_drop": list(self.allow_drop),
             "renames": dict(self.renames or {}),
             "ddl": self.ddl,
@@ -106,12 +127,14 @@ class SchemaPlan:
         if self.new_schema_version != self.schema_version:
             schema += f" -> {self.new_schema_version}"
         lines = [f"{self.table}  version {self.version}, {schema}"]
+        lines += [f"  ! {note}" for note in self.notes]
         lines += [f"  ! altered by others since the last apply: {sql}" for sql in self.drift]
         rows = [_row(change) for change in self.changes]
         widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
         for row in rows:
             padded = [cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)]
             lines.append(f"  {'  '.join(padded)}  {row[3]}".rstrip())
+        lines += [f"  ! breaks a view: {text}" for text in self.views]
         if self.is_empty:
             lines.append("  nothing to change")
         return "\n".join(lines) + "\n"
@@ -125,8 +148,11 @@ def _row(change: PlannedChange) -> tuple[str, str, str, str]:
         case Safety.MAY_CONFLICT:
             note = f"may conflict: {held} to check for nulls"
         case Safety.DESTRUCTIVE:
-            verb = "holds" if change.segments == 1 else "hold"
-            note = f"DESTRUCTIVE: {held} {verb} it, {change.rows} rows"
+            if change.kind == "property":
+                note = f"DESTRUCTIVE: hides older rows; {held} may hold some, {change.rows} rows in all"
+            else:
+                verb = "holds" if change.segments == 1 else "hold"
+                note = f"DESTRUCTIVE: {held} {verb} it, {change.rows} rows"
     notes = [note, *(f"pin {pin}" for pin in change.pins)]
     which = "" if change.column_id is None else f"(id {change.column_id})"
     return f"{_SIGNS.get(change.kind, '~')} {change.kind}", change.detail, which, "; ".join(notes)
@@ -154,12 +180,14 @@ def make_plan(
         InvalidRequestError: the table can't become the declared one, or a rename is ambiguous.
         NotFoundError: ``renames`` names a column that does not exist.
     """
+    if not target.tables:
+        check_ids_agree(state.schema.visible, target, renames or {})
     allowed = _own(allow_drop, table)
     steps = difference(state.evolution, state.comment, target, renames, allowed)
     planned = tuple(planned_change(step, state, table) for step in steps)
-    schema = steps[-1].after.schema if steps else state.schema
-    same = schema.same_but_version(state.schema)
-    keys = {path_key(parse_path(one)) for one in allowed}
+    after = steps[-1].after if steps else state.evolution
+    same = after.schema.same_but_version(state.schema)
+    own_properties = replace(state, properties=after.properties)
     return SchemaPlan(
         table,
         ddl,
@@ -168,47 +196,66 @@ def make_plan(
         state.version,
         state.schema_version,
         state.schema_version if same else state.schemas.newest.version + 1,
-        tuple(
-            render_path(one.path)
-            for one, step in zip(planned, steps, strict=True)
-            if one.kind == "drop" and path_key(_path_at_first(step.column_id, state)) not in keys
-        ),
-        tuple(_drift(state, table)),
+        tuple(_refused(state, zip(planned, steps, strict=True), allow_drop, allowed)),
+        tuple(drift(state, table)),
+        (_IGNORED.format(", ".join(target.tables)),) if target.ignores_ids else (),
+        (),
+        declared_properties(state),
+        declared_properties(own_properties),
+        after.schema,
         tuple(allow_drop),
         renames,
     )
 
 
-def _path_at_first(column_id: int | None, state: TableState) -> tuple[str, ...]:
-    assert column_id is not None
-    return state.schema.path(column_id)
+_IGNORED = (
+    "the column IDs in the statement are those of another table ({}); columns are found by name"
+)
+
+
+def _refused(
+    state: TableState,
+    planned: Iterable[tuple[PlannedChange, Step]],
+    allow_drop: Collection[str],
+    allowed: Collection[str],
+) -> Iterator[str]:
+    """What the changes lose that is not allowed by name."""
+    keys = {path_key(parse_path(one)) for one in allowed}
+    for one, step in planned:
+        match step.change:
+            case DropColumn():
+                assert step.column_id is not None
+                path = state.schema.path(step.column_id)
+                if path_key(path) not in keys:
+                    yield render_path(path)
+            case SetProperty(_, value) if one.safety is Safety.DESTRUCTIVE:
+                if parse_ttl({TTL: value}) not in map(allowed_ttl, allow_drop):
+                    yield f"{TTL} = {value}"
+
+
+def allowed_ttl(text: str) -> timedelta | None:
+    """The duration of ``ttl = 7 days`` among what may be lost; None if the text is no such thing."""
+    key, equals, value = (part.strip() for part in text.partition("="))
+    return parse_ttl({TTL: value}) if (key, equals) == (TTL, "=") else None
+
+
+def allowing(refused: Iterable[str]) -> str:
+    """The options of the command line that allow what was refused."""
+    shown = (f"'{one}'" if allowed_ttl(one) is not None else one for one in refused)
+    return " ".join(f"--allow-drop {one}" for one in shown)
 
 
 def _own(allow_drop: Collection[str], table: str) -> list[str]:
-    """The paths, without the table's name before them."""
+    """The paths of columns, without the table's name before them."""
     name = parse_path(table)
     found = []
     for text in allow_drop:
+        if allowed_ttl(text) is not None:
+            continue
         path = parse_path(text)
         own = path[len(name) :] if path[: len(name)] == name and len(path) > len(name) else path
         found.append(render_path(own))
     return found
-
-
-def _drift(state: TableState, table: str) -> list[str]:
-    """What was altered since a plan was last applied, as SQL."""
-    applied = state.properties.get(APPLIED_SCHEMA, "")
-    version = int(applied) if applied.isdecimal() and len(applied) < 10 else state.schema_version
-    if version == state.schema_version or version not in state.schemas:
-        return []
-    then, now = state.schemas[version].visible, state.schema.visible
-    before = Evolution(then, state.next_column_id)
-    target = Definition((), now, given_ids=frozenset(then.ids & now.ids))
-    try:
-        steps = difference(before, None, target, allow_drop=list(map(then.path_text, then.ids)))
-    except VersionedError:  # a rollback, say, which no ALTER undoes
-        return [f"schema {version} became schema {state.schema_version}"]
-    return [sql for one in steps for sql in statements(one.bound, one.before, one.after, table)]
 
 
 def committed(plan: SchemaPlan, version: int) -> SchemaPlan:

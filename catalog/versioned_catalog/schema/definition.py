@@ -51,8 +51,12 @@ class Definition:
             above all others; physical names are empty.
         properties: the properties, without those that the schema holds.
         comment: the comment of the table.
-        given_ids: the column IDs that comments of the DDL give.
+        given_ids: the column IDs that comments of the DDL give for this table.
         renamed_from: the earlier names that comments of the DDL give, by column ID.
+        declared_new: the IDs of the columns that comments of the DDL call new.
+        table_uuid: the table that it is for; None if it is not known.
+        tables: the UUIDs of the tables whose column IDs the comments of the DDL give.
+        ids_elsewhere: the IDs that comments give for the other tables, by column ID and table UUID.
     """
 
     name: ColumnPath
@@ -61,6 +65,25 @@ class Definition:
     comment: str | None = None
     given_ids: frozenset[int] = frozenset()
     renamed_from: Mapping[int, str] = field(default_factory=dict)
+    declared_new: frozenset[int] = frozenset()
+    table_uuid: str | None = None
+    tables: tuple[str, ...] = ()
+    ids_elsewhere: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def ignores_ids(self) -> bool:
+        """Whether the comments give IDs of other tables only."""
+        return bool(self.tables) and self.table_uuid not in self.tables
+
+    def ids_of(self, column_id: int) -> tuple[int | None, ...]:
+        """The IDs of a column in each of the tables, or in this one if it names none."""
+        elsewhere = self.ids_elsewhere.get(column_id, {})
+        if not self.tables:
+            return (column_id,)
+        own = column_id if column_id in self.given_ids else None
+        return tuple(
+            own if table == self.table_uuid else elsewhere.get(table) for table in self.tables
+        )
 
     def creation_arguments(self) -> dict[str, Any]:
         """The keyword arguments of ``Catalog.create_table`` beside the name and the schema."""

@@ -1,4 +1,4 @@
-"""Properties that the library maintains for a converted table (see ``conversion.origin``)."""
+"""Properties that the library maintains, and that users neither see nor set."""
 
 from __future__ import annotations
 
@@ -7,3 +7,6 @@ SOURCE = "source.table"
 
 SOURCE_COLUMNS = "source.columns"
 """The source's schema that was followed last, with the IDs of this table."""
+
+APPLIED_PROPERTIES = "applied_properties"
+"""The properties after the last ``apply`` of a schema file, as JSON."""

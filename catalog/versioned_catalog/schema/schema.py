@@ -198,7 +198,8 @@ class Schema:
     def from_ddl(ddl: str) -> Schema:
         """A schema from a CREATE TABLE statement, with its key, partitioning and sort order.
 
-        ``-- id 2`` at the end of a line gives the ID of the column on it. ALTER TABLE ... ALTER COLUMN
+        ``-- id 2`` at the end of a line gives the ID of the column on it, in the first table that the
+        text names (``-- table UUID``). ALTER TABLE ... ALTER COLUMN
         statements may follow, as ``Table.ddl`` prints them.
 
         Raises:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import bisect
-import re
 from dataclasses import dataclass, field, replace
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema.column_ids import rekey_defaults
 from versioned_catalog.schema.ddl import take_column
 from versioned_catalog.schema.definition import Definition
+from versioned_catalog.schema.id_comments import IdComments, read_comments
 from versioned_catalog.schema.keying import KeyNames, take_key
 from versioned_catalog.schema.schema import PartitionField, Schema, SortField
 from versioned_catalog.schema.sorting import SORT_BY, parse_sort_by
 from versioned_catalog.schema.statements import take_fields, take_path, take_properties
 from versioned_catalog.schema.transforms import parse_partitioning, render
-from versioned_catalog.types.paths import ColumnPath, parse_path, render_path
-from versioned_catalog.types.tokens import Cursor, TokenKind, line_comments
+from versioned_catalog.types.paths import ColumnPath, render_path
+from versioned_catalog.types.tokens import Cursor, TokenKind
 from versioned_catalog.types.types import Column, map_columns, walk
 from versioned_catalog.values.sql_literals import take_default
 
-_IDS = re.compile(r"id\s+(\d{1,10}(?:\s*,\s*\d{1,10})*)", re.IGNORECASE)
-_WAS = re.compile(r"(?:.*,\s*)?was\s+(`(?:[^`]|``)+`|[^\s`,]+)", re.IGNORECASE)
 _NOT_SUPPORTED = {
     "LOCATION": "leave it out: the warehouse chooses the folder of a table",
     "OPTIONS": "write them as TBLPROPERTIES",
@@ -32,11 +29,15 @@ _NOT_SUPPORTED = {
 }
 
 
-def parse_table(ddl: str) -> Definition:
+def parse_table(ddl: str, table_uuid: str | None = None) -> Definition:
     """Parse CREATE TABLE, and ALTER TABLE ... ALTER COLUMN after it as ``render_table`` writes them.
 
-    Comments ``-- id 2`` give the IDs of the columns that begin on their line, in order, and
-    ``-- was host`` the earlier name of the first one.
+    Comments give column IDs and earlier names (see ``id_comments``). Of several tables, those of the
+    first one count.
+
+    Args:
+        ddl: the statements.
+        table_uuid: the table that they are for; IDs of other tables are ignored.
 
     Raises:
         InvalidRequestError: it does not parse, has what a versioned table does not, or a default does
@@ -60,13 +61,28 @@ def parse_table(ddl: str) -> Definition:
     parsed.name = take_path(cursor)
     _take_body(cursor, parsed)
     _take_clauses(cursor, parsed)
-    columns, given, was = _identified(ddl, cursor, tuple(parsed.columns))
+    comments = read_comments(ddl, cursor)
+    tables = comments.tables
+    uuid = tables[0] if table_uuid is None and tables else table_uuid
+    at = 0 if not tables else tables.index(uuid) if uuid in tables else None
+    columns, ids = _identified(comments, tuple(parsed.columns), at)
     schema = _arranged(columns, parsed)
     while cursor.accept(";"):
         if cursor.token.kind is not TokenKind.END and not cursor.at_symbol(";"):
             schema = _altered(cursor, schema, parsed.name)
     cursor.expect_end()
-    return Definition(parsed.name, schema, parsed.properties, parsed.comment, given, was)
+    return Definition(
+        parsed.name,
+        schema,
+        parsed.properties,
+        parsed.comment,
+        frozenset() if at is None else frozenset(comments.of(at).values()),
+        {ids[index]: name for index, name in comments.was.items()},
+        frozenset(ids[index] for index in comments.new),
+        uuid,
+        tables,
+        _elsewhere(comments, ids, at),
+    )
 
 
 @dataclass
@@ -166,10 +182,10 @@ def _take_clauses(cursor: Cursor, parsed: _Statement) -> None:
 
 
 def _identified(
-    ddl: str, cursor: Cursor, columns: tuple[Column, ...]
-) -> tuple[tuple[Column, ...], frozenset[int], dict[int, str]]:
-    """The columns with the IDs of the comments, which IDs these are, and the earlier names."""
-    given, was = _annotations(ddl, cursor)
+    comments: IdComments, columns: tuple[Column, ...], at: int | None
+) -> tuple[tuple[Column, ...], list[int]]:
+    """The columns with the IDs that comments give in one of their tables, and these in pre-order."""
+    given = {} if at is None else comments.of(at)
     free = max(given.values(), default=0)
     ids: list[int] = []
     for index, _ in enumerate(walk(columns)):
@@ -180,38 +196,17 @@ def _identified(
         rekey_defaults(column, map_columns(column, lambda one: replace(one, id=next(order))))
         for column in columns
     )
-    renamed = {ids[index]: name for index, name in was.items()}
-    return numbered, frozenset(given.values()), renamed
+    return numbered, ids
 
 
-def _annotations(ddl: str, cursor: Cursor) -> tuple[dict[int, int], dict[int, str]]:
-    """The IDs and earlier names that comments give, by the position of the column in pre-order."""
-    line_ends = [match.start() for match in re.finditer("\n", ddl)]
-    begun: dict[int, list[int]] = {}
-    for index, offset in enumerate(cursor.columns):
-        begun.setdefault(bisect.bisect(line_ends, offset), []).append(index)
-    ids: dict[int, int] = {}
-    was: dict[int, str] = {}
-    for offset, text in line_comments(ddl):
-        line = bisect.bisect(line_ends, offset)
-        found, earlier = _IDS.match(text), _WAS.fullmatch(text)
-        numbers = [int(one) for one in found[1].split(",")] if found else []
-        on_line = begun.get(line, [])
-        if len(numbers) > len(on_line) or (earlier and not on_line):
-            raise InvalidRequestError(
-                f"the comment -- {text} in line {line + 1} names more columns than begin on that line; "
-                "put each comment on the line of its column"
-            )
-        ids |= dict(zip(on_line, numbers, strict=False))
-        if earlier:
-            (was[on_line[0]],) = parse_path(earlier[1])
-    for number in ids.values():
-        if list(ids.values()).count(number) > 1 or number == 0:
-            raise InvalidRequestError(
-                f"the comment -- id {number} is on two columns or is no ID; remove it from columns that "
-                "are new"
-            )
-    return ids, was
+def _elsewhere(comments: IdComments, ids: list[int], at: int | None) -> dict[int, dict[str, int]]:
+    """The IDs in the other tables, by the column's own and the table UUID."""
+    found: dict[int, dict[str, int]] = {}
+    for other, table in enumerate(comments.tables):
+        if other != at:
+            for index, number in comments.of(other).items():
+                found.setdefault(ids[index], {})[table] = number
+    return found
 
 
 def _arranged(columns: tuple[Column, ...], parsed: _Statement) -> Schema:

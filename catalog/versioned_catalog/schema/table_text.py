@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from versioned_catalog.schema.ddl import render_options, render_type
 from versioned_catalog.schema.definition import APPLIED_SCHEMA, Definition
+from versioned_catalog.schema.id_comments import id_comment, table_lines
 from versioned_catalog.schema.keying import TIME_INDEX
 from versioned_catalog.schema.partition_changes import partition_fields
-from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import SORT_BY, render_sort_by
 from versioned_catalog.types.paths import quote, render_path
 from versioned_catalog.types.tokens import sql_string
@@ -29,13 +29,14 @@ def render_table(table: Definition, *, ids: bool = False) -> str:
 
     Args:
         table: the table.
-        ids: add a comment to each line with the IDs of the columns that begin on it; structs then have
-            one line a field.
+        ids: add a line for each table whose IDs are known, and a comment to each line with the IDs of
+            the columns that begin on it; structs then have one line a field.
     """
     name = render_path(table.name)
-    statements = [f"CREATE TABLE {name} (\n{_body(table.schema, ids)}\n){_clauses(table)}"]
+    statements = [f"CREATE TABLE {name} (\n{_body(table, ids)}\n){_clauses(table)}"]
     statements += render_rest(name, table.schema.columns)
-    return "".join(f"{statement};\n" for statement in statements)
+    lines = table_lines(table.tables) if ids else ""
+    return lines + "".join(f"{statement};\n" for statement in statements)
 
 
 def render_rest(
@@ -84,8 +85,9 @@ def _properties(table: Definition) -> Mapping[str, str]:
     return shown
 
 
-def _body(schema: Schema, ids: bool) -> str:
-    lines = _Lines(ids)
+def _body(table: Definition, ids: bool) -> str:
+    schema = table.schema
+    lines = _Lines(table if ids else None)
     for index, column in enumerate(schema.columns):
         if index:
             lines.add(",")
@@ -107,8 +109,9 @@ class _Line:
 class _Lines:
     """Lines of columns that are being written, each with the IDs of those that begin on it."""
 
-    def __init__(self, ids: bool) -> None:
-        self._ids = ids
+    def __init__(self, table: Definition | None) -> None:
+        self._table = table
+        self._ids = table is not None
         self._lines: list[_Line] = []
 
     def next(self, depth: int) -> None:
@@ -158,5 +161,10 @@ class _Lines:
     def texts(self) -> Iterator[str]:
         """The lines, with their comments."""
         for line in self._lines:
-            shown = self._ids and line.ids
-            yield line.text + (f"  -- id {', '.join(map(str, line.ids))}" if shown else "")
+            table, comment = self._table, ""
+            if table is not None and line.ids:
+                columns = [table.ids_of(column_id) for column_id in line.ids]
+                first = line.ids[0]
+                was, new = table.renamed_from.get(first), first in table.declared_new
+                comment = f"  {id_comment(columns, was, new)}"
+            yield line.text + comment

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.schema.maintained import SOURCE, SOURCE_COLUMNS
+from versioned_catalog.schema.maintained import APPLIED_PROPERTIES, SOURCE, SOURCE_COLUMNS
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.types import Atom, DataType
 
@@ -21,7 +21,7 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-MAINTAINED = frozenset({TTL_FLOOR, SOURCE, SOURCE_COLUMNS})
+MAINTAINED = frozenset({TTL_FLOOR, SOURCE, SOURCE_COLUMNS, APPLIED_PROPERTIES})
 """Properties that users neither see nor set."""
 
 

@@ -186,6 +186,11 @@ class Cursor:
         self._at = 0
         self.columns: list[int] = []
 
+    @property
+    def start(self) -> int:
+        """The offset of the first token."""
+        return self._tokens[0].start
+
     def begin_column(self) -> None:
         """Record that a column begins at the next token."""
         self.columns.append(self.token.start)

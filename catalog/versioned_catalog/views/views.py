@@ -10,7 +10,10 @@ from typing import Literal
 import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.log.schemas import Schemas
+from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.ddl import parse_columns
+from versioned_catalog.schema.schema import Schema
 from versioned_catalog.table import Table
 from versioned_catalog.types.paths import parse_path, render_path
 from versioned_catalog.types.type_text import render_type
@@ -225,6 +228,33 @@ class Views:
             NotFoundError: there is no such table.
         """
         return self._reports(shown).problems(self._identity(name))
+
+    def problems_after(
+        self, name: str | Name, schema: Schema, shown: Shown = render_path
+    ) -> list[Problem]:
+        """Find what views of a table can read now, but could not if it had another schema.
+
+        Args:
+            name: the table.
+            schema: the other schema, in which columns have the IDs of the table.
+            shown: renders names in the problems.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        only = self._identity(name)
+        key = full_key(self._names.find(self._names.state(), parse_path(name)).name)
+        known = {(one.view, one.table, one.column_id) for one in self.view_problems(name)}
+
+        def load(other: Name) -> TableState:
+            found = self.load_table(other).state
+            if full_key(other) != key:
+                return found
+            changed = Schemas(schema, {})
+            return replace(found, schemas=changed, schema_version=schema.version)
+
+        found = ViewReports(self._names.state(), load, shown).problems(only)
+        return [one for one in found if (one.view, one.table, one.column_id) not in known]
 
     def problems_of(
         self, view: View, table: str | Name, shown: Shown = render_path
