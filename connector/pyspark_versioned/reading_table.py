@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Mapping
@@ -18,7 +17,9 @@ from pyspark_versioned.native import is_exact, is_plain
 from pyspark_versioned.options import Options
 from pyspark_versioned.spark_types import metadata_of, to_spark, to_spark_schema
 from pyspark_versioned.sql.parquet_schema import read_schema
+from pyspark_versioned.sql.protocol.codec import encode
 from pyspark_versioned.sql.protocol.common import HadoopFolder
+from pyspark_versioned.sql.protocol.rows import SegmentRead
 from pyspark_versioned.target import Target
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.file_layout import FileLayout
@@ -196,7 +197,7 @@ class _Ways:
     def _through_python(self, paths: list[str]) -> DataFrame:
         reader = self.spark.read.format("versioned").option("io", "python")
         reader = reader.option("versionAsOf", str(self.state.version))
-        reader = reader.option("segments", json.dumps(paths))
+        reader = reader.option("segments", encode(SegmentRead(paths, (), ())))
         if self.options.schema is not None:
             reader = reader.option("schemaVersion", self.options.schema)
             reader = reader.option("onOverflow", self.options.overflow)

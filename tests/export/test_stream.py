@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from export.evolved_tables import EVOLVED, TYPED, remove, same
-from versioned_catalog import Table
+from versioned_catalog import Catalog, Table
 
 
 def test_table_snapshot_and_scan_are_streams(evolved: Table) -> None:
@@ -27,6 +27,24 @@ def test_a_requested_schema_is_cast_to(evolved: Table) -> None:
     wanted = pa.schema([("id", pa.int64()), ("server", pa.large_string())])
     capsule = evolved.scan(["id", "server"]).__arrow_c_stream__(wanted.__arrow_c_schema__())
     assert pa.RecordBatchReader._import_from_c_capsule(capsule).read_all().schema == wanted
+
+
+@pytest.mark.parametrize("fields", [["y"], ["x", "z"], ["y", "x"]])
+def test_a_requested_struct_has_its_fields_by_name(tmp_path: Path, fields: list[str]) -> None:
+    """Arrow would leave out fields, and show null for those that lack."""
+    table = Catalog(str(tmp_path)).create_table("t", "s STRUCT<x: INT, y: INT>")
+    table.append(pa.Table.from_pylist([{"s": {"x": 1, "y": 2}}], table.scan().schema))
+    wanted = pa.schema([("s", pa.struct([(name, pa.int64()) for name in fields]))])
+    for rows in (table.scan(), table.changes(1)):
+        if rows.schema.names != ["s"]:
+            wanted = pa.schema([*wanted, *list(rows.schema)[1:]])
+        capsule = rows.__arrow_c_stream__(wanted.__arrow_c_schema__())
+        reader = pa.RecordBatchReader._import_from_c_capsule(capsule)
+        if fields == ["y", "x"]:
+            assert reader.read_all()["s"].to_pylist() == [{"x": 1, "y": 2}]
+            continue
+        with pytest.raises(pa.ArrowException, match="does not have the fields"):
+            reader.read_all()
 
 
 def test_opening_a_stream_reads_nothing(evolved: Table) -> None:

@@ -16,6 +16,7 @@ from versioned_catalog.changes.reading import read_changes
 from versioned_catalog.changes.tasks import Plan, WholeTask
 from versioned_catalog.datafile.merge_prefetch import PREFETCH_SEGMENTS
 from versioned_catalog.datafile.read_ahead import read_ahead
+from versioned_catalog.export.stream import capsule_of
 from versioned_catalog.storage.store import Store
 
 
@@ -94,4 +95,4 @@ class Changes:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Export the changes as an Arrow stream, in bounded memory: see Arrow's PyCapsule interface."""
         batches = pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
-        return batches.__arrow_c_stream__(requested_schema)
+        return capsule_of(batches, requested_schema)

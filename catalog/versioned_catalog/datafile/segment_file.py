@@ -157,12 +157,36 @@ def _check(file: SegmentFile, what: str) -> None:
                 f"{what} has no column {column.physical_name} with ID {column.id}, or not all of "
                 "what the log says is inside it"
             )
+        if not _in_order(file.footer.schema.field(column.physical_name).type, column):
+            raise CorruptTableError(
+                f"{what} holds the fields of {column.physical_name} in another order than its schema"
+            )
 
 
 def _holds(parent: pa.Schema | pa.DataType, column: Column) -> bool:
     """Whether a schema or a struct in a file holds a column and all that is needed inside it."""
     at = parent.get_field_index(column.physical_name)
     return at >= 0 and _is_same(parent.field(at), column)
+
+
+def _in_order(held: pa.DataType, column: Column) -> bool:
+    """Whether the structs in a file have the fields of a column in its order, in which they are taken.
+
+    Arrow reads top-level columns in the order of the request, and fields in that of the file.
+    """
+    match column.type:
+        case Struct(fields):
+            places = [held.get_field_index(field.physical_name) for field in fields]
+            return places == sorted(places) and all(
+                _in_order(held.field(at).type, field)
+                for at, field in zip(places, fields, strict=True)
+            )
+        case Array(element):
+            return _in_order(held.value_type, element)
+        case Map(key, value):
+            return _in_order(held.key_type, key) and _in_order(held.item_type, value)
+        case _:
+            return True
 
 
 def _is_same(field: pa.Field, column: Column) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from versioned_catalog.export.readable import Readable
+from versioned_catalog.projection.arrays import recast
 
 
 def record_batches(rows: Readable) -> pa.RecordBatchReader:
@@ -20,6 +22,23 @@ def stream_capsule(rows: Readable, requested_schema: Any = None) -> Any:
     Engines open a stream to look at its schema and drop it, so opening one must cost nothing.
 
     Args:
-        requested_schema: capsule of the schema that the consumer would rather have; its types are cast.
+        requested_schema: capsule of the schema that the consumer would rather have; its types are cast,
+            and it must have the same names.
     """
-    return record_batches(rows).__arrow_c_stream__(requested_schema)
+    return capsule_of(record_batches(rows), requested_schema)
+
+
+def capsule_of(batches: pa.RecordBatchReader, requested_schema: Any = None) -> Any:
+    """The PyCapsule of batches in a requested schema. Arrow would show fields that lack as null."""
+    if requested_schema is None:
+        return batches.__arrow_c_stream__()
+    wanted = pa.Schema._import_from_c_capsule(requested_schema)
+    if wanted.names != batches.schema.names:
+        raise pa.ArrowTypeError(f"the columns are {batches.schema.names}, requested {wanted.names}")
+
+    def cast() -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            arrays = [recast(*one) for one in zip(batch.columns, wanted.types, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+    return pa.RecordBatchReader.from_batches(wanted, cast()).__arrow_c_stream__()
