@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from external.files import write
+from sql.plans import is_native, is_python
 from sql.test_external_sql import Lake
 
 if TYPE_CHECKING:
@@ -60,3 +62,35 @@ def test_csv_by_a_provided_schema(lake: Lake) -> None:
     )
     (row,) = lake.sql("SELECT * FROM @t").collect()
     assert (str(row.d), row.n) == ("2024-01-31", 1)
+
+
+@pytest.mark.thorough
+def test_odd_files_are_read_as_in_python(lake: Lake) -> None:
+    """Brotli, which Spark does not have, intervals of nanoseconds, and files of constants alone."""
+    intervals = pa.array([1_000, 90_000_000_000], pa.int64()).view(pa.duration("ns"))
+    files = {
+        "brotli": (pa.table({"a": [1, 2]}), {"compression": "brotli"}),
+        "lz4_raw": (pa.table({"a": [3]}), {"compression": "lz4"}),
+        "interval": (pa.table({"a": [4, 5], "i": intervals}), {}),
+        "none": (pa.table({"other": [1, 2]}), {}),
+    }
+    for name, (rows, how) in files.items():
+        write(lake.folder, f"k={name}/0.parquet", rows, **how)
+    call(lake, "table => 't', source => 'root:lake', exclude => 'other'")
+    wanted = [
+        ("brotli", 1, None),
+        ("brotli", 2, None),
+        ("interval", 4, dt.timedelta(microseconds=1)),
+        ("interval", 5, dt.timedelta(seconds=90)),
+        ("lz4_raw", 3, None),
+        ("none", None, None),
+        ("none", None, None),
+    ]
+    rows = lake.rows("SELECT k, a, i FROM @t ORDER BY k, a")
+    assert rows == wanted
+    assert lake.rows("SELECT k, i FROM @t WHERE i = INTERVAL '0 00:01:30' DAY TO SECOND") == [
+        ("interval", dt.timedelta(seconds=90))
+    ]
+    assert lake.rows("SELECT count(a), count(k) FROM @t WHERE k <> 'brotli'") == [(3, 5)]
+    assert is_native(lake.sql("SELECT a FROM @t WHERE k = 'lz4_raw'"))
+    assert is_python(lake.sql("SELECT a FROM @t WHERE k = 'brotli'"))

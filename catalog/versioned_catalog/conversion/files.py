@@ -126,6 +126,7 @@ class Adopter:
         has_ids = self.names.by_field_id and has_field_ids(opened.parquet.schema_arrow)
         julian = julian_leaves(opened.parquet, opened.footer)
         found = HeldFile(opened.parquet, path, self.names, has_ids, julian).id_map(columns)
+        found = replace(found, codec=opened.odd_codec)
         return self._maps.setdefault(found, found)
 
     def _stats(self, file: SourceFile, opened: OpenedFile, id_map: IdMap) -> dict[int, ColumnStats]:

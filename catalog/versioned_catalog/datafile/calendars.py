@@ -136,9 +136,9 @@ def _is_old(parquet: Any, footer: Footer, at: int, form: Form, unit: int) -> boo
     """Whether a leaf has a value before the calendars became one."""
     end = -(-FIRST_SAFE_MICROS // unit) if unit else FIRST_GREGORIAN_DAY + 1
     if form is not Form.JULIAN_INT96:
-        stated = _stated_least(footer, at, "<q" if unit else "<i")
-        if stated is not None:
-            return stated < end
+        ends = stated_ends(footer, at, "<q" if unit else "<i")
+        if ends is not None:
+            return ends[0] < end
     how = {
         "row_groups": list(range(len(footer.rows))),
         "column_indices": [at],
@@ -152,20 +152,26 @@ def _is_old(parquet: Any, footer: Footer, at: int, form: Form, unit: int) -> boo
     return False
 
 
-def _stated_least(footer: Footer, at: int, layout: str) -> int | None:
-    """The least value of a leaf by the footer; None if it does not say for all row groups."""
+def stated_ends(footer: Footer, at: int, layout: str) -> tuple[int, int] | None:
+    """The least and the greatest value of a leaf by the footer; None if it does not say for all groups.
+
+    Args:
+        layout: of a value, as ``struct`` has it.
+    """
     (path,) = footer.leaves_at([at])
-    chunks, least = footer.chunks(path), 2**63 - 1
+    chunks, least, greatest = footer.chunks(path), 2**63 - 1, -(2**63)
     if chunks is None:
         return None
     for chunk, rows in zip(chunks, footer.rows, strict=True):
-        if chunk.min is None and chunk.nulls != rows:
-            return None
-        if chunk.min is not None:
-            if len(chunk.min) != struct.calcsize(layout):
+        if chunk.min is None or chunk.max is None:
+            if chunk.nulls != rows:
                 return None
-            least = min(least, *struct.unpack(layout, chunk.min))
-    return least
+            continue
+        if len(chunk.min) != struct.calcsize(layout) or len(chunk.max) != len(chunk.min):
+            return None
+        least = min(least, *struct.unpack(layout, chunk.min))
+        greatest = max(greatest, *struct.unpack(layout, chunk.max))
+    return least, greatest
 
 
 def leaves_of(array: Any) -> Iterator[Any]:

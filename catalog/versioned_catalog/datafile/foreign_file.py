@@ -205,8 +205,11 @@ def _holds(held: pa.DataType, physical: str, column: Column, form: Form | None) 
         case Form.JULIAN_MILLIS:
             return found.form is Form.MILLIS
         case _:
-            same_time = isinstance(found.type, Time) and isinstance(column.type, Time)
-            return found.form is form and (same_time or found.type == column.type)
+            is_alike = found.type == column.type or any(
+                isinstance(found.type, kind) and isinstance(column.type, kind)
+                for kind in (Time, DayTimeInterval)
+            )
+            return found.form is form and is_alike
 
 
 def _is_own(found: SeenAs, column: Column) -> bool:
@@ -237,6 +240,15 @@ class OpenedFile:
     def rows(self) -> int:
         """The number of rows, which the row groups add up to."""
         return int(self.parquet.metadata.num_rows)
+
+    @property
+    def odd_codec(self) -> str | None:
+        """The codec of its pages, if Spark does not have it or means something else by it.
+
+        Of files with the deprecated LZ4, some have the frames of Hadoop, and some do not.
+        """
+        odd = self.footer.codecs() & {"brotli", "lz4"}
+        return min(odd, default=None)
 
 
 def open_foreign(store: Store, path: str) -> OpenedFile:

@@ -99,7 +99,7 @@ def _cast(array: pa.Array, type_: DataType, form: Form | None, target: pa.DataTy
         case Form.INT96 | Form.LOCAL:
             return _in_utc(array.cast(pa.timestamp("us"))).cast(target)
         case Form.NANOS_CUT:
-            return pc.floor_temporal(array, unit="microsecond").cast(target)
+            return _cut(array).cast(target)
         case Form.UUID:
             return _uuid_text(array)
         case _:
@@ -134,6 +134,15 @@ def _checked(array: pa.Array, column: Column, form: Form | None, calendar: Calen
             "(Table.remove_external) and import it again"
         )
     return array
+
+
+def _cut(array: pa.Array) -> pa.Array:
+    """Times and intervals of nanoseconds without digits below a microsecond, rounded down."""
+    if not pa.types.is_duration(array.type):
+        return pc.floor_temporal(array, unit="microsecond")
+    numbers = array.view(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    mask = array.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(numbers // 1000 * 1000, pa.int64(), mask=mask).view(array.type)
 
 
 def _in_utc(array: pa.Array) -> pa.Array:

@@ -94,10 +94,14 @@ def schema_of(file: OpenedFile, rules: LeafRules, julian: Julian) -> FileSchema:
         julian: the leaves of the Julian calendar.
 
     Raises:
-        InvalidRequestError: the file is encrypted.
+        InvalidRequestError: the file is encrypted, or its codec is not known.
     """
     if file.footer.is_signed:
         raise InvalidRequestError("its columns are encrypted; decrypt the file first")
+    if unknown := file.footer.codecs() & {"lzo", "unknown"}:
+        raise InvalidRequestError(
+            f"its pages are compressed with {min(unknown).upper()}, which can't be read; rewrite it"
+        )
     parquet: Any = file.parquet
     schema = parquet.metadata.schema
     leaves = [schema.column(at) for at in range(len(schema))]

@@ -35,6 +35,7 @@ from versioned_catalog.types.types import (
 )
 from versioned_catalog.types.widening import type_name, widens
 
+_CODEC = "codec"
 _ID = re.compile(r"[1-9][0-9]{0,9}")
 
 
@@ -58,13 +59,19 @@ class IdMap:
     """How a file holds all its columns, by column ID; a column that is missing is not in the file.
 
     Two maps are equal if their canonical texts are.
+
+    Args:
+        columns: how it holds each.
+        codec: the codec of its pages, if not all readers have it.
     """
 
     columns: Mapping[int, Held] = field(compare=False, repr=False)
+    codec: str | None = field(default=None, compare=False, repr=False)
     text: str = field(init=False)
 
     def __post_init__(self) -> None:
-        found = {str(one): _held_to_json(self.columns[one]) for one in sorted(self.columns)}
+        found: dict[str, Json] = {} if self.codec is None else {_CODEC: self.codec}
+        found |= {str(one): _held_to_json(self.columns[one]) for one in sorted(self.columns)}
         text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
         object.__setattr__(self, "text", text)
 
@@ -106,10 +113,12 @@ def id_map_from_json(value: Json) -> IdMap:
     """
     if not isinstance(value, dict) or len(value) > ID_MAP_COLUMNS:
         raise CorruptTableError(f"an ID map is an object of up to {ID_MAP_COLUMNS} column IDs")
+    codec = optional(value, _CODEC, str)
+    value = {key: held for key, held in value.items() if key != _CODEC}
     for key in value:
         if not _ID.fullmatch(key) or int(key) >= 2**31:
             raise CorruptTableError(f"an ID map names {key[:100]!r}, which is not a column ID")
-    return IdMap({int(key): _held_from_json(held) for key, held in value.items()})
+    return IdMap({int(key): _held_from_json(held) for key, held in value.items()}, codec)
 
 
 def _held_from_json(value: Json) -> Held:

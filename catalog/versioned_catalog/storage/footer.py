@@ -29,6 +29,20 @@ _PATH, _SIZE, _DATA_PAGE, _DICTIONARY_PAGE, _STATISTICS = 3, 7, 9, 11, 12
 _NULLS, _MAX, _MIN = 3, 5, 6
 """Fields of ``Statistics``."""
 
+_CODEC_FIELD = 0x15
+"""How the field after a path begins: the codec."""
+
+_CODECS = {
+    0: "none",
+    1: "snappy",
+    2: "gzip",
+    3: "lzo",
+    4: "brotli",
+    5: "lz4",
+    6: "zstd",
+    7: "lz4_raw",
+}
+
 _TYPE_FIELD, _LIST_FIELD = 0x15, b"\x19"
 """How the fields begin before a path: the physical type, and the list of encodings. Encodings are even
 and below 0x19 as Thrift writes them, so that the last 0x19 before the path begins their list."""
@@ -106,6 +120,25 @@ class Footer:
         and not found."""
         schema: Any = self._metadata.schema
         return [tuple(schema.column(at).path.split(".")) for at in indices]
+
+    def codecs(self) -> set[str]:
+        """The names of the codecs of the column chunks, as far as the chunks are found."""
+        schema: Any = self._metadata.schema
+        leaves = [schema.column(at) for at in range(len(schema))]
+        paths = [
+            (leaf.name,) if leaf.path == leaf.name else tuple(leaf.path.split("."))
+            for leaf in leaves
+        ]
+        found, at = set[str](), 0
+        for _ in self.rows:
+            for path in paths:
+                place = self._data.find(_marker(path), at)
+                if place < 0:
+                    continue
+                at = place + len(_marker(path))
+                if self._data[at] == _CODEC_FIELD:
+                    found.add(_CODECS.get(self._data[at + 1] >> 1, "unknown"))
+        return found
 
     def ranges(self, group: int, leaves: Sequence[Path]) -> list[tuple[int, int]]:
         """Where the pages of some columns of a row group stand, to fetch them ahead.

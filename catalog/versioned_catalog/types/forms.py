@@ -15,7 +15,15 @@ import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.types.arrow import from_arrow_type
-from versioned_catalog.types.types import Array, Atom, DataType, Decimal, Time, is_nested
+from versioned_catalog.types.types import (
+    Array,
+    Atom,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Time,
+    is_nested,
+)
 
 
 class Form(enum.Enum):
@@ -70,7 +78,7 @@ def can_hold(form: Form, type_: DataType) -> bool:
         return isinstance(type_, Array)
     if form is Form.NULL:
         return not is_nested(type_)
-    return type_ in _TYPES[form] or (form in _OF_TIME and isinstance(type_, Time))
+    return type_ in _TYPES[form] or (form in _OF_TIME and isinstance(type_, Time | DayTimeInterval))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +131,9 @@ def seen_as(arrow: pa.DataType, physical: str) -> SeenAs:
     if pa.types.is_time(arrow):
         form = {"us": None, "ns": Form.NANOS}.get(arrow.unit, Form.MILLIS)
         return SeenAs(Time(6) if arrow.unit in ("us", "ns") else Time(3), form)
+    if pa.types.is_duration(arrow):
+        form = {"us": None, "ns": Form.NANOS}.get(arrow.unit, Form.MILLIS)
+        return SeenAs(DayTimeInterval(), form)
     if pa.types.is_fixed_size_binary(arrow):
         return SeenAs(Atom.BINARY, Form.FIXED)
     return SeenAs(_leaf(arrow))

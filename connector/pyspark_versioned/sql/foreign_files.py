@@ -54,9 +54,10 @@ class Urls:
 
 def reads_exactly(plan: SegmentPlan, layout: FileLayout) -> bool:
     """Whether Spark's reader turns what a file of somebody else holds into the same values as we do."""
-    return layout.id_map is None or all(
-        _is_exact(output, layout.id_map.columns) for output in plan.outputs
-    )
+    if layout.id_map is None:
+        return True
+    held, codec = layout.id_map.columns, layout.id_map.codec
+    return codec is None and all(_is_exact(output, held) for output in plan.outputs)
 
 
 def _is_exact(output: Output, held: Mapping[int, Held]) -> bool:
