@@ -323,3 +323,32 @@ def test_an_append_that_would_lose_something_is_refused(lake: Lake, ddl: str, va
     with pytest.raises(InvalidRequestError, match=r"does not widen|does not fit"):
         table.append(pa.table({"d": values}))
     assert table.count() == 0
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.json"])
+def test_text_that_is_not_utf_8_is_refused(lake: Lake, name: str) -> None:
+    """PyArrow took any bytes of JSON for a string."""
+    rows = {"x.csv": b"a\nx\n\xff\n", "x.json": b'{"a": "x"}\n{"a": "\xff"}\n'}
+    (lake.folder / name).write_bytes(rows[name])
+    with pytest.raises(InvalidRequestError, match=r"Row #3.*UTF8|line 2 is no JSON.*utf-8"):
+        lake.load(copy=True)
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_an_alias_inside_a_struct_that_has_one_too(lake: Lake, copy: bool) -> None:
+    """A copy looked for it by the new name of the struct, and showed nulls."""
+    lake.write("0.parquet", {"a": [{"b": 1, "c": 2}], "l": [[{"b": 3}]]})
+    aliases = {"a": "x", "a.b": "a.y", "l": "m", "l.element.b": "l.element.z"}
+    lake.load(copy=copy, aliases=aliases)
+    assert lake.rows() == [{"x": {"y": 1, "c": 2}, "m": [{"z": 3}]}]
+
+
+def test_intervals_are_no_text(lake: Lake) -> None:
+    """PyArrow writes an interval as a number of microseconds, and reads none from text."""
+    lake.text("x.csv", "a\n1 02:03:04\n")
+    with pytest.raises(InvalidRequestError, match="INTERVAL DAY TO SECOND in the provided schema"):
+        lake.load(schema="a INTERVAL DAY TO SECOND", copy=True)
+    (lake.folder / "x.csv").unlink()
+    lake.write("0.parquet", {"a": [dt.timedelta(days=1)]})
+    with pytest.raises(InvalidRequestError, match="STRING in the provided schema"):
+        lake.load(schema="a STRING", copy=True)

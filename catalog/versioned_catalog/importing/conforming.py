@@ -131,7 +131,9 @@ class Conforming:
             InvalidRequestError: the file has none of the columns.
         """
         columns = {
-            match.wanted.name: self._conform(array, match.file, match.wanted, (match.wanted.name,))
+            match.wanted.name: self._conform(
+                array, match.file, match.wanted, (match.wanted.name,), (match.file.name,)
+            )
             for array, match in zip(read, self.matches, strict=True)
         }
         columns |= {name: pa.repeat(value, rows) for name, value in constants.items()}
@@ -148,37 +150,58 @@ class Conforming:
         ]
 
     def _conform(
-        self, array: pa.Array, file: FileColumn, wanted: Column, path: ColumnPath
+        self,
+        array: pa.Array,
+        file: FileColumn,
+        wanted: Column,
+        path: ColumnPath,
+        in_file: ColumnPath,
     ) -> pa.Array:
+        """The values of a column of a file, whose path in the table is ``path``."""
         match file.kind, wanted.type:
             case Kind.STRUCT, Struct(fields):
-                known = by_name(file.fields, self.target.names, path)
+                known = by_name(file.fields, self.target.names, in_file)
                 order = [one.name for one in array.type]
                 inner = {}
                 for one in fields:
                     held = known.get(name_key(one.name))
                     if held is not None and held.name in order:
                         at = arrays.struct_child(array, order.index(held.name))
-                        inner[one.name] = self._conform(at, held, one, (*path, one.name))
+                        inner[one.name] = self._conform(
+                            at, held, one, (*path, one.name), (*in_file, held.name)
+                        )
+                if not inner:
+                    return pa.nulls(len(array), to_arrow_type(wanted.type))
                 kind = pa.struct([pa.field(name, one.type) for name, one in inner.items()])
                 return arrays.struct_of(array, list(inner.values()), kind)
             case Kind.ARRAY, Array(element):
                 offsets, values, mask = arrays.list_values(array)
                 with _in_rows(offsets):
-                    one = self._conform(values, file.fields[0], element, (*path, "element"))
+                    one = self._part(values, file.fields[0], element, path, in_file)
                 return arrays.list_of(offsets, one, mask, pa.list_(one.type))
             case Kind.MAP, Map(key, value):
                 offsets, entries, mask = arrays.list_values(array)
                 keys, items = (arrays.struct_child(entries, at) for at in (0, 1))
                 with _in_rows(offsets):
-                    first = self._conform(keys, file.fields[0], key, (*path, "key"))
-                    second = self._conform(items, file.fields[1], value, (*path, "value"))
+                    first = self._part(keys, file.fields[0], key, path, in_file)
+                    second = self._part(items, file.fields[1], value, path, in_file)
                 kind = pa.map_(pa.field("key", first.type, nullable=False), second.type)
                 return arrays.map_of(offsets, first, second, mask, kind)
             case Kind.VOID, _:
                 return pa.nulls(len(array), to_arrow_type(wanted.type))
             case _:
                 return self._leaf(array, file, wanted.type, path)
+
+    def _part(
+        self,
+        array: pa.Array,
+        file: FileColumn,
+        wanted: Column,
+        path: ColumnPath,
+        in_file: ColumnPath,
+    ) -> pa.Array:
+        """The elements of a list, or the keys or values of a map."""
+        return self._conform(array, file, wanted, (*path, file.name), (*in_file, file.name))
 
     def _leaf(
         self, array: pa.Array, file: FileColumn, wanted: DataType, path: ColumnPath

@@ -67,7 +67,8 @@ def converts(column: FileColumn, wanted: DataType) -> bool:
     if column.kind is not Kind.LEAF or column.type is None or is_nested(wanted):
         return False
     old, new = family(column.type), family(wanted)
-    if Family.OPAQUE in (old, new):
+    is_interval = any(isinstance(one, DayTimeInterval) for one in (column.type, wanted))
+    if Family.OPAQUE in (old, new) or is_interval:
         return False
     if Family.BINARY in (old, new):
         return Family.TEXT in (old, new)

@@ -206,8 +206,9 @@ def _parsed(text: bytes, line: int) -> Iterator[JsonRows]:
     if not text.strip():
         return
     try:
+        str(text, "utf-8")  # PyArrow takes any bytes for strings
         table = json.read_json(pa.py_buffer(text), json.ReadOptions(False, len(text) + 1))
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         lines = text.split(b"\n")
         if len(lines) == 1:
             raise InvalidRequestError(f"line {line} is no JSON object: {error}") from None
