@@ -15,11 +15,10 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from publishing.conftest import PUBLISHED
 from publishing.engines import DUCKDB, PYICEBERG, metadata_of, published_versions
+from publishing.lives import Slow
 from versioned_catalog import Catalog, CommitConflictError, InvalidRequestError, Table
 from versioned_catalog.catalog.locations import load_at
 from versioned_catalog.publishing.publication import HINT
-from versioned_catalog.storage.local import LocalStore
-from versioned_catalog.storage.store import Put
 
 OLD, MIDDLE, NEW = (dt.datetime(year, 1, 1, tzinfo=dt.UTC) for year in (1970, 2000, 2026))
 
@@ -147,27 +146,6 @@ def test_a_new_incarnation_that_cannot_be_published_withdraws(catalog: Catalog) 
         "n.t", "ts TIMESTAMP NOT NULL, id BIGINT", time_index="ts", properties=properties
     )
     assert not metadata_files(table)
-
-
-class Slow(LocalStore):
-    """A store in which something happens before or after a write of the first kind of path."""
-
-    def __init__(self, url: str, path: str, meanwhile: Callable[[], object]) -> None:
-        super().__init__(url)
-        self._path, self._meanwhile = path, meanwhile
-
-    def _happen(self, path: str) -> None:
-        if path.endswith(self._path):
-            self._path = "/"
-            self._meanwhile()
-
-    def overwrite(self, path: str, data: bytes) -> None:
-        self._happen(path)
-        super().overwrite(path, data)
-
-    def put_if_absent(self, path: str, data: bytes, dated: dt.datetime | None = None) -> Put:
-        self._happen(path)
-        return super().put_if_absent(path, data, dated)
 
 
 def test_the_slower_of_two_publications_writes_no_older_hint(catalog: Catalog) -> None:
