@@ -260,11 +260,14 @@ def _clean_up(maintenance: Maintenance) -> None:
     maintenance.vacuum(dt.timedelta(0), dry_run=False, force=True)
 
 
-def test_a_dropped_table_is_published_until_its_data_goes(catalog: Catalog) -> None:
+@pytest.mark.parametrize("rows", [1, 0])
+def test_a_dropped_table_is_published_until_its_data_goes(catalog: Catalog, rows: int) -> None:
     table = filled(catalog, "c INT", properties=PUBLISHED)
+    if not rows:
+        table = catalog.create_table("n.empty", "c INT", properties=PUBLISHED)
     metadata = metadata_of(table)
-    catalog.drop_table("n.t")
-    assert len(PYICEBERG.read(metadata, None, None)) == 1
+    catalog.drop_table(table.name)
+    assert len(PYICEBERG.read(metadata, None, None)) == rows
     Catalog.vacuum_path(table.location, dt.timedelta(0), dry_run=False, force=True)
     assert not Path(metadata).exists()
 

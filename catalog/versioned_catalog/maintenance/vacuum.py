@@ -166,7 +166,8 @@ def vacuum_dropped(
     """
     cutoff, listed = ago(timeline.store.now(), retention), listing(timeline.store)
     needed = References(frozenset(), frozenset(), state.version)
-    if newest_before(timeline, state, cutoff) < state.version:
+    is_due = newest_before(timeline, state, cutoff) >= state.version
+    if not is_due:
         orphans = OrphanFiles({}, {}, ())
     else:
         # Older entries become stubs before anything is deleted.
@@ -180,6 +181,7 @@ def vacuum_dropped(
 
         with_room(timeline.store, close, orphans.unfenced)
         delete(timeline.store, orphans.paths, progress)
+    if not dry_run and is_due:
         unpublish(timeline.store)
     return plan.report(dry_run=dry_run)
 

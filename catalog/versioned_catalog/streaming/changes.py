@@ -138,8 +138,8 @@ class ChangeStream:
             NotFoundError: the table was replaced before the stream began, or a version is expired.
         """
         self._log.check_incarnation(start)
-        start = start.beginning(end)
         self._log.catch_up(end)
+        start = self._log.beginning(start, end)
         request = replace(self._request, columns=columns)
         plans = []
         if start.snapshot:

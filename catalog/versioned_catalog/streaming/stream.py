@@ -157,8 +157,8 @@ class TableStream:
         There is one for each schema version of the segments. See ``latest``.
         """
         self._log.check_incarnation(start)
-        start = start.beginning(end)
         self._log.catch_up(end)
+        start = self._log.beginning(start, end)
         found = [table for table in self._tables(start, end, columns) if table.num_rows]
         segments = pa.concat_tables(found) if found else CORE.empty_table()
         return list(states_of(self._view, self._follower.own, segments))

@@ -83,6 +83,16 @@ class StreamLog:
         first = since(self.follower, time)
         return start if first <= start.version else replace(start, version=first).as_first()
 
+    def beginning(self, start: Offset, end: Offset) -> Offset:
+        """Where the batch between two offsets does start. See ``Offset.beginning``.
+
+        Spark before 4.2 ends batches without their start, so ``end`` does not know the first place.
+        """
+        if end.first is not None:
+            return start.beginning(end)
+        begun = self.begun(start)
+        return begun if begun.place <= end.place else end
+
     def _is_ahead(self, offset: Offset) -> bool:
         """Whether an offset is beyond the place after the newest version."""
         return offset.version > self.follower.state.version + (not offset.snapshot)
