@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Self
 
 from versioned_catalog.conflicts.expiry import check_retained
@@ -17,7 +17,7 @@ from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.log.through import Lensed, RowsOf, check_schema_version, see_as
-from versioned_catalog.log.times import is_ahead, latest_times
+from versioned_catalog.log.times import is_ahead, latest_times, moment
 from versioned_catalog.schema.seen import Overflow
 from versioned_catalog.storage.store import Store
 
@@ -120,7 +120,7 @@ class TableHandle:
 
         Where a clock was ahead, the modification times of the entries count instead of their own.
         """
-        newest, time = self.state, _time(timestamp)
+        newest, time = self.state, moment(timestamp, "timestamp")
         ahead = is_ahead(self.store, newest.version, newest.time)
         latest = latest_times(self.store, newest.version) if ahead else None
         found = self.log.version_at(time, newest.version, latest)
@@ -205,16 +205,3 @@ class TableHandle:
     def find_commit(self, commit_id: str, since: int = -1) -> int | None:
         """Return the version of a commit, None if it is not there. See ``Table.find_commit``."""
         return self.log.find_commit(commit_id, since, self.refresh().loaded.version)
-
-
-def _time(value: datetime | str) -> datetime:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
-        except ValueError:
-            raise InvalidRequestError(
-                f"timestamp must be ISO 8601, such as 2026-01-31T12:00:00Z, got {value!r}"
-            ) from None
-    if not isinstance(value, datetime):
-        raise InvalidRequestError(f"timestamp must be a datetime or ISO 8601 text, got {value!r}")
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,7 @@ from versioned_catalog.handle import TableHandle
 from versioned_catalog.inspection.schema_pins import pinned_path
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.through import check_schema_version
+from versioned_catalog.log.times import moment
 from versioned_catalog.schema.pins import Pin, PinnedSchema, check_label
 from versioned_catalog.types.types import Column
 from versioned_catalog.write.plan import check_newest
@@ -59,7 +60,15 @@ def pin_schema(
     if owner is not None and not isinstance(owner, str):
         raise InvalidRequestError(f"owner must be text, got {owner!r}")
     check_schema_version(state, number, handle.name)
-    pin = Pin(number, owner, _until(until))
+    changes_nothing = schema_version is None and owner is None and until is None
+    if known is not None and changes_nothing and number != state.schema_version:
+        raise InvalidRequestError(
+            f"{handle.name}: the pin {label} is there already, of schema {number}, and the current one "
+            f"is {state.schema_version}; give schema_version={state.schema_version} to move it, or "
+            f"schema_version={number} to leave it"
+        )
+    when = None if until is None else moment(until, f"{handle.name}: until")
+    pin = Pin(number, owner, when)
     if known is not None:
         pin = Pin(number, pin.owner or known.owner, pin.until or known.until)
     return _commit(
@@ -106,22 +115,3 @@ def _commit(handle: TableHandle, change: Change, commit_id: str | None) -> int:
 
 def _no_nulls(state: TableState, column: Column) -> int:
     raise AssertionError("pins make no column NOT NULL")
-
-
-def _until(value: datetime | date | str | None) -> datetime | None:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
-        except ValueError:
-            raise InvalidRequestError(
-                f"until must be a date such as 2027-03-31, got {value!r}"
-            ) from None
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime.combine(value, time())
-    if value is not None and not isinstance(value, datetime):
-        raise InvalidRequestError(
-            f"until must be a date, or text such as 2027-03-31, got {value!r}"
-        )
-    if value is None:
-        return None
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

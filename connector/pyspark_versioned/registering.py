@@ -153,7 +153,7 @@ def _defaults() -> dict[str, str]:
     path = Path(folder or os.devnull) / "spark-defaults.conf"
     if not path.is_file():
         return {}
-    lines = (line.strip() for line in path.read_text().splitlines())
+    lines = (line.strip() for line in path.read_text("utf-8", "replace").splitlines())
     pairs = (re.split(r"[\s=:]+", line, maxsplit=1) for line in lines if line[:1] not in ("#", ""))
     return {pair[0]: pair[1].strip() for pair in pairs if len(pair) == 2}
 

@@ -10,6 +10,7 @@ from versioned_catalog.changes.planner import Request, plan_changes
 from versioned_catalog.errors import NotFoundError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import moment
 
 Point = int | str | datetime
 """A version, the name of a tag, or a time (UTC if it has no offset)."""
@@ -59,7 +60,7 @@ def first_version_from(handle: TableHandle, start: Point) -> int:
     """The version or that of a tag, or the first one that was committed at a time or later."""
     if isinstance(start, datetime):
         try:
-            return handle.version_at(start - timedelta(microseconds=1)) + 1
-        except NotFoundError:
+            return handle.version_at(moment(start, "the start") - timedelta(microseconds=1)) + 1
+        except (NotFoundError, OverflowError):
             return handle.state.created_version  # before the table was created
     return handle.version_of(start)

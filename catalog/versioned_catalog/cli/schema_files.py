@@ -122,7 +122,7 @@ def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> lis
     from versioned_catalog.types.paths import parse_path
 
     if source.is_dir():
-        files = sorted(path for path in source.rglob("*") if path.suffix.lower() == ".sql")
+        files = sorted(_named_sql(source))
     else:
         files = [source] if os.path.lexists(source) else []
     if not files:
@@ -144,6 +144,29 @@ def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> lis
                 )
         plans.append(FilePlan(file, plan))
     return plans
+
+
+def _named_sql(folder: Path) -> Iterator[Path]:
+    """What is named ``*.sql`` in a folder and below, also below links to folders.
+
+    Raises:
+        StorageError: a folder can't be listed.
+    """
+    from versioned_catalog.storage.system_errors import storage_error
+
+    def fail(error: OSError) -> None:
+        raise storage_error("list", str(error.filename), error) from error
+
+    seen: set[str] = set()
+    for above, folders, files in os.walk(folder, onerror=fail, followlinks=True):
+        real = os.path.realpath(above)
+        if real in seen:
+            folders.clear()  # a link back to a folder above it
+            continue
+        seen.add(real)
+        for name in [*folders, *files]:
+            if name.lower().endswith(".sql"):
+                yield Path(above, name)
 
 
 def _in_file(error: VersionedError, file: Path) -> VersionedError:

@@ -43,8 +43,9 @@ def ddl(session: Session, tables: tuple[str, ...], ids: bool, out: Path | None) 
     names = tables or tuple(schema_files.all_tables(session.catalog()))
     found = [(name, session.table(name)) for name in names]
     if out is not None:
-        for _, table in found:
-            schema_files.write(schema_files.path_of(out, table.name), table)
+        files = [(schema_files.path_of(out, table.name), table) for _, table in found]
+        for file, table in files:
+            schema_files.write(file, table)
     if wants_json():
         show_json([{"table": table.name, "ddl": table.ddl(ids)} for _, table in found])
     elif out is None:

@@ -96,10 +96,32 @@ def _entries(handle: TableHandle) -> Iterator[Mapping[str, Any]]:
 
 
 def _entry(data: bytes, name: str) -> Mapping[str, Any]:
-    found = parse_json(data.decode("utf-8", "replace"), f"the import journal {name}")
-    if not isinstance(found, dict) or not isinstance(found.get("files"), list):
-        raise CorruptTableError(f"the import journal {IMPORTS}/{name} is damaged; delete it")
-    return found
+    try:
+        found = parse_json(data, name)
+        if isinstance(found, dict) and _is_entry(found):
+            return found
+    except CorruptTableError:
+        pass  # reported with the way out
+    raise CorruptTableError(
+        f"the import journal {IMPORTS}/{name} is damaged; restore it from a copy, or delete it if the "
+        "files that it records may be imported again"
+    )
+
+
+def _is_entry(found: Mapping[str, Any]) -> bool:
+    """Whether a document has the members of a record, each of its type."""
+    texts = all(isinstance(found.get(key), str) for key in ("commit_id", "table_uuid"))
+    flags = isinstance(found.get("copied"), bool) and type(found.get("base_version")) is int
+    lists = [found.get("files"), found.get("empty", [])]
+    return (
+        texts
+        and flags
+        and all(isinstance(rows, list) and all(map(_is_row, rows)) for rows in lists)
+    )
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, list) and list(map(type, row)) == [str, int, int, str]
 
 
 def _landed(handle: TableHandle, name: str, entry: Mapping[str, Any]) -> bool:

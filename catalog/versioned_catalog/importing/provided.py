@@ -18,12 +18,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.errors import InvalidRequestError, VersionedError
 from versioned_catalog.importing.date_patterns import date_pattern
 from versioned_catalog.importing.names import Key, key_of
 from versioned_catalog.schema.ddl import take_options
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.statements import take_path, take_properties
+from versioned_catalog.storage.text_files import read_text
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.tokens import Cursor, TokenKind
 from versioned_catalog.types.type_text import take_type
@@ -145,8 +146,8 @@ def provided_schema(source: SchemaSource, *, strict: bool | None = None) -> Prov
 
 def _read(path: str | os.PathLike[str]) -> str:
     try:
-        return Path(os.fspath(path)).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_text(Path(os.fspath(path)).expanduser(), "a schema file")
+    except VersionedError as error:
         raise InvalidRequestError(f"the schema file {path} can't be read: {error}") from None
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
-from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.log.layout import LOG, entry_path
 from versioned_catalog.storage.clock import CLOCK_RESOLUTION
 from versioned_catalog.storage.store import Store
@@ -28,6 +28,50 @@ def time_from_text(text: str) -> datetime:
         return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
     except ValueError:
         raise CorruptTableError(f"{text[:50]!r} is not a time") from None
+
+
+def moment(value: object, what: str) -> datetime:
+    """A time that a user gives, in UTC: a datetime, a date or ISO 8601 text, in UTC if it has no zone.
+
+    Args:
+        value: the time.
+        what: names the argument in errors, with the table if that is known.
+
+    Raises:
+        InvalidRequestError: it is none of these, or before the year 1 or after 9999 in UTC.
+    """
+    parsed = value
+    if isinstance(value, str):
+        try:
+            parsed = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
+        except ValueError:
+            raise InvalidRequestError(
+                f"{what} must be ISO 8601, such as 2026-01-31T12:00:00Z, got {value!r}",
+                condition="INVALID_OPTION",
+            ) from None
+    if isinstance(parsed, date) and not isinstance(parsed, datetime):
+        parsed = datetime.combine(parsed, datetime.min.time())
+    if not isinstance(parsed, datetime):
+        raise InvalidRequestError(f"{what} must be a datetime or ISO 8601 text, got {value!r}")
+    try:
+        return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+    except OverflowError:
+        raise _out_of_range(what, value) from None
+
+
+def moment_of_micros(micros: int, what: str) -> datetime:
+    """The time of microseconds since 1970, as ``moment``."""
+    try:
+        return UNIX_EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        raise _out_of_range(what, f"{micros} microseconds since 1970") from None
+
+
+def _out_of_range(what: str, value: object) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"{what} is {value!s}, which is not within the years 1 to 9999 in UTC",
+        condition="INVALID_OPTION",
+    )
 
 
 def next_time(previous: datetime | None, now: datetime) -> datetime:

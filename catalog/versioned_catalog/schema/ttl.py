@@ -45,7 +45,14 @@ def parse_ttl(properties: Mapping[str, str]) -> timedelta | None:
             f"the property {TTL} is {text!r}; write a number and a unit, as in '30 days' or '12 hours'",
             condition="INVALID_OPTION",
         )
-    return timedelta(**{f"{found[2].lower()}s": int(found[1])})
+    try:
+        return timedelta(**{f"{found[2].lower()}s": int(found[1])})
+    except OverflowError:
+        raise InvalidRequestError(
+            f"the property {TTL} is {text!r}, and more than {timedelta.max.days} days; unset it to keep "
+            "all rows",
+            condition="INVALID_OPTION",
+        ) from None
 
 
 def check_ttl(properties: Mapping[str, str], schema: Schema) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import moment
 from versioned_catalog.streaming.effects import gone
 from versioned_catalog.streaming.follower import Follower
 from versioned_catalog.streaming.settings import LATEST, Settings
@@ -52,7 +53,10 @@ def since(follower: Follower, time: datetime | str) -> int:
         InvalidRequestError: the time is malformed.
     """
     state = follower.state
-    found = max(follower.version_since(_utc(time, follower.name)), state.created_version)
+    found = max(
+        follower.version_since(moment(time, f"{follower.name}: startingTimestamp")),
+        state.created_version,
+    )
     if found <= state.version:
         _check_readable(found, state, follower.name)
     return found
@@ -68,17 +72,3 @@ def _check_readable(version: int, state: TableState, table: str) -> None:
             f"{state.floor} or later, or with a snapshot: leave out startingVersion",
             condition="VERSION_NOT_FOUND",
         )
-
-
-def _utc(time: datetime | str, table: str) -> datetime:
-    """A time with a time zone; UTC if it has none."""
-    if isinstance(time, str):
-        try:
-            time = datetime.fromisoformat(time.replace("Z", "+00:00"))
-        except ValueError:
-            raise InvalidRequestError(
-                f"{table}: startingTimestamp must be ISO 8601, such as 2026-01-31T12:00:00Z, "
-                f"got {time!r}",
-                condition="INVALID_OPTION",
-            ) from None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time

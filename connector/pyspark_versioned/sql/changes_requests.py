@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.table_description import describe_columns
@@ -11,6 +9,7 @@ from versioned_catalog import NotFoundError, Table
 from versioned_catalog.changes.columns import feed_columns
 from versioned_catalog.changes.planner import Request
 from versioned_catalog.conflicts.tags import version_or_tag
+from versioned_catalog.log.times import moment_of_micros
 
 
 def load_changes(request: messages.LoadChanges) -> messages.LoadedChanges:
@@ -52,9 +51,7 @@ def _end(table: Table, asked: messages.ChangeRange) -> int:
 
 def _version_at(table: Table, micros: int, *, inclusive: bool) -> int:
     """The last version at or before a time, or before it."""
-    time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
-        microseconds=micros if inclusive else micros - 1
-    )
+    time = moment_of_micros(micros if inclusive else micros - 1, "the timestamp")
     return table.version_at(time)
 
 

@@ -21,7 +21,7 @@ def _move(table: Table, call: Invocation) -> int:
     return table.move_consumer(
         call.text("consumer"),
         None if version is None else int(version),
-        keep=None if keep is None else timedelta(hours=float(keep)),
+        keep=None if keep is None else call.hours("keep_hours", timedelta(0)),
         commit_id=call.commit.id,
     )
 

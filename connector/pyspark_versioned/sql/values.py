@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import types as spark
@@ -14,6 +14,7 @@ from pyspark_versioned.spark_types import from_spark
 from pyspark_versioned.sql.protocol.base import SparkType, Value
 from pyspark_versioned.sql.protocol.common import Default, TypedValue
 from versioned_catalog import InvalidRequestError
+from versioned_catalog.log.times import moment_of_micros
 from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.types.paths import render_path
 from versioned_catalog.types.types import (
@@ -102,7 +103,7 @@ _SPECIAL = re.compile(
 
 def parse_timestamp(micros: int) -> datetime:
     """The time of microseconds since 1970."""
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    return moment_of_micros(micros, "the timestamp")
 
 
 def read_default(default: WriteDefault | None) -> Constant | None:
