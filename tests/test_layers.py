@@ -14,8 +14,8 @@ ROOT = Path(versioned_catalog.__file__).parent
 
 # fmt: off
 LAYERS = [
-    "errors", "limits",
-    "types", "values", "storage", "drawing", "schema", "spelling", "statistics", "iceberg", "evolution",
+    "errors", "limits", "spelling",
+    "types", "values", "storage", "drawing", "schema", "statistics", "iceberg", "evolution",
     "log",
     "projection", "expressions", "export", "pruning",
     "merge_on_read", "conflicts", "handle", "consuming",

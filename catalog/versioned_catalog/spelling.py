@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import heapq
 import re
 from collections.abc import Iterable
 from enum import Enum
@@ -42,6 +43,40 @@ def meant(name: str, known: Iterable[str]) -> str | None:
         return None
     near = difflib.get_close_matches(_plain(name), by_plain, 1, _CLOSE)
     return by_plain[near[0]] if near else None
+
+
+def listed(name: str, known: Iterable[str], most: int = 20, none: str = "none") -> str:
+    """Known names for the error about one that is not among them.
+
+    Args:
+        name: the name that was asked for.
+        known: the known names, in the order in which they are listed if there are no more than ``most``;
+            else the nearest ones are, the most similar first.
+        most: how many are listed.
+        none: what is shown if there are none.
+    """
+    names = list(dict.fromkeys(known))
+    if len(names) <= most:
+        return ", ".join(names) or none
+    return f"{', '.join(_nearest(name, names, most))} and {len(names) - most} more"
+
+
+def _nearest(name: str, known: Iterable[str], count: int) -> list[str]:
+    """The most similar of many names, by pairs of characters and then by what matches in order."""
+    wanted = _plain(name)
+    pairs = _pairs(wanted)
+    some = heapq.nlargest(10 * count, known, key=lambda one: len(pairs & _pairs(_plain(one))))
+    matcher = difflib.SequenceMatcher(b=wanted, autojunk=False)
+
+    def similarity(one: str) -> float:
+        matcher.set_seq1(_plain(one))
+        return matcher.ratio()
+
+    return heapq.nlargest(count, some, key=similarity)
+
+
+def _pairs(text: str) -> set[str]:
+    return {f"^{text[:1]}", *(text[at : at + 2] for at in range(len(text) - 1))}
 
 
 def _plain(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from versioned_catalog.cli.output import show_commit, show_object, show_table
+from versioned_catalog.cli.output import printable, show_commit, show_object, show_table
 from versioned_catalog.cli.program import Group
 from versioned_catalog.cli.session import Session
 
@@ -30,7 +30,11 @@ def list_pins(session: Session, table: str) -> None:
 @pin.command("set")
 @_table
 @_label
-@click.option("--schema-version", type=int, help="Schema version to pin; the current by default.")
+@click.option(
+    "--schema-version",
+    type=int,
+    help="Schema version to pin; the current one by default, for a new pin.",
+)
 @click.option("--owner", help="Whom to ask about the job.")
 @click.option("--until", metavar="DATE", help="When the job will have moved on.")
 @click.pass_obj
@@ -42,10 +46,17 @@ def set_pin(
     owner: str | None,
     until: str | None,
 ) -> None:
-    """Pin a schema version of TABLE under LABEL; an existing pin is changed."""
+    """Pin a schema version of TABLE under LABEL; of an existing pin, only what is given changes."""
     found = session.table(table)
     version = found.pin_schema(label, schema_version, owner=owner, until=until)
     show_commit(found.name, version)
+    pinned, current = found.state.pins[label].schema_version, found.state.schema_version
+    if schema_version is None and pinned != current:
+        click.echo(
+            f"note: {printable(label)} stays on schema {pinned}, and the current one is {current}; "
+            f"--schema-version {current} moves it",
+            err=True,
+        )
 
 
 @pin.command("retire")

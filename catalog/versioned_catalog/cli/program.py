@@ -12,6 +12,7 @@ import click
 from versioned_catalog.cli.failures import BROKEN_PIPE, failure_of
 from versioned_catalog.cli.output import json_option
 from versioned_catalog.cli.secrets import storage_values
+from versioned_catalog.spelling import meant
 
 
 class Command(click.Command):
@@ -31,6 +32,15 @@ class Group(click.Group):
     """A group of commands that takes ``--json`` before the command, too."""
 
     command_class = Command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; the error about a misspelled one names the nearest."""
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            near = meant(args[0], self.commands)
+            ctx.fail(f"No such command {args[0]!r}{f'; did you mean {near}?' if near else '.'}")
+        return super().resolve_command(ctx, args)
 
     def __init__(self, *args: Any, **options: Any) -> None:
         # A missing command is a usage error of one line, not the whole help text.

@@ -6,6 +6,7 @@ from versioned_catalog.conflicts.attempt import Attempt
 from versioned_catalog.conflicts.operations import Consume, Expire
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import TableState
+from versioned_catalog.spelling import listed
 
 
 def consumer_can_change(attempt: Attempt[Consume]) -> None:
@@ -55,5 +56,5 @@ def check_consumer(state: TableState, name: str, table: str) -> None:
         NotFoundError: there is none; the message lists the consumers.
     """
     if name not in state.consumers:
-        known = ", ".join(sorted(state.consumers)[:50]) or "none so far"
+        known = listed(name, sorted(state.consumers), none="none so far")
         raise NotFoundError(f"{table} has no consumer {name!r} (the consumers: {known})")

@@ -10,6 +10,7 @@ from versioned_catalog.conflicts.expiry import check_retained
 from versioned_catalog.conflicts.operations import Tag
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import TableState
+from versioned_catalog.spelling import listed
 from versioned_catalog.types.paths import has_control_characters
 
 RESERVED = frozenset({"latest", "earliest", "main"})
@@ -85,7 +86,7 @@ def version_or_tag(text: str) -> int | str:
 def tagged_version(state: TableState, name: str, table: str) -> int:
     """The version that a tag names. Raises NotFoundError if there is no such tag."""
     if name not in state.tags:
-        known = ", ".join(sorted(state.tags)[:50]) or "none so far"
+        known = listed(name, sorted(state.tags), none="none so far")
         raise NotFoundError(
             f"{table} has no tag {name!r} (the tags: {known}); a version is a number, not text",
             condition="VERSION_NOT_FOUND",

@@ -12,6 +12,7 @@ from versioned_catalog.evolution import actions
 from versioned_catalog.evolution.evolution import Evolution, refer
 from versioned_catalog.schema.hidden import visible
 from versioned_catalog.schema.schema import Schema, name_key
+from versioned_catalog.spelling import listed
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import Array, Column, DataType, Map, Struct, children, is_nested
 from versioned_catalog.types.widening import type_name
@@ -110,10 +111,15 @@ def position(
     for sibling in siblings:
         if name_key(sibling.name) == name_key(after):
             return actions.After(refer(evolution, sibling.id))
-    names = ", ".join(render_path((column.name,)) for column in siblings)
+    names = listed(
+        render_path((after,)),
+        (render_path((column.name,)) for column in siblings),
+        50,
+        "there are none yet",
+    )
     raise NotFoundError(
         f"there is no column {render_path((*parent, after))} to come after; AFTER names a sibling: "
-        f"{names or 'there are none yet'}",
+        f"{names}",
         condition="COLUMN_NOT_FOUND",
     )
 

@@ -139,7 +139,7 @@ class Inspection:
         state, log = self._state, self._handle.log
         first = min((one.version for one in state.consumers.values()), default=state.version)
         entries = log.entries(max(first + 1, state.floor), state.version)
-        return consumers(state, entries, log.store.now())
+        return consumers(state, entries, log.store.time())
 
     @property
     def _state(self) -> TableState:

@@ -14,7 +14,12 @@ from versioned_catalog.log.head import Stub, stub_to_bytes
 from versioned_catalog.log.reader import MOST_AT_ONCE
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
-from versioned_catalog.maintenance.retention import ago, check_retention, newest_before
+from versioned_catalog.maintenance.retention import (
+    ago,
+    check_retention,
+    clock_of,
+    newest_before,
+)
 from versioned_catalog.progress import Progress
 
 BREAKS = (
@@ -65,7 +70,7 @@ def expire(
             f"{handle.name}: keep_last must be a number of versions, at least 1, got {keep_last!r}"
         )
     state = handle.refresh().state
-    now = handle.store.now()
+    now = clock_of(handle.store, dry_run=dry_run)
     allowed = oldest_to_keep(handle.log, state, ago(now, span), keep_last)
     held = kept_for_consumers(handle.log, state, allowed, now)
     oldest = min(held.values(), default=allowed)

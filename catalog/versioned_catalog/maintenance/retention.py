@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.errors import InvalidRequestError, StorageError
 from versioned_catalog.log.layout import LOG
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
+from versioned_catalog.storage.store import Store
 
 DEFAULT = timedelta(days=7)
 """The default retention."""
@@ -38,6 +39,19 @@ def check_retention(retention: object, table: str, breaks: str, *, force: bool) 
             "one, or force it if nobody reads or writes the table now"
         )
     return retention
+
+
+def clock_of(store: Store, *, dry_run: bool) -> datetime:
+    """The time by the store's clock, which is read from the date of a new file.
+
+    A dry run that may not write takes the clock of this machine.
+    """
+    try:
+        return store.now()
+    except StorageError:
+        if dry_run:
+            return datetime.now(UTC)
+        raise
 
 
 def newest_before(timeline: TableLog, state: TableState, cutoff: datetime) -> int:

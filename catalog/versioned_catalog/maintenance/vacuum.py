@@ -19,7 +19,12 @@ from versioned_catalog.maintenance.orphans import (
     references,
     references_since,
 )
-from versioned_catalog.maintenance.retention import ago, check_retention, newest_before
+from versioned_catalog.maintenance.retention import (
+    ago,
+    check_retention,
+    clock_of,
+    newest_before,
+)
 from versioned_catalog.progress import Progress
 from versioned_catalog.publishing.withdrawal import keep_readable, unpublish
 from versioned_catalog.storage.reserve import make_reserve, with_room
@@ -112,7 +117,8 @@ def vacuum(
 ) -> Vacuumed:
     """Delete the orphan files of a table. See ``Maintenance.vacuum``."""
     span = check_retention(retention, handle.name, BREAKS, force=force)
-    plan = plan_vacuum(handle.log, handle.refresh().state, handle.name, span)
+    now = clock_of(handle.store, dry_run=dry_run)
+    plan = plan_vacuum(handle.log, handle.refresh().state, handle.name, span, now)
     if not dry_run:
         keep_readable(handle, plan.cutoff)
     if dry_run or not plan.orphans.paths:
@@ -125,12 +131,14 @@ def vacuum(
     return done
 
 
-def plan_vacuum(timeline: TableLog, state: TableState, table: str, retention: timedelta) -> Vacuum:
+def plan_vacuum(
+    timeline: TableLog, state: TableState, table: str, retention: timedelta, now: datetime
+) -> Vacuum:
     """Plan a vacuum of a table; nothing is written.
 
     It keeps files younger than the retention, and allows writes on versions that were current since.
     """
-    cutoff = ago(timeline.store.now(), retention)
+    cutoff = ago(now, retention)
     fence = max(state.fence, newest_before(timeline, state, cutoff), 0)
     listed = listing(timeline.store)
     state, needed = references(timeline, state)
@@ -164,7 +172,8 @@ def vacuum_dropped(
     Arguments are those of ``plan_vacuum``. Nothing is deleted while the drop is younger than the
     retention.
     """
-    cutoff, listed = ago(timeline.store.now(), retention), listing(timeline.store)
+    cutoff = ago(clock_of(timeline.store, dry_run=dry_run), retention)
+    listed = listing(timeline.store)
     needed = References(frozenset(), frozenset(), state.version)
     is_due = newest_before(timeline, state, cutoff) >= state.version
     if not is_due:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.spelling import listed
 from versioned_catalog.types.paths import has_control_characters
 
 
@@ -67,7 +68,7 @@ def check_pinned(pins: Mapping[str, object], label: str) -> None:
         NotFoundError: there is none; the message lists the pins.
     """
     if label not in pins:
-        known = ", ".join(sorted(pins)[:50]) or "none so far"
+        known = listed(label, sorted(pins), none="none so far")
         raise NotFoundError(
             f"there is no schema pin {label!r} (the pins: {known}); declare it with "
             f"pin_schema({label!r}, schema_version)"

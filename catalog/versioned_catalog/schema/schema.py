@@ -14,6 +14,7 @@ from versioned_catalog.schema.arrangement_text import arrangement
 from versioned_catalog.schema.ddl import parse_columns, render_columns
 from versioned_catalog.schema.hidden import is_hidden_name, visible
 from versioned_catalog.schema.key_types import check_key_type, check_time_index_type
+from versioned_catalog.spelling import listed
 from versioned_catalog.types.paths import (
     ColumnPath,
     has_control_characters,
@@ -305,7 +306,7 @@ class Schema:
     def _listing(self, path: ColumnPath) -> str:
         parent = self.find(path[:-1]) if len(path) > 1 else None
         columns = visible(children(parent.type) if parent else self.columns)
-        return ", ".join(render_path((c.name,)) for c in columns[:50]) or "none"
+        return listed(render_path(path[-1:]), (render_path((c.name,)) for c in columns), 50)
 
     def path(self, column_id: int) -> ColumnPath:
         """The path of names of the column with this ID."""

@@ -25,6 +25,7 @@ from versioned_catalog.warehouse.names import (
     check_namespace,
     check_properties,
     head_of,
+    listed_beside,
     parse_namespace,
 )
 from versioned_catalog.warehouse.state import (
@@ -311,7 +312,7 @@ def _find(state: WarehouseState, name: Name) -> View:
             condition="VIEW_NOT_FOUND",
         )
     check_namespace(state, name[:-1])
-    near = ", ".join(sorted(view.name[-1] for view in state.views.values())[:20]) or "none"
+    near = listed_beside(name, (view.name for view in state.views.values()))
     raise NotFoundError(
         f"there is no view {render_path(name)}; the views are {near}", condition="VIEW_NOT_FOUND"
     )

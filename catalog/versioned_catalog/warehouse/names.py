@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -15,6 +15,7 @@ from versioned_catalog.log.commit_log import CommitLog
 from versioned_catalog.log.features import Features, check_writable
 from versioned_catalog.log.head import WRITER, Head
 from versioned_catalog.log.times import UNIX_EPOCH
+from versioned_catalog.spelling import listed
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.paths import has_control_characters, parse_path, render_path
 from versioned_catalog.warehouse.codec import WarehouseCodec
@@ -126,7 +127,7 @@ class Names:
                     "with drop_view",
                     condition="TABLE_NOT_FOUND",
                 )
-            near = ", ".join(sorted(t.name[-1] for t in state.tables.values())[:20]) or "none"
+            near = listed_beside(name, (table.name for table in state.tables.values()))
             raise NotFoundError(
                 f"there is no table {render_path(name)} in {self._url}; tables: {near}",
                 condition="TABLE_NOT_FOUND",
@@ -183,13 +184,22 @@ def check_free(state: WarehouseState, name: Name) -> None:
 def check_namespace(state: WarehouseState, name: Name) -> None:
     """Refuse a namespace that does not exist."""
     if name and full_key(name) not in state.namespaces:
-        names = (one.name for one in state.namespaces.values())
-        known = ", ".join(sorted(map(render_path, names))[:20]) or "none"
+        names = sorted(render_path(one.name) for one in state.namespaces.values())
+        known = listed(render_path(name), names)
         raise NotFoundError(
             f"there is no namespace {render_path(name)}; create it with "
             f"create_namespace({render_path(name)!r}); namespaces: {known}",
             condition="NAMESPACE_NOT_FOUND",
         )
+
+
+def listed_beside(name: Name, known: Iterable[Name]) -> str:
+    """Tables or views for the error about a missing one, without a namespace that they share with it."""
+    above = full_key(name[:-1])
+    shown = {
+        render_path(one[-1:] if full_key(one[:-1]) == above else one): None for one in sorted(known)
+    }
+    return listed(render_path(name[-1:]), shown)
 
 
 def check_properties(properties: Mapping[str, str] | None) -> dict[str, str]:

@@ -15,6 +15,7 @@ from versioned_catalog.projection.adapter import constant_array
 from versioned_catalog.projection.arrays import struct_child, struct_of
 from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.spelling import listed
 from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.types.paths import ColumnPath, parse_path, render_path
 from versioned_catalog.types.tokens import clip_repr
@@ -237,10 +238,10 @@ def find_column(schema: Schema, path: ColumnPath, table: str) -> Column:
     known = {schema.path_text(column.id): None for column, _ in walk(schema.columns)}
     by_key = {name.casefold(): name for name in known}
     close = difflib.get_close_matches(wanted.casefold(), by_key, n=3)
-    names = [by_key[key] for key in close] or list(known)[:20]
+    names = ", ".join(by_key[key] for key in close) or listed(wanted, known)
     hint = "did you mean" if close else "the columns are"
     raise NotFoundError(
-        f"{table} has no column {wanted}; {hint} {', '.join(names)}", condition="COLUMN_NOT_FOUND"
+        f"{table} has no column {wanted}; {hint} {names}", condition="COLUMN_NOT_FOUND"
     )
 
 
