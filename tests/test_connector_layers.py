@@ -87,7 +87,9 @@ INTERNALS = {
     *("statistics.footers", "statistics.stats", "write", "write.distribution", "write.plan"),
     "write.feed_rows",
     "write.key_check",
+    "transaction",
     "write.refusal",
+    "write.row_condition",
     "write.row_schema",
     # importing
     *("importing.disagreements", "importing.option_text"),

@@ -196,6 +196,7 @@ class Transaction:
         *,
         own_rows: bool = False,
         commit_id: str | None = None,
+        batch: Batch | None = None,
     ) -> int:
         """Replace the segments of the plan's base in the partitions of the new ones.
 
@@ -209,7 +210,7 @@ class Transaction:
             return self._commit_own_rows(plan, records, removed, commit_id)
 
         def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
-            operation = Overwrite(plan.based_on, tuple(records), plan.changes, removed)
+            operation = Overwrite(plan.based_on, tuple(records), plan.changes, removed, batch)
             return self._handle.commit(operation, commit_id)
 
         return commit_replanned(self._handle, plan, records, commit)

@@ -1,48 +1,22 @@
-"""The options that reads and writes accept, and the errors for unknown and misspelled ones."""
+"""The list of options (``options.toml``), and the one rule that accepts or refuses an option."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from importlib.resources import files
 
-from pyspark_versioned.batch_options import OF_BATCHES
-from pyspark_versioned.stream_options import OF_STREAMS, READ_CHANGES
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.spelling import meant
 
-_OF_BOTH = (
-    "versionAsOf",
-    "timestampAsOf",
-    "columns",
-    "mergeSchema",
-    "overwriteSchema",
-    "partitionBy",
-    "primaryKey",
-    "timeIndex",
-    "partialUpdate",
-    "changeColumn",
-    "pushdown",
-    "io",
-    "schemaVersion",
-    "onOverflow",
-)
-OF_SPARK = ("checkpointLocation", "queryName")
-"""Options of a streaming query itself, which Spark passes on."""
-
-OF_SOURCE = ("path", "warehouse", *_OF_BOTH, *OF_BATCHES, *OF_STREAMS, *OF_SPARK)
-"""Options of the data source ``versioned``, which reads and writes a table by its path."""
-
 OF_JAR = (
-    *("compact", "segments", "commit", "changes", "saveMode", "tableName"),
-    "microBatch",
+    *("compact", "segments", "commit", "changes", "saveMode", "sessionOverwriteMode"),
+    *("tableName", "microBatch"),
 )
 """Internal options, which the jar passes to the data source; users can't set them."""
-
-_OF_TABLES = (
-    *(*_OF_BOTH, "distributionMode", *OF_BATCHES),
-    *(
-        name for name in OF_STREAMS if name != READ_CHANGES
-    ),  # Delta's readChangeFeed is no misspelling
-)
 
 STORAGE = "storage."
 """Prefix of the options that are passed to the file system, such as ``storage.endpoint``."""
@@ -50,32 +24,168 @@ STORAGE = "storage."
 ROOT = "root."
 """Prefix of the options that allow external roots, such as ``root.lake``."""
 
-
-def unknown_text(option: str) -> str:
-    """Return the error message for an unknown option of the data source."""
-    near = meant(option, OF_SOURCE)
-    hint = f"; did you mean {near}?" if near else "."
-    known = ", ".join((*OF_SOURCE, f"{STORAGE}<key>", f"{ROOT}<name>"))
-    return f"the option {option} is unknown{hint} The options are {known}"
+_OF_SPARK = "__"
+"""Prefix of what Spark adds to the options of users by itself."""
 
 
-def check_spelling(options: Iterable[str], table: str) -> None:
-    """Refuse options that look like misspelled options of this table format.
+class Use(Enum):
+    """What options are given to. The values are those of ``options.toml``."""
 
-    For a table that is read or written by name, an option may belong to Spark or to another data source.
-    So an unknown option is accepted unless its name is close to one that the table has.
+    READ = "read"
+    WRITE = "write"
+    STREAM = "stream"
+    SINK = "sink"
+    CHANGES = "changes"
+
+
+_SAID = {
+    Use.READ: "reads",
+    Use.WRITE: "writes",
+    Use.STREAM: "streams that read",
+    Use.SINK: "streams that write",
+    Use.CHANGES: "reads of changes",
+}
+ANY_USE = frozenset(Use)
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option: see ``options.toml``."""
+
+    name: str
+    of: str
+    topic: str
+    path: frozenset[Use]
+    named: frozenset[Use]
+    does: str
+    instead: str
+    values: tuple[str, ...]
+    same_as: str | None
+
+    def uses(self, *, named: bool) -> frozenset[Use]:
+        """The uses that honour it."""
+        return self.named if named else self.path
+
+
+def _listed() -> Iterable[Option]:
+    text = files(__package__).joinpath("options.toml").read_text(encoding="utf-8")
+    for row in tomllib.loads(text)["option"]:
+        for name in row["names"]:
+            yield Option(
+                name,
+                row["of"],
+                row["topic"],
+                frozenset(map(Use, row.get("path", ()))),
+                frozenset(map(Use, row.get("named", ()))),
+                row.get("does", ""),
+                row.get("instead", "leave it out"),
+                tuple(row.get("values", ())),
+                row.get("same_as"),
+            )
+
+
+OPTIONS = tuple(_listed())
+"""Every option that is known, in the order of the documentation."""
+
+_BY_KEY = {option.name.lower(): option for option in OPTIONS}
+_PREFIXES = tuple(name.removesuffix("*") for name in _BY_KEY if name.endswith("*"))
+
+
+def names_of_topic(topic: str) -> tuple[str, ...]:
+    """The names of the options of one section that any use honours."""
+    return tuple(one.name for one in OPTIONS if one.topic == topic and one.path | one.named)
+
+
+def accepted(
+    given: Mapping[str, str], uses: Iterable[Use], table: str = "", *, named: bool
+) -> dict[str, str]:
+    """Return options under the names that this project has for them.
 
     Args:
-        options: names of options, in any case.
+        given: options as a user gives them, in any case.
+        uses: what they are given to; one of these must honour each option.
         table: the table's name in errors.
+        named: whether the table is found by its name in a catalog, and not by a path.
 
     Raises:
-        InvalidRequestError: an option is misspelled.
+        InvalidRequestError: an option is unknown, is refused, or can't have its value.
     """
-    for option in options:
-        near = meant(option, _OF_TABLES)
-        if near is not None and near.lower() != option.lower():
+    wanted, prefix = frozenset(uses), f"{table}: " if table else ""
+    found: dict[str, str] = {}
+    written: dict[str, str] = {}
+    for key, value in given.items():
+        if key.startswith(_OF_SPARK):
+            found[key] = value
+            continue
+        option = _find(key)
+        if option is None:
             raise InvalidRequestError(
-                f"{table}: the option {option} is unknown; did you mean {near}?",
+                prefix + _unknown(key, wanted, named=named), condition="INVALID_OPTION"
+            )
+        if not option.uses(named=named) & wanted:
+            raise InvalidRequestError(
+                f"{prefix}the option {_shown(option, key)} is not supported in "
+                f"{_said(wanted, named=named)}; {option.instead}",
+                condition="NOT_SUPPORTED",
+            )
+        name = option.same_as or _shown(option, key)
+        if name in found:
+            raise InvalidRequestError(
+                f"{prefix}the options {written[name]} and {option.name} say the same; give one of them",
                 condition="INVALID_OPTION",
             )
+        found[name], written[name] = _value(option, value, prefix), option.name
+    return found
+
+
+def _find(key: str) -> Option | None:
+    lower = key.lower()
+    prefix = next((one for one in _PREFIXES if lower.startswith(one) and lower != one), None)
+    return _BY_KEY.get(lower if prefix is None else f"{prefix}*")
+
+
+def _shown(option: Option, key: str) -> str:
+    """The documented name; the user's own of one that a prefix stands for."""
+    return key if option.name.endswith("*") else option.name
+
+
+def _said(uses: frozenset[Use], *, named: bool) -> str:
+    what = _SAID[next(iter(uses))] if len(uses) == 1 else "reads and writes"
+    return f"{what} by table name" if named else f"{what} by path"
+
+
+def _unknown(key: str, uses: frozenset[Use], *, named: bool) -> str:
+    """The error message for an unknown option, with the nearest name of a known one."""
+    own = [one for one in OPTIONS if one.same_as is None]
+    honoured = [one.name for one in own if one.uses(named=named) & uses]
+    near = meant(key, honoured) or meant(key, [one.name for one in own])
+    if near is not None:
+        return f"the option {key} is unknown; did you mean {near}?"
+    shown = ", ".join(name.replace("*", "<name>") for name in honoured)
+    return f"the option {key} is unknown. The options are {shown}"
+
+
+def _value(option: Option, value: str, prefix: str) -> str:
+    if option.name == "as-of-timestamp":
+        return _instant(value, prefix)
+    if not option.values:
+        return value
+    if value.lower() not in option.values:
+        raise InvalidRequestError(
+            f"{prefix}{option.name} is {value!r}; it must be {' or '.join(option.values)}",
+            condition="INVALID_OPTION",
+        )
+    return value.lower()
+
+
+def _instant(value: str, prefix: str) -> str:
+    """Milliseconds since 1970 as a timestamp."""
+    try:
+        instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(value))
+    except (ValueError, OverflowError):
+        raise InvalidRequestError(
+            f"{prefix}as-of-timestamp is {value!r}; it must be a number of milliseconds since 1970, or "
+            "write timestampAsOf with a timestamp",
+            condition="INVALID_OPTION",
+        ) from None
+    return instant.isoformat()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from pyspark_versioned.batch_options import parse_batch
-from pyspark_versioned.option_names import OF_JAR, OF_SOURCE, ROOT, STORAGE, unknown_text
+from pyspark_versioned.option_names import ANY_USE, OF_JAR, ROOT, STORAGE, Use, accepted
 from pyspark_versioned.sql.protocol.codec import decode
 from pyspark_versioned.sql.protocol.rows import PythonCommit, SegmentRead
 from pyspark_versioned.sql.protocol.stream import MicroBatch
@@ -61,6 +62,10 @@ class Options:
         name: the table's name in errors of a read, from the jar; None for the table's own.
         micro_batch: the rows of a stream that are read, from the jar.
         stream: the options that only streams have.
+        overwrite_mode: which rows an overwrite replaces: ``dynamic`` for those of the partitions that it
+            writes, ``static`` for all; None for what the session says.
+        session_overwrite_mode: what the session says, from the jar.
+        replace_where: the condition of the rows that an overwrite replaces; None for all.
         creates: whether a write must create the table, from the jar, since Spark passes no save modes to
             a Python data source.
         storage: options of the file system; may hold credentials, so they have no repr.
@@ -74,6 +79,9 @@ class Options:
     merge_schema: bool | None = None
     overwrite_schema: bool = False
     partition_by: tuple[str, ...] | None = None
+    overwrite_mode: str | None = None
+    session_overwrite_mode: str | None = None
+    replace_where: str | None = None
     creates: bool = False
     key: KeyOptions = NO_KEY
     change_column: str | None = None
@@ -92,20 +100,25 @@ class Options:
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
-def parse_options(given: Mapping[str, str]) -> Options:
+def parse_options(given: Mapping[str, str], use: Use | None = None, table: str = "") -> Options:
     """Parse options, whose keys are case-insensitive.
+
+    Args:
+        use: what they are for; None where Spark does not say yet.
+        table: the table's name in errors.
 
     Raises:
         InvalidRequestError: an option is unknown, missing or invalid.
     """
-    lower = {key.lower(): value for key, value in given.items()}
-    known = {key.lower(): lower.pop(key.lower(), None) for key in (*OF_SOURCE, *OF_JAR)}
+    internal = {key.lower() for key in OF_JAR}
+    of_jar = {key.lower(): value for key, value in given.items() if key.lower() in internal}
+    of_user = {key: value for key, value in given.items() if key.lower() not in internal}
+    found = accepted(of_user, ANY_USE if use is None else (use,), table, named=False)
+    known: defaultdict[str, str | None] = defaultdict(lambda: None)
+    known.update({key.lower(): value for key, value in found.items()} | of_jar)
     # Storage options keep the case that Spark gives them in.
     storage = {k[len(STORAGE) :]: v for k, v in given.items() if k.lower().startswith(STORAGE)}
     storage |= {key.lower(): v for key, v in given.items() if key.lower().startswith(ROOT)}
-    unknown = sorted(key for key in lower if not key.startswith((STORAGE, ROOT)))
-    if unknown:
-        raise InvalidRequestError(unknown_text(unknown[0]), condition="INVALID_OPTION")
     if not known["path"]:
         raise InvalidRequestError(
             'no table is named; use load("/path/of/table"), or option("warehouse", W) and '
@@ -129,6 +142,9 @@ def parse_options(given: Mapping[str, str]) -> Options:
         merge_schema=_flag("mergeSchema", known["mergeschema"]),
         overwrite_schema=_flag("overwriteSchema", known["overwriteschema"]) is True,
         partition_by=None if known["partitionby"] is None else _fields(known["partitionby"]),
+        overwrite_mode=known["partitionoverwritemode"],
+        session_overwrite_mode=known["sessionoverwritemode"],
+        replace_where=known["replacewhere"],
         creates=known["savemode"] == "create",
         key=_key(known["primarykey"], known["timeindex"]),
         change_column=known["changecolumn"],
@@ -143,7 +159,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         changes=_message(VersionRange, "changes", known["changes"]),
         commit=_message(PythonCommit, "commit", known["commit"]),
         micro_batch=_message(MicroBatch, "microBatch", known["microbatch"]),
-        stream=stream_options(given),
+        stream=stream_options(found),
         storage=storage,
     )
 

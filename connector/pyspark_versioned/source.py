@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from pyspark_versioned.changes_reader import changes_reader
 from pyspark_versioned.compacting import DONE, CompactingReader
+from pyspark_versioned.option_names import Use
 from pyspark_versioned.options import Options, parse_options
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import PushdownReader, VersionedReader
@@ -108,6 +109,7 @@ class VersionedDataSource(DataSource):
         if self._parsed.changes is not None:
             name = self._parsed.name or self._target.path
             return changes_reader(self._target.load(), self._parsed.changes, schema, name)
+        self._check(Use.READ)
         shape, by_jar = arrow_schema(schema), self._parsed.segments
         only = None if by_jar is None else frozenset(by_jar.paths)
         if self._parsed.micro_batch is not None:
@@ -149,6 +151,7 @@ class VersionedDataSource(DataSource):
                 "timestampAsOf; use startingVersion or startingTimestamp",
                 condition="INVALID_OPTION",
             )
+        self._check(Use.STREAM)
         stream = stream_of(table, self._parsed.stream, self._schema_version, table.name)
         limits = stream_limits(self._parsed.stream, table.name)
         return StreamReader(stream, schema, limits, table.name)
@@ -161,6 +164,7 @@ class VersionedDataSource(DataSource):
             return JarWriter.of(self._parsed.commit)
         with _naming(self.options):
             columns, arrow = self._rows(schema)
+            self._check(Use.WRITE)
             return plan_writer(self._target, columns, arrow, self._parsed, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
@@ -168,8 +172,13 @@ class VersionedDataSource(DataSource):
         with _naming(self.options):
             columns, arrow = self._rows(schema)
             sink = SinkOptions.of(self._parsed, self.options)
+            self._check(Use.SINK)
             began = Began(self._uuid, self._schema_version)
             return stream_writer(sink, began, columns, arrow, overwrite=overwrite)
+
+    def _check(self, use: Use) -> None:
+        """Refuse options that this use does not honour; Spark says only now what the source is for."""
+        parse_options(self.options, use, self._target.path)
 
     def _rows(self, schema: StructType) -> tuple[Schema, pa.Schema]:
         """The columns of rows to write, also as Arrow's.

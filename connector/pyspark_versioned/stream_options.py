@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pyspark_versioned.option_names import names_of_topic
 from pyspark_versioned.sql.protocol.table import VersionRange
 from versioned_catalog import InvalidRequestError, Table
 from versioned_catalog.conflicts.tags import version_or_tag
@@ -25,18 +26,7 @@ READ_CHANGES = "readChanges"
 OF_CHANGES = (READ_CHANGES, "computeUpdates", "deduplicationMode")
 """Options of reads of changes; the last two are called as in Spark's SQL, with the same defaults."""
 
-OF_STREAMS = (
-    "startingVersion",
-    "startingTimestamp",
-    "onRewrite",
-    "onDrop",
-    "schemaMode",
-    "maxSegmentsPerTrigger",
-    "maxRowsPerTrigger",
-    "maxBytesPerTrigger",
-    "consumer",
-    *OF_CHANGES,
-)
+OF_STREAMS = names_of_topic("Streams and changes")
 """Options that only streams have, and reads of changes."""
 
 _SIZE = re.compile(r"([0-9]{1,18})([kmgt]?)b?", re.IGNORECASE)
@@ -119,6 +109,7 @@ def changes_asked(options: Mapping[str, str], table: Table, end: int) -> Version
     """
     wanted = wanted_changes(options, table.name)
     if wanted is None:
+        check_starts_nothing(options, table.name)
         return None
     version = options.get("startingVersion")
     if version is None:
@@ -128,6 +119,20 @@ def changes_asked(options: Mapping[str, str], table: Table, end: int) -> Version
         )
     start = table.version_of(version_or_tag(version))
     return VersionRange(start, end, wanted.net, wanted.carryovers, wanted.updates, ())
+
+
+def check_starts_nothing(options: Mapping[str, str], table: str) -> None:
+    """Refuse a version to start with in a batch read of rows.
+
+    Raises:
+        InvalidRequestError: there is one.
+    """
+    if "startingVersion" in options:
+        raise InvalidRequestError(
+            f"{table}: startingVersion is an option of streams and of reads of changes; leave it out, "
+            "or add the option readChanges",
+            condition="INVALID_OPTION",
+        )
 
 
 def _flag(options: Mapping[str, str], name: str, table: str) -> bool:

@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark_versioned.batch_options import OF_BATCHES, check_no_batch
 from pyspark_versioned.change_options import check_applied_by, check_table_stays
 from pyspark_versioned.options import NO_KEY, KeyOptions, Options
+from pyspark_versioned.overwrite_options import Replaces, check_overwrites, replaced_rows
 from pyspark_versioned.scratch import scratch
 from pyspark_versioned.target import Target
 from pyspark_versioned.worker_errors import shows_errors
@@ -31,11 +32,13 @@ from versioned_catalog.schema.keying import key_properties
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.transforms import parse_partitioning, parse_transform
 from versioned_catalog.storage.opening import reopen
+from versioned_catalog.transaction import Transaction
 from versioned_catalog.types.paths import parse_path
 from versioned_catalog.types.types import Column, Map, children, with_children
 from versioned_catalog.write.feed_rows import check_feed
 from versioned_catalog.write.key_check import share_keys
 from versioned_catalog.write.plan import WritePlan
+from versioned_catalog.write.row_condition import RowCondition
 
 
 @dataclass
@@ -104,20 +107,35 @@ class TableWriter(PlannedWriter):
     """Appends to an existing table, or replaces its rows; a batch only once."""
 
     def __init__(
-        self, target: Target, plan: WritePlan, batch: Batch | None, *, overwrite: bool
+        self, target: Target, plan: WritePlan, batch: Batch | None, replaces: Replaces
     ) -> None:
         super().__init__(plan)
         self._target = target
         self._batch = batch
-        self._overwrite = overwrite
+        self._replaces = replaces
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit what all tasks wrote."""
         check_keys_apart(self._plan, [one.records for one in messages if isinstance(one, Written)])
-        transaction, records = self._target.load().transaction(), records_of(messages)
-        commit = transaction.commit_overwrite if self._overwrite else transaction.commit_append
+        transaction = self._target.load().transaction()
+        transaction.once(self._batch, lambda: self._commit(transaction, records_of(messages)))
+
+    def _commit(self, to: Transaction, records: tuple[SegmentRecord, ...]) -> int:
         plan, commit_id, batch = self._plan, self._commit_id, self._batch
-        transaction.once(batch, lambda: commit(plan, records, commit_id=commit_id, batch=batch))
+        match self._replaces:
+            case Replaces.NOTHING:
+                return to.commit_append(plan, records, commit_id=commit_id, batch=batch)
+            case Replaces.ALL:
+                return to.commit_overwrite(plan, records, commit_id=commit_id, batch=batch)
+            case Replaces.PARTITIONS:
+                return to.commit_overwrite_partitions(
+                    plan, records, commit_id=commit_id, batch=batch
+                )
+            case Replaces.MATCHING:
+                assert plan.only is not None
+                return to.commit_overwrite_where(
+                    plan, records, plan.only.unbound, commit_id=commit_id
+                )
 
 
 @shows_errors
@@ -170,15 +188,12 @@ def plan_writer(
         InvalidRequestError: the frame does not fit the table.
     """
     table = target.find()
+    check_overwrites(options, target.path, overwrite=overwrite)
     keyed = options.key if table is None else table.schema
     _check_partial(options, keyed, target.path, overwrite=overwrite)
     if table is not None and options.creates:
         raise AlreadyExistsError(
             f"there is already a table at {table.name}; write with mode append or overwrite"
-        )
-    if options.overwrite_schema and not overwrite:
-        raise InvalidRequestError(
-            f"{target.path}: overwriteSchema goes with mode overwrite; use mergeSchema to add columns"
         )
     if options.batch is not None and (table is None or options.overwrite_schema):
         check_no_batch(OF_BATCHES, target.path)
@@ -200,7 +215,15 @@ def plan_writer(
         partial=options.partial,
         change_column=options.change_column,
     )
-    return TableWriter(target, plan, options.batch, overwrite=overwrite)
+    plan = _conditioned(plan, options)
+    return TableWriter(target, plan, options.batch, replaced_rows(options, table, overwrite))
+
+
+def _conditioned(plan: WritePlan, options: Options) -> WritePlan:
+    """The plan of a write, with the condition that its rows must match."""
+    if options.replace_where is None:
+        return plan
+    return replace(plan, only=RowCondition.of(options.replace_where, plan.seen, plan.table))
 
 
 def _creating(target: Target, schema: Schema, arrow: pa.Schema, options: Options) -> CreatingWriter:
@@ -210,7 +233,7 @@ def _creating(target: Target, schema: Schema, arrow: pa.Schema, options: Options
     else:
         catalog = Catalog(target.warehouse, target.storage)
         plan, operation = catalog.plan_table(target.path, schema, arrow, **given)
-    return CreatingWriter(target, plan, operation)
+    return CreatingWriter(target, _conditioned(plan, options), operation)
 
 
 def _replacing(table: Table, schema: Schema, arrow: pa.Schema, options: Options) -> ReplacingWriter:

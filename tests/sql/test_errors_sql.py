@@ -158,10 +158,13 @@ def test_misspelled_options_are_refused(
     )
     assert table.refresh().version == 1
     assert catalog.list_tables(ns) == ["k", "t"]
-    others = sql_spark.read.option("header", True).option("versionAsOf", 0).table(name)
-    assert others.count() == 0
-    wider.drop("extra").writeTo(name).option("replaceWhere", "x").append()
-    assert table.refresh().version == 2
+    others = sql_spark.read.option("header", True).option("versionAsOf", 0)
+    check_error(
+        lambda: others.table(name), *known[:3], "header is unknown. The options are version"
+    )
+    rows = wider.drop("extra").writeTo(name).option("replaceWhere", "id = 1")
+    check_error(rows.append, *known[:3], "replaceWhere goes with mode overwrite")
+    assert table.refresh().version == 1
 
 
 @pytest.mark.thorough

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from pyspark_versioned.option_names import OF_SOURCE
 from sql.exactly_once import Row, check_once
 from versioned_catalog import Catalog, Table
 from versioned_catalog.types.types import Atom
@@ -111,11 +110,7 @@ def alter(tables: list[Table]) -> None:
     "kind",
     [
         pytest.param(APPENDED, id="appended"),
-        pytest.param(
-            KEYED,
-            id="upserted",
-            marks=pytest.mark.skipif("changeColumn" not in OF_SOURCE, reason="needs changeColumn"),
-        ),
+        pytest.param(KEYED, id="upserted"),
     ],
 )
 def test_a_relay(

@@ -58,8 +58,12 @@ def test_save_as_table(sql_spark: SparkSession, t: str, catalog: Catalog, ns: st
     frame.write.mode("ignore").format("versioned").saveAsTable(t)
     assert rows(sql_spark.table(t)) == [(1, "a"), (1, "a")]
     refused(lambda: frame.write.saveAsTable(t), "already exists")
-    frame.selectExpr("id AS other").write.mode("overwrite").saveAsTable(t)
-    assert rows(sql_spark.table(t)) == [(1,)]
+    frame.write.mode("overwrite").saveAsTable(t)
+    assert rows(sql_spark.table(t)) == [(1, "a")]
+    other = frame.selectExpr("id AS other", "s").write.mode("overwrite")
+    other.option("overwriteSchema", True).saveAsTable(t)
+    assert sql_spark.table(t).columns == ["other", "s"]
+    assert catalog.load_table(f"{ns}.t").partitioning == ["s"]
     new = sql_spark.catalog.createTable(f"versioned.{ns}.new", schema=frame.schema)
     assert new.columns == ["id", "s"]
     for other in ("orc", "csv"):

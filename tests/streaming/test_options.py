@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql.types import StructType
 
 from pyspark_versioned.source import VersionedDataSource
-from pyspark_versioned.sql.option_requests import check_options
-from pyspark_versioned.sql.protocol.table import CheckOptions
+from pyspark_versioned.sql.option_requests import accept_options
+from pyspark_versioned.sql.protocol.table import AcceptOptions
 from pyspark_versioned.stream_options import (
     stream_limits,
     stream_of,
@@ -84,4 +84,4 @@ def test_changes_of_a_table_of_a_catalog_have_methods_of_their_own() -> None:
     with pytest.raises(
         InvalidRequestError, match=r"read with read\.changes or readStream\.changes"
     ):
-        check_options(CheckOptions("t", ["READCHANGES"]))
+        accept_options(AcceptOptions("t", ["read"], True, {"READCHANGES": "true"}))

@@ -27,6 +27,7 @@ from versioned_catalog.write.delta_rows import DeltaConverter
 from versioned_catalog.write.feed_rows import FeedConverter, check_feed, last_changes, row_fields
 from versioned_catalog.write.merge_schema import merging_changes
 from versioned_catalog.write.refusal import refusal
+from versioned_catalog.write.row_condition import RowCondition
 from versioned_catalog.write.schema_mode import merges_schema
 from versioned_catalog.write.unseen import converter_of
 
@@ -45,6 +46,7 @@ class WritePlan:
         seen: the schema of the given rows, over the one that segments are written under.
         given: the schema of the rows of a write that changes the schema, to plan it again from.
         change_column: the column that says what each row is, if they are changes to apply.
+        only: the condition that the rows must match, of an overwrite of some rows.
     """
 
     location: Location
@@ -56,6 +58,7 @@ class WritePlan:
     seen: Seen
     given: pa.Schema | None = None
     change_column: str | None = None
+    only: RowCondition | None = None
 
     @property
     def based_on(self) -> Base:
@@ -91,7 +94,8 @@ class WritePlan:
             changes = map(feed.convert, batches)
             return last_changes(changes, self.spec.schema, scratch, versioned=feed.versioned)
         convert = DeltaConverter if self.spec.ops else converter_of
-        return map(convert(arrow, self.seen, self.table, self.now).convert, batches)
+        rows = map(convert(arrow, self.seen, self.table, self.now).convert, batches)
+        return rows if self.only is None else self.only.checked(rows, self.table)
 
     def write_mixed(
         self,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import types as spark
 
+from pyspark_versioned.option_names import Use
 from pyspark_versioned.options import parse_options
 from pyspark_versioned.sink_options import check_sink_options, sink_schema
 from pyspark_versioned.spark_types import from_spark_schema
@@ -19,8 +20,9 @@ from versioned_catalog.schema.schema import Schema
 
 def open_sink(request: messages.OpenSink) -> messages.LoadedTable:
     """Load the target of a stream by its path; it is created if it is not there."""
-    options = parse_options(request.options)
-    check_sink_options(request.options, options.path)
+    path = parse_options(request.options).path
+    check_sink_options(request.options, path)
+    options = parse_options(request.options, Use.SINK, path)
     rows = spark.StructType.fromJson(request.schema)  # type: ignore[arg-type]
     target, storage = replace(Target.of(options), schema=None), dict(options.storage)
     table = remember(sink_table(target, Schema(from_spark_schema(rows)), options), storage)

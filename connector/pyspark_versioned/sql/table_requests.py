@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pyspark_versioned.option_names import Use
 from pyspark_versioned.options import parse_options, parse_overflow
 from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.declarations import parse_declaration
@@ -99,7 +100,7 @@ def _snapshot(table: Table, request: messages.Load) -> TableState:
 
 def load_format(request: messages.LoadFormat) -> messages.LoadedTable:
     """Load the table that options of the data source name."""
-    options = parse_options(request.options)
+    options = parse_options(request.options, Use.READ)
     storage, target = dict(options.storage), Target.of(options)
     table = target.seen(remember(target.open(), storage))
     state = table.at(options.version, options.timestamp)
@@ -108,7 +109,7 @@ def load_format(request: messages.LoadFormat) -> messages.LoadedTable:
 
 def format_exists(request: messages.FormatExists) -> messages.Exists:
     """Whether options of the data source name an existing table."""
-    return messages.Exists(Target.of(parse_options(request.options)).find() is not None)
+    return messages.Exists(Target.of(parse_options(request.options, Use.WRITE)).find() is not None)
 
 
 def create(request: messages.Create, commit: Commit) -> messages.LoadedTable:

@@ -13,7 +13,6 @@ from pyspark_versioned.native import is_written_alike
 from pyspark_versioned.spark_types import arrow_schema, can_declare
 from pyspark_versioned.sql import stage_requests
 from pyspark_versioned.sql.distribution import distribution_by_key, distribution_of
-from pyspark_versioned.sql.option_requests import check_write_options
 from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
@@ -41,7 +40,6 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
         InvalidRequestError: the rows, the condition or the options do not fit the table.
     """
     table = request.table.name
-    check_write_options(request.options, table)
     overwrite_condition(request.filters, table)
     if request.creation is not None:
         check_no_batch(request.options, table)

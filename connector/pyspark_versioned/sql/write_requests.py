@@ -96,7 +96,7 @@ def _commit(
             )
         case "overwrite_partitions":
             return transaction.commit_overwrite_partitions(
-                plan, records, own_rows=own_rows, commit_id=commit_id
+                plan, records, own_rows=own_rows, commit_id=commit_id, batch=batch
             )
         case "overwrite_where":
             filters = overwrite_condition(write.filters, table.name)
@@ -131,10 +131,10 @@ def _batch_of(write: messages.Write, table: str) -> Batch | None:
     given = write.batch
     if given is None:
         return None
-    if write.own_rows or write.mode not in ("append", "overwrite"):
+    if write.own_rows or write.mode not in ("append", "overwrite", "overwrite_partitions"):
         raise InvalidRequestError(
-            f"{table}: application and batch work for append and for overwrite of a whole table, with "
-            "rows that do not come from the table itself; leave them out",
+            f"{table}: application and batch work for append, and for overwrite of a whole table or "
+            "of partitions, with rows that do not come from the table itself; leave them out",
             condition="NOT_SUPPORTED",
         )
     return parse_batch(given.application, given.number, table)

@@ -44,6 +44,7 @@ import versioned.spark.protocol.ProcedureMessages.ListProcedures;
 import versioned.spark.protocol.ProcedureMessages.LoadProcedure;
 import versioned.spark.protocol.TableMessages.*;
 import versioned.spark.protocol.WriteMessages.Stage;
+import versioned.spark.internals.SparkStatements;
 import versioned.spark.python.Commits;
 import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
@@ -202,6 +203,11 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
 
     @Override
     public StagedTable stageCreateOrReplace(Identifier ident, TableInfo info) throws NoSuchNamespaceException {
+        if (SparkStatements.isSavingTable() && !info.properties().containsKey(CatalogRequests.REPLACES_SCHEMA) && tableExists(ident)) {
+            throw Condition.NOT_SUPPORTED.error(ident + ": mode(\"overwrite\").saveAsTable(...) would replace the table with its "
+                + "partitioning and properties; set spark.sql.extensions to versioned.spark.VersionedExtensions, with which it replaces "
+                + "the rows, or write writeTo(name).createOrReplace()");
+        }
         Stage request = stage(ident, info, "create or replace");
         return StagedVersionedTable.of(request, CatalogRequests.inNamespace(ident.namespace(), request));
     }

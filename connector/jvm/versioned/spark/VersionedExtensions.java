@@ -5,8 +5,8 @@ import scala.Function1;
 import scala.runtime.BoxedUnit;
 import versioned.spark.extension.AllowSetNotNull;
 import versioned.spark.extension.CharsAsChars;
-import versioned.spark.extension.CheckOptions;
 import versioned.spark.extension.CheckOutputMode;
+import versioned.spark.extension.CheckReplacedRows;
 import versioned.spark.extension.DeleteAllRows;
 import versioned.spark.extension.DetectSelfReads;
 import versioned.spark.extension.EvolveWithRows;
@@ -19,6 +19,7 @@ import versioned.spark.extension.RecordStatement;
 import versioned.spark.extension.RefuseAlterThroughPins;
 import versioned.spark.extension.RefuseUnknownColumns;
 import versioned.spark.extension.ResolveNestedChars;
+import versioned.spark.extension.ResolveOptions;
 import versioned.spark.extension.StreamsAreNullable;
 import versioned.spark.extension.TranslateErrors;
 import versioned.spark.internals.SparkViews;
@@ -31,7 +32,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectParser((session, parser) -> new PartitionFieldParser(session, parser));
         // Before names are resolved:
         extensions.injectHintResolutionRule(session -> new RecordStatement());
-        extensions.injectHintResolutionRule(session -> new CheckOptions(session));
+        extensions.injectHintResolutionRule(session -> new ResolveOptions(session));
         extensions.injectHintResolutionRule(session -> new CheckOutputMode());
         extensions.injectHintResolutionRule(session -> new EvolveWithRows(session));
         extensions.injectHintResolutionRule(session -> new RefuseUnknownColumns(session));
@@ -42,6 +43,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectResolutionRule(session -> new AllowSetNotNull());
         extensions.injectResolutionRule(session -> new HideUnseenColumns());
         extensions.injectResolutionRule(session -> new StreamsAreNullable());
+        extensions.injectPostHocResolutionRule(session -> new CheckReplacedRows());
         extensions.injectPostHocResolutionRule(session -> new CharsAsChars());
         extensions.injectOptimizerRule(session -> new DeleteAllRows());
         extensions.injectOptimizerRule(session -> new ReadCopiesPlainly());

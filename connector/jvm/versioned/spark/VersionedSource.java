@@ -7,6 +7,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.connector.catalog.SupportsV1OverwriteWithSaveAsTable;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Transform;
@@ -35,7 +36,8 @@ import versioned.spark.python.TableOptions;
  * <p>Spark hands a save mode only to sources of its first API. So a write arrives there first, and is then carried out
  * through the second one, by the data source in Python.
  */
-public final class VersionedSource extends PythonDataSourceV2 implements DataSourceRegister, CreatableRelationProvider {
+public final class VersionedSource extends PythonDataSourceV2 implements DataSourceRegister, CreatableRelationProvider,
+        SupportsV1OverwriteWithSaveAsTable {
     private static final String NAME = "versioned";
 
     @Override

@@ -127,6 +127,10 @@ class Needed(Message):
     needed: bool
 
 
+class Accepted(Message):
+    options: Mapping[str, str]
+
+
 class Dropped(Message):
     dropped: bool
 
@@ -259,9 +263,16 @@ class ReadMetadata(Request[Rows]):
     metadata: str
 
 
-class CheckOptions(Request[Done]):
+class AcceptOptions(Request[Accepted]):
     table: str
-    options: Sequence[str]
+    uses: Sequence[str]
+    named: bool
+    options: Mapping[str, str]
+
+
+class CheckSave(Request[Done]):
+    table: TableRef
+    declaration: Declaration
 
 
 class CheckTransform(Request[Applicability]):

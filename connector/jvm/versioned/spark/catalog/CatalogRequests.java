@@ -30,6 +30,9 @@ import versioned.spark.python.SchemaOptions;
 public record CatalogRequests(CatalogRef catalog) {
     private static final Logger LOG = LoggerFactory.getLogger(CatalogRequests.class);
 
+    /** Marks the declaration of a table that replaces another by the option {@code overwriteSchema}. */
+    public static final String REPLACES_SCHEMA = "__replaces_schema";
+
     /** The requests of a catalog as Spark is configured. */
     public static CatalogRequests of(String name, String warehouse, Map<String, String> storage) {
         return new CatalogRequests(new CatalogRef(name, warehouse, new TreeMap<>(storage), null));
@@ -164,9 +167,11 @@ public record CatalogRequests(CatalogRef catalog) {
 
     /** A table as CREATE TABLE declares it. */
     public static Declaration declaration(Identifier ident, TableInfo info) {
+        Map<String, String> properties = new TreeMap<>(info.properties());
+        properties.remove(REPLACES_SCHEMA);
         return new Declaration(name(ident), Columns.declared(info.columns()),
             versioned.spark.python.Transforms.texts(info.partitions()), Constraints.of(info.constraints()),
-            info.properties(), SQLConf.get().defaultDataSourceName());
+            properties, SQLConf.get().defaultDataSourceName());
     }
 
     /** Tables or procedures of a namespace, as Spark's identifiers. */

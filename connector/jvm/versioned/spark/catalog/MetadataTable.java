@@ -29,7 +29,7 @@ public record MetadataTable(TableRef ref, String kind, StructType schema) implem
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        TableOptions.check(name(), options);
+        TableOptions.accepted(name(), true, options, TableOptions.READ);
         return () -> scan();
     }
 

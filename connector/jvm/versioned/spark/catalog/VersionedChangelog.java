@@ -53,7 +53,7 @@ public final class VersionedChangelog implements Changelog {
         if (!(loaded instanceof VersionedTable versioned)) {
             throw Condition.NOT_SUPPORTED.error(loaded.name() + " is no table with rows, so it has no changes");
         }
-        TableOptions.check(versioned.name(), options);
+        TableOptions.accepted(versioned.name(), true, options, TableOptions.CHANGES);
         return load(versioned.ref(), range(context));
     }
 
@@ -113,7 +113,8 @@ public final class VersionedChangelog implements Changelog {
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        return new ChangesScanBuilder(table, asked, options,
+        return new ChangesScanBuilder(table, asked,
+            TableOptions.accepted(table.name(), true, options, TableOptions.CHANGES),
             CharVarcharUtils.replaceCharVarcharWithStringInSchema(Columns.schema(columns)));
     }
 }

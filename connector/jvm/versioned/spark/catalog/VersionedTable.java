@@ -47,7 +47,7 @@ import versioned.spark.write.WriteTarget;
 /** A table at one version. Two are equal if they show the same snapshot. */
 public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDeleteV2,
         SupportsRowLevelOperations, ListedPartitions, WriteTarget {
-    enum Role { NEWEST, PAST, EVOLVING, PATH }
+    enum Role { NEWEST, PAST, EVOLVING, PATH, PATH_READ }
 
     private final LoadedTable loaded;
     private final TableRef ref;
@@ -83,6 +83,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     /** A table at an older version, which can only be read. */
     public static VersionedTable past(LoadedTable loaded) {
         return new VersionedTable(Role.PAST, loaded);
+    }
+
+    /** A table that is named by its path, outside a catalog, to read. */
+    public static VersionedTable readAtPath(LoadedTable loaded) {
+        return new VersionedTable(Role.PATH_READ, loaded);
     }
 
     /** A table that is named by its path, outside a catalog: the target of a stream. */
@@ -126,6 +131,16 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         return unseen;
     }
 
+    /** The properties that users set. */
+    public Map<String, String> ownProperties() {
+        return loaded.properties();
+    }
+
+    /** The comment; null for none. */
+    public String comment() {
+        return loaded.comment();
+    }
+
     /** Which table this is. */
     public TableRef ref() {
         return ref;
@@ -138,7 +153,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     /** Whether it was loaded at a version or a time. */
     public boolean isPast() {
-        return role == Role.PAST;
+        return role == Role.PAST || role == Role.PATH_READ;
     }
 
     /** Notes the view whose query loaded this table: Python has checked the columns that the view is bound to. */
@@ -169,6 +184,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public TableRef table() {
         return ref;
+    }
+
+    @Override
+    public boolean isNamed() {
+        return role != Role.PATH && role != Role.PATH_READ;
     }
 
     @Override
@@ -240,7 +260,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
             both.add(TableCapability.ACCEPT_ANY_SCHEMA);
         }
         return switch (role) {
-            case PAST -> read;
+            case PAST, PATH_READ -> read;
             case NEWEST, PATH -> both;
             case EVOLVING -> {
                 both.add(TableCapability.AUTOMATIC_SCHEMA_EVOLUTION);
@@ -251,9 +271,9 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        TableOptions.check(name(), options);
-        SchemaOptions.check(ref, options);
-        return new VersionedScanBuilder(ref, schema(), options, true);
+        CaseInsensitiveStringMap accepted = TableOptions.accepted(name(), isNamed(), options, TableOptions.READ, TableOptions.STREAM);
+        SchemaOptions.check(ref, accepted);
+        return new VersionedScanBuilder(ref, schema(), accepted, true);
     }
 
     @Override
@@ -261,7 +281,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         refusePast();
         OptionalLong epoch = SparkStatements.epoch(info.queryId());
         if (epoch.isPresent()) {
-            VersionedWriteBuilder builder = new VersionedWriteBuilder(EpochTarget.of(this, info, epoch.getAsLong(), role != Role.PATH), info, false);
+            VersionedWriteBuilder builder = new VersionedWriteBuilder(EpochTarget.of(this, info, epoch.getAsLong()), info, false);
             return rowKey.isEmpty() ? builder : new SparkUpdates(builder);
         }
         SchemaOptions.check(ref, info.options());
@@ -280,7 +300,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     /** Whether a DELETE removes whole segments only, and so reads none. */
     @Override
     public boolean canDeleteWhere(Predicate[] predicates) {
-        return role != Role.PAST && Python.send(new CanDelete(ref, Terms.of(List.of(predicates)))).whole();
+        return !isPast() && Python.send(new CanDelete(ref, Terms.of(List.of(predicates)))).whole();
     }
 
     @Override
@@ -297,7 +317,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     }
 
     private void refusePast() {
-        if (role == Role.PAST) {
+        if (isPast()) {
             throw Condition.READ_ONLY.error(
                 name() + " version " + version() + " is an older version, which can't be changed; leave out VERSION AS OF");
         }

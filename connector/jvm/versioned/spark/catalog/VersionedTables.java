@@ -11,7 +11,16 @@ import versioned.spark.internals.SparkCatalogs;
 /** A catalog of versioned tables. */
 public interface VersionedTables extends TableCatalog {
     /** A name in a catalog of versioned tables, without the catalog's own. */
-    record Named(VersionedTables catalog, Identifier ident) {}
+    record Named(VersionedTables catalog, Identifier ident) {
+        /** The table at its newest version; empty if there is none, or it has no rows of its own. */
+        public Optional<VersionedTable> load() {
+            try {
+                return catalog.loadTable(ident) instanceof VersionedTable table ? Optional.of(table) : Optional.empty();
+            } catch (NoSuchTableException e) {
+                return Optional.empty();
+            }
+        }
+    }
 
     /**
      * The catalog of versioned tables that a name belongs to, if it does.

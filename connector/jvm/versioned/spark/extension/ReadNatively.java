@@ -42,7 +42,7 @@ public final class ReadNatively extends PlanRule {
     }
 
     private static VersionedTable load(CaseInsensitiveStringMap options) {
-        return VersionedTable.past(Python.send(new LoadFormat(PathOptions.withInstant(options).asCaseSensitiveMap())));
+        return VersionedTable.readAtPath(Python.send(new LoadFormat(PathOptions.withInstant(options).asCaseSensitiveMap())));
     }
 
     private static Set<String> namesOf(VersionedTable table) {

@@ -3,6 +3,7 @@ package versioned.spark.internals;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.stream.IntStream;
@@ -74,6 +75,19 @@ public final class SparkCatalogs {
         OptionalInt place = memberNamed(write, "writeOptions");
         return place.isEmpty() ? CaseInsensitiveStringMap.empty() : new CaseInsensitiveStringMap(
             CollectionConverters.asJava((scala.collection.immutable.Map<String, String>) write.productElement(place.getAsInt())));
+    }
+
+    /** A write with other options. */
+    public static LogicalPlan withWriteOptions(LogicalPlan write, CaseInsensitiveStringMap options) {
+        int place = memberNamed(write, "writeOptions").orElseThrow();
+        Object[] members = IntStream.range(0, write.productArity()).mapToObj(i ->
+            i == place ? asScala(options.asCaseSensitiveMap()) : write.productElement(i)).toArray();
+        return (LogicalPlan) write.makeCopy(members);
+    }
+
+    /** A map as Spark's nodes have it. */
+    public static scala.collection.immutable.Map<String, String> asScala(Map<String, String> map) {
+        return scala.collection.immutable.Map.from(CollectionConverters.asScala(map));
     }
 
     /** The index of a node's member by name; a node's members differ between releases. */

@@ -1,16 +1,29 @@
 package versioned.spark.internals;
 
+import java.lang.reflect.Method;
+import java.util.Arrays;
 import java.util.Optional;
 import java.util.OptionalLong;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NamedRelation;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.connector.catalog.SupportsV1OverwriteWithSaveAsTable;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.collection.immutable.Seq;
 
 /** How Spark runs statements, queries and streams. */
 public final class SparkStatements {
     private static final String STREAM_WRITER = ".DataStreamWriter";
+    private static final String TABLE_WRITER = ".DataFrameWriter";
     // Spark's StreamExecution.QUERY_ID_KEY and MicroBatchExecution.BATCH_ID_KEY, whose packages changed in Spark 4.1.
     private static final String QUERY = "sql.streaming.queryId";
     private static final String EPOCH = "streaming.sql.batchId";
@@ -32,6 +45,55 @@ public final class SparkStatements {
             return Optional.of(Dataset.ofRows((org.apache.spark.sql.classic.SparkSession) session, query).schema());
         } catch (Exception e) {
             return Optional.empty();
+        }
+    }
+
+    /** Spark's mark of a statement that {@code mode("overwrite").saveAsTable} made, for data sources that ask for it. */
+    public static final String SAVES_TABLE = SupportsV1OverwriteWithSaveAsTable.OPTION_NAME;
+
+    /** Whether this thread runs saveAsTable, or another method of the writer that it belongs to. */
+    public static boolean isSavingTable() {
+        return StackWalker.getInstance().walk(frames -> frames.anyMatch(frame ->
+            frame.getClassName().endsWith(TABLE_WRITER)));
+    }
+
+    /** Whether INSERT OVERWRITE of this session replaces only the partitions that its rows are in. */
+    public static boolean overwritesPartitions() {
+        return SQLConf.get().partitionOverwriteMode() == SQLConf.PartitionOverwriteMode$.MODULE$.DYNAMIC();
+    }
+
+    /** A condition in SQL, by names. */
+    public static Expression condition(SparkSession session, String text) throws ParseException {
+        return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().sqlParser().parseExpression(text);
+    }
+
+    /** A table by its name, with options. */
+    public static UnresolvedRelation relation(Seq<String> name, CaseInsensitiveStringMap options) {
+        return new UnresolvedRelation(name, options, false);
+    }
+
+    /** A write that replaces the rows that match a condition. */
+    public static LogicalPlan overwrite(NamedRelation table, LogicalPlan rows, Expression condition,
+            CaseInsensitiveStringMap options, boolean isByName) {
+        return write(OverwriteByExpression.class, isByName, table, rows, condition, SparkCatalogs.asScala(options.asCaseSensitiveMap()));
+    }
+
+    /** A write that replaces the partitions that its rows are in. */
+    public static LogicalPlan overwritePartitions(NamedRelation table, LogicalPlan rows, CaseInsensitiveStringMap options,
+            boolean isByName) {
+        return write(OverwritePartitionsDynamic.class, isByName, table, rows, SparkCatalogs.asScala(options.asCaseSensitiveMap()));
+    }
+
+    /** Newer releases of Spark take more arguments, which are flags. */
+    private static LogicalPlan write(Class<?> kind, boolean isByName, Object... given) {
+        String name = isByName ? "byName" : "byPosition";
+        Method method = Arrays.stream(kind.getMethods()).filter(one -> one.getName().equals(name)).findFirst().orElseThrow();
+        Object[] arguments = Arrays.copyOf(given, method.getParameterCount());
+        Arrays.fill(arguments, given.length, arguments.length, false);
+        try {
+            return (LogicalPlan) method.invoke(null, arguments);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("this release of Spark is not supported: it has another " + kind.getSimpleName(), e);
         }
     }
 

@@ -111,7 +111,12 @@ public interface TableMessages {
 
     record Rows(List<List<JsonNode>> rows) {}
 
-    record CheckOptions(String table, List<String> options) implements Request<Done> {}
+    record AcceptOptions(String table, List<String> uses, boolean named, Map<String, String> options)
+            implements Request<Accepted> {}
+
+    record CheckSave(TableRef table, Declaration declaration) implements Request<Done> {}
+
+    record Accepted(Map<String, String> options) {}
 
     record CheckTransform(String transform, DataType type) implements Request<Applicability> {}
 

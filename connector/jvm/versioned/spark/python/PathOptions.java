@@ -2,7 +2,6 @@ package versioned.spark.python;
 
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
@@ -12,6 +11,7 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
+import versioned.spark.internals.SparkStatements;
 import versioned.spark.protocol.TableMessages.FormatExists;
 
 /** Options of the data source, completed with the session's time zone and the writer's save mode. */
@@ -19,11 +19,9 @@ public final class PathOptions {
     private static final String PARTITIONING = "__partition_columns";
     private static final String CLUSTERING = "__clustering_columns";
     private static final String RESOLVED = "saveMode";
+    private static final String OVERWRITES = "sessionOverwriteMode";
     private static final String TIME = "timestampAsOf";
     private static final String STARTING_TIME = "startingTimestamp";
-    private static final List<String> OF_STREAMS = List.of("startingVersion", STARTING_TIME, "onRewrite", "onDrop",
-        "schemaMode", "readChanges", "computeUpdates", "deduplicationMode", "maxSegmentsPerTrigger", "maxRowsPerTrigger", "maxBytesPerTrigger",
-        "consumer");
 
     private PathOptions() {}
 
@@ -45,16 +43,9 @@ public final class PathOptions {
         return new CaseInsensitiveStringMap(exact);
     }
 
-    /** The options that only streams have, as Python takes them. */
+    /** The options of a stream, as Python takes them. */
     public static Map<String, String> ofStream(CaseInsensitiveStringMap options) {
-        CaseInsensitiveStringMap exact = withInstant(options);
-        Map<String, String> found = new TreeMap<>();
-        for (String name : OF_STREAMS) {
-            if (exact.containsKey(name)) {
-                found.put(name, exact.get(name));
-            }
-        }
-        return found;
+        return withInstant(options).asCaseSensitiveMap();
     }
 
     /** Whether the options of a write have its save mode. */
@@ -77,6 +68,7 @@ public final class PathOptions {
             case Append, Overwrite -> mode.name().toLowerCase(Locale.ROOT);
             case ErrorIfExists, Ignore -> "create";
         });
+        resolved.put(OVERWRITES, SparkStatements.overwritesPartitions() ? "dynamic" : "static");
         return resolved;
     }
 

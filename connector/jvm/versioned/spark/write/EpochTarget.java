@@ -15,17 +15,18 @@ import versioned.spark.python.SchemaOptions;
  * A table as the target of one epoch of a stream: its newest version, for rows that name their columns as it did when the
  * query began.
  */
-public record EpochTarget(WriteTarget start, TableRef table, WriteBatch batch, long epoch,
-        boolean hasFunctions) implements WriteTarget {
-    /**
-     * @param start the table as the query loaded it at its start
-     * @param hasFunctions whether the table has a catalog, with the functions that distribute rows by partition
-     */
-    public static EpochTarget of(WriteTarget start, LogicalWriteInfo info, long epoch, boolean hasFunctions) {
+public record EpochTarget(WriteTarget start, TableRef table, WriteBatch batch, long epoch) implements WriteTarget {
+    /** @param start the table as the query loaded it at its start */
+    public static EpochTarget of(WriteTarget start, LogicalWriteInfo info, long epoch) {
         RebaseStream request = new RebaseStream(start.table(), info.options().get(SchemaOptions.SCHEMA_VERSION),
             new ArrayList<>(info.options().asCaseSensitiveMap().keySet()));
         return new EpochTarget(start, Python.send(request).table(),
-            new WriteBatch(info.queryId(), Long.toString(epoch), true), epoch, hasFunctions);
+            new WriteBatch(info.queryId(), Long.toString(epoch), true), epoch);
+    }
+
+    @Override
+    public boolean isNamed() {
+        return start.isNamed();
     }
 
     @Override

@@ -10,6 +10,7 @@ import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.CommonMessages.Term;
 import versioned.spark.protocol.TableRef;
@@ -26,6 +27,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
 
     private final WriteTarget target;
     private final LogicalWriteInfo info;
+    private final CaseInsensitiveStringMap options;
     private final boolean ownRows;
     private final Rewrite rewrite;
     private String mode = "append";
@@ -34,6 +36,8 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
     private VersionedWriteBuilder(WriteTarget target, LogicalWriteInfo info, boolean ownRows, Rewrite rewrite) {
         this.target = target;
         this.info = info;
+        this.options = TableOptions.accepted(target.table().name(), target.isNamed(), info.options(),
+            rewrite != null ? TableOptions.READ : target.batch() != null ? TableOptions.SINK : TableOptions.WRITE);
         this.ownRows = ownRows;
         this.rewrite = rewrite;
     }
@@ -74,16 +78,17 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
     public org.apache.spark.sql.connector.write.Write build() {
         TableRef table = target.table();
         Creation creation = target.creation();
+        TableOptions.refuseUnresolved(table.name(), options);
         WritePlan plan = Python.send(new PlanWrite(table, creation, info.schema(), condition,
-            new ArrayList<>(info.options().asCaseSensitiveMap().keySet()), !SQLConf.get().charVarcharAsString(),
-            info.options().get(DISTRIBUTION_MODE), rewrite == null ? null : List.of(rewrite.carried().fieldNames()),
+            new ArrayList<>(options.keySet()), !SQLConf.get().charVarcharAsString(),
+            options.get(DISTRIBUTION_MODE), rewrite == null ? null : List.of(rewrite.carried().fieldNames()),
             changeColumn()));
         StoredProjection projection = StoredProjection.of(plan.rows(), info.schema(),
             IntStream.range(0, info.schema().size()).toArray(), info.schema().size(),
             rewrite == null ? new StructType() : rewrite.carried());
-        boolean isGrouped = target.hasFunctions() || plan.partitioning().isEmpty(); // else Python groups rows by partition
+        boolean isGrouped = target.isNamed() || plan.partitioning().isEmpty(); // else Python groups rows by partition
         RowDistribution distribution = isGrouped ? RowDistribution.of(plan.distribution()) : RowDistribution.NONE;
-        if (plan.isNative() && isGrouped && !TableOptions.isPython(info.options()) && table.canReach()) {
+        if (plan.isNative() && isGrouped && !TableOptions.isPython(options) && table.canReach()) {
             return target.streaming(new VersionedWrite(table, plan, projection, distribution,
                 segments -> target.commit(write(rewrite == null ? List.of() : rewrite.removed()), segments)));
         }
@@ -104,7 +109,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
 
     /** The column of rows that are changes to apply; null for rows of the table. */
     private String changeColumn() {
-        return rewrite == null ? info.options().get(TableOptions.CHANGE_COLUMN) : null;
+        return rewrite == null ? options.get(TableOptions.CHANGE_COLUMN) : null;
     }
 
     /** The batch that the target or the options name; Python checks them. */
@@ -112,8 +117,8 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         if (target.batch() != null) {
             return target.batch();
         }
-        String application = info.options().get(APPLICATION);
-        String number = info.options().get(BATCH);
+        String application = options.get(APPLICATION);
+        String number = options.get(BATCH);
         return application == null && number == null ? null : new WriteBatch(application, number, false);
     }
 }

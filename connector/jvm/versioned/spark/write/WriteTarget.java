@@ -23,8 +23,8 @@ public interface WriteTarget {
         return null;
     }
 
-    /** Whether Spark can distribute rows by functions of the table's catalog. */
-    default boolean hasFunctions() {
+    /** Whether the table has a name in a catalog, with functions by which Spark distributes rows. */
+    default boolean isNamed() {
         return true;
     }
 

@@ -1,0 +1,294 @@
+"""Options of reads and writes by table name: each is honoured or refused, whatever names the table.
+
+Needs a JVM because Spark carries the options; ``tests/test_options.py`` tests the list.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyspark_versioned.option_names import OPTIONS, Use
+from versioned_catalog import Catalog, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DAY = dt.date(2026, 1, 1)
+MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+@pytest.fixture
+def t(ns: str) -> str:
+    return f"versioned.{ns}.t"
+
+
+@pytest.fixture
+def table(catalog: Catalog, ns: str, sql_spark: SparkSession, t: str) -> Table:
+    """Nine rows in three partitions, with a property and a comment."""
+    made = catalog.create_table(
+        f"{ns}.t",
+        "id INT, day DATE, s STRING",
+        partitioned_by=["day"],
+        properties={"team.owner": "ops"},
+        comment="mine",
+    )
+    made.append(rows(sql_spark, range(9)).toArrow())
+    return made
+
+
+def rows(spark: SparkSession, ids: Any, text: str = "a") -> DataFrame:
+    """Rows in the partition that their ID has modulo three."""
+    found = [(one, DAY + dt.timedelta(days=one % 3), text) for one in ids]
+    return spark.createDataFrame(found, "id INT, day DATE, s STRING")
+
+
+def ids(spark: SparkSession, t: str) -> list[int]:
+    return sorted(row.id for row in spark.table(t).select("id").collect())
+
+
+def refused(act: Callable[[], Any], *fragments: str) -> None:
+    with pytest.raises(Exception) as caught:
+        act()
+    for fragment in fragments:
+        assert fragment in str(caught.value)
+
+
+def overwriter(frame: DataFrame, **options: Any) -> Any:
+    return frame.write.mode("overwrite").options(**options)
+
+
+def test_save_as_table_overwrites_the_rows_and_keeps_the_table(
+    sql_spark: SparkSession, catalog: Catalog, table: Table, t: str
+) -> None:
+    """As in Delta; Spark would replace the table with its partitioning and properties."""
+    frame = rows(sql_spark, [3])
+    for kind in ("versioned", None):
+        writer = frame.write.mode("overwrite")
+        (writer if kind is None else writer.format(kind)).saveAsTable(t)
+        assert ids(sql_spark, t) == [3]
+    found = table.refresh()
+    assert (found.version, found.partitioning, found.comment) == (3, ["day"], "mine")
+    assert found.properties["team.owner"] == "ops"
+    assert [column.id for column in found.schema.columns] == [1, 2, 3]
+    other = frame.selectExpr("id", "day", "s", "id AS extra")
+    refused(lambda: overwriter(other).saveAsTable(t), "VERSIONED_COLUMN_NOT_FOUND", "extra")
+    refused(
+        lambda: frame.write.mode("overwrite").partitionBy("s").saveAsTable(t),
+        "is partitioned by day",
+    )
+    refused(lambda: overwriter(frame).format("orc").saveAsTable(t), "USING orc is not possible")
+    refused(lambda: overwriter(frame, path="/tmp/x").saveAsTable(t), "path is not supported")
+    overwriter(frame).partitionBy("day").saveAsTable(t)
+    overwriter(other, mergeSchema=True).saveAsTable(t)
+    assert table.refresh().schema.get(("extra",)).id == 4
+    overwriter(frame.select("id", "day"), overwriteSchema=True).saveAsTable(t)
+    replaced = catalog.load_table(table.name)
+    assert [column.name for column in replaced.schema.columns] == ["id", "day"]
+    assert (replaced.partitioning, replaced.comment) == (["day"], "mine")
+    assert replaced.properties["team.owner"] == "ops"
+    frame.select("id").writeTo(t).createOrReplace()
+    assert sql_spark.table(t).columns == ["id"], "this replaces the table"
+
+
+def test_an_overwrite_replaces_what_its_options_say(
+    sql_spark: SparkSession, table: Table, t: str
+) -> None:
+    one = rows(sql_spark, [30])  # in the partition of 0, 3 and 6
+    overwriter(one, partitionOverwriteMode="dynamic").saveAsTable(t)
+    assert ids(sql_spark, t) == [1, 2, 4, 5, 7, 8, 30]
+    overwriter(rows(sql_spark, [31]), **{"OVERWRITE-MODE": "dynamic"}).insertInto(t)
+    assert ids(sql_spark, t) == [2, 5, 8, 30, 31]
+    where = "day = DATE'2026-01-03' AND id < 8"
+    overwriter(rows(sql_spark, [5]), replaceWhere=where).saveAsTable(t)
+    assert ids(sql_spark, t) == [5, 8, 30, 31]
+    overwriter(rows(sql_spark, []), replaceWhere="id = 5").insertInto(t)
+    assert ids(sql_spark, t) == [8, 30, 31]
+    rows(sql_spark, [29]).writeTo(t).option(
+        "partitionOverwriteMode", "dynamic"
+    ).overwritePartitions()
+    assert ids(sql_spark, t) == [29, 30, 31]
+    wrong = lambda: overwriter(rows(sql_spark, [5, 6]), replaceWhere=where).saveAsTable(t)  # noqa: E731
+    refused(wrong, "does not match replaceWhere", where)
+    assert ids(sql_spark, t) == [29, 30, 31]
+    sql_spark.conf.set(MODE, "dynamic")
+    try:
+        overwriter(rows(sql_spark, [33])).saveAsTable(t)
+        assert ids(sql_spark, t) == [29, 31, 33]
+        overwriter(rows(sql_spark, [34])).format("versioned").save(table.location)
+        assert ids(sql_spark, t) == [29, 33, 34]
+        overwriter(rows(sql_spark, [35]), replaceWhere="id >= 34").insertInto(t)
+        assert ids(sql_spark, t) == [29, 33, 35]
+        overwriter(rows(sql_spark, [36]), partitionOverwriteMode="static").insertInto(t)
+        assert ids(sql_spark, t) == [36]
+        overwriter(rows(sql_spark, [37, 38]), partitionOverwriteMode="static").saveAsTable(t)
+        assert ids(sql_spark, t) == [37, 38]
+        refused(lambda: overwriter(one, overwriteSchema=True).saveAsTable(t), "does not go")
+    finally:
+        sql_spark.conf.unset(MODE)
+    assert table.refresh().partitioning == ["day"]
+    new = f"{t}_new"
+    refused(lambda: overwriter(one, replaceWhere="id = 1").saveAsTable(new), "does not match")
+    overwriter(one, replaceWhere="id = 30").saveAsTable(new)
+    assert ids(sql_spark, new) == [30]
+
+
+def test_a_write_that_is_repeated_happens_once(
+    sql_spark: SparkSession, table: Table, t: str
+) -> None:
+    given = {"txnAppId": "job", "txnVersion": 4}
+    for _ in range(2):
+        rows(sql_spark, [9]).write.mode("append").options(**given).saveAsTable(t)
+        rows(sql_spark, [9]).writeTo(t).options(**given).append()
+        sql_spark.sql(
+            f"INSERT INTO {t} WITH ('txnAppId' = 'job', 'txnVersion' = 4) "
+            "SELECT 9, DATE'2026-01-01', 'a'"
+        )
+    assert ids(sql_spark, t) == list(range(10))
+    given["txnVersion"] = 5
+    for _ in range(2):
+        overwriter(rows(sql_spark, [12]), partitionOverwriteMode="dynamic", **given).saveAsTable(t)
+    assert ids(sql_spark, t) == [1, 2, 4, 5, 7, 8, 12]
+    refused(
+        lambda: overwriter(rows(sql_spark, [1]), replaceWhere="id = 1", **given).saveAsTable(t),
+        "application and batch",
+    )
+    refused(lambda: rows(sql_spark, [1]).writeTo(t).option("txnAppId", "j").append(), "go together")
+
+
+def test_reads_by_name_take_other_names_of_options(
+    sql_spark: SparkSession, table: Table, t: str
+) -> None:
+    table.set_tag("first")
+    table.append(rows(sql_spark, [9]).toArrow())
+    assert sql_spark.read.option("tag", "first").table(t).count() == 9
+    assert sql_spark.read.option("AS-OF-TIMESTAMP", "4102444800000").table(t).count() == 10
+    assert sql_spark.sql(f"SELECT * FROM {t} WITH ('tag' = 'first')").count() == 9
+    by_path = sql_spark.read.format("versioned")
+    assert by_path.option("tag", "first").load(table.location).count() == 9
+    refused(lambda: sql_spark.read.option("tag", "none").table(t), "none")
+
+
+Writes = dict[str, Callable[["DataFrame", str, str, dict[str, Any]], Any]]
+WRITES: Writes = {
+    "saveAsTable": lambda f, t, _, o: f.write.mode("append").options(**o).saveAsTable(t),
+    "overwrite": lambda f, t, _, o: overwriter(f, **o).saveAsTable(t),
+    "insertInto": lambda f, t, _, o: f.write.options(**o).insertInto(t),
+    "writeTo": lambda f, t, _, o: f.writeTo(t).options(**o).append(),
+    "create": lambda f, t, _, o: f.writeTo(f"{t}2").options(**o).createOrReplace(),
+    "SQL": lambda f, t, _, o: f.sparkSession.sql(f"INSERT INTO {t} {with_(o)} SELECT * FROM gone"),
+    "path": lambda f, _, p, o: f.write.format("versioned").mode("append").options(**o).save(p),
+}
+READS: dict[str, Callable[[SparkSession, str, str, dict[str, Any]], Any]] = {
+    "table": lambda s, t, _, o: s.read.options(**o).table(t),
+    "SQL": lambda s, t, _, o: s.sql(f"SELECT * FROM {t} {with_(o)}"),
+    "delete": lambda s, t, _, o: s.sql(f"DELETE FROM {t} {with_(o)} WHERE id = 77"),
+    "path": lambda s, _, p, o: s.read.format("versioned").options(**o).load(p).collect(),
+    "stream": lambda s, t, _, o: s.readStream.options(**o).table(t),
+    "changes": lambda s, t, _, o: s.read.options(**{"startingVersion": "0"} | o).changes(t),
+}
+
+
+def with_(options: dict[str, Any]) -> str:
+    return "WITH (" + ", ".join(f"'{key}' = '{value}'" for key, value in options.items()) + ")"
+
+
+SAMPLES = (
+    *(
+        "replaceUsing",
+        "userMetadata",
+        "maxRecordsPerFile",
+        "snapshot-id",
+        "readChangeFeed",
+        "branch",
+    ),
+    *("snapshot-property.x", "failOnDataLoss", "write-format", "header", "verionAsOf"),
+)
+"""Refused everywhere."""
+
+
+def walk(spark: SparkSession, t: str, path: str, options: Any) -> None:
+    frame = rows(spark, [1])
+    frame.createOrReplaceTempView("gone")
+    for option in options:
+        given = {option.upper(): "1"}
+        for name, write in WRITES.items():
+            refused(
+                lambda w=write, g=given: w(frame, t, path, g), option.lower()
+            ) if False else None
+            check(lambda w=write, g=given: w(frame, t, path, g), option, name)
+        for name, read in READS.items():
+            check(lambda r=read, g=given: r(spark, t, path, g), option, name)
+
+
+def check(act: Callable[[], Any], option: str, name: str) -> None:
+    try:
+        act()
+    except Exception as error:
+        text = str(error).lower()
+        assert f"option {option.lower()} is" in text, (option, name, text[:300])
+        return
+    raise AssertionError(f"{name} ignores {option}")
+
+
+@pytest.mark.thorough
+def test_options_are_refused_on_every_path(sql_spark: SparkSession, table: Table, t: str) -> None:
+    walk(sql_spark, t, table.location, SAMPLES)
+    assert table.refresh().version == 1
+
+
+@pytest.mark.nightly
+def test_every_option_that_is_refused_is_refused_on_every_path(
+    sql_spark: SparkSession, table: Table, t: str
+) -> None:
+    names = [one.name.replace("*", "x") for one in OPTIONS if not one.path | one.named]
+    assert len(names) > 70
+    walk(sql_spark, t, table.location, names)
+    assert table.refresh().version == 1
+
+
+BY_NAME: dict[str, tuple[Use, dict[str, Any]]] = {
+    **dict.fromkeys(("saveAsTable", "insertInto", "writeTo", "SQL"), (Use.WRITE, WRITES)),
+    **dict.fromkeys(("table", "delete"), (Use.READ, READS)),
+    "stream": (Use.STREAM, READS),
+    "changes": (Use.CHANGES, READS),
+}
+
+
+@pytest.mark.nightly
+def test_an_option_of_another_use_is_refused_by_name(
+    sql_spark: SparkSession, table: Table, t: str
+) -> None:
+    """Options that are honoured somewhere, given to what does not honour them."""
+    frame = rows(sql_spark, [1])
+    frame.createOrReplaceTempView("gone")
+    for option in (one for one in OPTIONS if one.path | one.named):
+        given = {option.name.replace("*", "x"): option.values[0] if option.values else "1"}
+        for name, (use, ways) in BY_NAME.items():
+            if use not in option.named:
+                first = frame if ways is WRITES else sql_spark
+                check(
+                    lambda w=ways[name], f=first, g=given: w(f, t, "", g), next(iter(given)), name
+                )
+    assert table.refresh().version == 1
+
+
+@pytest.mark.thorough
+def test_options_of_streams_that_write(
+    sql_spark: SparkSession, table: Table, t: str, tmp_path: Path
+) -> None:
+    """A stream knows the options of its target by name when its first epoch is planned."""
+    source = sql_spark.readStream.table(t)
+    for at, option in enumerate(("userMetadata", "replaceWhere", "maxRecordsPerFile", "nope")):
+        writer = source.writeStream.option("checkpointLocation", str(tmp_path / str(at)))
+        writer = writer.option(option, "1").trigger(availableNow=True)
+        refused(lambda w=writer: w.toTable(f"{t}_copy").awaitTermination(), f"option {option} is")
+        path = str(tmp_path / f"t{at}")
+        writer = source.writeStream.option("checkpointLocation", str(tmp_path / f"p{at}"))
+        writer = writer.option(option, "1").trigger(availableNow=True).format("versioned")
+        refused(lambda w=writer, p=path: w.start(p).awaitTermination(), f"option {option} is")
+    assert ids(sql_spark, f"{t}_copy") == []
