@@ -49,6 +49,7 @@ INTERNALS = {
         "log.record",
         "log.state",
         "log.through",
+        "log.times",
         "inspection",
     ),
     # reading
