@@ -122,7 +122,7 @@ class TableWriting:
         The files themselves are not touched. Their rows are gone from this version on.
 
         Args:
-            paths: as the metadata column ``_segment`` shows them: ``root:<name>/...``.
+            paths: as the metadata column ``_segment`` shows them, or of the files: ``root:<name>/...``.
         """
         return self.transaction().commit_external((), removed=paths, commit_id=commit_id)
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from versioned_catalog.compaction.compaction import compact_if_due
-from versioned_catalog.conflicts.operations import Append, Base, Overwrite, Rewrite
+from versioned_catalog.conflicts.operations import Append, Base, Import, Overwrite, Rewrite
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import Always
+from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import REWRITES, Batch
+from versioned_catalog.log.imported import adopted_files
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.storage.root_paths import file_of
 from versioned_catalog.write import row_level
 from versioned_catalog.write.batches import once
 from versioned_catalog.write.copy_on_write import matching_segments, whole_segments
@@ -32,6 +35,9 @@ from versioned_catalog.write.plan import (
     plan_write,
 )
 from versioned_catalog.write.replan import commit_replanned
+
+Importing = Callable[[Base, Sequence[SegmentRecord], tuple[BoundChange, ...]], Import]
+"""Builds the operation of an import from its base, segments, and the columns that they bring along."""
 
 
 @names_table_in_errors(lambda transaction: transaction._handle.error_names)
@@ -142,8 +148,8 @@ class Transaction:
         """Adopt Parquet files of somebody else in place, as ``Table.append_external`` does.
 
         Args:
-            removed: paths of segments that leave the table in the same commit, unread: files that their
-                owner has removed or rewritten.
+            removed: paths of segments, or of their files, that leave the table in the same commit,
+                unread: files that their owner has removed or rewritten.
             batch: application and batch number; a batch is committed at most once.
 
         Raises:
@@ -154,14 +160,36 @@ class Transaction:
         handle, state = self._handle, self._handle.state
         check_newest(state, handle.name)
         records = external_records(handle.store, state, files, handle.name)
-        base, roots = Base.of(state), used_roots(handle.store, records)
-        if not removed:
-            return handle.commit(Append(base, records, (), batch, roots), commit_id)
-        gone = self._known_segments(state, removed, "removal")
-        operation = Rewrite(
-            base, "overwrite", records, gone, Always(False), batch=batch, roots=roots
+        gone = self._known_segments(state, _live_paths(state, removed), "removal")
+        operation = Import(
+            Base.of(state),
+            records,
+            adopted_files(handle.store, records),
+            gone,
+            batch=batch,
+            roots=used_roots(handle.store, records),
         )
         return handle.commit(operation, commit_id)
+
+    def commit_adopted(self, files: Sequence[ExternalFile], importing: Importing) -> int:
+        """Adopt the files of an import; ``importing`` builds the operation."""
+        handle, state = self._handle, self._handle.state
+        check_newest(state, handle.name)
+        records = external_records(handle.store, state, files, handle.name)
+        operation = importing(Base.of(state), records, ())
+        return handle.commit(replace(operation, roots=used_roots(handle.store, records)))
+
+    def commit_copied(
+        self, plan: WritePlan, records: Sequence[SegmentRecord], importing: Importing
+    ) -> int:
+        """Add the segments of an import, as ``commit_append`` does."""
+
+        def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
+            return self._handle.commit(importing(plan.based_on, records, plan.changes))
+
+        version = commit_replanned(self._handle, plan, records, commit)
+        compact_if_due(self._handle)
+        return version
 
     def commit_overwrite(
         self,
@@ -368,3 +396,15 @@ class Transaction:
             plan.based_on, "overwrite", tuple(records), removed, None, plan.changes, check
         )
         return handle.commit(operation, commit_id)
+
+
+def _live_paths(state: TableState, removed: Sequence[str]) -> Sequence[str]:
+    """Paths of segments, some of which are given as the path of their file."""
+    paths = state.segments.paths
+    unknown = {*removed} - {*paths}
+    found = [path for path in paths if file_of(path) in unknown] if unknown else []
+    return [
+        *(unknown - {*map(file_of, found)}),
+        *(one for one in removed if one not in unknown),
+        *found,
+    ]

@@ -11,6 +11,7 @@ from typing import Any
 from conflicts.cells import Case, Refusal
 from conflicts.planned import UNKNOWN, Planned, Step
 from versioned_catalog import CommitConflictError, InvalidRequestError, NotFoundError
+from versioned_catalog.conflicts.imported_files import ImportedMeanwhileError
 from versioned_catalog.conflicts.operations import Append, Drop, Rewrite
 from versioned_catalog.evolution.changes import (
     AddColumn,
@@ -47,6 +48,7 @@ RESTORED_COLUMN = (CommitConflictError, "rollback restored the column v")
 HAS_NULLS = (InvalidRequestError, "v can't be NOT NULL, since")
 NOT_LEGAL = (CommitConflictError, "a concurrent commit changed the table")
 TAGGED = (CommitConflictError, "was tagged as 'old' while it was to be expired")
+TAKEN = (ImportedMeanwhileError, "has imported some of these files; run the import again")
 READ_BEFORE = (CommitConflictError, "added or removed rows since")
 PINNED = (InvalidRequestError, "t can't be replaced or dropped, since the schema pin 'job'")
 
@@ -163,6 +165,29 @@ ok(ROW, "append", own_rows, [append], note=16)
 refused(ROW, "append", READ, own_rows, [append], note=16, table=SERIALIZABLE)
 own_keys: Step = lambda t: t.upsert_of_read_rows("merge", 41)
 refused(ROW, "append", KEYS, own_keys, [lambda t: t.append(41, 50)], note=16, table=KEYED)
+
+# import
+
+ROW = "import"
+import_x: Step = lambda t: t.imports("x", "y")
+import_again: Step = lambda t: t.imports("x", looked=False)
+instead_of_a: Step = lambda t: t.imports("x", removed=(t.a,))
+always_ok(ROW, import_x, "append", "tag", "expire")
+ok(ROW, "append", import_x, [lambda t: t.imports("z")], note=17)
+refused(ROW, "append", TAKEN, import_x, [lambda t: t.imports("z", "y"), import_again], note=17)
+ok(ROW, "append", import_again, [import_x], note=17)
+refused(ROW, REWRITE, TAKEN, import_x, [instead_of_a], note=17)
+schema_fits(ROW, lambda t, nulls: t.imports("x", nulls=nulls))
+ok(ROW, REWRITE, import_x, DO_REWRITE, note=4)
+refused(ROW, REWRITE, GONE, instead_of_a, DO_REWRITE, note=4)
+ok(ROW, REWRITE, instead_of_a, rewrites("b"), note=4)
+refused(ROW, "compact", GONE, instead_of_a, [compact_both], note=4)
+ok(ROW, "compact", instead_of_a, [lambda t: t.compact(t.b)], note=4)
+refused(ROW, "rollback", GONE, lambda t: t.imports("x", removed=(t.b,)), [undo_b], note=4)
+ok(ROW, "rollback", instead_of_a, [undo_b], note=4)
+refused(ROW, "rollback", TAKEN, import_x, [back_to_2], note=17, before=(lambda t: t.imports("z"),))
+ends(ROW, import_x)
+fence(ROW, import_x, lambda t: t.imports("x", base=1))
 
 # append that adds columns
 

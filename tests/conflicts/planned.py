@@ -18,6 +18,7 @@ from versioned_catalog.conflicts.operations import (
     Create,
     Expire,
     Fence,
+    Import,
     KeyCheck,
     Operation,
     Overwrite,
@@ -28,6 +29,7 @@ from versioned_catalog.conflicts.operations import (
 )
 from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.changes import AddColumn, Change
+from versioned_catalog.log.imported import ImportedFile, Taken
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scan.columns import bind_filters
@@ -101,6 +103,15 @@ class Planned:
 
     def append(self, low: int = 21, high: int = 30, **how: Any) -> Append:
         return Append(self.base, (self.segment(low, high, **how),))
+
+    def imports(
+        self, *names: str, removed: tuple[SegmentRecord, ...] = (), looked: bool = True, **how: Any
+    ) -> Import:
+        """An import of files by name, one segment for all, in place of some segments."""
+        files = tuple(ImportedFile(name, 1000, 1, "", Taken.COPIED) for name in names)
+        paths = tuple(record.path for record in removed)
+        since = self.base.version if looked else None
+        return Import(self.base, (self.segment(21, 30, **how),), files, paths, since)
 
     def append_with_column(self) -> Append:
         bound, after = self._bound(AddColumn(("w",), Atom.INT))

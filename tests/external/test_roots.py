@@ -255,7 +255,7 @@ def test_an_old_reader_refuses_the_table(table: Table, monkeypatch: pytest.Monke
     table.log.write_checkpoint(table.state)
     for version in (1, 2):
         features = json.loads(entry(table, version).read_bytes())["features"]
-        assert features == {"read": names, "write": names}
+        assert features == {"read": names, "write": [*names, "imports"]}
     monkeypatch.setattr(features_module, "KNOWN_FEATURES", KNOWN_FEATURES - {*names})
     with pytest.raises(UnsupportedFeatureError, match="needs the feature external-roots, id-map"):
         Catalog.load_path(table.location)

@@ -17,7 +17,12 @@ class Lake:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "lake"
         self.folder.mkdir()
-        self.catalog = Catalog(folder / "warehouse", roots={"lake": self.folder})
+        self.warehouse = folder / "warehouse"
+        self.reopen()
+
+    def reopen(self, **roots: Path) -> None:
+        """Open the warehouse again, with the root ``lake`` or others."""
+        self.catalog = Catalog(self.warehouse, roots=roots or {"lake": self.folder})
 
     def write(self, name: str, rows: Any, **how: Any) -> Path:
         """Write a Parquet file of a table, or of a dict of lists or arrays."""

@@ -18,9 +18,16 @@ def test_a_damaged_journal_is_reported_with_the_way_out(tmp_path: Path) -> None:
     pq.write_table(pa.table({"n": [1]}), tmp_path / "raw/a.parquet")
     catalog = Catalog(tmp_path / "warehouse")
     catalog.import_files("t", tmp_path / "raw", copy=True)
-    (journal,) = (tmp_path / "warehouse/t/_versioned/imports").glob("*.json")
-    whole = json.loads(journal.read_text())
+    journal = tmp_path / "warehouse/t/_versioned/imports/00000000000000000000-c.json"
+    journal.parent.mkdir()  # earlier writers kept journals: FORMAT.md, section 6.3
     row = ["a", 1, 2, ""]
+    whole = {
+        "commit_id": "c",
+        "table_uuid": catalog.load_table("t").state.table_uuid,
+        "base_version": 0,
+        "copied": True,
+        "files": [row],
+    }
     members: list[dict[str, Any]] = [
         {"files": None},
         {"files": [1]},
@@ -34,11 +41,11 @@ def test_a_damaged_journal_is_reported_with_the_way_out(tmp_path: Path) -> None:
         {"copied": 1},
     ]
     damages = [json.dumps({**whole, **one}).encode() for one in members]
-    damages += [b"", b"[]", b"\xff\xfe", journal.read_bytes()[:-5], b'{"files": []}', b"[" * 9999]
+    damages += [b"", b"[]", b"\xff\xfe", json.dumps(whole).encode()[:-5], b'{"files": []}', b"[" * 9999]
     for data in damages:
         journal.write_bytes(data)
         with pytest.raises(
-            CorruptTableError, match=r"imports/\d+-.* is damaged; restore it from a copy"
+            CorruptTableError, match=r"imports/\d+-c\.json is damaged; restore it from a copy"
         ):
             catalog.import_files("t", tmp_path / "raw", copy=True)
     assert catalog.load_table("t").count() == 1

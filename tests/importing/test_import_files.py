@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -13,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 from importing.lake import Lake
-from versioned_catalog import AlreadyExistsError, Catalog, InvalidRequestError
-from versioned_catalog.importing import journal
+from versioned_catalog import Catalog, InvalidRequestError
 from versioned_catalog.importing.import_files import run_import
 from versioned_catalog.importing.listing import file_source
 from versioned_catalog.importing.options import import_options
@@ -190,7 +190,7 @@ def test_the_schema_is_committed_before_a_row(lake: Lake) -> None:
 
 
 def killed(warehouse: Path, folder: Path, options: dict[str, Any], after: int) -> None:
-    """Import in a process that ends itself after some calls of ``journal.finish`` or ``begin``."""
+    """Import in a process that ends itself after some files."""
     calls = 0
 
     def progress(step: str, done: int, total: int) -> None:
@@ -219,29 +219,61 @@ def test_an_import_that_was_killed_goes_on(
     assert sorted(row["a"] for row in lake.rows()) == list(range(7))
 
 
+EARLY = "_versioned/imports"
+
+
+def journaled(lake: Lake, commit_id: str, *, copied: bool, ended: bool) -> None:
+    """Take the ledger away, and write the journal that early versions of this library kept instead."""
+    table = lake.catalog.load_table("t")
+    log = Path(table.location) / "_versioned/log"
+    for path in log.iterdir():
+        entry = json.loads(path.read_bytes())
+        entry.pop("imported", None)
+        entry["features"]["write"] = entry["features"]["read"]
+        path.write_text(json.dumps(entry))
+    about = (lake.folder / "0.parquet").stat()
+    journal = {
+        **{"commit_id": commit_id, "base_version": 0, "table_uuid": table.state.table_uuid},
+        "copied": copied,
+        "files": [["root:lake/0.parquet", about.st_size, about.st_mtime_ns // 1000, ""]],
+        "empty": [],
+    }
+    folder = Path(table.location) / EARLY
+    folder.mkdir()
+    name = f"{0:020}-{commit_id}.json"
+    (folder / name).write_text(json.dumps(journal))
+    if ended:
+        (folder / f"{name}.done").write_text("")
+    lake.reopen()
+
+
 @both
-@pytest.mark.parametrize("landed", [False, True])
-def test_a_commit_of_which_the_end_is_not_recorded(lake: Lake, copy: bool, landed: bool) -> None:
-    """A kill between the journal and the commit, or between the commit and its record as done."""
+@pytest.mark.parametrize(
+    ("landed", "ended"), [(True, True), (True, False), (False, False)], ids=str
+)
+def test_the_journal_of_an_early_version_counts(
+    lake: Lake, copy: bool, landed: bool, ended: bool
+) -> None:
+    """Killed before the commit, or before it was recorded as done, or not killed."""
     lake.write("0.parquet", {"a": [1]})
     table = lake.load(copy=copy)
-    name = next(one for one in table.store.list(journal.IMPORTS) if one.endswith(".json"))
-    table.store.delete(f"{journal.IMPORTS}/{name}.done")
-    if not landed:  # as if the commit had another ID
-        data = table.store.read(f"{journal.IMPORTS}/{name}").decode()
-        commit_id = name.removesuffix(".json").partition("-")[2]
-        table.store.overwrite(
-            f"{journal.IMPORTS}/{name}", data.replace(commit_id, str(uuid.uuid4())).encode()
-        )
-    expected = 0 if landed or not copy else 1
+    commit_id = table.state.commit_id if landed else str(uuid.uuid4())
+    journaled(lake, commit_id, copied=copy, ended=ended)
+    expected = 0 if landed or not copy else 1  # in place, the live segment says it
     assert lake.catalog.import_files("t", lake.folder, copy=copy).files == expected
+    lake.write("1.parquet", {"a": [2]})
+    assert lake.catalog.import_files("t", lake.folder, copy=copy).files == 1
+    assert lake.catalog.import_files("t", lake.folder, copy=copy).files == 0
+    assert lake.catalog.verify_table("t").findings == ()
 
 
-def test_a_file_that_is_in_the_table_is_not_adopted_twice(lake: Lake) -> None:
-    """Even if two imports list it at once: the commit refuses the second."""
+def test_of_two_imports_at_once_the_second_takes_what_is_left(lake: Lake) -> None:
     lake.write("0.parquet", {"a": [1]})
     handle = lake.load()._handle.pinned(0)
+    lake.write("1.parquet", {"a": [2]})
     origin = file_source(handle.store, lake.folder, in_place=True)
     planned = plan_import(handle.store, origin, import_options(), handle, silent)
-    with pytest.raises(AlreadyExistsError):
-        run_import(handle, planned, silent)
+    assert len(planned.survey.files) == 2
+    found = run_import(handle, planned, silent)
+    assert (found.files, found.rows, found.known) == (1, 1, 1)
+    assert lake.rows() == [{"a": 1}, {"a": 2}]

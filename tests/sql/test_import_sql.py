@@ -38,6 +38,16 @@ def test_files_are_imported_in_place_and_again(lake: Lake) -> None:
     write(lake.folder, "day=2024-01-02/1.parquet", pa.table({"n": [3], "new": ["c"]}))
     assert call(lake, arguments)["files"] == 1
     assert lake.sql("SELECT * FROM @t").count() == 3
+    # A file that is adopted again is a segment of its own: its name is no path of a file.
+    lake.sql("DELETE FROM @t WHERE n = 3")
+    assert call(lake, arguments)["known"] == 2
+    assert call(lake, f"{arguments}, again => 'all'")["files"] == 2
+    names = {row[0] for row in lake.sql("SELECT _segment FROM @t WHERE n = 3").collect()}
+    assert names == {"root:lake@4/day=2024-01-02/1.parquet"}
+    lake.sql("DELETE FROM @t WHERE n = 1")
+    lake.sql("UPDATE @t SET new = 'd' WHERE n = 3")
+    rows = lake.sql("SELECT n, new FROM @t ORDER BY n, new").collect()
+    assert [tuple(row) for row in rows] == [(2, "b"), (2, "b"), (3, "d")]
 
 
 def test_an_error_is_settled_by_what_it_says(lake: Lake) -> None:

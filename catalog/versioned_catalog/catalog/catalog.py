@@ -232,6 +232,8 @@ class Catalog(TableCreation, Conversions, Namespaces, Views):
                 - ``delimiter``, ``header``, ``null``: of CSV.
                 - ``skip_unreadable``: leave out files that can't be read, and report them.
                 - ``batch_files``: how many files a commit adds.
+                - ``again``: ``changed`` imports files again that have changed since; ``all`` imports
+                every file again.
 
         Raises:
             InvalidRequestError: files can't be read or brought together; the error lists them, with the

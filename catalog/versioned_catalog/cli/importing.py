@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 @click.option("--delimiter", help="Between the values of CSV.")
 @click.option("--no-header", is_flag=True, help="The first line of CSV is a row.")
 @click.option("--null", default="", help="The text of null in CSV.")
+@click.option(
+    "--again", help="changed or all: import known files again that have changed, or all of them."
+)
 @click.option("--skip-unreadable", is_flag=True, help="Leave out files that can't be read.")
 @click.pass_obj
 def import_(

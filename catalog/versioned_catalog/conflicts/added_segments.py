@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.conflicts.attempt import Attempt
 from versioned_catalog.conflicts.concurrent import find_conflict
-from versioned_catalog.conflicts.operations import Append, Base, Overwrite, Rewrite
+from versioned_catalog.conflicts.operations import Append, Base, Import, Overwrite, Rewrite
 from versioned_catalog.errors import AlreadyExistsError
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.storage.root_paths import PREFIX
+from versioned_catalog.storage.root_paths import PREFIX, file_of
 from versioned_catalog.types.arrow_values import array_of
 
 
-def segments_are_new(attempt: Attempt[Append | Overwrite | Rewrite]) -> None:
+def segments_are_new(attempt: Attempt[Append | Overwrite | Rewrite | Import]) -> None:
     """Refuse segments that a commit added already, since their rows would be there twice.
 
     No commit before the version in a segment's name can have added it. The live segments alone do not
@@ -31,14 +31,18 @@ def segments_are_new(attempt: Attempt[Append | Overwrite | Rewrite]) -> None:
     paths = {record.path for record in records}
     if len(paths) < len(records):
         raise AlreadyExistsError(f"{table}: a segment is to be committed twice in one commit")
-    _files_are_new(attempt, [path for path in paths if path.startswith(PREFIX)])
+    external = {path for path in paths if path.startswith(PREFIX)}
+    if isinstance(attempt.operation, Import) and attempt.operation.again:
+        paths -= external
+        external = set()
+    _files_are_new(attempt, external)
     if not paths:
         return
 
     def adds_them(commit: Commit) -> bool:
         if commit.head.operation == "rollback":
             return False
-        return not paths.isdisjoint(record.path for record in commit.added)
+        return not paths.isdisjoint(file_of(record.path) for record in commit.added)
 
     def are_live() -> bool:
         live = pc.is_in(attempt.state.segments.core["path"], array_of(list(paths), pa.string()))
@@ -54,18 +58,21 @@ def segments_are_new(attempt: Attempt[Append | Overwrite | Rewrite]) -> None:
         )
 
 
-def _files_are_new(attempt: Attempt[Append | Overwrite | Rewrite], external: Sequence[str]) -> None:
+def _files_are_new(
+    attempt: Attempt[Append | Overwrite | Rewrite | Import], external: Collection[str]
+) -> None:
     """Refuse files of others that are live already. One that was removed may be adopted again."""
     if not external:
         return
-    removed = attempt.operation.removed if isinstance(attempt.operation, Rewrite) else ()
-    wanted = array_of(sorted({*external} - {*(removed or ())}), pa.string())
-    paths = attempt.state.segments.core["path"]
-    known = paths.filter(pc.is_in(paths, wanted))
-    if len(known):
+    operation = attempt.operation
+    removed = {*operation.removed} if isinstance(operation, Rewrite | Import) else set[str]()
+    paths = attempt.state.segments.column("path")
+    live: list[str] = paths.filter(pc.starts_with(paths, PREFIX)).to_pylist()
+    known = [path for path in live if file_of(path) in external and path not in removed]
+    if known:
         raise AlreadyExistsError(
             f"{attempt.table}: {len(known)} of the files are in the table already, such as "
-            f"{known[0].as_py()}; leave them out"
+            f"{known[0]}; leave them out"
         )
 
 

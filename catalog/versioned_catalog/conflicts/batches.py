@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from versioned_catalog.conflicts.attempt import Attempt
-from versioned_catalog.conflicts.operations import Append, Overwrite, Rewrite
+from versioned_catalog.conflicts.operations import Append, Import, Overwrite, Rewrite
 from versioned_catalog.errors import AlreadyExistsError
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.state import TableState
@@ -14,7 +14,7 @@ def is_done(state: TableState, batch: Batch) -> bool:
     return state.applications.get(batch.application, -1) >= batch.id
 
 
-def batch_is_new(attempt: Attempt[Append | Overwrite | Rewrite]) -> None:
+def batch_is_new(attempt: Attempt[Append | Overwrite | Rewrite | Import]) -> None:
     """Refuse a batch if this or a later one of its application was committed.
 
     Raises:

@@ -14,6 +14,7 @@ from versioned_catalog.conflicts import (
     copied_rows,
     expiry,
     fence,
+    imported_files,
     incarnation,
     isolation,
     not_null,
@@ -85,6 +86,18 @@ MATRIX: Mapping[type, Row] = {
         required=SAME_INCARNATION,
         rules=(batches.batch_is_new, added_segments.segments_are_new, *SEGMENTS_FIT),
         entry=writes.append_entry,
+    ),
+    operations.Import: Row(
+        required=SAME_INCARNATION,
+        is_noop=writes.imports_nothing,
+        rules=(
+            batches.batch_is_new,
+            imported_files.files_are_new,
+            removed_segments.removed_are_live,
+            added_segments.segments_are_new,
+            *SEGMENTS_FIT,
+        ),
+        entry=writes.import_entry,
     ),
     operations.Overwrite: Row(
         required=SAME_INCARNATION,

@@ -13,6 +13,7 @@ from versioned_catalog.evolution.evolution import BoundChange, Evolution
 from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.log.consumers import Consumer
 from versioned_catalog.log.entry import Batch
+from versioned_catalog.log.imported import ImportedFile
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema
@@ -124,6 +125,29 @@ class Rewrite:
     reads: BoundFilter | None
     changes: tuple[BoundChange, ...] = ()
     keys: KeyCheck | None = None
+    batch: Batch | None = None
+    roots: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Import:
+    """Add the rows of files of others, adopted or copied, and record that the files are taken in.
+
+    Args:
+        files: the files; also those without rows.
+        removed: paths of segments that leave in the same commit, such as those of changed files.
+        known_at: the version at which ``files`` were known to be new; None if nobody looked.
+        again: whether files may be adopted whose segments are live.
+        changes, batch, roots: as of ``Append``.
+    """
+
+    base: Base
+    records: tuple[SegmentRecord, ...]
+    files: tuple[ImportedFile, ...] = ()
+    removed: tuple[str, ...] = ()
+    known_at: int | None = None
+    again: bool = False
+    changes: tuple[BoundChange, ...] = ()
     batch: Batch | None = None
     roots: Mapping[str, str] = field(default_factory=dict)
 
@@ -249,13 +273,14 @@ class Expire:
     lapsed: Mapping[str, int] = field(default_factory=dict)
 
 
-Write = Append | Overwrite | Rewrite | Compact
+Write = Append | Overwrite | Rewrite | Import | Compact
 """Operations that add segments to a table, or replace some."""
 
 Operation = (
     Append
     | Overwrite
     | Rewrite
+    | Import
     | Compact
     | Rollback
     | Tag

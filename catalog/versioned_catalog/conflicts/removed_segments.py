@@ -6,11 +6,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.conflicts.attempt import Attempt, once
-from versioned_catalog.conflicts.operations import Compact, Overwrite, Rewrite
+from versioned_catalog.conflicts.operations import Compact, Import, Overwrite, Rewrite
 from versioned_catalog.errors import CommitConflictError
 from versioned_catalog.types.arrow_values import array_of
 
-Removal = Overwrite | Rewrite | Compact
+Removal = Overwrite | Rewrite | Import | Compact
 """Operations that remove segments."""
 
 

@@ -35,6 +35,7 @@ def _matters(commit: Commit) -> bool:
         or commit.properties is not None
         or commit.sets_comment
         or commit.fence is not None
+        or commit.imported is not None
     )
 
 

@@ -61,8 +61,7 @@ class Adopter:
             CorruptTableError: it is no Parquet file any more.
         """
         opened = open_foreign(self.store, identity)
-        if opened.bytes != listed.bytes:
-            raise InvalidRequestError(f"{identity} was changed while it was imported; run it again")
+        check_unchanged(opened.bytes, listed, identity)
         mapped = self._mapped(self.reader.schema(opened), opened.odd_codec)
         if not mapped.held and not constants:
             raise InvalidRequestError(f"{identity}: the file has none of the columns of the table")
@@ -91,6 +90,16 @@ class Adopter:
             checked = tuple(one for one in held if any(c.id in forms for c, _ in walk((one,))))
             self.mapped[key] = _Mapped(id_map, held, checked)
         return self.mapped[key]
+
+
+def check_unchanged(size: int, listed: StoredFile, identity: str) -> None:
+    """Refuse a file that has another size than when it was listed.
+
+    Raises:
+        InvalidRequestError: naming the file.
+    """
+    if size != listed.bytes:
+        raise InvalidRequestError(f"{identity} was changed while it was imported; run it again")
 
 
 _TIMES = (Form.NANOS, Form.MILLIS, Form.LOCAL)

@@ -3,37 +3,52 @@
 from __future__ import annotations
 
 import os
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from versioned_catalog.alteration import Alteration
+from versioned_catalog.conflicts.imported_files import ImportedMeanwhileError
+from versioned_catalog.conflicts.operations import Base, Import
+from versioned_catalog.datafile.foreign_file import size_of
+from versioned_catalog.errors import CommitConflictError
 from versioned_catalog.evolution.changes import Change
+from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.handle import TableHandle
-from versioned_catalog.importing import journal
-from versioned_catalog.importing.adopting import Adopter
+from versioned_catalog.importing.adopting import Adopter, check_unchanged
 from versioned_catalog.importing.conforming import Target, checked
 from versioned_catalog.importing.evolving import changes_to
-from versioned_catalog.importing.journal import Batch
+from versioned_catalog.importing.known_files import (
+    KnownFiles,
+    Standing,
+    imported_file,
+    known_files,
+    segments_at,
+)
 from versioned_catalog.importing.listing import file_source
-from versioned_catalog.importing.options import import_options
+from versioned_catalog.importing.options import Again, import_options
 from versioned_catalog.importing.path_parts import path_parts, value_text
-from versioned_catalog.importing.planning import Planned, plan_import
+from versioned_catalog.importing.planning import Planned, is_wanted, plan_import
 from versioned_catalog.importing.reading import ParquetReader
 from versioned_catalog.importing.survey import Unreadable, file_path, open_path
+from versioned_catalog.log.imported import ImportedFile, Taken
+from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.progress import Progress
 from versioned_catalog.schema.schema import name_key
+from versioned_catalog.storage.external import open_file
 from versioned_catalog.storage.store import StoredFile
 from versioned_catalog.transaction import Transaction
 from versioned_catalog.types.types import Column
 from versioned_catalog.values.constants import to_constant, to_scalar
 from versioned_catalog.write.external import ExternalFile
 from versioned_catalog.write.plan import plan_now
+
+_MOST_ATTEMPTS = 32
+"""How often a batch is imported while other processes import files of it."""
 
 _THREADS, _REMOTE_THREADS = 2, 16
 
@@ -79,31 +94,52 @@ def run_import(handle: TableHandle, planned: Planned, progress: Progress) -> Imp
 
     Raises:
         InvalidRequestError: a file or value does not fit; earlier batches stay.
-        CommitConflictError: another commit changed the schema meanwhile.
+        CommitConflictError: another commit changed the schema meanwhile; earlier batches stay.
     """
     changes: list[Change] = list(changes_to(handle.state.schema.columns, planned.columns))
     if changes and planned.options.evolve:
         Alteration(handle).add_all(changes).commit()
-    files, compared = planned.survey.files, planned.compared
-    rows = sum(_rows(handle, planned, progress)) if files else 0
+    compared = planned.compared
+    done = list(_batches(handle, planned, progress)) if planned.survey.files else []
+    files = sum(one.files for one in done)
     return Imported(
         handle.state.version,
-        len(files),
-        rows,
-        compared.known,
+        files,
+        sum(one.rows for one in done),
+        compared.known + len(planned.survey.files) - files,
         compared.changed,
         compared.missing,
         planned.survey.unreadable,
     )
 
 
-def _rows(handle: TableHandle, planned: Planned, progress: Progress) -> Iterator[int]:
-    """Import batch by batch, and yield the number of rows of each."""
-    run = _Run(handle, planned, _target(handle, planned), progress)
-    import_batch = run.copy if planned.options.copy else run.adopt
+class _Done(NamedTuple):
+    """What a commit has imported."""
+
+    files: int = 0
+    rows: int = 0
+
+
+def _batches(handle: TableHandle, planned: Planned, progress: Progress) -> Iterator[_Done]:
+    """Import batch by batch."""
+    run = _Run(handle, planned, _target(handle, planned), progress, handle.state.schema.version)
+    known_at = planned.known_at
+    checked = _Checked(None, handle.state.created_version if known_at is None else known_at)
     files = iter(enumerate(planned.survey.files, start=1))
     while some := list(islice(files, planned.options.batch_files)):
-        yield import_batch(some)
+        done, checked = run.batch(some, checked)
+        yield done
+
+
+class _Checked(NamedTuple):
+    """The version at which files were known to be new.
+
+    Args:
+        known: what the table knew then; None if all files were compared with it already.
+    """
+
+    known: KnownFiles | None
+    version: int
 
 
 def _target(handle: TableHandle, planned: Planned) -> Target:
@@ -125,9 +161,76 @@ class _Run:
     planned: Planned
     target: Target
     progress: Progress
+    schema_version: int
 
-    def adopt(self, files: _Numbered) -> int:
-        """Commit files in place, and return the number of their rows."""
+    def batch(self, files: _Numbered, checked: _Checked) -> tuple[_Done, _Checked]:
+        """Commit files; return what was done, and when files were known to be new.
+
+        Files that another process imports meanwhile are left to it.
+        """
+        import_batch = self._copy if self.planned.options.copy else self._adopt
+        for attempt in range(1, _MOST_ATTEMPTS + 1):
+            files = self._new(files, checked.known)
+            if not files:
+                return _Done(), checked
+            try:
+                return import_batch(files, checked.version), checked
+            except ImportedMeanwhileError:
+                if attempt == _MOST_ATTEMPTS:
+                    raise
+            self.handle.refresh()
+            checked = _Checked(known_files(self.handle), self.handle.state.version)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _new(self, files: _Numbered, known: KnownFiles | None) -> _Numbered:
+        """The files that are wanted, as far as the table knows them."""
+        if known is None:
+            return files
+        again = self.planned.options.again
+        return [one for one in files if is_wanted(self._standing(known, one[1]), again)]
+
+    def _standing(self, known: KnownFiles, file: StoredFile) -> Standing:
+        return known.standing(
+            self.planned.source.identity(file.name), self._record(file, Taken.ADOPTED)
+        )
+
+    def _record(self, file: StoredFile, taken: Taken) -> ImportedFile:
+        return imported_file(self.planned.source.place(file.name), file, taken)
+
+    def _check_schema(self) -> None:
+        if self.handle.state.schema.version != self.schema_version:
+            raise CommitConflictError(
+                f"{self.handle.name}: the schema was changed while files were imported; run the import "
+                "again, which goes on with the files that are left"
+            )
+
+    def _outdated(self, files: _Numbered) -> tuple[str, ...]:
+        """The segments of files that have changed since they were adopted."""
+        if self.planned.options.again is None:
+            return ()
+        known = known_files(self.handle)
+        changed = [file for _, file in files if self._standing(known, file) is Standing.CHANGED]
+        places = frozenset(self.planned.source.place(file.name) for file in changed)
+        return segments_at(self.handle.store, self.handle.state, places)
+
+    def _import(
+        self, files: _Numbered, taken: Mapping[str, Taken], known_at: int
+    ) -> Callable[[Base, Sequence[SegmentRecord], tuple[BoundChange, ...]], Import]:
+        """The operation that commits the segments of files."""
+        records = tuple(self._record(file, taken[file.name]) for _, file in files)
+        removed, again = self._outdated(files), self.planned.options.again is Again.ALL
+
+        def operation(
+            base: Base, segments: Sequence[SegmentRecord], changes: tuple[BoundChange, ...]
+        ) -> Import:
+            since = None if again else known_at
+            return Import(base, tuple(segments), records, removed, since, again, changes)
+
+        return operation
+
+    def _adopt(self, files: _Numbered, known_at: int) -> _Done:
+        """Commit files in place."""
+        self._check_schema()
         reader, source = self.planned.reader, self.planned.source
         assert isinstance(reader, ParquetReader), "other formats are copied"
         adopter = Adopter(self.handle.store, self.handle.state.schema, self.target, reader)
@@ -138,46 +241,44 @@ class _Run:
             return adopter.file(source.identity(file.name), file, constants)
 
         threads = _REMOTE_THREADS if source.store.is_remote else _THREADS
-        found = []
+        found: list[ExternalFile] = []
         for (number, _), read in zip(files, in_parallel(external, files, threads), strict=True):
             found.append(read)
             self._report(number)
-        pairs = [(one.path, file) for one, (_, file) in zip(found, files, strict=True)]
+        taken = {
+            file.name: Taken.ADOPTED if read.rows else Taken.EMPTY
+            for (_, file), read in zip(files, found, strict=True)
+        }
+        operation = self._import(files, taken, known_at)
         full = [one for one in found if one.rows]
-        with_rows = {one.path for one in full}
-        batch = Batch(
-            str(uuid.uuid4()),
-            [one for one in pairs if one[0] in with_rows],
-            [one for one in pairs if one[0] not in with_rows],
-        )
-        name = journal.begin(self.handle, batch)
-        if full:
-            Transaction(self.handle).commit_external(full, commit_id=batch.commit_id)
-        journal.finish(self.handle, name)
-        return sum(one.rows for one in full)
+        Transaction(self.handle).commit_adopted(full, operation)
+        return _Done(len(files), sum(one.rows for one in full))
 
-    def copy(self, files: _Numbered) -> int:
-        """Commit the rows of files, and return their number."""
-        handle, identity = self.handle, self.planned.source.identity
+    def _copy(self, files: _Numbered, known_at: int) -> _Done:
+        """Commit the rows of files."""
+        self._check_schema()
+        handle, rows = self.handle, dict.fromkeys((file.name for _, file in files), 0)
         plan = plan_now(handle.store, handle.state, handle.name)
-        records = plan.write_mixed(self._batches(files), handle.store)
-        pairs = [(identity(file.name), file) for _, file in files]
-        batch = Batch(str(uuid.uuid4()), pairs, copied=True)
-        name = journal.begin(handle, batch)
-        if records:
-            Transaction(handle).commit_append(plan, records, commit_id=batch.commit_id)
-        journal.finish(handle, name)
-        return sum(one.rows for one in records)
+        records = plan.write_mixed(self._batches(files, rows), handle.store)
+        taken = {name: Taken.COPIED if count else Taken.EMPTY for name, count in rows.items()}
+        operation = self._import(files, taken, known_at)
+        Transaction(handle).commit_copied(plan, records, operation)
+        return _Done(len(files), sum(one.rows for one in records))
 
-    def _batches(self, files: _Numbered) -> Iterator[pa.RecordBatch]:
+    def _batches(self, files: _Numbered, rows: dict[str, int]) -> Iterator[pa.RecordBatch]:
+        """The rows of files; their numbers are added to ``rows``, by the name of the file."""
         for number, file in files:
             store, path = open_path(self.handle.store, self.planned.source, file.name)
             constants = {
                 column.name: to_scalar(to_constant(text), column.type)
                 for column, text in self._constants(file)
             }
+            identity = self.planned.source.identity(file.name)
+            check_unchanged(size_of(open_file(store, path)), file, identity)
             batches = self.planned.reader.batches(store, path, self.target, constants)
-            yield from checked(batches, self.planned.source.identity(file.name))
+            for batch in checked(batches, identity):
+                rows[file.name] += batch.num_rows
+                yield batch
             self._report(number)
 
     def _report(self, number: int) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from fsspec.core import split_protocol
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.storage.external import root_store
 from versioned_catalog.storage.opening import open_store
 from versioned_catalog.storage.root_paths import PREFIX, RootPath, is_root_path, split_root
@@ -51,6 +51,21 @@ class FileSource:
         return (
             f"{PREFIX}{self.root}/{name}" if self.root is not None else f"{self.store.url}/{name}"
         )
+
+    def place(self, name: str) -> str:
+        """Where a file of the store really is: its address, with links resolved."""
+        try:
+            return self.store.resolved(name)
+        except CorruptTableError:  # a link that leads outside; nobody reads it
+            return self.identity(name)
+
+    def identity_at(self, place: str) -> str | None:
+        """The identity of a file that would be listed if it were at a place; None if it would not."""
+        prefix = f"{self.store.address}/"
+        if not place.startswith(prefix):
+            return None
+        identity = self.identity(place.removeprefix(prefix))
+        return identity if self.covers(identity) else None
 
     def covers(self, identity: str) -> bool:
         """Whether a file that the table knows would be listed, if it were there."""
@@ -146,10 +161,14 @@ def _is_folder(store: Store, folder: str) -> bool:
     return next(iter(store.walk(folder)), None) is not None
 
 
-def listed(source: FileSource) -> Iterator[StoredFile]:
-    """The files of a source, sorted, with paths below its store; without hidden and empty ones."""
+def selected(source: FileSource, listed: Iterable[StoredFile]) -> Iterator[StoredFile]:
+    """The files of a source, with paths below its store; without hidden and empty ones.
+
+    Args:
+        listed: the files below its folder.
+    """
     prefix = f"{source.folder}/" if source.folder else ""
-    for file in source.store.walk(source.folder):
+    for file in listed:
         if is_hidden(file.name) or not file.bytes:
             continue
         if source.pattern is None or matches(source.pattern, file.name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,9 +12,19 @@ from versioned_catalog.importing.file_types import LeafRules
 from versioned_catalog.importing.names import Names
 from versioned_catalog.importing.provided import Provided, SchemaSource, provided_schema
 from versioned_catalog.importing.text_files import CsvOptions
+from versioned_catalog.spelling import one_of
 
 BATCH_FILES = 1000
 """Files that are adopted in one commit."""
+
+
+class Again(enum.Enum):
+    """Which files are imported although the table has taken them in before."""
+
+    CHANGED = "changed"
+    """Those that have changed since. A segment of the old file leaves the table."""
+    ALL = "all"
+    """All of them."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,7 @@ class ImportOptions:
     skip_unreadable: bool = False
     batch_files: int = BATCH_FILES
     dialect: Dialect = Dialect.PYTHON
+    again: Again | None = None
 
 
 def import_options(
@@ -51,6 +63,7 @@ def import_options(
     skip_unreadable: bool = False,
     batch_files: int = BATCH_FILES,
     dialect: Dialect = Dialect.PYTHON,
+    again: str | None = None,
 ) -> ImportOptions:
     """Check the arguments of users.
 
@@ -79,4 +92,5 @@ def import_options(
         skip_unreadable,
         batch_files,
         dialect,
+        None if again is None else one_of(Again, again, "again"),
     )

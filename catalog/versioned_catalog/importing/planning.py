@@ -7,17 +7,22 @@ from dataclasses import dataclass, replace
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.handle import TableHandle
-from versioned_catalog.importing import journal
 from versioned_catalog.importing.disagreements import Report
-from versioned_catalog.importing.journal import Seen
-from versioned_catalog.importing.listing import FileSource, common_format, listed
+from versioned_catalog.importing.known_files import (
+    KnownFiles,
+    Standing,
+    imported_file,
+    known_files,
+    live_files,
+)
+from versioned_catalog.importing.listing import FileSource, common_format, selected
 from versioned_catalog.importing.merging import Wanted, merge
 from versioned_catalog.importing.named_text import (
     by_position,
     names_by_position,
     with_named_text,
 )
-from versioned_catalog.importing.options import ImportOptions
+from versioned_catalog.importing.options import Again, ImportOptions
 from versioned_catalog.importing.reading import (
     CsvReader,
     JsonReader,
@@ -26,6 +31,8 @@ from versioned_catalog.importing.reading import (
     Reader,
 )
 from versioned_catalog.importing.survey import Survey, survey
+from versioned_catalog.importing.table_folders import refuse_tables
+from versioned_catalog.log.imported import Taken
 from versioned_catalog.progress import Progress
 from versioned_catalog.schema.schema import name_key
 from versioned_catalog.storage.store import Store, StoredFile
@@ -34,12 +41,12 @@ from versioned_catalog.types.types import Column
 
 @dataclass(frozen=True)
 class Compared:
-    """The files of a source beside those that the table has.
+    """The files of a source beside those that the table has taken in.
 
     Args:
-        new: files that the table does not have.
+        new: files to import.
         known: the number of files that it has, and that are as they were.
-        changed: those that have changed since.
+        changed: those that have changed since, and are not imported again.
         missing: those that it has and the source has no more.
     """
 
@@ -58,6 +65,7 @@ class Planned:
         elsewhere: keys of the names of columns that stand in paths.
         compared: which files are new.
         survey: what the new files are.
+        known_at: the version of the table at which they were new; None if there was none.
     """
 
     source: FileSource
@@ -67,6 +75,7 @@ class Planned:
     elsewhere: frozenset[str]
     compared: Compared
     survey: Survey
+    known_at: int | None
 
 
 def plan_import(
@@ -85,14 +94,16 @@ def plan_import(
     Raises:
         InvalidRequestError: files can't be read or brought together, or there are none.
     """
-    files = list(listed(source))
+    everything = list(source.store.walk(source.folder))
+    files = list(selected(source, everything))
+    refuse_tables(source, everything, files)
     if not files and handle is None:
         raise InvalidRequestError(
             f"there are no files to import in {source.shown}; files whose names begin with _ or a "
             "dot, and "
             "empty ones, are left out"
         )
-    compared = _compared(files, source, handle)
+    compared = _compared(files, source, options.again, handle)
     reader = _reader(files, source, options)
     found = survey(store, source, compared.new, reader, progress, with_paths=options.path_columns)
     if not options.skip_unreadable:
@@ -109,25 +120,63 @@ def plan_import(
         reader, found = _with_names(reader, found, wanted)
     columns = _merged(found, wanted, source, options)
     elsewhere = frozenset(name_key(one.name) for one in wanted.paths)
-    return Planned(source, options, reader, columns, elsewhere, compared, found)
+    known_at = None if handle is None else handle.state.version
+    return Planned(source, options, reader, columns, elsewhere, compared, found, known_at)
 
 
 def _compared(
-    files: Sequence[StoredFile], source: FileSource, handle: TableHandle | None
+    files: Sequence[StoredFile],
+    source: FileSource,
+    again: Again | None,
+    handle: TableHandle | None,
 ) -> Compared:
-    known: Mapping[str, Seen] = {} if handle is None else journal.known_files(handle)
-    new, changed, here = list[StoredFile](), list[str](), set[str]()
+    known = KnownFiles() if handle is None else known_files(handle)
+    new, changed, places = list[StoredFile](), list[str](), dict[str, str]()
     for file in files:
-        identity = source.identity(file.name)
-        here.add(identity)
-        seen = known.get(identity)
-        if seen is None:
+        identity, place = source.identity(file.name), source.place(file.name)
+        if place in places:
+            continue  # a link to a file that is listed, too
+        places[place] = identity
+        standing = known.standing(identity, imported_file(place, file, Taken.ADOPTED))
+        if is_wanted(standing, again):
             new.append(file)
-        elif not seen.is_same(file):
+        elif standing is Standing.CHANGED:
             changed.append(identity)
-    missing = sorted(one for one in known if one not in here and source.covers(one))
+    missing = () if handle is None else _missing(known, source, places, handle)
     same = len(files) - len(new) - len(changed)
     return Compared(tuple(new), same, tuple(changed), tuple(missing))
+
+
+def is_wanted(standing: Standing, again: Again | None) -> bool:
+    """Whether a file is to be imported."""
+    match standing:
+        case Standing.NEW:
+            return True
+        case Standing.CHANGED:
+            return again is not None
+        case Standing.SAME:
+            return again is Again.ALL
+
+
+def _missing(
+    known: KnownFiles, source: FileSource, places: Mapping[str, str], handle: TableHandle
+) -> list[str]:
+    """The files that were copied, or whose segments the table has, and that are gone from the source.
+
+    Args:
+        places: the identities of the listed files, by place.
+    """
+    here = {*places.values()}
+    live = live_files(handle.state)
+    gone = set[str]()
+    for place, versions in known.ledger.items():
+        identity = source.identity_at(place)
+        if identity is None or place in places:
+            continue
+        if identity in live or any(one.taken is Taken.COPIED for one in versions):
+            gone.add(identity)
+    early = (one for one in known.early if one not in here and source.covers(one))
+    return sorted(gone.union(early))
 
 
 def _reader(files: Sequence[StoredFile], source: FileSource, options: ImportOptions) -> Reader:

@@ -18,7 +18,7 @@ KEPT = "id_map"
 """The column whose dictionary is kept, since all segments of a table may share one long map."""
 
 _CELL_BYTES = 8
-_LEAST_ROW_BYTES = 4
+LEAST_ROW_BYTES = 4
 """Bytes that a segment takes at least in a file: its path is made of random digits."""
 
 
@@ -62,7 +62,7 @@ def _opened(data: bytes, what: str) -> pq.ParquetFile:
     check_column_chunks(source, footer, what)
     most = decoded_limit(len(data))
     with translate_errors(what, "is not a whole Parquet file"):
-        if footer.num_rows * _LEAST_ROW_BYTES > len(data):
+        if footer.num_rows * LEAST_ROW_BYTES > len(data):
             raise CorruptTableError(f"{what} is too small for {footer.num_rows} segments")
         cells = footer.num_rows * footer.num_columns * _CELL_BYTES
         names = footer.schema.to_arrow_schema().names

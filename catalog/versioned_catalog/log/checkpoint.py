@@ -22,6 +22,7 @@ from versioned_catalog.log.consumers import consumers_from_json, consumers_to_js
 from versioned_catalog.log.document import dump_json, load_json
 from versioned_catalog.log.entry_json import batch_from_json, column_id_from_json, tags_from_json
 from versioned_catalog.log.features import FORMAT, features_from_json, features_to_json
+from versioned_catalog.log.imported import ledger_from_json, ledger_to_json
 from versioned_catalog.log.pins_json import pins_from_json, pins_to_json
 from versioned_catalog.log.schemas_json import (
     checkpoint_features,
@@ -185,6 +186,8 @@ def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, 
         **({"pins": pins_to_json(state.pins)} if state.pins else {}),
         **({"consumers": consumers_to_json(state.consumers)} if state.consumers else {}),
         **({"roots": dict(state.roots)} if state.roots else {}),
+        **({"imported": ledger_to_json(state.ledger)} if state.ledger else {}),
+        **({"adoptions": state.adoptions} if state.adoptions else {}),
         **({"statistics": list(packed)} if packed else {}),
     }
 
@@ -216,6 +219,8 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
             optional(value, "consumers", dict) or {}, member(value, "version", int)
         ),
         roots=texts(optional(value, "roots", dict) or {}),
+        ledger=ledger_from_json(optional(value, "imported", dict) or {}),
+        adoptions=optional(value, "adoptions", int) or 0,
         segments=segments,
         features=without_checkpoint_features(features),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from versioned_catalog.log.consumers import Consumer
 from versioned_catalog.log.head import Head
+from versioned_catalog.log.imported import ImportedFile, LedgerChange
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.pins import Pin
 from versioned_catalog.schema.schema import Schema
@@ -61,7 +62,8 @@ class Commit:
     """One commit of a table. None and empty mean that the commit does not change the member.
 
     ``added`` includes the records of the manifest, once that is read. ``roots`` are the URLs of external
-    roots, as they were when segments below them were added.
+    roots, as they were when segments below them were added. ``imported`` is the change of the ledger;
+    its files stand in ``paged``, which is not stored, once they were put in a page.
     """
 
     head: Head
@@ -81,6 +83,8 @@ class Commit:
     roots: Mapping[str, str] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     manifest: Manifest | None = None
+    imported: LedgerChange | None = None
+    paged: tuple[ImportedFile, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def attached_bytes(self) -> int:

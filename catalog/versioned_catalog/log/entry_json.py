@@ -14,6 +14,7 @@ from versioned_catalog.log.entry import OPERATIONS, Batch, Commit, Manifest
 from versioned_catalog.log.external import id_map_at, id_maps_from_json
 from versioned_catalog.log.features import MANIFEST, Features
 from versioned_catalog.log.head import Stub, head_from_json, head_to_json, is_one_of, stub_from_json
+from versioned_catalog.log.imported import LedgerChange, change_from_json, change_to_json
 from versioned_catalog.log.layout import MANIFESTS, OWN_NAME
 from versioned_catalog.log.pins_json import pins_from_json, pins_to_json
 from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
@@ -77,6 +78,8 @@ def commit_to_bytes(commit: Commit) -> bytes:
         out["consumers"] = consumers_to_json(commit.consumers)
     if commit.roots is not None:
         out["roots"] = dict(commit.roots)
+    if commit.imported is not None:
+        out["imported"] = change_to_json(commit.imported)
     if commit.details:
         out["details"] = dict(commit.details)
     return dump_json(out)
@@ -146,6 +149,7 @@ def _commit(value: Json) -> Commit:
         roots=_texts(optional(value, "roots", dict)),
         details=_details(optional(value, "details", dict) or {}),
         manifest=_manifest(optional(value, "manifest", dict), head.features),
+        imported=_imported(optional(value, "imported", dict)),
     )
 
 
@@ -213,6 +217,10 @@ def batch_from_json(value: Json, name: str) -> int:
 
 def _fence(value: int | None) -> int | None:
     return None if value is None else check_version(value, "fence")
+
+
+def _imported(value: dict[str, Json] | None) -> LedgerChange | None:
+    return None if value is None else change_from_json(value)
 
 
 def _details(value: dict[str, Any]) -> dict[str, Any]:

@@ -40,6 +40,12 @@ EXTERNAL_ROOTS = "external-roots"
 ID_MAP = "id-map"
 """Feature of tables that have, or had, segments that somebody else wrote."""
 
+IMPORTS = "imports"
+"""Feature of tables that remember, or remembered, which files were imported."""
+
+ADOPTIONS = "adoptions"
+"""Feature of tables with a segment whose path says which commit adopted the file."""
+
 KNOWN_FEATURES: frozenset[str] = frozenset(
     {
         KEYED,
@@ -52,6 +58,8 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         CONSUMERS,
         EXTERNAL_ROOTS,
         ID_MAP,
+        IMPORTS,
+        ADOPTIONS,
     }
 )
 """The features that this library implements, for reading and for writing."""

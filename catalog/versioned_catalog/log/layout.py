@@ -10,9 +10,11 @@ LOG = f"{FOLDER}/log"
 KEPT = f"{FOLDER}/kept"
 CHECKPOINTS = f"{FOLDER}/checkpoint"
 MANIFESTS = f"{FOLDER}/manifest"
+IMPORTS = f"{FOLDER}/imports"
 
 OWN_NAME = re.compile(r"[0-9]{1,20}-[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}\.parquet")
-"""Names of segments and manifests: the version that their writer planned on, and a UUID."""
+"""Names of segments, manifests and pages of imported files: the version that their writer planned on,
+and a UUID."""
 
 
 def entry_path(version: int) -> str:

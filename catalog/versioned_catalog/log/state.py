@@ -10,12 +10,14 @@ from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.log.consumers import Consumer
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
-from versioned_catalog.log.features import Features
+from versioned_catalog.log.features import EXTERNAL_ROOTS, IMPORTS, Features
+from versioned_catalog.log.imported import Ledger
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.schema.pins import Pin, PinnedSchema
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.seen import Overflow, Seen
+from versioned_catalog.storage.root_paths import PREFIX
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,9 @@ class TableState:
         pins: schema pins by label.
         consumers: readers whose unread versions expiry keeps, by name.
         roots: URLs of external roots, as they were when segments below them were added; for errors only.
+        ledger: the files of others that were taken in.
+        adoptions: how many segments below external roots were added, apart from those that a rollback
+            made live again; -1 if the table had some before it had the feature ``imports``.
         fence: commits that add segments must have been planned on this version or later.
         floor: the oldest retained version, apart from tagged ones.
         features: features that the table needs of readers and writers.
@@ -78,6 +83,8 @@ class TableState:
     pins: Mapping[str, Pin] = field(default_factory=dict)
     consumers: Mapping[str, Consumer] = field(default_factory=dict)
     roots: Mapping[str, str] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
+    adoptions: int = 0
     fence: int = 0
     floor: int = 0
     features: Features = field(default_factory=Features)
@@ -160,6 +167,8 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         pins=before.pins if commit.pins is None else commit.pins,
         consumers=before.consumers if commit.consumers is None else commit.consumers,
         roots=before.roots if commit.roots is None else commit.roots,
+        ledger=before.ledger if commit.imported is None else before.ledger.after(commit.imported),
+        adoptions=_adoptions(before, commit),
         lens=None,
         fence=before.fence if commit.fence is None else max(before.fence, commit.fence),
         floor=before.floor if commit.floor is None else max(before.floor, commit.floor),
@@ -168,6 +177,17 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     if commit.pins is not None:
         check_pins(after)
     return after
+
+
+def _adoptions(before: TableState, commit: Commit) -> int:
+    """How many files of others were adopted up to a commit; see ``TableState``."""
+    if IMPORTS not in commit.head.features.write or before.adoptions < 0:
+        return before.adoptions
+    if IMPORTS not in before.features.write and EXTERNAL_ROOTS in before.features.read:
+        return -1
+    if commit.head.operation == "rollback":
+        return before.adoptions
+    return before.adoptions + sum(record.path.startswith(PREFIX) for record in commit.added)
 
 
 def check_pins(state: TableState) -> None:

@@ -10,6 +10,7 @@ from versioned_catalog.log.commit_log import CommitLog
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.entry_json import commit_from_bytes, commit_to_bytes
 from versioned_catalog.log.head import Stub
+from versioned_catalog.log.imported import write_page
 from versioned_catalog.log.manifest import read_manifest, write_manifest
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.storage.store import Store
@@ -36,8 +37,8 @@ class TableCodec:
         return read_manifest(entry, store)
 
     def write_attachment(self, entry: Commit, previous: Commit | None, store: Store) -> Commit:
-        """Write a manifest if the records do not fit the entry."""
-        return write_manifest(entry, previous, store)
+        """Write a manifest if the records do not fit the entry, and a page of imported files."""
+        return write_page(write_manifest(entry, previous, store), previous, store)
 
     def apply(self, state: TableState | None, entry: Commit) -> TableState:
         """The state after one more entry."""

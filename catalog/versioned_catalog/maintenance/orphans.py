@@ -12,7 +12,15 @@ from versioned_catalog.errors import CommitConflictError, CorruptTableError, Not
 from versioned_catalog.log.checkpoint_retention import retained_checkpoints
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
-from versioned_catalog.log.layout import CHECKPOINTS, FOLDER, KEPT, LOG, MANIFESTS, OWN_NAME
+from versioned_catalog.log.layout import (
+    CHECKPOINTS,
+    FOLDER,
+    IMPORTS,
+    KEPT,
+    LOG,
+    MANIFESTS,
+    OWN_NAME,
+)
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.expiry import is_unfinished
@@ -20,7 +28,7 @@ from versioned_catalog.storage.store import Store, StoredFile
 
 DATA = "data"
 _VERSION = re.compile(r"[0-9]{20}\.parquet")
-_FOLDERS = (DATA, FOLDER, LOG, CHECKPOINTS, KEPT, MANIFESTS)
+_FOLDERS = (DATA, FOLDER, LOG, CHECKPOINTS, KEPT, MANIFESTS, IMPORTS)
 _TRIES = 16
 """How often references are determined while versions expire."""
 
@@ -30,7 +38,7 @@ class OrphanFiles:
     """Files that may be deleted.
 
     Args:
-        segments: sizes by path, of segments and manifests.
+        segments: sizes by path, of segments, manifests and pages of imported files.
         others: sizes by path, of temporary files and checkpoints.
         foreign: files in ``data/`` whose names are not ours; they are never deleted.
     """
@@ -60,7 +68,7 @@ class References:
     """Files that the retained versions of a table need.
 
     Args:
-        segments: paths of segments.
+        segments: paths of segments and of pages of imported files.
         versions: versions of states in ``kept/``, below the oldest retained version.
         floor: the oldest retained version; a running expiry may need any state from it on.
         manifests: paths of manifests; None for all, while an expiry is unfinished.
@@ -79,7 +87,7 @@ class References:
         """Add the files of further commits."""
         segments, manifests = set[str](), set[str]()
         for commit in commits:
-            segments.update(record.path for record in commit.added)
+            segments.update(_added_by(commit))
             manifests.update(_manifest_of(commit))
         known = None if self.manifests is None else self.manifests | manifests
         return replace(self, segments=self.segments | segments, manifests=known)
@@ -139,20 +147,20 @@ def _references(timeline: TableLog, state: TableState, begin: int) -> References
     first = timeline.first_kept(begin)
     if first > state.version:
         raise _ExpiredMeanwhile(begin, first)
-    paths, named = set(state.segments.paths), set(state.tags.values())
+    paths, named = _files_of(state), set(state.tags.values())
     manifests = set[str]()
     if first:
         floor = _state_at(timeline, first)
-        paths.update(floor.segments.paths)
+        paths |= _files_of(floor)
         named.update(floor.tags.values())
     for commit in _commits(timeline, first, state.version):
-        paths.update(record.path for record in commit.added)
+        paths.update(_added_by(commit))
         manifests.update(_manifest_of(commit))
         named.update((commit.tags or {}).values())
     versions = {first}
     for version in sorted(version for version in named if version < first):
         try:
-            paths.update(_state_at(timeline, version).segments.paths)
+            paths |= _files_of(_state_at(timeline, version))
         except NotFoundError:
             if version in state.tags.values():
                 raise
@@ -164,6 +172,18 @@ def _references(timeline: TableLog, state: TableState, begin: int) -> References
     # Entries below the oldest retained version that are not yet stubs name further manifests.
     known = None if is_unfinished(timeline, state) else frozenset(manifests)
     return References(frozenset(paths), frozenset(versions), state.floor, known)
+
+
+def _files_of(state: TableState) -> set[str]:
+    """The segments of a state, and the pages of its ledger."""
+    return {*state.segments.paths, *(page.path for page in state.ledger.pages)}
+
+
+def _added_by(commit: Commit) -> Iterator[str]:
+    """Yield the segments that a commit adds, and the pages of the ledger that it names."""
+    yield from (record.path for record in commit.added)
+    if commit.imported is not None:
+        yield from (page.path for page in commit.imported.ledger.pages)
 
 
 def _manifest_of(commit: Commit) -> Iterator[str]:
@@ -224,7 +244,9 @@ def find_orphans(
             if file.modified > cutoff:
                 continue
             match kind:
-                case _Kind.SEGMENT if path not in needed.segments and _number(file) < fence:
+                case _Kind.SEGMENT | _Kind.PAGE if (
+                    path not in needed.segments and _number(file) < fence
+                ):
                     segments[path] = file.bytes
                 case _Kind.MANIFEST if not needed.holds_manifest(path) and _number(file) < fence:
                     segments[path] = file.bytes
@@ -249,6 +271,7 @@ class _Kind(enum.Enum):
 
     SEGMENT = enum.auto()
     MANIFEST = enum.auto()
+    PAGE = enum.auto()
     CHECKPOINT = enum.auto()
     KEPT = enum.auto()
     TEMPORARY = enum.auto()
@@ -263,6 +286,8 @@ def _kind(folder: str, name: str) -> _Kind:
         return _Kind.SEGMENT if OWN_NAME.fullmatch(name) else _Kind.FOREIGN
     if folder == MANIFESTS and OWN_NAME.fullmatch(name):
         return _Kind.MANIFEST
+    if folder == IMPORTS and OWN_NAME.fullmatch(name):
+        return _Kind.PAGE
     if folder not in (CHECKPOINTS, KEPT) or not _VERSION.fullmatch(name):
         return _Kind.OTHER
     return _Kind.KEPT if folder == KEPT else _Kind.CHECKPOINT

@@ -18,8 +18,16 @@ from versioned_catalog.errors import (
 from versioned_catalog.log.commit_log import CommitLog
 from versioned_catalog.log.entry import Batch, Commit
 from versioned_catalog.log.entry_json import commit_to_bytes
-from versioned_catalog.log.features import Features
+from versioned_catalog.log.features import IMPORTS, Features
 from versioned_catalog.log.head import WRITER, Head
+from versioned_catalog.log.imported import (
+    ImportedFile,
+    Ledger,
+    LedgerChange,
+    Taken,
+    imported_files,
+    write_page,
+)
 from versioned_catalog.log.layout import LOG
 from versioned_catalog.log.manifest import write_manifest
 from versioned_catalog.log.record import SegmentRecord
@@ -98,7 +106,8 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
             records[footer.path] = record
         else:
             left[footer.path] = record
-    commits = list(_commits(incarnation, schemas, list(records.values()), new.time))
+    ledger = _ledger(incarnation, broken)
+    commits = list(_commits(incarnation, schemas, list(records.values()), ledger, new.time))
     state = _put(new, commits)
     return Recovered(
         broken=broken.url,
@@ -110,7 +119,10 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
         certain=tuple(path for path in incarnation.live if path in records),
         guessed=tuple(path for path in incarnation.guessed if path in records),
         left=left,
-        unknown=tuple(_unknown(log, incarnation, substituted)),
+        unknown=(
+            *_unknown(log, incarnation, substituted),
+            *_unknown_imports(incarnation.ledger, ledger),
+        ),
     )
 
 
@@ -183,10 +195,33 @@ class _Copier:
         return target, size, f"crc32:{crc:08x}"
 
 
+def _ledger(incarnation: Incarnation, broken: Store) -> list[ImportedFile] | None:
+    """The files of others whose rows may be in the new table; None if a page can't be read.
+
+    Files that were adopted are not part of it, so that they can be imported again.
+    """
+    try:
+        known = list(imported_files(incarnation.ledger, broken))
+    except CorruptTableError:
+        return None
+    return [file for file in known if file.taken is not Taken.ADOPTED]
+
+
+def _unknown_imports(ledger: Ledger, kept: list[ImportedFile] | None) -> Iterable[str]:
+    if kept is None:
+        yield "which files were imported: an import takes all of them again"
+    elif len(kept) < len(ledger.files) + sum(page.files for page in ledger.pages):
+        yield (
+            "which rows of files that were imported in place had been deleted: an import takes these "
+            "files again, with all their rows"
+        )
+
+
 def _commits(
     incarnation: Incarnation,
     schemas: dict[int, Schema],
     records: list[SegmentRecord],
+    ledger: list[ImportedFile] | None,
     clock: Callable[[], datetime],
 ) -> Iterator[Commit]:
     """Build the commits of the new table, dated by its store."""
@@ -217,6 +252,9 @@ def _commits(
         yield Commit(head("append"), next_id, added=tuple(records[start : start + _AT_ONCE]))
     for application, batch in sorted(incarnation.applications.items()):
         yield Commit(head("append"), next_id, batch=Batch(application, batch))
+    if ledger:
+        change = LedgerChange(Ledger(files=tuple(ledger)))
+        yield Commit(head("append"), next_id, imported=change)
 
 
 def _put(new: Store, commits: list[Commit]) -> TableState:
@@ -228,9 +266,10 @@ def _put(new: Store, commits: list[Commit]) -> TableState:
         features = Features() if state is None else state.features
         if commit.schema is not None:
             features |= features_of(commit.schema, commit.added)
-        whole.append(
-            write_manifest(replace(commit, head=replace(commit.head, features=features)), None, new)
-        )
+        if commit.imported is not None:
+            features |= Features(write=frozenset({IMPORTS}))
+        named = replace(commit, head=replace(commit.head, features=features))
+        whole.append(write_page(write_manifest(named, None, new), None, new))
         state = apply(state, whole[-1])
     assert state is not None
     timeline = CommitLog(new, TableCodec())

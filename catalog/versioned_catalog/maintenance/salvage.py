@@ -15,6 +15,7 @@ from versioned_catalog.datafile.file_schema import SCHEMA, SCHEMA_VERSION, TABLE
 from versioned_catalog.errors import CorruptTableError, StorageError, VersionedError
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
+from versioned_catalog.log.imported import Ledger, LedgerChange
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.log.times import EARLIEST
@@ -211,6 +212,7 @@ class Incarnation:
         left: why other segments are left out, by path.
         next_column_id: above every known ID.
         applications: the last known batch of each application.
+        ledger: the files of others that the table had taken in.
     """
 
     table_uuid: str
@@ -222,6 +224,7 @@ class Incarnation:
     left: Mapping[str, str] = field(default_factory=dict)
     next_column_id: int = 1
     applications: Mapping[str, int] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
 
 
 def _why_absent(path: str) -> str:
@@ -284,6 +287,7 @@ def _of_state(state: TableState) -> Incarnation:
         live=tuple(state.segments.paths),
         next_column_id=state.next_column_id,
         applications=state.applications,
+        ledger=state.ledger,
     )
 
 
@@ -308,6 +312,7 @@ def _followed(incarnation: Incarnation, commit: Commit) -> Incarnation:
             **incarnation.applications,
             **({batch.application: batch.id} if batch else {}),
         },
+        ledger=incarnation.ledger.after(commit.imported or LedgerChange(Ledger())),
     )
 
 

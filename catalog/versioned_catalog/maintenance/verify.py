@@ -93,6 +93,7 @@ class _Verification:
             self._notes.append(f"the table was dropped at version {state.version}")
             return
         log_check.check_tags(self._timeline, state, self._report)
+        log_check.check_ledger(self._timeline, state, self._report)
         if is_unfinished(self._timeline, state):
             self._notes.append("an expiry died before all old entries were stubs; run expire again")
         self._check(state, frozenset(state.segments.paths))

@@ -240,6 +240,10 @@ class LocalStore(store.Store):
         self._inside(full)
         return LocalStore(full).allow_roots(self.location.roots)
 
+    @property
+    def address(self) -> str:
+        return self._real_root
+
     def resolved(self, path: str) -> str:
         return self._inside(self._full(path))
 

@@ -17,6 +17,7 @@ ROOT_OPTION = "root."
 option of its file system."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_ADOPTION = re.compile(r"[1-9][0-9]{0,15}")
 
 
 Roots = Mapping[str, str | os.PathLike[str] | tuple[str | os.PathLike[str], Mapping[str, Any]]]
@@ -24,28 +25,65 @@ Roots = Mapping[str, str | os.PathLike[str] | tuple[str | os.PathLike[str], Mapp
 
 
 class RootPath(NamedTuple):
-    """A path below an external root."""
+    """A path below an external root.
+
+    Args:
+        adoption: the version that adopted the file, as it stands in the path; empty for the first
+            adoption of a file, whose path is all that tells it apart.
+    """
 
     root: str
     path: str
+    adoption: str = ""
+
+    @property
+    def file(self) -> str:
+        """The path without the adoption: the same for all segments of one file."""
+        return f"{PREFIX}{self.root}/{self.path}"
 
 
 def split_root(path: str) -> RootPath | None:
     """The root and the relative path of a path below an external root; None for other paths.
 
     >>> split_root("root:lake/day=1/a.parquet")
-    RootPath(root='lake', path='day=1/a.parquet')
+    RootPath(root='lake', path='day=1/a.parquet', adoption='')
+    >>> split_root("root:lake@7/day=1/a.parquet")
+    RootPath(root='lake', path='day=1/a.parquet', adoption='7')
     """
     if not path.startswith(PREFIX):
         return None
     name, _, rest = path.removeprefix(PREFIX).partition("/")
-    return RootPath(name, rest)
+    root, _, adoption = name.partition("@")
+    return RootPath(root, rest, adoption)
+
+
+def file_of(path: str) -> str:
+    """The path of a segment's file: without the adoption, if it is below an external root.
+
+    >>> file_of("root:lake@7/a.parquet"), file_of("data/0-x.parquet")
+    ('root:lake/a.parquet', 'data/0-x.parquet')
+    """
+    place = split_root(path)
+    return path if place is None else place.file
+
+
+def adopted_at(path: str, version: int) -> str:
+    """The path of a segment below an external root that a version adopts.
+
+    >>> adopted_at("root:lake/a.parquet", 7)
+    'root:lake@7/a.parquet'
+    """
+    root, _, rest = path.removeprefix(PREFIX).partition("/")
+    return f"{PREFIX}{root}@{version}/{rest}"
 
 
 def is_root_path(path: str) -> bool:
     """Whether a path that starts with ``root:`` names a root and a file below it."""
     split = split_root(path)
-    return split is not None and is_root_name(split.root) and bool(split.path)
+    if split is None or not is_root_name(split.root) or not split.path:
+        return False
+    name = path.removeprefix(PREFIX).partition("/")[0]
+    return "@" not in name or _ADOPTION.fullmatch(split.adoption) is not None
 
 
 def is_root_name(name: str) -> bool:

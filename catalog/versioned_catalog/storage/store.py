@@ -24,6 +24,9 @@ FAR_AHEAD = timedelta(minutes=10)
 """The most that a commit's time may be ahead of the store's clock (FORMAT.md, section 10)."""
 
 
+_SCHEMES = {"gcs": "gs", "abfss": "abfs", "s3a": "s3"}
+"""Other names of the same file systems."""
+
 OWN_FOLDERS = ("_versioned", "data")
 """The folders below that of a table in which all of its own files are."""
 
@@ -126,9 +129,15 @@ class Store(abc.ABC):
         self.location = replace(self.location, roots=roots)
         return self
 
+    @property
+    def address(self) -> str:
+        """The address of the folder, with links resolved, and the same under all names of its scheme."""
+        scheme, colon, rest = self.url.partition("://")
+        return f"{_SCHEMES.get(scheme, scheme)}{colon}{rest}"
+
     def resolved(self, path: str) -> str:
         """The address of a file or folder, with links resolved, to compare it with others."""
-        return f"{self.url}/{safe_path(path)}"
+        return f"{self.address}/{safe_path(path)}"
 
     def exists(self) -> bool:
         """Whether the folder exists; in an object store every folder does."""

@@ -32,7 +32,7 @@ from versioned_catalog.schema.partition_changes import partition_fields
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.statistics.stats import ColumnStats
 from versioned_catalog.storage.external import check_apart, root_store
-from versioned_catalog.storage.root_paths import PREFIX, split_root
+from versioned_catalog.storage.root_paths import PREFIX, file_of, split_root
 from versioned_catalog.storage.store import Store, safe_path
 from versioned_catalog.types.types import Column, is_nested, is_opaque
 from versioned_catalog.values.value_text import constant_of
@@ -133,7 +133,7 @@ def adopted_paths(log: TableLog, state: TableState) -> frozenset[str]:
     for commit in log.entries(first, state.version) if first <= state.version else ():
         if isinstance(commit, Commit):
             found |= {record.path for record in commit.added} | {*commit.removed}
-    return frozenset(path for path in found if path.startswith(PREFIX))
+    return frozenset(file_of(path) for path in found if path.startswith(PREFIX))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ _TEXTS = {
     "nanoseconds": "refuse or truncate digits below a microsecond",
     "delimiter": "between the values of CSV",
     "null": "the text of null in CSV",
+    "again": "changed or all: import files that were imported before, if they have changed, or anyway",
 }
 
 

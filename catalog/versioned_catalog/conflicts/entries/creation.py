@@ -11,9 +11,11 @@ from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.evolution.evolution import Evolution, used_physical_names
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.features import (
+    ADOPTIONS,
     EXTERNAL_ROOTS,
     HIDDEN,
     ID_MAP,
+    IMPORTS,
     KEYED,
     PATCH,
     Features,
@@ -27,7 +29,7 @@ from versioned_catalog.schema.column_ids import (
     schema_with_ids,
 )
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.storage.root_paths import PREFIX
+from versioned_catalog.storage.root_paths import split_root
 from versioned_catalog.types.types import FIRST_INTERNAL_ID, walk
 
 
@@ -69,9 +71,14 @@ def features_of(schema: Schema, records: Iterable[SegmentRecord]) -> Features:
         names.add(PATCH)
     if any(record.id_map is not None for record in records):
         names.add(ID_MAP)
-    if any(record.path.startswith(PREFIX) for record in records):
+    places = [place for record in records if (place := split_root(record.path)) is not None]
+    if places:
         names.add(EXTERNAL_ROOTS)
-    return Features(frozenset(names), frozenset(names))
+    if any(place.adoption for place in places):
+        names.add(ADOPTIONS)
+    # A writer that does not count adoptions would use a path again, and forget what was imported.
+    for_writers = names | {IMPORTS} if places else names
+    return Features(frozenset(names), frozenset(for_writers))
 
 
 def first_column_id(state: TableState | None) -> int:

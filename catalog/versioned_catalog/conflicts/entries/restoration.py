@@ -24,6 +24,7 @@ from versioned_catalog.iceberg.property import PUBLISH
 from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.external import constants_from_text
+from versioned_catalog.log.imported import LedgerChange
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
@@ -55,6 +56,7 @@ def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
         sets_comment=sets_comment,
         added=added,
         removed=tuple(removed),
+        imported=None if then.ledger == state.ledger else LedgerChange(then.ledger, complete=True),
         details={"to": attempt.operation.version},
     )
 
@@ -62,7 +64,7 @@ def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
 def is_rolled_back(attempt: Attempt[Rollback]) -> bool:
     """Whether the table is as it was."""
     entry = rollback_entry(attempt)
-    changed = entry.added or entry.removed or entry.sets_comment
+    changed = entry.added or entry.removed or entry.sets_comment or entry.imported is not None
     return not changed and entry.schema is None and entry.properties is None
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from versioned_catalog.conflicts.attempt import Attempt, once
 from versioned_catalog.conflicts.entries.creation import features_of
@@ -12,6 +16,7 @@ from versioned_catalog.conflicts.operations import (
     Append,
     Base,
     Compact,
+    Import,
     Overwrite,
     Rewrite,
     Write,
@@ -21,14 +26,35 @@ from versioned_catalog.evolution.apply import apply_all
 from versioned_catalog.evolution.changes import describe
 from versioned_catalog.evolution.evolution import BoundChange, Evolution
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.features import ADOPTIONS, EXTERNAL_ROOTS, IMPORTS, Features
+from versioned_catalog.log.imported import LedgerChange, added_files, adopted_files
+from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.storage.root_paths import PREFIX, adopted_at
+from versioned_catalog.types.arrow_values import array_of
 
 
 def append_entry(attempt: Attempt[Append]) -> Commit:
     """The entry of an append."""
-    entry = _entry(attempt, "append")
-    return replace(entry, batch=attempt.operation.batch, roots=_roots(attempt))
+    entry, imported = _entry(attempt, "append"), _adopted_files(attempt)
+    batch, roots = attempt.operation.batch, _roots(attempt)
+    return replace(entry, batch=batch, roots=roots, imported=imported)
+
+
+def import_entry(attempt: Attempt[Import]) -> Commit:
+    """The entry of an import: an append, or an overwrite if segments leave."""
+    operation = attempt.operation
+    entry = _entry(attempt, "overwrite" if operation.removed else "append")
+    needed = Features(write=frozenset({IMPORTS}))
+    return replace(
+        entry,
+        head=replace(entry.head, features=entry.head.features | needed),
+        removed=removed_paths(attempt),
+        batch=operation.batch,
+        roots=_roots(attempt),
+        imported=added_files(attempt.state.ledger, operation.files),
+    )
 
 
 def overwrite_entry(attempt: Attempt[Overwrite]) -> Commit:
@@ -40,13 +66,31 @@ def overwrite_entry(attempt: Attempt[Overwrite]) -> Commit:
 def rewrite_entry(attempt: Attempt[Rewrite]) -> Commit:
     """The entry of a DELETE, UPDATE, MERGE, or overwrite of some rows."""
     entry, operation = _entry(attempt, attempt.operation.kind), attempt.operation
-    removed = removed_paths(attempt)
-    return replace(entry, removed=removed, batch=operation.batch, roots=_roots(attempt))
+    return replace(
+        entry,
+        removed=removed_paths(attempt),
+        batch=operation.batch,
+        roots=_roots(attempt),
+        imported=_adopted_files(attempt),
+    )
+
+
+def _adopted_files(attempt: Attempt[Append] | Attempt[Rewrite]) -> LedgerChange | None:
+    """The files that a write adopts without an import, such as those of a converted table."""
+    files = adopted_files(attempt.log.store, attempt.operation.records)
+    return added_files(attempt.state.ledger, files)
 
 
 def compact_entry(attempt: Attempt[Compact]) -> Commit:
     """The entry of a compaction."""
     return replace(_entry(attempt, "compact"), removed=removed_paths(attempt))
+
+
+def imports_nothing(attempt: Attempt[Import]) -> bool:
+    """Whether an import adds, removes and records nothing."""
+    operation = attempt.operation
+    recorded = operation.files or operation.batch is not None
+    return not (recorded or operation.records or operation.removed or operation.changes)
 
 
 def is_empty(attempt: Attempt[Rewrite | Compact]) -> bool:
@@ -72,7 +116,7 @@ def _evolved(attempt: Attempt[Write]) -> Evolution | None:
 
 def _entry(attempt: Attempt[Write], operation: str) -> Commit:
     head, evolved = next_head(attempt, operation), _evolved(attempt)
-    records, changes = attempt.operation.records, attempt.operation.changes
+    records, changes = _with_identity(attempt), attempt.operation.changes
     features = head.features | features_of(schema_after(attempt), records)
     return Commit(
         replace(head, features=features),
@@ -82,6 +126,33 @@ def _entry(attempt: Attempt[Write], operation: str) -> Commit:
         added=records,
         details=change_details(changes) | _seen_as(attempt.operation.base),
     )
+
+
+def _with_identity(attempt: Attempt[Write]) -> tuple[SegmentRecord, ...]:
+    """The records; those of files of others get paths that no earlier segment had (section 1.1).
+
+    As long as every file that was ever adopted is live, a path that is not live was never used.
+    """
+    records, state = attempt.operation.records, attempt.state
+    if not any(record.path.startswith(PREFIX) for record in records):
+        return records
+    paths = state.segments.column("path")
+    live = paths.filter(pc.starts_with(paths, PREFIX))
+    known = IMPORTS in state.features.write or EXTERNAL_ROOTS not in state.features.read
+    fresh = known and ADOPTIONS not in state.features.read and state.adoptions == len(live)
+    if fresh and not pc.any(pc.is_in(live, array_of(_external(records), pa.string()))).as_py():
+        return records
+    return tuple(_adopted(record, state.version + 1) for record in records)
+
+
+def _external(records: Sequence[SegmentRecord]) -> list[str]:
+    return [record.path for record in records if record.path.startswith(PREFIX)]
+
+
+def _adopted(record: SegmentRecord, version: int) -> SegmentRecord:
+    if not record.path.startswith(PREFIX):
+        return record
+    return replace(record, path=adopted_at(record.path, version))
 
 
 def _if_changed(evolved: Evolution | None, state: TableState) -> Schema | None:
@@ -96,7 +167,7 @@ def _changed_properties(evolved: Evolution | None, state: TableState) -> dict[st
     return dict(evolved.properties)
 
 
-def _roots(attempt: Attempt[Append] | Attempt[Rewrite]) -> dict[str, str] | None:
+def _roots(attempt: Attempt[Append] | Attempt[Rewrite] | Attempt[Import]) -> dict[str, str] | None:
     """The roots of the table once the write is committed; None if they stay as they are."""
     roots = {**attempt.state.roots, **attempt.operation.roots}
     return None if roots == attempt.state.roots else roots

@@ -1,0 +1,181 @@
+"""Which files a table has taken in, so that an import takes new ones only.
+
+The table's ledger says so (FORMAT.md, section 6.3). Tables from before the ledger know the files by
+their live segments and by *journals*, which early versions of this library put beside each commit of an
+import.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.handle import TableHandle
+from versioned_catalog.log.imported import ImportedFile, Taken, imported_files
+from versioned_catalog.log.layout import IMPORTS
+from versioned_catalog.log.state import TableState
+from versioned_catalog.storage.external import root_store
+from versioned_catalog.storage.json_text import parse_json
+from versioned_catalog.storage.root_paths import PREFIX, file_of, split_root
+from versioned_catalog.storage.store import Store, StoredFile
+
+_DONE = ".done"
+
+
+def imported_file(place: str, file: StoredFile, taken: Taken) -> ImportedFile:
+    """A file as its store lists it."""
+    return ImportedFile(place, file.bytes, _micros(file.modified), file.etag, taken)
+
+
+def _micros(time: datetime) -> int:
+    since = time - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+class Standing(enum.Enum):
+    """What a table knows of a file."""
+
+    NEW = enum.auto()
+    """It was never taken in, or had no rows then and has changed since."""
+    SAME = enum.auto()
+    """It was taken in, and is as it was."""
+    CHANGED = enum.auto()
+    """It was taken in, and has changed since."""
+
+
+@dataclass(frozen=True)
+class KnownFiles:
+    """The files that a table has taken in.
+
+    Args:
+        ledger: by place, as they were each time.
+        early: from before the ledger, by ``FileSource.identity``; their places are not known.
+    """
+
+    ledger: Mapping[str, list[ImportedFile]] = field(default_factory=dict)
+    early: Mapping[str, ImportedFile] = field(default_factory=dict)
+
+    def standing(self, identity: str, file: ImportedFile) -> Standing:
+        """What the table knows of a file, by its place or else by its identity."""
+        earlier = list(self.ledger.get(file.place, ()))
+        if not earlier and identity in self.early:
+            earlier = [replace(self.early[identity], place=file.place)]
+        if any(file.is_as(one) for one in earlier):
+            return Standing.SAME
+        if all(one.taken is Taken.EMPTY for one in earlier):
+            return Standing.NEW
+        return Standing.CHANGED
+
+
+def known_files(handle: TableHandle) -> KnownFiles:
+    """The files that a table has taken in.
+
+    Raises:
+        CorruptTableError: a page of the ledger is missing or damaged.
+    """
+    ledger: dict[str, list[ImportedFile]] = {}
+    for file in imported_files(handle.state.ledger, handle.store):
+        ledger.setdefault(file.place, []).append(file)
+    return KnownFiles(ledger, _early(handle))
+
+
+def live_files(state: TableState) -> dict[str, list[str]]:
+    """The segments of files of others, by the path of the file."""
+    found: dict[str, list[str]] = {}
+    for path in state.segments.paths:
+        if path.startswith(PREFIX):
+            found.setdefault(file_of(path), []).append(path)
+    return found
+
+
+def segments_at(store: Store, state: TableState, places: frozenset[str]) -> tuple[str, ...]:
+    """The segments of files at some places, whatever root they were adopted through."""
+    return tuple(
+        path
+        for file, paths in live_files(state).items()
+        if places and _place(store, file) in places
+        for path in paths
+    )
+
+
+def _place(store: Store, path: str) -> str | None:
+    """The place of a segment's file; None if this reader does not reach it."""
+    found = split_root(path)
+    assert found is not None, "it is the path of a file of others"
+    try:
+        return root_store(store, found).resolved(found.path)
+    except (InvalidRequestError, CorruptTableError):
+        return None
+
+
+def _early(handle: TableHandle) -> dict[str, ImportedFile]:
+    """The files that a table took in before it had a ledger."""
+    live = _live(handle)
+    found = {path: ImportedFile("", size, 0, "", Taken.ADOPTED) for path, size in live.items()}
+    for entry in _journals(handle):
+        taken = Taken.COPIED if entry["copied"] else Taken.ADOPTED
+        for name, size, modified, etag in entry["files"]:
+            if entry["copied"] or name in live:
+                found[name] = ImportedFile("", size, modified, etag, taken)
+        for name, size, modified, etag in entry.get("empty", ()):
+            found[name] = ImportedFile("", size, modified, etag, Taken.EMPTY)
+    return found
+
+
+def _live(handle: TableHandle) -> dict[str, int]:
+    """The sizes of the external segments, by the path of the file."""
+    table = handle.state.segments.core
+    pairs = zip(table["path"].to_pylist(), table["bytes"].to_pylist(), strict=True)
+    return {file_of(path): size for path, size in pairs if path.startswith(PREFIX)}
+
+
+def _journals(handle: TableHandle) -> Iterator[Mapping[str, Any]]:
+    """The journals of this incarnation whose commits landed, in order."""
+    store = handle.store
+    names = store.list(IMPORTS)
+    done = {name for name in names if name.endswith(_DONE)}
+    journals = [name for name in names if name.endswith(".json")]
+    contents = store.read_in_order([f"{IMPORTS}/{name}" for name in journals])
+    for name, data in zip(journals, contents, strict=True):
+        entry = None if data is None else _journal(data, name)
+        if entry is None or entry["table_uuid"] != handle.state.table_uuid:
+            continue
+        if f"{name}{_DONE}" in done or not entry["copied"] or _landed(handle, entry):
+            yield entry
+
+
+def _journal(data: bytes, name: str) -> Mapping[str, Any]:
+    try:
+        found = parse_json(data, name)
+        if isinstance(found, dict) and _is_journal(found):
+            return found
+    except CorruptTableError:
+        pass  # reported with the way out
+    raise CorruptTableError(
+        f"the import journal {IMPORTS}/{name} is damaged; restore it from a copy, or delete it if the "
+        "files that it records may be imported again"
+    )
+
+
+def _is_journal(found: Mapping[str, Any]) -> bool:
+    """Whether a document has the members of a journal, each of its type."""
+    texts = all(isinstance(found.get(key), str) for key in ("commit_id", "table_uuid"))
+    flags = isinstance(found.get("copied"), bool) and type(found.get("base_version")) is int
+    lists = [found.get("files"), found.get("empty", [])]
+    return (
+        texts
+        and flags
+        and all(isinstance(rows, list) and all(map(_is_row, rows)) for rows in lists)
+    )
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, list) and list(map(type, row)) == [str, int, int, str]
+
+
+def _landed(handle: TableHandle, entry: Mapping[str, Any]) -> bool:
+    return handle.find_commit(entry["commit_id"], entry["base_version"]) is not None

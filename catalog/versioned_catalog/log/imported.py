@@ -1,0 +1,290 @@
+"""The ledger of imported files: which files of others a table has taken in (FORMAT.md, section 6.3).
+
+A state holds the newest files itself, and names *pages*, Parquet files with the older ones. Readers of
+rows never read a page: only an import does, and the rule that two imports do not bring the same file.
+"""
+
+from __future__ import annotations
+
+import enum
+import uuid
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.limits import CHECKPOINT_BYTES, SEGMENT_BYTES
+from versioned_catalog.log.bounded_rows import LEAST_ROW_BYTES, read_bounded
+from versioned_catalog.log.layout import IMPORTS, OWN_NAME
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.schema.wire import Json, member, optional
+from versioned_catalog.storage.external import root_store
+from versioned_catalog.storage.root_paths import split_root
+from versioned_catalog.storage.store import Store, safe_path
+from versioned_catalog.types.arrow_values import array_of
+
+if TYPE_CHECKING:
+    from versioned_catalog.log.entry import Commit
+
+PAGE_FROM = 256
+"""Number of files from which a commit puts its files in a page."""
+
+FOLD_FROM = 1024
+"""Number of files beside the pages from which an import puts all of them in a page."""
+
+
+class Taken(enum.StrEnum):
+    """How a file was taken in."""
+
+    ADOPTED = "adopted"
+    """Its segment is the file itself."""
+    COPIED = "copied"
+    """Its rows are in segments of the table."""
+    EMPTY = "empty"
+    """It had no rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFile:
+    """A file as it was when it was imported.
+
+    Args:
+        place: its address, links resolved, however it was reached.
+        bytes: its size.
+        modified: its modification time, in microseconds since 1970; 0 if it is not known.
+        etag: what its store called the content; empty if it has no such name.
+        taken: how it was taken in.
+    """
+
+    place: str
+    bytes: int
+    modified: int
+    etag: str
+    taken: Taken
+
+    def is_as(self, before: ImportedFile) -> bool:
+        """Whether a file is as it was before: by its ETag, else by its size and time."""
+        if (self.place, self.bytes) != (before.place, before.bytes):
+            return False
+        if self.etag and before.etag:
+            return self.etag == before.etag
+        return not before.modified or self.modified == before.modified
+
+
+@dataclass(frozen=True)
+class ImportedPage:
+    """A file that holds a part of the ledger.
+
+    Args:
+        path: its path in the table's folder.
+        bytes, checksum: its size, and ``crc32:`` and 8 hex digits.
+        files: number of files in it.
+    """
+
+    path: str
+    bytes: int
+    checksum: str
+    files: int
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The files that a table has taken in, in order: those of the pages first."""
+
+    pages: tuple[ImportedPage, ...] = ()
+    files: tuple[ImportedFile, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.pages or self.files)
+
+    def after(self, change: LedgerChange) -> Ledger:
+        """The ledger after a commit."""
+        if change.complete:
+            return change.ledger
+        added = change.ledger
+        return Ledger(self.pages + added.pages, self.files + added.files)
+
+
+@dataclass(frozen=True)
+class LedgerChange:
+    """What a commit does to the ledger: it adds files, or replaces it."""
+
+    ledger: Ledger
+    complete: bool = False
+
+
+def added_files(ledger: Ledger, files: Sequence[ImportedFile]) -> LedgerChange | None:
+    """The change that adds files; many small imports are put together in one page."""
+    if not files:
+        return None
+    if len(ledger.files) + len(files) < FOLD_FROM or len(files) >= PAGE_FROM:
+        return LedgerChange(Ledger((), tuple(files)))
+    return LedgerChange(Ledger(ledger.pages, (*ledger.files, *files)), complete=True)
+
+
+def adopted_files(store: Store, records: Sequence[SegmentRecord]) -> tuple[ImportedFile, ...]:
+    """The files of segments below external roots; their dates are not known.
+
+    Args:
+        store: the table's folder, with the roots.
+    """
+    found = []
+    for record in records:
+        place = split_root(record.path)
+        if place is not None:
+            where = root_store(store, place).resolved(place.path)
+            found.append(ImportedFile(where, record.bytes, 0, "", Taken.ADOPTED))
+    return tuple(found)
+
+
+def write_page(commit: Commit, previous: Commit | None, store: Store) -> Commit:
+    """Put the imported files of a commit in a page if there are many; return the commit that names it.
+
+    Args:
+        previous: the commit of the attempt before, whose page serves again if it holds the same files.
+    """
+    change = commit.imported
+    if change is None or len(change.ledger.files) < PAGE_FROM:
+        return commit
+    files, paged = change.ledger.files, None
+    if previous is not None and previous.paged == files and previous.imported is not None:
+        paged = previous.imported.ledger.pages[-1]
+    page = paged or _written(files, max(commit.head.base_version, 0), store)
+    pages = (*change.ledger.pages, page)
+    return replace(commit, imported=replace(change, ledger=Ledger(pages)), paged=files)
+
+
+def _written(files: Sequence[ImportedFile], base: int, store: Store) -> ImportedPage:
+    data = _page_bytes(files, "zstd")
+    if len(files) * LEAST_ROW_BYTES > len(data):
+        data = _page_bytes(files, "none")  # readers refuse a file that is too small for its rows
+    path = f"{IMPORTS}/{base}-{uuid.uuid4().hex}.parquet"
+    with store.create(path) as sink:
+        sink.write(data)
+    return ImportedPage(path, len(data), _checksum(data), len(files))
+
+
+_SCHEMA = pa.schema(
+    [
+        pa.field("place", pa.string(), nullable=False),
+        pa.field("bytes", pa.int64(), nullable=False),
+        pa.field("modified", pa.int64(), nullable=False),
+        pa.field("etag", pa.string(), nullable=False),
+        pa.field("taken", pa.string(), nullable=False),
+    ]
+)
+
+
+def _page_bytes(files: Sequence[ImportedFile], compression: str) -> bytes:
+    columns = [
+        array_of([getattr(file, field.name) for file in files], field.type) for field in _SCHEMA
+    ]
+    sink = pa.BufferOutputStream()
+    how: dict[str, Any] = {"store_schema": False, "write_page_checksum": True}
+    how |= {"use_dictionary": ["taken"], "write_statistics": False, "compression": compression}
+    with pq.ParquetWriter(sink, _SCHEMA, **how) as writer:
+        writer.write_table(pa.table(columns, schema=_SCHEMA))
+    return bytes(sink.getvalue())
+
+
+def _checksum(data: bytes) -> str:
+    return f"crc32:{zlib.crc32(data):08x}"
+
+
+def imported_files(ledger: Ledger, store: Store) -> Iterator[ImportedFile]:
+    """All files of a ledger, in order.
+
+    Raises:
+        CorruptTableError: a page is missing or damaged.
+    """
+    for page in ledger.pages:
+        yield from _read(page, store)
+    yield from ledger.files
+
+
+def _read(page: ImportedPage, store: Store) -> Iterator[ImportedFile]:
+    what = f"{store.url}/{page.path}"
+    data = store.read(page.path, page.bytes)
+    if data is None:
+        raise CorruptTableError(
+            f"{what} is missing; it says which files were imported: restore it from a copy"
+        )
+    if len(data) != page.bytes or _checksum(data) != page.checksum:
+        raise CorruptTableError(
+            f"{what} has {len(data)} bytes and the checksum {_checksum(data)}, and the log says "
+            f"{page.bytes} and {page.checksum[:50]}; restore it from a copy"
+        )
+    table = read_bounded(data, what)
+    try:
+        rows = table.select(_SCHEMA.names).cast(_SCHEMA)
+    except (KeyError, pa.ArrowException):
+        raise CorruptTableError(f"{what} is not a page of imported files") from None
+    columns = [column.to_pylist() for column in rows.columns]
+    yield from (_file(list(row), what) for row in zip(*columns, strict=True))
+
+
+def _file(row: Json, what: str) -> ImportedFile:
+    match row:
+        case [str(place), int(size), int(modified), str(etag), str(taken)] if (
+            place and 0 <= size <= SEGMENT_BYTES and taken in list(Taken)
+        ):
+            return ImportedFile(place, size, modified, etag, Taken(taken))
+    raise CorruptTableError(f"{what} holds something else than an imported file: {str(row)[:100]}")
+
+
+def ledger_to_json(ledger: Ledger) -> dict[str, Json]:
+    """The JSON of a ledger, as checkpoints hold it."""
+    out: dict[str, Json] = {}
+    if ledger.pages:
+        out["pages"] = [
+            {"path": one.path, "bytes": one.bytes, "checksum": one.checksum, "files": one.files}
+            for one in ledger.pages
+        ]
+    if ledger.files:
+        out["files"] = [
+            [one.place, one.bytes, one.modified, one.etag, str(one.taken)] for one in ledger.files
+        ]
+    return out
+
+
+def ledger_from_json(value: Json) -> Ledger:
+    """The ledger of a checkpoint.
+
+    Raises:
+        CorruptTableError: it is not as FORMAT.md says.
+    """
+    pages = tuple(map(_page, optional(value, "pages", list) or []))
+    what = "the member 'imported'"
+    return Ledger(pages, tuple(_file(row, what) for row in optional(value, "files", list) or []))
+
+
+def _page(value: Json) -> ImportedPage:
+    path = safe_path(member(value, "path", str))
+    folder, _, name = path.rpartition("/")
+    if folder != IMPORTS or not OWN_NAME.fullmatch(name):
+        raise CorruptTableError(
+            f"a page of imported files is called {path[:100]!r}; it must be a file of {IMPORTS}/"
+        )
+    size, files = member(value, "bytes", int), member(value, "files", int)
+    if not (0 <= size <= CHECKPOINT_BYTES and files >= 0):
+        raise CorruptTableError(f"the page {path} has an impossible size")
+    return ImportedPage(path, size, member(value, "checksum", str), files)
+
+
+def change_to_json(change: LedgerChange) -> Json:
+    """The member ``imported`` of an entry."""
+    complete = {"complete": True} if change.complete else {}
+    return {**ledger_to_json(change.ledger), **complete}
+
+
+def change_from_json(value: Json) -> LedgerChange:
+    """Read the member ``imported`` of an entry.
+
+    Raises:
+        CorruptTableError: it is not as FORMAT.md says.
+    """
+    return LedgerChange(ledger_from_json(value), bool(optional(value, "complete", bool)))
