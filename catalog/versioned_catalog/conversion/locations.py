@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.storage.root_paths import plain_url
+from versioned_catalog.storage.store import check_name
 
 _METADATA = re.compile(r"(?:v|0*)([0-9]+)(?:-[^.]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
@@ -27,31 +28,14 @@ def below(root: str, url: str) -> str:
     >>> below("s3://bucket/lake/", "s3a://bucket/lake/a.parquet")
     'a.parquet'
     """
-    base, path = plain(root), plain(url)
+    base, path = plain_url(root), plain_url(url)
     if not path.startswith(f"{base}/"):
         raise InvalidRequestError(
             f"the file {url} lies outside of the external root {root}; give a root that holds all files "
             "of the table, such as the bucket, or rewrite the table in one place",
             condition="INVALID_OPTION",
         )
-    return path[len(base) + 1 :]
-
-
-def plain(url: str) -> str:
-    """A URL or path in the form that URLs are compared in, without a slash at the end.
-
-    >>> plain("file:/lake/t/"), plain("s3a://b/t"), plain("/lake/t")
-    ('/lake/t', 's3://b/t', '/lake/t')
-    """
-    text = str(url)
-    for alias in ("s3a://", "s3n://"):
-        if text.startswith(alias):
-            text = "s3://" + text[len(alias) :]
-    if text.startswith("file:"):
-        text = "/" + text[len("file:") :].lstrip("/")
-    elif "://" not in text:
-        text = os.path.abspath(text)
-    return text.rstrip("/")
+    return check_name(path[len(base) + 1 :])
 
 
 def decoded(url: str) -> str:

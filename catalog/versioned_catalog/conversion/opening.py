@@ -8,11 +8,12 @@ from typing import Any
 
 from versioned_catalog.conversion.delta import delta_source, load_delta
 from versioned_catalog.conversion.iceberg import iceberg_source, load_iceberg
-from versioned_catalog.conversion.locations import decoded, encoded, newest_metadata, plain
+from versioned_catalog.conversion.locations import decoded, encoded, newest_metadata
 from versioned_catalog.conversion.source import SourceTable
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.storage.opening import reopen
-from versioned_catalog.storage.store import Store
+from versioned_catalog.storage.root_paths import plain_url
+from versioned_catalog.storage.store import Store, check_name
 
 ICEBERG, DELTA = "iceberg", "delta"
 KINDS = (ICEBERG, DELTA)
@@ -59,7 +60,7 @@ def open_source(
         return iceberg_source(table, url, request.version), root
     table = request.source
     if isinstance(table, str):
-        table = load_delta(encoded(plain(table)), request.options, request.version)
+        table = load_delta(encoded(plain_url(table)), request.options, request.version)
     root, url = _root(request, store, decoded(table.table_uri))
     return delta_source(table, url, request.options, since), root
 
@@ -103,8 +104,8 @@ def _found_kind(request: Request, store: Store) -> str:
 def _below_root(request: Request, store: Store, location: str) -> Store:
     name, url = _root(request, store, location)
     root = reopen(dict(store.location.roots)[name])
-    rest = plain(location)[len(plain(url)) + 1 :]
-    return root.child(rest) if rest else root
+    rest = plain_url(location)[len(plain_url(url)) + 1 :]
+    return root.child(check_name(rest)) if rest else root
 
 
 def _metadata_file(request: Request, store: Store) -> str:
@@ -119,7 +120,7 @@ def _metadata_file(request: Request, store: Store) -> str:
             f"{location} has no metadata/*.metadata.json, so it is no Iceberg table; name the folder of "
             "a table"
         )
-    return f"{plain(location)}/metadata/{newest}"
+    return f"{plain_url(location)}/metadata/{newest}"
 
 
 def _root(request: Request, store: Store, location: str) -> tuple[str, str]:
@@ -132,15 +133,16 @@ def _root(request: Request, store: Store, location: str) -> tuple[str, str]:
     held = {
         name: url
         for name, url in roots.items()
-        if f"{plain(location)}/".startswith(f"{plain(url)}/") and request.root in (None, name)
+        if f"{plain_url(location)}/".startswith(f"{plain_url(url)}/")
+        and request.root in (None, name)
     }
     if held:
         return max(held.items(), key=lambda one: (len(one[1]), one[0]))
     name = request.root or "lake"
     raise InvalidRequestError(
         f"{location} lies below no external root that is allowed here. Files are adopted where they "
-        f'are, so allow a root that holds them: roots={{"{name}": "{plain(location)}"}} in Python, '
-        f"--root {name}={plain(location)} in the command line, "
+        f'are, so allow a root that holds them: roots={{"{name}": "{plain_url(location)}"}} in Python, '
+        f"--root {name}={plain_url(location)} in the command line, "
         f"spark.sql.catalog.<catalog>.root.{name} in Spark",
         condition="INVALID_OPTION",
     )

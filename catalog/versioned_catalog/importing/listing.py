@@ -9,11 +9,17 @@ from dataclasses import dataclass
 
 from fsspec.core import split_protocol
 
-from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError, StorageError
 from versioned_catalog.storage.external import root_store
 from versioned_catalog.storage.opening import open_store
-from versioned_catalog.storage.root_paths import PREFIX, RootPath, is_root_path, split_root
-from versioned_catalog.storage.store import Store, StoredFile
+from versioned_catalog.storage.root_paths import (
+    PREFIX,
+    RootPath,
+    is_root_path,
+    plain_url,
+    split_root,
+)
+from versioned_catalog.storage.store import Store, StoredFile, check_name
 
 _GLOB = re.compile(r"[*?\[]")
 
@@ -93,9 +99,10 @@ def file_source(table: Store, source: str | os.PathLike[str], *, in_place: bool)
         raise InvalidRequestError(_no_root(table, shown), condition="INVALID_OPTION")
     else:
         (store, path), root = _outside(table, shown), None
-    folder, pattern = _split(path)
+    folder, pattern = _split(store, check_name(path.rstrip("/")) if path.strip("/") else "")
     if pattern is None and folder and not _is_folder(store, folder):
-        folder, _, pattern = folder.rpartition("/")
+        folder, _, name = folder.rpartition("/")
+        pattern = _GLOB.sub(r"[\g<0>]", name)
     return FileSource(store, root, folder, pattern, shown)
 
 
@@ -107,11 +114,11 @@ def _place(table: Store, shown: str) -> RootPath | None:
         split = split_root(whole)
         assert split is not None, "it starts with the prefix"
         return RootPath(split.root, rest.strip("/"))
-    whole = _absolute(shown)
+    whole = plain_url(shown)
     best: RootPath | None = None
     for name, location in table.location.roots:
-        url = location.url.rstrip("/")
-        if whole.rstrip("/") == url or whole.startswith(f"{url}/"):
+        url = plain_url(location.url)
+        if whole == url or whole.startswith(f"{url}/"):
             rest = whole.removeprefix(url).strip("/")
             if best is None or len(rest) < len(best.path):
                 best = RootPath(name, rest)
@@ -124,7 +131,7 @@ def _outside(table: Store, shown: str) -> tuple[Store, str]:
     It is reached with the options of the table, if it is on the same kind of file system.
     """
     whole = _absolute(shown)
-    fixed, pattern = _split(whole)
+    fixed, pattern = _before_pattern(whole)
     above, _, last = fixed.rpartition("/")
     if pattern is not None or not above or above.endswith("/"):
         above, last = fixed, ""
@@ -148,8 +155,32 @@ def _no_root(table: Store, shown: str) -> str:
     )
 
 
-def _split(path: str) -> tuple[str, str | None]:
-    """The folder before the first pattern in a path, and the pattern."""
+def _split(store: Store, path: str) -> tuple[str, str | None]:
+    """The folder before the first pattern in a path of a store, and the pattern.
+
+    A file or folder of that very name is meant first: ``a[1].parquet`` is no pattern if it is there.
+    """
+    parts = path.rstrip("/").split("/")
+    for at, part in enumerate(parts):
+        if _GLOB.search(part) and not _exists(store, "/".join(parts[: at + 1])):
+            return "/".join(parts[:at]), "/".join(parts[at:])
+    return path.rstrip("/"), None
+
+
+def _exists(store: Store, path: str) -> bool:
+    if _is_folder(store, path):
+        return True
+    try:
+        file = store.open(path)
+    except (CorruptTableError, StorageError):
+        return False
+    if hasattr(file, "close"):
+        file.close()
+    return True
+
+
+def _before_pattern(path: str) -> tuple[str, str | None]:
+    """The folder before the first part that may be a pattern, and the rest."""
     match = _GLOB.search(path)
     if match is None:
         return path.rstrip("/"), None
@@ -172,6 +203,7 @@ def selected(source: FileSource, listed: Iterable[StoredFile]) -> Iterator[Store
         if is_hidden(file.name) or not file.bytes:
             continue
         if source.pattern is None or matches(source.pattern, file.name):
+            check_name(file.name)
             yield StoredFile(prefix + file.name, file.bytes, file.modified, file.etag)
 
 
@@ -207,7 +239,10 @@ def _regex(pattern: str) -> str:
             case "?":
                 found.append("[^/]")
             case _ if part.startswith("[") and len(part) > 1:
-                found.append(part.replace("[!", "[^", 1))
+                inner = part[1:-1]
+                negated = inner[0] in "!^" and len(inner) > 1
+                found.append("[^" if negated else "[")
+                found.append(re.sub(r"[\\\[^]", r"\\\g<0>", inner[negated:]) + "]")
             case _:
                 found.append(re.escape(part))
     return "".join(found)

@@ -77,6 +77,26 @@ def adopted_at(path: str, version: int) -> str:
     return f"{PREFIX}{root}@{version}/{rest}"
 
 
+def plain_url(url: str) -> str:
+    """A URL or path in the form that places are compared in, without a slash at the end.
+
+    Nothing in it is percent-encoded, and a pattern in it is text.
+
+    >>> plain_url("file:/lake/t/"), plain_url("s3a://b/t"), plain_url("/lake/t")
+    ('/lake/t', 's3://b/t', '/lake/t')
+    """
+    text = str(url)
+    for alias in ("s3a://", "s3n://"):
+        if text.startswith(alias):
+            text = "s3://" + text[len(alias) :]
+    for scheme in ("file:", "local:"):
+        if text.startswith(scheme):
+            text = "/" + text[len(scheme) :].lstrip("/")
+    if "://" not in text or text.startswith(("/", "~")):
+        text = os.path.abspath(os.path.expanduser(text))
+    return text.rstrip("/")
+
+
 def is_root_path(path: str) -> bool:
     """Whether a path that starts with ``root:`` names a root and a file below it."""
     split = split_root(path)

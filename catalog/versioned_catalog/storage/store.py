@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Protocol, Self
 
-from versioned_catalog.errors import CorruptTableError, StorageError
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError, StorageError
 from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage.clock import Clock
 from versioned_catalog.storage.root_paths import PREFIX, is_root_path
@@ -252,6 +252,22 @@ def safe_path(path: str) -> str:
         raise CorruptTableError(f"the path {path!r} leads outside the folder it belongs to")
     if path.startswith(PREFIX) and not is_root_path(path):
         raise CorruptTableError(f"the path {path!r} names no external root and file below it")
+    return path
+
+
+def check_name(path: str) -> str:
+    """Check that a path that a user named can be one of a segment, and return it.
+
+    Raises:
+        InvalidRequestError: it has a part that is empty, ``.`` or ``..``, a backslash or a control
+            character.
+    """
+    if _UNSAFE.search(path):
+        raise InvalidRequestError(
+            f"{path!r} has a backslash, a control character or a part that is empty or consists of "
+            "dots, which paths in tables can't have (FORMAT.md, section 1); rename the file or folder",
+            condition="INVALID_NAME",
+        )
     return path
 
 
