@@ -318,6 +318,9 @@ class Life(History):
             raise AssertionError("what Iceberg can't say was published")
 
     def unpublish(self) -> None:
+        """With the property, the next write would publish again, even one that changes nothing."""
+        if self.always:
+            return
         self.table.maintenance.unpublish()
         self.published = None
 

@@ -10,7 +10,7 @@ from versioned_catalog.iceberg.property import publishes
 from versioned_catalog.log.head import Head
 from versioned_catalog.log.state import TableState
 from versioned_catalog.publishing.publish import publish
-from versioned_catalog.publishing.withdrawal import unpublish
+from versioned_catalog.publishing.withdrawal import unpublish, withdraw_earlier
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def publish_if_asked(handle: TableHandle) -> None:
         if publishes(state.properties):
             _publish(handle, state)
         elif _began(state):
-            unpublish(handle.store)
+            withdraw_earlier(handle.store, state)
     except Exception as error:
         _log.warning("%s: version %s was not published: %s", handle.name, state.version, error)
 
@@ -46,7 +46,8 @@ def _publish(handle: TableHandle, state: TableState) -> None:
     later = newest.refresh().loaded.state
     is_replaced = later is not None and later.table_uuid != state.table_uuid
     if later is not None and is_replaced and not later.dropped and not publishes(later.properties):
-        unpublish(handle.store)  # whoever replaced the table may have withdrawn before we published
+        # Whoever replaced the table may have withdrawn before we published.
+        withdraw_earlier(handle.store, later)
 
 
 def _began(state: TableState) -> bool:

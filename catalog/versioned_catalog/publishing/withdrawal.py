@@ -37,6 +37,13 @@ def unpublish(store: Store) -> int:
     return len(gone)
 
 
+def withdraw_earlier(store: Store, state: TableState) -> None:
+    """Withdraw the publication of an earlier incarnation of a table, if there is one."""
+    found = find_publication(store)
+    if found is not None and _is_of_another(found, state):
+        unpublish(store)
+
+
 def keep_readable(handle: TableHandle, cutoff: datetime) -> None:
     """Before a vacuum: publish again, so that no published version needs what it deletes.
 
