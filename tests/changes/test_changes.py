@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -257,6 +258,28 @@ def test_net_changes_count_a_segment_as_often_as_it_was_added(tmp_path: Path) ->
         *[(1, 1, "insert", table.version)] * 2,
         (2, 2, "insert", table.version),
     ]
+
+
+@pytest.mark.parametrize("key", [[], ["id"]], ids=["plain", "keyed"])
+@pytest.mark.parametrize("net", [False, True])
+def test_changes_add_up_where_a_rollback_restores_a_column(
+    tmp_path: Path, key: list[str], net: bool
+) -> None:
+    """A compaction has left out its values, which the last version has again."""
+    table = Catalog(tmp_path).create_table("t", "id BIGINT, n BIGINT", primary_key=key)
+    table.append(pa.table({"id": [1], "n": [10]}))
+    table.append(pa.table({"id": [2], "n": [20]}))
+    table.alter().drop_column("n").commit()
+    table.maintenance.compact(strategy="full")
+    table.rollback(2)
+    for start in range(table.version + 1):
+        before = table.scan(version=max(start - 1, 0)).to_arrow()
+        if "n" not in before.column_names:
+            continue
+        rows = Counter((row["id"], row["n"]) for row in before.to_pylist())
+        for id_, n, type_, _ in short(table.changes(start, net=net)):
+            rows[id_, n] += -1 if type_ in ("delete", "update_preimage") else 1
+        assert {row: count for row, count in rows.items() if count} == {(1, 10): 1, (2, 20): 1}
 
 
 def test_expired_versions_are_refused(plain: Table) -> None:

@@ -8,7 +8,7 @@ test but what it drives.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from versioned_catalog import InvalidRequestError
 from versioned_catalog.catalog.locations import load_at
 from versioned_catalog.publishing.publication import HINT
 from versioned_catalog.storage.local import LocalStore
-from versioned_catalog.storage.store import Put
+from versioned_catalog.storage.store import Put, StoredFile
 
 HOME = 0
 """The key under which a row of the model has the file of somebody else that holds it; None for ours."""
@@ -35,7 +35,7 @@ SPANS = {"18000 days": TIMES[0], "9000 days": TIMES[1]}
 
 
 class Slow(LocalStore):
-    """A store in which something happens once, right before a path is written."""
+    """A store in which something happens once, right before a path is written or listed."""
 
     def __init__(self, url: str, path: str, meanwhile: Callable[[], object]) -> None:
         super().__init__(url)
@@ -49,6 +49,10 @@ class Slow(LocalStore):
     def overwrite(self, path: str, data: bytes) -> None:
         self._happen(path)
         super().overwrite(path, data)
+
+    def files(self, folder: str) -> Sequence[StoredFile]:
+        self._happen(folder)
+        return super().files(folder)
 
     def put_if_absent(self, path: str, data: bytes, dated: dt.datetime | None = None) -> Put:
         self._happen(path)

@@ -18,6 +18,7 @@ from publishing.engines import DUCKDB, PYICEBERG, metadata_of, published_version
 from publishing.lives import Slow
 from versioned_catalog import Catalog, CommitConflictError, InvalidRequestError, Table
 from versioned_catalog.catalog.locations import load_at
+from versioned_catalog.publishing.manifests import METADATA
 from versioned_catalog.publishing.publication import HINT
 
 OLD, MIDDLE, NEW = (dt.datetime(year, 1, 1, tzinfo=dt.UTC) for year in (1970, 2000, 2026))
@@ -272,3 +273,17 @@ def test_a_vacuum_keeps_the_deletion_vectors_that_are_needed(catalog: Catalog) -
         assert ids(table) == [1, 2, 3, 100]
     referenced = json.loads(Path(metadata_of(table)).read_text())["snapshots"]
     assert len(referenced) < 6
+
+
+def test_a_vacuum_leaves_the_files_of_a_publication_beside_it(catalog: Catalog) -> None:
+    """They are younger than its retention, and the metadata file that it knows does not lead to them."""
+    table = catalog.create_table("n.t", "id BIGINT", properties=PUBLISHED)
+    table.append(rows(1))
+
+    def meanwhile() -> None:
+        table.append(rows(2))
+
+    cleaning = load_at(Slow(table.location, METADATA, meanwhile), "n.t")
+    cleaning.maintenance.vacuum(dt.timedelta(days=7), dry_run=False)
+    assert table.version == 2
+    assert ids(table) == [1, 2]
