@@ -65,6 +65,18 @@ def test_each_commit_writes_its_own_files_only(catalog: Catalog) -> None:
     assert canonical({**one, "x": 1} for one in found) == canonical({**one, "x": 1} for one in rows)
 
 
+def test_files_have_the_sequence_numbers_of_their_commits(catalog: Catalog) -> None:
+    """Also in a first publication; that of a table with a primary key starts with the newest version."""
+    table = catalog.create_table("n.t", "id BIGINT", primary_key=["id"])
+    for value in range(3):
+        table.append(row(value))
+    table.maintenance.publish()
+    newest = json.loads(Path(metadata_of(table)).read_text())["snapshots"][-1]["manifest-list"]
+    (entries,) = _manifests(newest.removeprefix("file://"))
+    assert {one["sequence_number"] for one in entries} == {2, 3, 4}
+    assert {one["snapshot_id"] for one in entries} == {1, 2, 3}
+
+
 def test_many_manifests_are_merged(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifest_set, "MERGE_AT", 10)
     monkeypatch.setattr(manifest_set, "MERGED", 6)
