@@ -118,3 +118,25 @@ def test_a_plan_of_odd_json_is_refused(run: Run) -> None:
         refused = run("apply", "p.json")
         assert (refused.code, "p.json is not a plan" in refused.err) == (4, True), refused.err
     assert run("apply", "gone.json").code == 3
+
+
+def test_a_file_that_can_not_be_applied_is_refused_by_its_plan(run: Run) -> None:
+    for ddl, message in (
+        ("CREATE TABLE db.p (id INT, -- was a.b\n n INT)", "write its name alone"),
+        ("CREATE TABLE db.`\x01` (id INT)", "holds control characters"),
+        (f"CREATE TABLE db.{'x' * 300} (id INT)", "use up to 255"),
+        ("CREATE TABLE db.p (id INT) TBLPROPERTIES ('ttl' = '1 day')", "needs a time index"),
+        ("CREATE TABLE db.p (id INT) TBLPROPERTIES ('publsh' = 'x')", "did you mean publish?"),
+        ("CREATE TABLE db.p (a BINARY) PARTITIONED BY (days(a))", "can't be partitioned by days(a)"),
+        ("CREATE TABLE db.people (id INT) COMMENT 'all of them' "
+         "TBLPROPERTIES ('applied_properties' = '{}')",
+         "applied_properties can't be set, since the table maintains it"),
+    ):  # fmt: skip
+        Path("p.sql").write_text(ddl)
+        refused = run("plan", "p.sql")
+        assert (refused.code, message in refused.err) == (4, True), (ddl, refused.err)
+
+
+def test_a_path_that_no_file_can_have_is_not_found(run: Run) -> None:
+    assert run("plan", "x" * 5000).code == 3
+    assert run("apply", "x" * 5000 + ".json").code == 3

@@ -121,7 +121,7 @@ def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> lis
     from versioned_catalog.storage.text_files import read_text
     from versioned_catalog.types.paths import parse_path
 
-    if source.is_dir():
+    if os.path.isdir(source):
         files = sorted(_named_sql(source))
     else:
         files = [source] if os.path.lexists(source) else []
@@ -205,9 +205,16 @@ def plan_text(
 
 
 def _check_free(target: Definition, catalog: Catalog) -> None:
-    """Check that a table is to be created, and not one that exists under another name."""
+    """Check that a table can be created, and is not one that exists under another name."""
+    from versioned_catalog.catalog.declaration import creation
+    from versioned_catalog.evolution.evolution import Evolution
+    from versioned_catalog.schema.column_ids import new_schema
     from versioned_catalog.types.paths import render_path
+    from versioned_catalog.warehouse.names import check_new_name
 
+    check_new_name(target.name)
+    operation = creation(target.schema, **target.creation_arguments())
+    operation.arrange(Evolution(*new_schema(operation.columns, 1, 0)))
     name = render_path(target.name)
     if catalog.view_exists(name):
         raise InvalidRequestError(f"{name} is a view; choose another name, or drop the view")

@@ -16,7 +16,7 @@ from versioned_catalog.schema.definition import APPLIED_SCHEMA, Definition
 from versioned_catalog.schema.schema import PartitionField, Schema, SortField, name_key
 from versioned_catalog.schema.sorting import SORT_BY
 from versioned_catalog.schema.transforms import parse_transform, render_field, result_type
-from versioned_catalog.schema.ttl import user_properties
+from versioned_catalog.schema.ttl import MAINTAINED, user_properties
 from versioned_catalog.types.paths import ColumnPath, parse_path
 from versioned_catalog.types.types import Column, Map, Now, Struct, children, is_nested, walk
 from versioned_catalog.values.literals import constant_from_sql, to_sql
@@ -318,7 +318,16 @@ class _Differ:
         self._emit(done if texts else changes.UnsetProperty(SORT_BY))
 
     def properties(self, wanted: Mapping[str, str]) -> None:
-        """Set and unset properties."""
+        """Set and unset properties.
+
+        Raises:
+            InvalidRequestError: one is declared that the library maintains.
+        """
+        for key in sorted(MAINTAINED & wanted.keys()):
+            raise InvalidRequestError(
+                f"the property {key} can't be set, since the table maintains it; leave it out",
+                condition="INVALID_OPTION",
+            )
         current = user_properties(self.current.properties)
         for key in sorted({*current, *wanted} - {APPLIED_SCHEMA}):
             if key not in wanted:

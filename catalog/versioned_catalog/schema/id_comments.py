@@ -92,7 +92,7 @@ def read_comments(ddl: str, cursor: Cursor) -> IdComments:
         if groups:
             ids |= dict(zip(on_line, _by_column(groups, tables, text, line), strict=False))
         if earlier:
-            (was[on_line[0]],) = parse_path(earlier[1])
+            was[on_line[0]] = _name(earlier[1])
         if on_line and _NEW.fullmatch(text):
             new.add(on_line[0])
     found = IdComments(tables, ids, was, frozenset(new))
@@ -124,6 +124,16 @@ def _groups(text: str) -> list[list[int | None]]:
         [None if one.strip() == "-" else int(one) for one in group.split(",")]
         for group in match[1].split("|")
     ]
+
+
+def _name(text: str) -> str:
+    path = parse_path(text)
+    if len(path) > 1:
+        raise InvalidRequestError(
+            f"the comment -- was {text} is a path; a column can't move to another parent, so write its "
+            f"name alone, in backticks if it holds dots: -- was {quote(path[-1])}"
+        )
+    return path[0]
 
 
 def _by_column(

@@ -47,7 +47,7 @@ def read_text(path: Path, what: str) -> str:
 def _read(path: Path, what: str) -> bytes:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            kind = "a folder" if path.is_dir() else "no regular file"
+            kind = "a folder" if os.path.isdir(path) else "no regular file"
             raise InvalidRequestError(f"{path} is {kind}, where {what} was expected")
         size = path.stat().st_size
         if size > ENTRY_BYTES:
@@ -58,7 +58,7 @@ def _read(path: Path, what: str) -> bytes:
     except OSError as error:
         if is_system_error(error):
             raise storage_error("read", str(path), error) from error
-        if path.is_symlink():
+        if os.path.islink(path):
             raise NotFoundError(
                 f"{path} is a link to {os.readlink(path)}, which is missing"
             ) from None
