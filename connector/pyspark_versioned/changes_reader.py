@@ -121,9 +121,9 @@ def _known(filters: Sequence[Term], schema: Schema) -> AllOf | None:
 def packed(tasks: tuple[ChangeTask, ...]) -> list[tuple[ChangeTask, ...]]:
     """Neighbouring tasks together, up to a number of bytes."""
     splits: list[list[ChangeTask]] = []
-    size = TARGET_BYTES
+    size = 0
     for task in tasks:
-        if size + task.bytes > TARGET_BYTES:
+        if not splits or size + task.bytes > TARGET_BYTES:
             splits.append([])
             size = 0
         splits[-1].append(task)

@@ -13,9 +13,17 @@ from pyspark.sql.types import StructType
 from pyspark_versioned.reader import shaped
 from pyspark_versioned.source import VersionedDataSource
 from pyspark_versioned.spark_types import to_spark_schema
+from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.protocol.codec import encode
-from pyspark_versioned.sql.protocol.common import TableRef
+from pyspark_versioned.sql.protocol.common import (
+    ColumnTerm,
+    LiteralTerm,
+    PredicateTerm,
+    TableRef,
+    TypedValue,
+)
 from pyspark_versioned.sql.protocol.stream import MicroBatch, StreamRef
+from pyspark_versioned.sql.protocol.table import VersionRange
 from versioned_catalog import Catalog, CorruptTableError, Table
 from versioned_catalog.projection.arrays import recast
 from versioned_catalog.schema.ddl import parse_columns
@@ -127,6 +135,16 @@ def test_a_stream_of_changes_shows_fields_by_name(table: Table, by_jar: bool) ->
     asked = {"path": table.location, "microBatch": encode(batch)}
     reader = VersionedDataSource(asked).reader(schema)
     assert rows_of(reader, reader.partitions()) == expected(table)
+
+
+def test_a_filter_may_leave_nothing_to_compare(table: Table) -> None:
+    """No segment of version 2 may hold such a row, so its task has no bytes."""
+    literal = LiteralTerm(TypedValue(SparkType("long"), "99"))
+    where = PredicateTerm("=", (ColumnTerm(("id",)), literal))
+    asked = VersionRange(2, 3, net=False, carryovers=False, updates=False, filters=(where,))
+    source = VersionedDataSource({"path": table.location, "changes": encode(asked)})
+    reader = source.reader(spark_schema("id BIGINT"))
+    assert [row for part in reader.partitions() for row in reader.read(part) if len(row)] == []
 
 
 def test_a_struct_is_cast_by_the_names_of_its_fields() -> None:
