@@ -297,7 +297,7 @@ class History:
         for name, kind in file.types.items():
             if name not in columns or columns[name].type not in (kind, WIDER.get(kind)):
                 return None
-        return {column.key: row.get(name) for name, column in columns.items()}
+        return {c.key: row.get(name, c.default) for name, c in columns.items()}
 
     # The source that the table follows
 
