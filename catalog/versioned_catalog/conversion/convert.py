@@ -11,7 +11,7 @@ from versioned_catalog.conversion.follow import ADOPT, COPY, REFUSE, Synced, fol
 from versioned_catalog.conversion.opening import Request, open_source
 from versioned_catalog.conversion.origin import Origin, origin_of
 from versioned_catalog.conversion.source import SourceTable
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.external import missing_root
@@ -67,6 +67,9 @@ class Conversion:
         return with_origin(bare, source, origin)
 
 
+_TRIES = 5
+"""How often a sync looks at the newest version again."""
+
 __all__ = ["Conversion", "Request", "Synced", "first_schema", "open_source", "sync", "sync_from"]
 
 
@@ -78,9 +81,17 @@ def sync(handle: TableHandle, request: Request) -> Synced:
 
     Raises:
         InvalidRequestError: the table was not converted, or both sides changed the same.
-        CommitConflictError: another commit came in between; run it again.
+        CommitConflictError: other commits came in between at each attempt; run it again.
     """
-    handle.refresh()
+    for _ in range(_TRIES - 1):
+        try:
+            return _sync(handle.refresh(), request)
+        except CommitConflictError:
+            continue  # of two syncs at once, the second finds out what is left to follow
+    return _sync(handle.refresh(), request)
+
+
+def _sync(handle: TableHandle, request: Request) -> Synced:
     origin = origin_of(handle.state.properties, handle.name)
     if origin.root not in dict(handle.store.location.roots):
         raise missing_root(RootPath(origin.root, "..."), handle.state.roots)
