@@ -31,9 +31,19 @@ OWN = [
     "title",
     "a",
     "myteam.ttl",
-    "delta.appendOnly",
-    "write.sort_by",
+    "deltas.appendOnly",
+    "team.write.sort_by",
 ]
+OF_OTHERS = {
+    "delta.appendOnly": "belongs to Delta.*can't forbid UPDATE and DELETE",
+    "delta.constraints.positive": "CHECK constraints are not supported",
+    "delta.somethingNew": "belongs to Delta and has no effect here; leave it out$",
+    "write.delete.mode": "belongs to Iceberg.*merged on read",
+    "write.target-file-size-bytes": "set target_segment_bytes",
+    "write.wap.enabled": "no branches",
+    "format-version": "belongs to Iceberg",
+    "hoodie.table.name": "belongs to Hudi",
+}
 
 Sets = Callable[[Path, str], Any]
 SETTERS: dict[str, Sets] = {
@@ -73,6 +83,14 @@ def test_the_error_for_a_typo_suggests_the_key(
 def test_a_user_s_own_keys_are_kept(tmp_path: Path, setter: str) -> None:
     for key in OWN:
         SETTERS[setter](tmp_path / key, key)
+
+
+@pytest.mark.parametrize("setter", SETTERS)
+def test_properties_of_other_formats_are_refused(tmp_path: Path, setter: str) -> None:
+    """They would promise what no table does here, such as ``delta.appendOnly``."""
+    for key, text in OF_OTHERS.items():
+        with pytest.raises(InvalidRequestError, match=text):
+            SETTERS[setter](tmp_path / key, key)
 
 
 def test_internal_properties_can_not_be_set(tmp_path: Path) -> None:
