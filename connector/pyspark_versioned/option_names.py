@@ -36,6 +36,7 @@ class Use(Enum):
     STREAM = "stream"
     SINK = "sink"
     CHANGES = "changes"
+    CHANGE_STREAM = "change stream"
 
 
 _SAID = {
@@ -44,6 +45,7 @@ _SAID = {
     Use.STREAM: "streams that read",
     Use.SINK: "streams that write",
     Use.CHANGES: "reads of changes",
+    Use.CHANGE_STREAM: "streams of changes",
 }
 ANY_USE = frozenset(Use)
 

@@ -190,6 +190,7 @@ READS: dict[str, Callable[[SparkSession, str, str, dict[str, Any]], Any]] = {
     "path": lambda s, _, p, o: s.read.format("versioned").options(**o).load(p).collect(),
     "stream": lambda s, t, _, o: s.readStream.options(**o).table(t),
     "changes": lambda s, t, _, o: s.read.options(**{"startingVersion": "0"} | o).changes(t),
+    "change stream": lambda s, t, _, o: s.readStream.options(**o).changes(t),
 }
 
 
@@ -256,6 +257,7 @@ BY_NAME: dict[str, tuple[Use, dict[str, Any]]] = {
     **dict.fromkeys(("table", "delete"), (Use.READ, READS)),
     "stream": (Use.STREAM, READS),
     "changes": (Use.CHANGES, READS),
+    "change stream": (Use.CHANGE_STREAM, READS),
 }
 
 
@@ -292,3 +294,43 @@ def test_options_of_streams_that_write(
         writer = writer.option(option, "1").trigger(availableNow=True).format("versioned")
         refused(lambda w=writer, p=path: w.start(p).awaitTermination(), f"option {option} is")
     assert ids(sql_spark, f"{t}_copy") == []
+
+
+def test_options_of_a_view_are_refused(sql_spark: SparkSession, table: Table, t: str) -> None:
+    """Spark passes none to the tables of its query."""
+    sql_spark.sql(f"CREATE VIEW {t}_view AS SELECT * FROM {t}")
+    for option in ("schemaVersion", "IO"):
+        read = sql_spark.read.option(option, "0")
+        refused(lambda r=read: r.table(f"{t}_view"), "t_view is a view", option.lower()[:2])
+    refused(lambda: sql_spark.read.option("tag", "x").table(f"{t}_view"), "is a view")
+
+
+OTHER = "spark_catalog.default.no_table"
+MADE: dict[str, Callable[[DataFrame, str], Any]] = {
+    "CREATE": lambda f, n: f.sparkSession.sql(f"CREATE TABLE {n} (id INT) USING versioned"),
+    "LOCATION": lambda f, n: f.sparkSession.sql(
+        f"CREATE TABLE {n} (id INT) USING versioned LOCATION '/tmp/nowhere'"
+    ),
+    "CTAS": lambda f, n: f.sparkSession.sql(f"CREATE TABLE {n} USING versioned AS SELECT 1 AS id"),
+    "saveAsTable": lambda f, n: f.write.format("versioned").saveAsTable(n),
+    "overwrite": lambda f, n: f.write.format("versioned").mode("overwrite").saveAsTable(n),
+    "append": lambda f, n: f.write.format("versioned").mode("append").saveAsTable(n),
+    "writeTo": lambda f, n: f.writeTo(n).using("versioned").create(),
+    "createTable": lambda f, n: f.sparkSession.catalog.createTable(
+        n, source="Versioned", schema=f.schema
+    ),
+}
+
+
+def test_another_catalog_holds_no_versioned_tables(sql_spark: SparkSession) -> None:
+    """Spark's own would hold a name without a folder, which nobody can read or write."""
+    frame = rows(sql_spark, [1])
+    for name, make in MADE.items():
+        text = f"{name}: the catalog spark_catalog can't hold tables of the format versioned"
+        refused(
+            lambda m=make: m(frame, OTHER),
+            text.split(": ", 1)[1],
+            "write versioned.<namespace>.no_table",
+            'format("versioned").save("/path/of/table")',
+        )
+    assert not sql_spark.catalog.tableExists(OTHER)

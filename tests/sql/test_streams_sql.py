@@ -185,7 +185,7 @@ def test_errors_name_the_table_and_the_way_out(
     assert "VERSIONED_NOT_SUPPORTED" in str(caught.value)
     assert f"{table.name}: version 2 (delete)" in str(caught.value)
     assert "onRewrite = 'skip'" in str(caught.value)
-    with pytest.raises(StreamingQueryException, match="did you mean onRewrite"):
+    with pytest.raises(AnalysisException, match="did you mean onRewrite"):
         query.run(sql_spark.readStream.option("onRewrit", "skip").table(f"versioned.{table.name}"))
 
 

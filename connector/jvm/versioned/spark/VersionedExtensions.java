@@ -17,6 +17,7 @@ import versioned.spark.extension.ReadCopiesPlainly;
 import versioned.spark.extension.ReadNatively;
 import versioned.spark.extension.RecordStatement;
 import versioned.spark.extension.RefuseAlterThroughPins;
+import versioned.spark.extension.RefuseOtherCatalogs;
 import versioned.spark.extension.RefuseUnknownColumns;
 import versioned.spark.extension.ResolveNestedChars;
 import versioned.spark.extension.ResolveOptions;
@@ -32,6 +33,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectParser((session, parser) -> new PartitionFieldParser(session, parser));
         // Before names are resolved:
         extensions.injectHintResolutionRule(session -> new RecordStatement());
+        extensions.injectHintResolutionRule(session -> new RefuseOtherCatalogs(session));
         extensions.injectHintResolutionRule(session -> new ResolveOptions(session));
         extensions.injectHintResolutionRule(session -> new CheckOutputMode());
         extensions.injectHintResolutionRule(session -> new EvolveWithRows(session));

@@ -44,6 +44,15 @@ public final class VersionedRelationCatalog extends VersionedCatalog implements 
         return table;
     }
 
+    @Override
+    public boolean isView(Identifier ident) {
+        try {
+            return loadRelation(ident) instanceof View;
+        } catch (NoSuchTableException e) {
+            return false;
+        }
+    }
+
     /** Loads a table; a view counts as missing. */
     @Override
     public Table loadTable(Identifier ident) throws NoSuchTableException {

@@ -53,7 +53,7 @@ public final class VersionedChangelog implements Changelog {
         if (!(loaded instanceof VersionedTable versioned)) {
             throw Condition.NOT_SUPPORTED.error(loaded.name() + " is no table with rows, so it has no changes");
         }
-        TableOptions.accepted(versioned.name(), true, options, TableOptions.CHANGES);
+        TableOptions.accepted(versioned.name(), true, options, TableOptions.CHANGES, TableOptions.CHANGE_STREAM);
         return load(versioned.ref(), range(context));
     }
 
@@ -114,7 +114,7 @@ public final class VersionedChangelog implements Changelog {
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
         return new ChangesScanBuilder(table, asked,
-            TableOptions.accepted(table.name(), true, options, TableOptions.CHANGES),
+            TableOptions.accepted(table.name(), true, options, TableOptions.CHANGES, TableOptions.CHANGE_STREAM),
             CharVarcharUtils.replaceCharVarcharWithStringInSchema(Columns.schema(columns)));
     }
 }

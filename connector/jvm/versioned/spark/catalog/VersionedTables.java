@@ -32,6 +32,11 @@ public interface VersionedTables extends TableCatalog {
             ? Optional.of(new Named(catalog, found.ident())) : Optional.empty());
     }
 
+    /** Whether a name is that of a view. */
+    default boolean isView(Identifier ident) {
+        return false;
+    }
+
     /** Requests about the catalog. */
     CatalogRequests requests();
 

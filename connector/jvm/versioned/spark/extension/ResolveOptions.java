@@ -24,6 +24,8 @@ import versioned.spark.python.TableOptions;
  * gives each option its own name, and makes of a write the kind of write that its options ask for.
  */
 public final class ResolveOptions extends PlanRule {
+    private static final Set<String> OF_TIME = Set.of("versionAsOf", "timestampAsOf");
+
     /** Spark's node of a read of changes, since 4.3. */
     private static final String CHANGES = "RelationChanges";
 
@@ -38,12 +40,15 @@ public final class ResolveOptions extends PlanRule {
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
         if (node instanceof UnresolvedRelation relation) {
-            return name(relation).flatMap(table -> resolved(relation, table,
-                relation.isStreaming() ? TableOptions.STREAM : TableOptions.READ)).map(LogicalPlan.class::cast);
+            Optional<String> table = name(relation);
+            Optional<UnresolvedRelation> resolved = table.flatMap(name ->
+                resolved(relation, name, relation.isStreaming() ? TableOptions.STREAM : TableOptions.READ));
+            table.ifPresent(name -> refuseView(resolved.orElse(relation), name));
+            return resolved.map(LogicalPlan.class::cast);
         }
         if (node.nodeName().equals(CHANGES) && node.productElement(0) instanceof UnresolvedRelation relation) {
-            return name(relation).flatMap(table -> resolved(relation, table, TableOptions.CHANGES))
-                .map(found -> (LogicalPlan) node.makeCopy(with(node, 0, found)));
+            return name(relation).flatMap(table -> resolved(relation, table,
+                relation.isStreaming() ? TableOptions.CHANGE_STREAM : TableOptions.CHANGES)).map(found -> (LogicalPlan) node.makeCopy(with(node, 0, found)));
         }
         if (node instanceof InsertIntoStatement insert && insert.table() instanceof UnresolvedRelation relation) {
             return name(relation).flatMap(table -> insert(insert, relation, table));
@@ -62,6 +67,17 @@ public final class ResolveOptions extends PlanRule {
         CaseInsensitiveStringMap options = TableOptions.accepted(table, true, relation.options(), use);
         return options.equals(relation.options()) ? Optional.empty()
             : Optional.of(relation.copy(relation.multipartIdentifier(), options, relation.isStreaming()));
+    }
+
+    /** Refuses options of a view, which Spark does not pass on; for a version or a time it has an error of its own. */
+    private void refuseView(UnresolvedRelation relation, String name) {
+        Optional<String> option = relation.options().asCaseSensitiveMap().keySet().stream()
+            .filter(key -> !key.startsWith("__") && !OF_TIME.contains(key)).findFirst();
+        List<String> parts = CollectionConverters.asJava(relation.multipartIdentifier());
+        if (option.isPresent() && VersionedTables.find(session, parts).filter(one -> one.catalog().isView(one.ident())).isPresent()) {
+            throw Condition.NOT_SUPPORTED.error(name + " is a view, to whose tables Spark passes no options; leave out "
+                + option.get() + ", or read the tables of its query with it");
+        }
     }
 
     private Optional<LogicalPlan> insert(InsertIntoStatement insert, UnresolvedRelation relation, String table) {

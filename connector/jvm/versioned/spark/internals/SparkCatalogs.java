@@ -22,6 +22,8 @@ public final class SparkCatalogs {
     /** A table's name, and the catalog that it is in. */
     public record Named(CatalogPlugin catalog, Identifier ident) {}
 
+    private static final String CATALOG = "spark.sql.catalog.";
+
     /** Whether a class of nodes has that method, cached since rules look at every node of every plan. */
     private static final ClassValue<Boolean> EVOLVING = new ClassValue<>() {
         @Override
@@ -49,6 +51,14 @@ public final class SparkCatalogs {
         }
         whole.addAll(parts);
         return Optional.of(named((CatalogPlugin) call(manager, "currentCatalog"), whole));
+    }
+
+    /** The first catalog of a session, by name, whose class is in a package; {@code prefix} ends in a dot. */
+    public static Optional<String> registered(SparkSession session, String prefix) {
+        return CollectionConverters.asJava(session.conf().getAll()).entrySet().stream()
+            .filter(one -> one.getKey().startsWith(CATALOG) && one.getKey().indexOf('.', CATALOG.length()) < 0)
+            .filter(one -> one.getValue().startsWith(prefix))
+            .map(one -> one.getKey().substring(CATALOG.length())).sorted().findFirst();
     }
 
     private static Named named(CatalogPlugin catalog, List<String> parts) {

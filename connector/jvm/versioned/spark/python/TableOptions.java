@@ -18,6 +18,7 @@ public final class TableOptions {
     public static final String STREAM = "stream";
     public static final String SINK = "sink";
     public static final String CHANGES = "changes";
+    public static final String CHANGE_STREAM = "change stream";
 
     /** Which rows an overwrite replaces: {@code static} for all, {@code dynamic} for those of the partitions that it writes. */
     public static final String OVERWRITE_MODE = "partitionOverwriteMode";
