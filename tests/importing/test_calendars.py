@@ -12,9 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from importing.lake import Lake
 from versioned_catalog import CorruptTableError, ExternalFile, InvalidRequestError
+from versioned_catalog.importing.orc_calendar import footer_numbers
 from versioned_catalog.schema.id_map import Held, IdMap
 
 DAY = 86_400_000_000
@@ -236,3 +238,40 @@ def test_the_footer_says_so(lake: Lake) -> None:
     found = pq.read_metadata(lake.folder / "0.parquet").metadata
     assert found is not None
     assert found[b"org.apache.spark.timeZone"] == b"UTC"
+
+
+@pytest.mark.parametrize("calendar", [b"\x58\x01", b"\x58\x02", b""])
+@pytest.mark.parametrize("writer", [0, 1])
+def test_orc_says_its_calendar_or_its_writer_does(lake: Lake, calendar: bytes, writer: int) -> None:
+    """The writer is field 9 of the footer, 0 for Java; the calendar is field 11, 1 for Julian."""
+    path = lake.folder / "x.orc"
+    rows = pa.table({"d": dates([MILLENNIUM, 0, None]), "a" * 200: [1, 2, 3]})
+    orc.write_table(rows, path, compression="uncompressed")
+    data = path.read_bytes()
+    script, footer = data[-1], orc.ORCFile(path).file_footer_length
+    start = len(data) - 1 - script - footer
+    changed = data[start : start + footer].replace(b"\x48\x01", bytes([0x48, writer])) + calendar
+    after = data[start + footer :].replace(_field_1(footer), _field_1(len(changed)), 1)
+    path.write_bytes(data[:start] + changed + after)
+    julian = calendar == b"\x58\x01" or (not calendar and writer == 0)
+    lake.load(copy=True)
+    first = dt.date(1000, 1, 1) if julian else dt.date(1000, 1, 6)
+    assert [row["d"] for row in lake.rows()] == [first, dt.date(1970, 1, 1), None]
+
+
+def _field_1(number: int) -> bytes:
+    """The field 1 of a message of Protocol Buffers, a number of two bytes."""
+    assert 128 <= number < 16_384
+    return bytes([0x08, number & 127 | 128, number >> 7])
+
+
+@pytest.mark.parametrize("codec", ["uncompressed", "zlib", "snappy", "lz4", "zstd"])
+def test_footers_of_orc_are_read_whatever_their_codec(lake: Lake, codec: str) -> None:
+    path = str(lake.folder / "x.orc")
+    orc.write_table(
+        pa.table({f"column_{at}": dates([at]) for at in range(300)}), path, compression=codec
+    )
+    footer = dict(footer_numbers(path, orc.ORCFile(path)))
+    assert (footer[6], footer[9]) == (1, 1)  # the number of rows, and the writer
+    assert footer.get(11, 0) == 0
+    assert set(footer) <= {1, 2, 6, 8, 9, 11}

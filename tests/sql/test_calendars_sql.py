@@ -15,6 +15,12 @@ from sql.test_external_sql import Lake
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Lake:
+    return Lake(spark, tmp_path)
+
+
 DATES = [
     "0001-01-01",
     "1000-01-01",
@@ -29,11 +35,8 @@ ZONES = ["UTC", pytest.param("+05:30", marks=pytest.mark.nightly)]
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("zone", ZONES)
-def test_what_spark_writes_in_the_legacy_mode_is_read_as_it_was(
-    spark: SparkSession, tmp_path: Path, zone: str
-) -> None:
+def test_what_spark_writes_in_the_legacy_mode_is_read_as_it_was(lake: Lake, zone: str) -> None:
     """The values are the texts above, on the calendar of whoever wrote them."""
-    lake = Lake(spark, tmp_path)
     lake.spark.conf.set("spark.sql.session.timeZone", zone)
     for mode, kind, setting in (
         ("LEGACY", "INT96", "legacy96"),
@@ -52,6 +55,19 @@ def test_what_spark_writes_in_the_legacy_mode_is_read_as_it_was(
         frame.coalesce(1).sortWithinPartitions("d").write.parquet(f"{lake.folder}/{setting}")
     lake.catalog.import_files("t", lake.folder)
     _check(lake)
+
+
+@pytest.mark.thorough
+def test_dates_of_orc_are_those_that_spark_wrote(lake: Lake) -> None:
+    """Spark, of every version, writes ORC with dates of the Julian calendar."""
+    values = ", ".join(f"(DATE'{day}')" for day in DATES)
+    for codec in ("none", "snappy", "zlib", "zstd", "lz4"):
+        frame = lake.spark.sql(f"SELECT d, array(d) AS l FROM VALUES {values} AS v(d)")
+        wide = frame.selectExpr("*", *(f"1 AS a_column_with_a_long_name_{at}" for at in range(100)))
+        wide.coalesce(1).write.option("compression", codec).orc(f"{lake.folder}/{codec}")
+    lake.catalog.import_files("t", lake.folder, copy=True)
+    found = lake.rows("SELECT CAST(d AS STRING), l[0] = d FROM @t")
+    assert sorted(found) == sorted((day, True) for day in DATES for _ in range(5))
 
 
 def _check(lake: Lake) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.datafile.calendars import Calendar
 from versioned_catalog.datafile.foreign_values import own_array
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.importing.file_schema import FileColumn, FileSchema, Kind, as_type
@@ -144,8 +145,10 @@ class Conforming:
     def own(self, batch: Any) -> list[pa.Array]:
         """The needed columns of a batch that is no Parquet file, in our types."""
         found = (batch.column(match.file.name) for match in self.matches)
+        forms = {held.form for held in self.id_map.columns.values()}
+        calendar = Calendar(datetimes=Form.JULIAN in forms)
         return [
-            own_array(array, match.column, self.id_map)
+            own_array(array, match.column, self.id_map, calendar)
             for array, match in zip(found, self.matches, strict=True)
         ]
 

@@ -24,12 +24,14 @@ from versioned_catalog.importing.file_schema import (
     schema_of_arrow,
 )
 from versioned_catalog.importing.file_types import LeafRules
+from versioned_catalog.importing.orc_calendar import is_julian
 from versioned_catalog.importing.text_files import CsvOptions
 from versioned_catalog.importing.text_types import TextTyper
 from versioned_catalog.projection.arrays import one_array
 from versioned_catalog.schema.schema import name_key
 from versioned_catalog.storage.external import open_file
 from versioned_catalog.storage.store import Store
+from versioned_catalog.types.forms import Form
 from versioned_catalog.types.types import Array, Atom, DataType, Struct
 
 _BATCH_ROWS = 65_536
@@ -91,13 +93,24 @@ class OrcReader:
     rules: LeafRules
 
     def schemas(self, store: Store, path: str) -> list[FileSchema]:
-        return [schema_of_arrow(_orc(store, path).schema, self.rules)]
+        return [self._open(store, path)[1]]
+
+    def _open(self, store: Store, path: str) -> tuple[Any, FileSchema]:
+        from pyarrow import orc
+
+        source = open_file(store, path)
+        try:
+            file = orc.ORCFile(source)
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidRequestError(f"it is not a whole ORC file: {error}") from None
+        columns = schema_of_arrow(file.schema, self.rules)
+        return file, _with_julian_dates(columns) if is_julian(source, file) else columns
 
     def batches(
         self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
     ) -> Iterator[pa.RecordBatch]:
-        file = _orc(store, path)
-        conforming = Conforming.of(schema_of_arrow(file.schema, self.rules), target)
+        file, columns = self._open(store, path)
+        conforming = Conforming.of(columns, target)
         batches = map(file.read_stripe, range(file.nstripes))
         read = ((batch.num_rows, conforming.own(batch)) for batch in batches)
         yield from conformed(conforming, read, constants, _row)
@@ -107,13 +120,14 @@ def _row(row: int) -> str:
     return f"row {row + 1}"
 
 
-def _orc(store: Store, path: str) -> Any:
-    from pyarrow import orc
+def _with_julian_dates(columns: FileSchema) -> FileSchema:
+    """The columns of a file whose dates are of the Julian calendar."""
 
-    try:
-        return orc.ORCFile(open_file(store, path))
-    except (pa.ArrowException, OSError) as error:
-        raise InvalidRequestError(f"it is not a whole ORC file: {error}") from None
+    def marked(one: FileColumn) -> FileColumn:
+        form = Form.JULIAN if one.type is Atom.DATE else one.form
+        return replace(one, form=form, fields=_with_julian_dates(one.fields))
+
+    return tuple(map(marked, columns))
 
 
 @dataclass(frozen=True)
