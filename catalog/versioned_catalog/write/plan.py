@@ -304,7 +304,7 @@ def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     An object that exports an Arrow stream is accepted, too.
 
     Raises:
-        InvalidRequestError: the data is of another type.
+        InvalidRequestError: the data is of another type, or can't be exported.
     """
     match data:
         case pa.Table():
@@ -314,7 +314,13 @@ def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         case pa.RecordBatchReader():
             return data.schema, iter(data)
         case _ if hasattr(data, "__arrow_c_stream__"):
-            reader = pa.RecordBatchReader.from_stream(data)
+            try:
+                reader = pa.RecordBatchReader.from_stream(data)
+            except pa.ArrowException as error:
+                raise InvalidRequestError(
+                    f"{type(data).__name__} can't be read as Arrow data: {error.args[0]}",
+                    condition="INVALID_VALUE",
+                ) from None
             return reader.schema, iter(reader)
         case _:
             raise InvalidRequestError(
