@@ -10,6 +10,9 @@ from uuid import uuid4
 import pytest
 from click.testing import CliRunner
 
+from pyspark_versioned.sql.procedure_requests import load_procedure
+from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.protocol.common import CatalogRef
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError
 from versioned_catalog.cli.main import main
 from versioned_catalog.spelling import listed
@@ -84,6 +87,14 @@ def test_a_misspelled_command_is_told_the_nearest() -> None:
     )
     done = CliRunner().invoke(main, ["alter", "t", "renam", "a", "b"])
     assert "did you mean rename?" in done.stderr
+
+
+def test_a_misspelled_procedure_is_told_the_nearest() -> None:
+    request = messages.LoadProcedure(CatalogRef("c", "memory://x", {}, None), ["system", "vacum"])
+    with pytest.raises(
+        NotFoundError, match=r"system\.vacum; did you mean system\.vacuum\? There are"
+    ):
+        load_procedure(request)
 
 
 def test_a_pin_is_not_moved_in_silence_nor_left() -> None:

@@ -25,6 +25,21 @@ def test_tags(run: Run) -> None:
     assert run("tag", "list", "db.people", "--json").json == [{"tag": "now", "version": 1}]
 
 
+def test_a_pin_that_stays_on_its_schema_is_said_to(run: Run) -> None:
+    assert run("pin", "set", "db.people", "billing").code == 0
+    run("alter", "db.people", "add", "age", "INT")
+    refused = run("pin", "set", "db.people", "billing")
+    assert (refused.code, "the pin billing is there already, of schema 0" in refused.err) == (
+        4,
+        True,
+    )
+    done = run("pin", "set", "db.people", "billing", "--owner", "me")
+    assert done.err == (
+        "note: billing stays on schema 0, and the current one is 1; --schema-version 1 moves it\n"
+    )
+    assert run("pin", "set", "db.people", "billing", "--schema-version", "1").err == ""
+
+
 def test_schema_as_of_a_tag(run: Run) -> None:
     run("tag", "set", "db.people", "full")
     run("alter", "db.people", "drop", "home")

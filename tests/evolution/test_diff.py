@@ -134,6 +134,8 @@ def changed(old: str, new: str, **options: object) -> list[str]:
          ["RENAME COLUMN a TO c"]),
         ("a INT, b INT", "c INT, -- was a\n b INT", ["RENAME COLUMN a TO c"]),
         ("a INT, b INT", "a INT, -- was a0\n b INT", []),
+        ("a INT, b INT", "c INT, -- was a\n a STRING, b INT",
+         ["RENAME COLUMN a TO c", "ADD COLUMN a STRING AFTER c"]),
         ("a INT", "A INT", ["RENAME COLUMN a TO A"]),
         ("a INT, -- id 1\n b INT -- id 2\n", "b INT, -- id 1\n a INT -- id 2\n",
          ["RENAME COLUMN a TO a_1", "RENAME COLUMN b TO a", "RENAME COLUMN a_1 TO b"]),

@@ -20,6 +20,7 @@ from pyspark_versioned.sql.protocol.base import Commit, SparkType
 from pyspark_versioned.sql.snapshots import open_catalog
 from versioned_catalog import InvalidRequestError, NotFoundError
 from versioned_catalog.schema.ddl import parse_type
+from versioned_catalog.spelling import meant
 from versioned_catalog.types.paths import parse_path
 from versioned_catalog.types.types import Struct
 
@@ -45,8 +46,10 @@ def load_procedure(request: messages.LoadProcedure) -> messages.Procedure:
     *namespace, name = (part.lower() for part in request.name)
     known = PROCEDURES.get(name) if tuple(namespace) == _NAMESPACE else None
     if known is None:
+        near = meant(name, PROCEDURES)
+        hint = f"did you mean system.{near}? There are" if near else "there are"
         raise NotFoundError(
-            f"there is no procedure {'.'.join(request.name)}; there are "
+            f"there is no procedure {'.'.join(request.name)}; {hint} "
             f"{', '.join(f'system.{one}' for one in PROCEDURES)}",
             condition="PROCEDURE_NOT_FOUND",
         )
