@@ -57,7 +57,7 @@ def check_planned_on(plan: SchemaPlan, state: TableState) -> None:
         raise _changed(plan, "the table was replaced")
     if state.schema_version != plan.schema_version:
         raise _changed(plan, f"schema {plan.schema_version} became schema {state.schema_version}")
-    if declared_properties(state) != plan.properties:
+    if declared_properties(state.properties) != plan.properties:
         raise _changed(plan, "its properties were changed")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.evolution.diff import difference_by_id
@@ -22,9 +23,9 @@ def drift(state: TableState, table: str) -> list[str]:
     return [*_schema_drift(state, table), *_property_drift(state, table)]
 
 
-def declared_properties(state: TableState) -> dict[str, str]:
-    """The properties that a CREATE TABLE statement declares."""
-    shown = user_properties(state.properties)
+def declared_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Those of the properties of a table that a CREATE TABLE statement declares."""
+    shown = user_properties(properties)
     return {key: text for key, text in shown.items() if key != APPLIED_SCHEMA}
 
 
@@ -46,7 +47,7 @@ def _property_drift(state: TableState, table: str) -> list[str]:
         then = dict(json.loads(state.properties[APPLIED_PROPERTIES]))
     except (KeyError, TypeError, ValueError):  # applied by an earlier release
         return []
-    now, alter = declared_properties(state), f"ALTER TABLE {table}"
+    now, alter = declared_properties(state.properties), f"ALTER TABLE {table}"
     return [
         f"{alter} SET TBLPROPERTIES ({sql_string(key)} = {sql_string(now[key])})"
         if key in now

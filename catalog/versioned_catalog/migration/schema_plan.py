@@ -20,6 +20,9 @@ from versioned_catalog.schema.ttl import TTL, parse_ttl
 from versioned_catalog.types.paths import parse_path, render_path
 
 _SIGNS = {"add": "+", "drop": "-"}
+_IGNORED = (
+    "the column IDs in the statement are those of another table ({}); columns are found by name"
+)
 
 
 @dataclass(frozen=True)
@@ -187,30 +190,24 @@ def make_plan(
     planned = tuple(planned_change(step, state, table) for step in steps)
     after = steps[-1].after if steps else state.evolution
     same = after.schema.same_but_version(state.schema)
-    own_properties = replace(state, properties=after.properties)
+    notes = [_IGNORED.format(", ".join(target.tables))] if target.ignores_ids else []
     return SchemaPlan(
         table,
         ddl,
         planned,
-        state.table_uuid,
-        state.version,
-        state.schema_version,
-        state.schema_version if same else state.schemas.newest.version + 1,
-        tuple(_refused(state, zip(planned, steps, strict=True), allow_drop, allowed)),
-        tuple(drift(state, table)),
-        (_IGNORED.format(", ".join(target.tables)),) if target.ignores_ids else (),
-        (),
-        declared_properties(state),
-        declared_properties(own_properties),
-        after.schema,
-        tuple(allow_drop),
-        renames,
+        table_uuid=state.table_uuid,
+        version=state.version,
+        schema_version=state.schema_version,
+        new_schema_version=state.schema_version if same else state.schemas.newest.version + 1,
+        refused=tuple(_refused(state, zip(planned, steps, strict=True), allow_drop, allowed)),
+        drift=tuple(drift(state, table)),
+        notes=tuple(notes),
+        properties=declared_properties(state.properties),
+        new_properties=declared_properties(after.properties),
+        new_schema=after.schema,
+        allow_drop=tuple(allow_drop),
+        renames=renames,
     )
-
-
-_IGNORED = (
-    "the column IDs in the statement are those of another table ({}); columns are found by name"
-)
 
 
 def _refused(
