@@ -92,6 +92,22 @@ def test_rollbacks_across_a_ttl(catalog: Catalog, key: list[str]) -> None:
     assert ids(table, 6) == [2, 3]
 
 
+def test_what_was_committed_while_iceberg_could_not_say_it_is_published_later(
+    catalog: Catalog,
+) -> None:
+    table = catalog.create_table(
+        "n.t", "ts TIMESTAMP, id BIGINT", time_index="ts", properties=PUBLISHED
+    )
+    table.append(timed((NEW, 1), (NEW, 2)))
+    table.alter().set_property("ttl", "9000 days").commit()
+    table.append(timed((NEW, 3), (OLD, 4)))
+    table.delete([("id", "=", 1)])
+    assert ids(table) == [1, 2]
+    table.alter().unset_property("ttl").commit()
+    assert ids(table) == [2, 3]
+    assert published_versions(table) == [0, 1, 5]
+
+
 def test_a_rollback_to_what_cannot_be_published_withdraws(
     catalog: Catalog, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -77,6 +77,25 @@ def test_files_have_the_sequence_numbers_of_their_commits(catalog: Catalog) -> N
     assert {one["snapshot_id"] for one in entries} == {1, 2, 3}
 
 
+def test_deletion_vectors_leave_with_their_segments(catalog: Catalog) -> None:
+    table = catalog.create_table("n.t", "id BIGINT", primary_key=["id"], properties=PUBLISHED)
+    for _ in range(2):
+        table.append(row(1))
+    table.append(row(5))
+    assert _totals(table) == {"files": "3", "vectors": "1", "deleted": "1"}
+    table.maintenance.compact(strategy="full")
+    assert _totals(table) == {"files": "2", "vectors": "0", "deleted": "0"}
+    table.rollback(2)
+    assert _totals(table) == {"files": "2", "vectors": "1", "deleted": "1"}
+
+
+def _totals(table: Table) -> dict[str, str]:
+    """What the newest snapshot says of its files."""
+    summary = json.loads(Path(metadata_of(table)).read_text())["snapshots"][-1]["summary"]
+    names = {"files": "data-files", "vectors": "delete-files", "deleted": "position-deletes"}
+    return {name: summary[f"total-{full}"] for name, full in names.items()}
+
+
 def test_many_manifests_are_merged(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifest_set, "MERGE_AT", 10)
     monkeypatch.setattr(manifest_set, "MERGED", 6)
