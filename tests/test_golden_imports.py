@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,18 +71,23 @@ def test_its_files_are_known_and_new_ones_come_in(memory: MemoryFileSystem) -> N
 
 
 def test_a_table_from_before_the_ledger_takes_new_files(tmp_path: Path) -> None:
-    """Its files count as imported, and since it may have used any path, each adoption has a new one."""
+    """Its files count as imported, also that of which a row was deleted; paths are not used again."""
     shutil.copytree(GOLDEN.parent / "v1-external", tmp_path, dirs_exist_ok=True)
     roots = {"lake": tmp_path / "raw"}
     table = Catalog.load_path(tmp_path / "table", roots=roots)
     assert "imports" not in table.state.features.write
     names = {"Host": "name", "host": "name"}
-    found = table.import_files(tmp_path / "raw", aliases=names, path_columns=False)
-    assert (found.files, found.known) == (1, 2)  # of one file, a row was deleted before
+    how = {"aliases": names, "path_columns": False}
+    assert table.import_files(tmp_path / "raw", **how).known == 3
+    assert table.refresh().version == 5
+    shutil.copy(tmp_path / "raw/day=1/part-0.parquet", tmp_path / "raw/new.parquet")
+    found = table.import_files(tmp_path / "raw", **how)
+    assert (found.files, found.known) == (1, 3)
     live = [path for path in table.refresh().state.segments.paths if path.startswith("root:")]
-    assert [path for path in live if "@" in path] == ["root:lake@6/day=1/part-0.parquet"]
+    assert [path for path in live if "@" in path] == ["root:lake@6/new.parquet"]
     assert table.state.adoptions == -1
     again = Catalog.load_path(tmp_path / "table", roots=roots)
     again.log.write_checkpoint(again.state)
     assert Catalog.load_path(tmp_path / "table", roots=roots).state.adoptions == -1
-    assert again.import_files(tmp_path / "raw", path_columns=False).known == 3
+    again.maintenance.expire(dt.timedelta(0), dry_run=False, force=True)
+    assert again.import_files(tmp_path / "raw", **how).known == 4

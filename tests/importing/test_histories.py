@@ -170,6 +170,13 @@ class World:
         self.table().rollback(version)
         self.take(self.states[version])
 
+    def adopt_again(self) -> None:
+        """Roll back, and adopt all files: some anew, with another column."""
+        self.rollback()
+        if self.files:
+            column = self.random.choice("ab")
+            self.check(self.call("", column, False, None), "", column, False, None)
+
     def replace(self) -> None:
         self.said.append("replace")
         self.catalog().replace_table("t", "v BIGINT")
@@ -198,7 +205,8 @@ class World:
             self.delete: 3,
             self.overwrite: 1,
             self.compact: 1,
-            self.rollback: 3,
+            self.rollback: 2,
+            self.adopt_again: 2,
             self.replace: 0.5,
             self.clean_up: 0.7,
             self.checkpoint: 1,

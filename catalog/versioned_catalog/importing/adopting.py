@@ -99,7 +99,12 @@ def check_unchanged(size: int, listed: StoredFile, identity: str) -> None:
         InvalidRequestError: naming the file.
     """
     if size != listed.bytes:
-        raise InvalidRequestError(f"{identity} was changed while it was imported; run it again")
+        raise changed_while_imported(identity)
+
+
+def changed_while_imported(identity: str) -> InvalidRequestError:
+    """The error for a file that is not the one that was listed."""
+    return InvalidRequestError(f"{identity} was changed while it was imported; run it again")
 
 
 _TIMES = (Form.NANOS, Form.MILLIS, Form.LOCAL)

@@ -18,7 +18,11 @@ from versioned_catalog.errors import CommitConflictError
 from versioned_catalog.evolution.changes import Change
 from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.handle import TableHandle
-from versioned_catalog.importing.adopting import Adopter, check_unchanged
+from versioned_catalog.importing.adopting import (
+    Adopter,
+    changed_while_imported,
+    check_unchanged,
+)
 from versioned_catalog.importing.conforming import Target, checked
 from versioned_catalog.importing.evolving import changes_to
 from versioned_catalog.importing.known_files import (
@@ -122,7 +126,9 @@ class _Done(NamedTuple):
 
 def _batches(handle: TableHandle, planned: Planned, progress: Progress) -> Iterator[_Done]:
     """Import batch by batch."""
-    run = _Run(handle, planned, _target(handle, planned), progress, handle.state.schema.version)
+    early = {file.place: file for file in planned.compared.early}
+    schema_version = handle.state.schema.version
+    run = _Run(handle, planned, _target(handle, planned), progress, schema_version, early)
     known_at = planned.known_at
     checked = _Checked(None, handle.state.created_version if known_at is None else known_at)
     files = iter(enumerate(planned.survey.files, start=1))
@@ -162,6 +168,8 @@ class _Run:
     target: Target
     progress: Progress
     schema_version: int
+    early: dict[str, ImportedFile]
+    """The files from before the ledger, by place, which the next commit puts in it."""
 
     def batch(self, files: _Numbered, checked: _Checked) -> tuple[_Done, _Checked]:
         """Commit files; return what was done, and when files were known to be new.
@@ -174,12 +182,17 @@ class _Run:
             if not files:
                 return _Done(), checked
             try:
-                return import_batch(files, checked.version), checked
+                done = import_batch(files, checked.version)
+                self.early.clear()
+                return done, checked
             except ImportedMeanwhileError:
                 if attempt == _MOST_ATTEMPTS:
                     raise
             self.handle.refresh()
-            checked = _Checked(known_files(self.handle), self.handle.state.version)
+            known = known_files(self.handle)
+            checked = _Checked(known, self.handle.state.version)
+            for place in known.ledger.keys() & self.early.keys():
+                del self.early[place]
         raise AssertionError("the last attempt returns or raises")
 
     def _new(self, files: _Numbered, known: KnownFiles | None) -> _Numbered:
@@ -217,7 +230,8 @@ class _Run:
         self, files: _Numbered, taken: Mapping[str, Taken], known_at: int
     ) -> Callable[[Base, Sequence[SegmentRecord], tuple[BoundChange, ...]], Import]:
         """The operation that commits the segments of files."""
-        records = tuple(self._record(file, taken[file.name]) for _, file in files)
+        new = (self._record(file, taken[file.name]) for _, file in files)
+        records = (*self.early.values(), *new)
         removed, again = self._outdated(files), self.planned.options.again is Again.ALL
 
         def operation(
@@ -238,7 +252,9 @@ class _Run:
         def external(one: tuple[int, StoredFile]) -> ExternalFile:
             _, file = one
             constants = {column.id: text for column, text in self._constants(file)}
-            return adopter.file(source.identity(file.name), file, constants)
+            adopted = adopter.file(source.identity(file.name), file, constants)
+            self._check_date(file)
+            return adopted
 
         threads = _REMOTE_THREADS if source.store.is_remote else _THREADS
         found: list[ExternalFile] = []
@@ -279,7 +295,18 @@ class _Run:
             for batch in checked(batches, identity):
                 rows[file.name] += batch.num_rows
                 yield batch
+            self._check_date(file)
             self._report(number)
+
+    def _check_date(self, file: StoredFile) -> None:
+        """Refuse a file that was written while it was read. Only a disk tells the date at no cost.
+
+        Raises:
+            InvalidRequestError: naming the file.
+        """
+        store = self.planned.source.store
+        if store.has_disk and store.modified(file.name) != file.modified:
+            raise changed_while_imported(self.planned.source.identity(file.name))
 
     def _report(self, number: int) -> None:
         self.progress("files", number, len(self.planned.survey.files))

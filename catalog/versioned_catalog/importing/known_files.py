@@ -15,8 +15,10 @@ from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.handle import TableHandle
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.features import EXTERNAL_ROOTS, IMPORTS
 from versioned_catalog.log.imported import ImportedFile, Taken, imported_files
-from versioned_catalog.log.layout import IMPORTS
+from versioned_catalog.log.layout import IMPORTS as FOLDER
 from versioned_catalog.log.state import TableState
 from versioned_catalog.storage.external import root_store
 from versioned_catalog.storage.json_text import parse_json
@@ -56,14 +58,20 @@ class KnownFiles:
         early: from before the ledger, by ``FileSource.identity``; their places are not known.
     """
 
-    ledger: Mapping[str, list[ImportedFile]] = field(default_factory=dict)
+    ledger: Mapping[str, tuple[ImportedFile, ...]] = field(default_factory=dict)
     early: Mapping[str, ImportedFile] = field(default_factory=dict)
+
+    def early_file(self, identity: str, file: ImportedFile) -> ImportedFile | None:
+        """A file as the ledger would list it, if it is known from before the ledger alone."""
+        if file.place in self.ledger or identity not in self.early:
+            return None
+        return replace(file, taken=self.early[identity].taken)
 
     def standing(self, identity: str, file: ImportedFile) -> Standing:
         """What the table knows of a file, by its place or else by its identity."""
-        earlier = list(self.ledger.get(file.place, ()))
+        earlier = self.ledger.get(file.place, ())
         if not earlier and identity in self.early:
-            earlier = [replace(self.early[identity], place=file.place)]
+            earlier = (replace(self.early[identity], place=file.place),)
         if any(file.is_as(one) for one in earlier):
             return Standing.SAME
         if all(one.taken is Taken.EMPTY for one in earlier):
@@ -77,9 +85,9 @@ def known_files(handle: TableHandle) -> KnownFiles:
     Raises:
         CorruptTableError: a page of the ledger is missing or damaged.
     """
-    ledger: dict[str, list[ImportedFile]] = {}
+    ledger: dict[str, tuple[ImportedFile, ...]] = {}
     for file in imported_files(handle.state.ledger, handle.store):
-        ledger.setdefault(file.place, []).append(file)
+        ledger[file.place] = (*ledger.get(file.place, ()), file)
     return KnownFiles(ledger, _early(handle))
 
 
@@ -114,8 +122,9 @@ def _place(store: Store, path: str) -> str | None:
 
 def _early(handle: TableHandle) -> dict[str, ImportedFile]:
     """The files that a table took in before it had a ledger."""
-    live = _live(handle)
-    found = {path: ImportedFile("", size, 0, "", Taken.ADOPTED) for path, size in live.items()}
+    live = _live(handle.state)
+    sizes = _once_adopted(handle) | live
+    found = {path: ImportedFile("", size, 0, "", Taken.ADOPTED) for path, size in sizes.items()}
     for entry in _journals(handle):
         taken = Taken.COPIED if entry["copied"] else Taken.ADOPTED
         for name, size, modified, etag in entry["files"]:
@@ -126,9 +135,24 @@ def _early(handle: TableHandle) -> dict[str, ImportedFile]:
     return found
 
 
-def _live(handle: TableHandle) -> dict[str, int]:
+def _once_adopted(handle: TableHandle) -> dict[str, int]:
+    """The sizes of the files that a table without a ledger has adopted in its retained versions."""
+    state, features = handle.state, handle.state.features
+    if IMPORTS in features.write or EXTERNAL_ROOTS not in features.read:
+        return {}
+    first = handle.log.first_kept(max(state.floor, state.created_version))
+    before = handle.log.load(first).state
+    found = {} if before is None else _live(before)
+    for commit in handle.log.entries(first + 1, state.version) if first < state.version else ():
+        if isinstance(commit, Commit):
+            external = (one for one in commit.added if one.path.startswith(PREFIX))
+            found |= {file_of(record.path): record.bytes for record in external}
+    return found
+
+
+def _live(state: TableState) -> dict[str, int]:
     """The sizes of the external segments, by the path of the file."""
-    table = handle.state.segments.core
+    table = state.segments.core
     pairs = zip(table["path"].to_pylist(), table["bytes"].to_pylist(), strict=True)
     return {file_of(path): size for path, size in pairs if path.startswith(PREFIX)}
 
@@ -136,10 +160,10 @@ def _live(handle: TableHandle) -> dict[str, int]:
 def _journals(handle: TableHandle) -> Iterator[Mapping[str, Any]]:
     """The journals of this incarnation whose commits landed, in order."""
     store = handle.store
-    names = store.list(IMPORTS)
+    names = store.list(FOLDER)
     done = {name for name in names if name.endswith(_DONE)}
     journals = [name for name in names if name.endswith(".json")]
-    contents = store.read_in_order([f"{IMPORTS}/{name}" for name in journals])
+    contents = store.read_in_order([f"{FOLDER}/{name}" for name in journals])
     for name, data in zip(journals, contents, strict=True):
         entry = None if data is None else _journal(data, name)
         if entry is None or entry["table_uuid"] != handle.state.table_uuid:
@@ -156,7 +180,7 @@ def _journal(data: bytes, name: str) -> Mapping[str, Any]:
     except CorruptTableError:
         pass  # reported with the way out
     raise CorruptTableError(
-        f"the import journal {IMPORTS}/{name} is damaged; restore it from a copy, or delete it if the "
+        f"the import journal {FOLDER}/{name} is damaged; restore it from a copy, or delete it if the "
         "files that it records may be imported again"
     )
 

@@ -32,7 +32,7 @@ from versioned_catalog.importing.reading import (
 )
 from versioned_catalog.importing.survey import Survey, survey
 from versioned_catalog.importing.table_folders import refuse_tables
-from versioned_catalog.log.imported import Taken
+from versioned_catalog.log.imported import ImportedFile, Taken
 from versioned_catalog.progress import Progress
 from versioned_catalog.schema.schema import name_key
 from versioned_catalog.storage.store import Store, StoredFile
@@ -48,12 +48,14 @@ class Compared:
         known: the number of files that it has, and that are as they were.
         changed: those that have changed since, and are not imported again.
         missing: those that it has and the source has no more.
+        early: those that it knows from before it had a ledger.
     """
 
     new: tuple[StoredFile, ...]
     known: int = 0
     changed: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    early: tuple[ImportedFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,19 +134,23 @@ def _compared(
 ) -> Compared:
     known = KnownFiles() if handle is None else known_files(handle)
     new, changed, places = list[StoredFile](), list[str](), dict[str, str]()
+    early = list[ImportedFile]()
     for file in files:
         identity, place = source.identity(file.name), source.place(file.name)
         if place in places:
             continue  # a link to a file that is listed, too
         places[place] = identity
-        standing = known.standing(identity, imported_file(place, file, Taken.ADOPTED))
+        as_it_is = imported_file(place, file, Taken.ADOPTED)
+        standing, before = known.standing(identity, as_it_is), known.early_file(identity, as_it_is)
+        if before is not None and standing is Standing.SAME:
+            early.append(before)
         if is_wanted(standing, again):
             new.append(file)
         elif standing is Standing.CHANGED:
             changed.append(identity)
     missing = () if handle is None else _missing(known, source, places, handle)
     same = len(files) - len(new) - len(changed)
-    return Compared(tuple(new), same, tuple(changed), tuple(missing))
+    return Compared(tuple(new), same, tuple(changed), tuple(missing), tuple(early))
 
 
 def is_wanted(standing: Standing, again: Again | None) -> bool:
