@@ -110,6 +110,16 @@ def test_an_earlier_name_stays_until_every_table_has_the_id(
     assert rows(production) == [{"c": "a", "b": "b"}]
 
 
+def test_a_column_that_was_made_anew_in_one_table_is_not_that_of_another(
+    run: Run, staging: Table, production: Table
+) -> None:
+    run("--warehouse", "staging", "ddl", "--out", "schemas")
+    run("--warehouse", "production", "apply", "schemas")
+    staging.alter().drop_column("a").add_column("a", "STRING").commit()
+    run("--warehouse", "staging", "ddl", "--out", "schemas")
+    assert "  b STRING,  -- id 2 | 1\n  a STRING  -- id 3 | -\n" in FILE.read_text()
+
+
 def test_nested_columns_keep_the_ids_of_every_table(run: Run, warehouse: Path) -> None:
     columns = "tags ARRAY<STRUCT<x: INT>>, m MAP<STRING, INT>"
     table_of("staging", columns)
