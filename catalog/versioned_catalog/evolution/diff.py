@@ -156,7 +156,9 @@ class _Differ:
                 continue
             gone.remove(column_id)
             self._emit(changes.DropColumn(self._schema.path(column_id)), column_id)
-        self._rename({self._ids[one.id]: one.name for one in targets if one.id in self._ids})
+        self._rename(
+            parent, {self._ids[one.id]: one.name for one in targets if one.id in self._ids}
+        )
         self._order(parent, targets)
         for column_id in gone:
             self._emit(changes.DropColumn(self._schema.path(column_id)), column_id)
@@ -168,7 +170,7 @@ class _Differ:
             self._schema.columns if parent is None else children(self._schema.column(parent).type)
         )
 
-    def _rename(self, names: Mapping[int, str]) -> None:
+    def _rename(self, parent: int | None, names: Mapping[int, str]) -> None:
         pending = {i: name for i, name in names.items() if self._schema.column(i).name != name}
         while pending:
             taken = {name_key(self._schema.column(i).name): i for i in names}
@@ -178,7 +180,7 @@ class _Differ:
                     self._renamed(column_id, pending.pop(column_id))
             else:  # a cycle: one of its columns takes another name first
                 column_id = next(iter(pending))
-                used = {*taken, *map(name_key, names.values())}
+                used = {name_key(one.name) for one in self._siblings(parent)}
                 self._renamed(column_id, self._spare(column_id, used))
 
     def _spare(self, column_id: int, used: Collection[str]) -> str:
