@@ -21,7 +21,12 @@ Rows = Counter[tuple[int, str]]
 
 SHORT, THOROUGH, NIGHTLY = 1, 20, 600
 
-STEPS = ["append"] * 3 + ["delete", "update", "overwrite"] + ["compact"] * 3 + ["roll back"] * 3
+STEPS = (
+    ["append"] * 3
+    + ["delete", "update", "overwrite", "partition"]
+    + ["compact"] * 3
+    + ["roll back"] * 3
+)
 
 
 def told(changes: Changes | pa.Table) -> dict[int, tuple[Rows, Rows]]:
@@ -76,6 +81,11 @@ class History:
             case "overwrite":
                 data, after = self.arrow()
                 self.table.overwrite(data)
+            case "partition":
+                fields = self.random.choice([[], ["a"], ["b"], ["bucket(2, a)"]])
+                if self.table.partitioning != fields:
+                    self.table.alter().set_partitioning(fields).commit()
+                after = now
             case "compact":
                 self.table.maintenance.compact(strategy=self.random.choice(["full", "small"]))
                 after = now

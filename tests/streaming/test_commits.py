@@ -188,6 +188,23 @@ def test_a_keyed_table_is_refused(tmp_path: Path) -> None:
         table.stream()
 
 
+def test_a_rollback_that_only_adds_writes_rows_again(table: Table) -> None:
+    """Of a truncated table, it removes nothing, and the rows that it restores were read before."""
+    skipping = Reader(table.stream(SKIP))
+    assert skipping.ids() == [1, 2, 3]
+    table.delete([("id", ">", 0)])
+    failing = table.stream(Settings(starting_version="latest"))
+    start = failing.initial()
+    table.rollback(2)
+    (entry,) = table.handle.log.entries(table.version, table.version)
+    assert entry.added
+    assert not entry.removed
+    table.append(ids(9))
+    assert skipping.ids() == [9]
+    with pytest.raises(InvalidRequestError, match="removed rows or wrote rows again"):
+        failing.latest(start)
+
+
 def test_every_operation_is_tried() -> None:
     """A new operation must be given a meaning, and a test, here."""
     tried = {"append", "create", "replace", "drop", "compact", "alter", "tag", "expire", "rollback"}

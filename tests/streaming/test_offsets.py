@@ -231,6 +231,17 @@ def test_entries_are_read_once_and_nothing_is_listed(
     assert len(entries) == len(set(entries)) == 3
 
 
+def test_a_place_beyond_versions_that_were_expired_unread(table: Table) -> None:
+    """The stream was opened before an ALTER, and goes on where another process has read it."""
+    stream = table.stream()
+    table.alter().add_column("x", "INT").commit()
+    table.append(ids(5))
+    table.maintenance.expire(timedelta(0), dry_run=False, force=True)
+    start = table.stream().newest()
+    table.append(ids(6))
+    assert stream.read(start, stream.latest(start)).to_pylist() == [{"id": 6, "n": 60}]
+
+
 @pytest.mark.parametrize("changes", [False, True])
 def test_a_stream_that_starts_in_the_future_waits(table: Table, changes: bool) -> None:
     """What is committed before is not read, also by who plans the batch again without the option."""
