@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
@@ -42,6 +43,83 @@ def another(table: Table) -> Table:
 
 def ids(table: Table) -> dict[str, int]:
     return {column.name: column.id for column in another(table).schema.columns}
+
+
+# Columns of nulls, and types that need a third one.
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_column_of_nulls_gets_its_type_with_its_first_value(keyed: bool) -> None:
+    table = make("a INT", primary_key=["a"] if keyed else [])
+    untyped = pa.table({"a": pa.array([1], INT), "x": pa.nulls(1), "y": pa.array([1], LONG)})
+    table.append(untyped)
+    assert table.schema.names == ["a", "y"]
+    table.append(rows([{"a": 2, "x": 5}], a=INT, x=LONG))
+    assert {c.name: render_type(c.type) for c in table.schema.columns}["x"] == "BIGINT"
+    table.append(untyped.set_column(0, "a", pa.array([3], INT)))
+    assert [row["x"] for row in shown(table)] == [None, 5, None]
+    table.overwrite(untyped)
+    table.append(pa.table({"a": pa.array([4], INT), "z": pa.nulls(1)}))
+    assert table.schema.names == ["a", "y", "x"]
+
+
+def test_a_column_of_nulls_that_another_writer_adds_meanwhile_stays_null() -> None:
+    table = make("a INT")
+    data = pa.table({"a": pa.array([1], INT), "x": pa.nulls(1), "c": pa.array([2], INT)})
+
+    def meanwhile() -> None:
+        another(table).alter().add_column("x", "INT", default=7).commit()
+
+    write_late(table, data, meanwhile)
+    assert shown(table) == [{"a": 1, "x": None, "c": 2}]
+
+
+def test_a_strict_table_refuses_an_unknown_column_of_nulls() -> None:
+    table = make("a INT", None)
+    with pytest.raises(InvalidRequestError, match="has no column x"):
+        table.append(pa.table({"a": pa.array([1], INT), "x": pa.nulls(1)}))
+    table.append(pa.table({"a": pa.array([1], INT), "x": pa.nulls(1)}), merge_schema=True)
+    assert shown(table) == [{"a": 1}]
+
+
+def decimal(text: str, precision: int, scale: int) -> pa.Array:
+    return pa.array([Decimal(text)], pa.decimal128(precision, scale))
+
+
+BOTH: list[tuple[str, pa.Array, str, Any]] = [
+    ("DECIMAL(4,2)", decimal("123.4", 4, 1), "DECIMAL(5,2)", Decimal("123.40")),
+    ("DECIMAL(4,1)", decimal("12.34", 4, 2), "DECIMAL(5,2)", Decimal("12.34")),
+    ("INT", pa.array([0.5], pa.float32()), "DOUBLE", 0.5),
+    ("FLOAT", pa.array([2**24 + 1], INT), "DOUBLE", float(2**24 + 1)),
+    ("BIGINT", decimal("0.25", 4, 2), "DECIMAL(22,2)", Decimal("0.25")),
+    ("DECIMAL(3,1)", pa.array([1000], pa.int16()), "DECIMAL(11,1)", Decimal("1000.0")),
+]
+
+
+@pytest.mark.parametrize(("first", "given", "both", "value"), BOTH)
+def test_two_types_of_which_neither_holds_the_other_get_one_that_holds_both(
+    first: str, given: pa.Array, both: str, value: Any
+) -> None:
+    table = make(f"a {first}, s STRUCT<x: {first}>")
+    table.append(pa.table({"a": given, "s": pa.StructArray.from_arrays([given], ["x"])}))
+    assert render_type(table.schema.get(("a",)).type) == both
+    assert shown(table) == [{"a": value, "s": {"x": value}}]
+
+
+def test_types_that_no_type_holds_are_refused() -> None:
+    table = make("a BIGINT")
+    with pytest.raises(InvalidRequestError, match=r"\ba\b.*BIGINT"):
+        table.append(pa.table({"a": pa.array([0.5])}))
+    assert table.version == 0
+
+
+def test_the_refusal_does_not_advise_what_is_set_already() -> None:
+    data = rows([{"a": 1, "b": 1}], a=INT, b=INT)
+    with pytest.raises(InvalidRequestError, match="or let every write change the schema"):
+        make("a INT", None).append(data)
+    with pytest.raises(InvalidRequestError, match="does not follow the table property") as found:
+        make("a INT").append(data, merge_schema=False)
+    assert "let every write" not in str(found.value)
 
 
 # The property.
@@ -301,7 +379,9 @@ def test_other_arrow_types_in_a_race() -> None:
     }
     data = pa.table(given)
     write_late(table, data, lambda: another(table).alter().add_column("b", "INT").commit())
-    assert another(table).scan(list(given)).to_arrow().to_pylist() == data.to_pylist()
+    found = another(table).scan(["d", "l", "t"]).to_arrow().to_pylist()
+    assert found == data.drop_columns(["n"]).to_pylist()
+    assert "n" not in another(table).schema.names, "nothing says yet which type it has"
 
 
 def test_a_rollback_after_a_write_was_planned_again() -> None:

@@ -25,7 +25,11 @@ from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.types.types import walk
 from versioned_catalog.write.delta_rows import DeltaConverter
 from versioned_catalog.write.feed_rows import FeedConverter, check_feed, last_changes, row_fields
-from versioned_catalog.write.merge_schema import merging_changes
+from versioned_catalog.write.merge_schema import (
+    merging_changes,
+    untyped_columns,
+    without_columns,
+)
 from versioned_catalog.write.refusal import refusal
 from versioned_catalog.write.row_condition import RowCondition
 from versioned_catalog.write.schema_mode import merges_schema
@@ -47,6 +51,7 @@ class WritePlan:
         given: the schema of the rows of a write that changes the schema, to plan it again from.
         change_column: the column that says what each row is, if they are changes to apply.
         only: the condition that the rows must match, of an overwrite of some rows.
+        untyped: columns of nulls without a type, which are left out until a write has values of them.
     """
 
     location: Location
@@ -59,6 +64,7 @@ class WritePlan:
     given: pa.Schema | None = None
     change_column: str | None = None
     only: RowCondition | None = None
+    untyped: tuple[str, ...] = ()
 
     @property
     def based_on(self) -> Base:
@@ -89,6 +95,8 @@ class WritePlan:
         self, arrow: pa.Schema, batches: Iterable[pa.RecordBatch], scratch: str | None
     ) -> Iterator[pa.RecordBatch]:
         """The rows as they are stored."""
+        if self.untyped:
+            arrow, batches = without_columns(arrow, batches, self.untyped)
         if self.change_column is not None:
             feed = FeedConverter(arrow, self.change_column, self.seen, self.table, self.now)
             changes = map(feed.convert, batches)
@@ -108,6 +116,8 @@ class WritePlan:
 
         def converted() -> Iterator[pa.RecordBatch]:
             for batch in batches:
+                if self.untyped:
+                    _, (batch,) = without_columns(batch.schema, [batch], self.untyped)
                 schema = batch.schema
                 if schema not in converters:
                     converters[schema] = converter_of(schema, self.seen, self.table, self.now)
@@ -144,7 +154,10 @@ def plan_write(
     changes: tuple[BoundChange, ...] = ()
     seen = state.seen
     merges = merges_schema(merge_schema, state)
+    untyped: tuple[str, ...] = ()
     if merges:
+        untyped = untyped_columns(arrow, seen.schema)
+        arrow, _ = without_columns(arrow, (), untyped)
         requests = merging_changes(arrow, seen.schema)
         if requests:
             check_newest(state, table)
@@ -163,7 +176,9 @@ def plan_write(
     now = datetime.now(UTC)
     given = whole if changes else None
     base = Base.of(state)
-    plan = WritePlan(store.location, table, base, changes, spec, now, seen, given, change_column)
+    plan = WritePlan(
+        store.location, table, base, changes, spec, now, seen, given, change_column, untyped
+    )
     try:
         converter_of(arrow, seen, table, now)  # refuse before anything is written
     except InvalidRequestError as error:

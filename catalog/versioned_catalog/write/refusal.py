@@ -16,7 +16,7 @@ from versioned_catalog.types.paths import render_path
 from versioned_catalog.types.types import DataType
 from versioned_catalog.write.merge_schema import merging_changes
 from versioned_catalog.write.row_schema import RowConverter
-from versioned_catalog.write.schema_mode import SCHEMA_MODE, SchemaMode
+from versioned_catalog.write.schema_mode import SCHEMA_MODE, SchemaMode, is_live
 
 _Merging = AddColumn | ChangeType
 
@@ -65,14 +65,18 @@ def _with_way_out(
     requests: Sequence[_Merging], state: TableState, table: str
 ) -> InvalidRequestError:
     live = f"{SCHEMA_MODE} = {SchemaMode.LIVE.value}"
+    others = (
+        f"since this write does not follow the table property {live}"
+        if is_live(state.properties)
+        else f"or let every write change the schema with the table property {live}"
+    )
     builder = f"alter(){''.join(map(_call, requests))}.commit()"
     statements = "; ".join(render_changes(requests, state.evolution, table))
     change = builder if _is_path(table) else f"{statements} (in Python: {builder})"
     adds = any(isinstance(request, AddColumn) for request in requests)
     return InvalidRequestError(
         f"{table}: {_reasons(requests, state)}. To let the rows in: {change}. Or write with the option "
-        f"mergeSchema (in Python: merge_schema=True), or let every write change the schema with the "
-        f"table property {live}",
+        f"mergeSchema (in Python: merge_schema=True), {others}",
         condition="COLUMN_NOT_FOUND" if adds else "INVALID_REQUEST",
     )
 

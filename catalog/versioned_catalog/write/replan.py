@@ -116,12 +116,21 @@ def _rows(
     """The rows of a written segment, with the columns and types that they were given with."""
     schema, total = plan.spec.schema, 0
     by_name = {name_key(column.name): column for column in schema.columns}
-    wanted = [_as_given(by_name[name_key(field.name)], field) for field in given]
+    stored = [field for field in given if name_key(field.name) in by_name]  # others are untyped
+    wanted = [_as_given(by_name[name_key(field.name)], field) for field in stored]
     task = record_task(plan.spec.table_uuid, schema, record, wanted)
     for batch in read_segment(store, task):
         total += batch.num_rows
-        arrays = map(_narrowed, batch.columns, given.types)
-        yield pa.RecordBatch.from_arrays(list(arrays), schema=given)
+        arrays = dict(zip([field.name for field in stored], batch.columns, strict=True))
+        yield pa.RecordBatch.from_arrays(
+            [
+                _narrowed(arrays[field.name], field.type)
+                if field.name in arrays
+                else pa.nulls(batch.num_rows)
+                for field in given
+            ],
+            schema=given,
+        )
     if total != record.rows:
         raise CorruptTableError(
             f"{store.url}/{record.path}: {total} rows were read, and {record.rows} were written; "
