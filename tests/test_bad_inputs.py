@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sealing import sealed, sealed_checkpoint
 from versioned_catalog import (
     AlreadyExistsError,
     Catalog,
@@ -481,7 +482,7 @@ def edit(path: Path, member: str, value: Any) -> None:
         del inside[key]
     else:
         inside[key] = value
-    path.write_text(json.dumps(entry))
+    path.write_text(sealed(entry))
 
 
 HUGE = 10**30
@@ -656,7 +657,7 @@ def test_column_ids_that_would_be_reused(bench: Bench) -> None:
 
 def test_log_without_its_first_entry(bench: Bench) -> None:
     entry = json.loads(bench.path(1).read_text()) | {"version": 0, "base_version": -1}
-    bench.path(0).write_text(json.dumps(entry))
+    bench.path(0).write_text(sealed(entry))
     refused(lambda: reload(bench), CorruptTableError, "does not begin")
 
 
@@ -919,9 +920,7 @@ def restate(path: Path, change: Rows, **members: Any) -> None:
     state = json.loads(table.schema.metadata[b"versioned.state"])
     table = change(table.replace_schema_metadata(None))
     state = {k: v for k, v in (state | members).items() if v is not ...}
-    with pq.ParquetWriter(path, table.schema, store_schema=False) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata({"versioned.state": json.dumps(state)})
+    path.write_bytes(sealed_checkpoint(table, state))
 
 
 def put(name: str, values: list[Any]) -> Rows:
@@ -997,7 +996,7 @@ def test_stub_without_its_checkpoint(bench: Bench) -> None:
     entry = json.loads(bench.path(0).read_text())
     stub = {"format": 1, "stub": True, "version": 0, "floor": 1}
     stub |= {name: entry[name] for name in ("commit_id", "time")}
-    bench.path(0).write_text(json.dumps(stub))
+    bench.path(0).write_text(sealed(stub))
     refused(lambda: reload(bench), CorruptTableError, "the kept state of version 1")
     checkpoint(bench)
     assert [row["id"] for row in reload(bench)] == [1]

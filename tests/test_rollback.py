@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sealing import sealed
 from versioned_catalog import (
     Catalog,
     CommitConflictError,
@@ -208,7 +209,7 @@ def test_a_rollback_over_expired_entries(table: Table) -> None:
     table.log.write_kept(table.at(2))
     stub = {"format": 1, "stub": True, "commit_id": "x", "time": "2020-01-01T00:00:00.000000Z"}
     for number in range(2):
-        text = json.dumps(stub | {"version": number, "floor": 2}).encode()
+        text = sealed(stub | {"version": number, "floor": 2}).encode()
         table.store.overwrite(f"_versioned/log/{number:020d}.json", text)
     table = again(table)
     assert table.rollback(2) == 4

@@ -14,6 +14,7 @@ import pytest
 
 from faults.interrupted import InterruptedStore, Interruption
 from faults.store import Plan
+from sealing import sealed
 from versioned_catalog import (
     Catalog,
     CommitConflictError,
@@ -105,10 +106,10 @@ def test_hidden_columns_survive_a_checkpoint_and_a_fresh_load(tmp_path: Path) ->
     entry = json.loads((tmp_path / "t/_versioned/log" / f"{3:020d}.json").read_bytes())
     (field,) = entry["schema"]["columns"][1]["type"]["fields"][1:]
     assert (field["name"], field["physical"], field["hidden"]) == ("__hidden_4", "y", True)
-    assert entry["features"] == {"read": ["hidden"], "write": ["hidden", "pins"]}
+    assert entry["features"] == {"read": ["hidden"], "write": ["checksums", "hidden", "pins"]}
     pin = json.loads((tmp_path / "t/_versioned/log" / f"{2:020d}.json").read_bytes())
     assert pin["operation"] == "alter"
-    assert pin["features"] == {"read": [], "write": ["pins"]}
+    assert pin["features"] == {"read": [], "write": ["checksums", "pins"]}
     until = "2027-01-31T00:00:00.000000Z"
     assert pin["pins"] == {"job": {"schema_version": 0, "owner": "me", "until": until}}
     assert not again.maintenance.verify(deep=True).findings
@@ -682,7 +683,7 @@ def test_a_hidden_column_in_a_key_is_corrupt(tmp_path: Path) -> None:
     entry = tmp_path / "t/_versioned/log" / f"{0:020d}.json"
     stored = json.loads(entry.read_bytes())
     stored["schema"]["columns"][0] |= {"hidden": True}
-    entry.write_text(json.dumps(stored))
+    entry.write_text(sealed(stored))
     with pytest.raises(CorruptTableError, match="a stored schema is invalid"):
         Catalog.load_path(table.location)
 

@@ -158,6 +158,12 @@ def field_ids(field: pa.Field) -> dict[str, Any]:
 # --- the worked example of FORMAT.md, section 14 ------------------------------------------------
 
 
+def with_checksum(text: str) -> str:
+    """An entry, with the last member that FORMAT.md, section 5.1, adds."""
+    bare = text[:-1]
+    return f'{bare},"checksum":"crc32:{zlib.crc32(bare.encode()):08x}"}}'
+
+
 def test_worked_example(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path, "col_a INT, col_b INT")
     table.append(pa.table({"col_a": pa.array([1], INTS), "col_b": pa.array([1], INTS)}))
@@ -171,7 +177,7 @@ def test_worked_example(tmp_path: Path) -> None:
         for name, pattern in [("table_uuid", UUID), ("commit_id", UUID), ("time", TIME)]:
             assert re.fullmatch(pattern, entry[name])
         return (
-            '{"format":1,"features":{"read":[],"write":[]},'
+            '{"format":1,"features":{"read":[],"write":["checksums"]},'
             f'"table_uuid":"{zero["table_uuid"]}","version":{entry["version"]},'
             f'"commit_id":"{entry["commit_id"]}","base_version":{entry["version"] - 1},'
             f'"time":"{entry["time"]}","operation":"{entry["operation"]}",'
@@ -180,16 +186,16 @@ def test_worked_example(tmp_path: Path) -> None:
 
     rest = '"primary_key":[],"time_index":null,"partitioning":[],"sort_by":[]}'
     col_a = '{"id":1,"name":"col_a","type":"int","nullable":true}'
-    assert entry_text(tmp_path, 0) == (
+    assert entry_text(tmp_path, 0) == with_checksum(
         head(zero) + '"next_column_id":3,"schema":{"schema_version":0,"columns":['
         f'{col_a},{{"id":2,"name":"col_b","type":"int","nullable":true}}],{rest}}}'
     )
-    assert entry_text(tmp_path, 1) == (
+    assert entry_text(tmp_path, 1) == with_checksum(
         head(one) + f'"next_column_id":3,"added":[{{"path":"{record["path"]}",'
         f'"schema_version":0,"rows":1,"bytes":{record["bytes"]},"checksum":"{record["checksum"]}",'
         '"columns":{"1":{"nulls":0,"min":"1","max":"1"},"2":{"nulls":0,"min":"1","max":"1"}}}]}'
     )
-    assert entry_text(tmp_path, 2) == (
+    assert entry_text(tmp_path, 2) == with_checksum(
         head(two) + f'"next_column_id":4,"schema":{{"schema_version":1,"columns":[{col_a},'
         '{"id":3,"name":"col_b","physical":"col_b_3","type":"int","nullable":false,'
         f'"read_default":"999","write_default":{{"value":"999"}}}}],{rest},'
@@ -608,7 +614,11 @@ def test_checkpoint_of_a_warehouse(tmp_path: Path) -> None:
     catalog._names.log.write_checkpoint(catalog._names.state())
     last = Log(tmp_path).entries[-1]
     path = tmp_path / "_versioned" / "checkpoint" / f"{1:020d}.json"
-    assert json.loads(path.read_text()) == {
+    text = path.read_text()
+    stored = json.loads(text)
+    del stored["checksum"]
+    assert text == with_checksum(json.dumps(stored, separators=(",", ":")))
+    assert stored == {
         **{name: last[name] for name in ("format", "features", "table_uuid", "commit_id", "time")},
         "version": 1,
         "namespaces": [["metrics"]],

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sealing import sealed, sealed_file
 from versioned_catalog import Catalog, CorruptTableError, InvalidRequestError, Table
 from versioned_catalog.limits import (
     CHECKPOINT_BYTES,
@@ -58,7 +59,7 @@ def refused(table: Table, fragment: str) -> None:
 def edit(path: Path, change: Callable[[Any], None]) -> None:
     value = json.loads(path.read_text())
     change(value)
-    path.write_text(json.dumps(value))
+    path.write_text(sealed(value))
 
 
 def peak_mib() -> int:
@@ -117,7 +118,7 @@ def test_invalid_json_is_refused(content: bytes, fragment: str) -> None:
 def test_a_surrogate_pair_is_read(table: Table) -> None:
     table.alter().set_property("p", "\U0001f600").commit()
     path = entry(table, 2)
-    path.write_text(json.dumps(json.loads(path.read_text())))
+    path.write_text(sealed(json.loads(path.read_text())))
     assert b"\\ud83d\\ude00" in path.read_bytes()
     assert Catalog.load_path(table.location).properties == {"p": "\U0001f600"}
 
@@ -205,7 +206,7 @@ def test_the_number_of_splits_is_bounded(table: Table) -> None:
 def stub(table: Table, version: int, floor: int) -> None:
     known = json.loads(entry(table, version).read_text())
     kept = {key: known[key] for key in ("format", "version", "commit_id", "time")}
-    entry(table, version).write_text(json.dumps({**kept, "stub": True, "floor": floor}))
+    entry(table, version).write_text(sealed({**kept, "stub": True, "floor": floor}))
 
 
 class TooLong(BaseException):
@@ -246,7 +247,7 @@ def test_very_many_stubs() -> None:
         path = log.entry_path(version)
         known = json.loads(store.read(path) or b"")
         kept = {key: known[key] for key in ("format", "version", "commit_id", "time")}
-        store.overwrite(path, json.dumps({**kept, "stub": True, "floor": version + 1}).encode())
+        store.overwrite(path, sealed({**kept, "stub": True, "floor": version + 1}).encode())
         store.overwrite(log.kept_path(version + 1), state_to_bytes(states[version + 1]))
     store.overwrite("_versioned/last_checkpoint.json", b'{"version":1}')
     assert Catalog.load_path("memory://stubs").properties == {"p": "1099"}
@@ -262,7 +263,7 @@ def damaged_checkpoint(table: Table, change: Callable[[pa.Table], pa.Table], **h
     with pq.ParquetWriter(sink, rows.schema, store_schema=False, compression="zstd", **how) as out:
         out.write_table(rows)
         out.add_key_value_metadata(dict(kept.schema.metadata))
-    return sink.getvalue()
+    return sealed_file(sink.getvalue())
 
 
 def repeated(rows: pa.Table, name: str, value: Any, count: int) -> pa.Table:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from faults.store import FaultyStore, Plan
+from sealing import sealed_checkpoint
 from versioned_catalog import Catalog, Table, UnsupportedFeatureError
 from versioned_catalog.log import features, schemas_json, segment_table, statistic_lists
 from versioned_catalog.log.checkpoint_retention import retained_checkpoints
@@ -207,7 +208,7 @@ def test_how_deltas_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     table.alter().move_column("c", first=True).commit()
     checkpointed(table)
     found = stored(tmp_path)
-    assert found["features"] == {"read": ["schema-deltas"], "write": ["schema-deltas"]}
+    assert found["features"] == {"read": ["schema-deltas"], "write": ["checksums", "schema-deltas"]}
     assert [s["schema_version"] for s in found["schemas"]] == [2]
     rest = {"primary_key": [], "time_index": None, "partitioning": [], "sort_by": []}
     b = {"id": 2, "name": "b", "type": "int", "nullable": True}
@@ -406,8 +407,7 @@ def test_impossible_lists_are_read_from_the_log(
             found = found.set_column(at, "statistics.nulls", pa.array(lists, pa.list_(pa.int64())))
         case "ids":
             meta["statistics"][0] = meta["statistics"][1]
-    kept = {b"versioned.state": json.dumps(meta).encode()}
-    pq.write_table(found.replace_schema_metadata(kept), path)
+    path.write_bytes(sealed_checkpoint(found.replace_schema_metadata(None), meta))
     again = Catalog(tmp_path).load_table("t")
     assert known(again) == expected
     assert not again.maintenance.verify().is_clean

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from sealing import sealed
 from versioned_catalog import Catalog, Table
 from versioned_catalog.errors import StorageError
 from versioned_catalog.log.layout import entry_path
@@ -82,7 +83,7 @@ def put_ahead(folder: Path, versions: Iterable[int], by: timedelta = YEAR) -> No
         path = folder / entry_path(version)
         entry, dates = json.loads(path.read_text()), path.stat()
         time = time_from_text(entry["time"]) + by
-        path.write_text(json.dumps(entry | {"time": time_to_text(time)}))
+        path.write_text(sealed(entry | {"time": time_to_text(time)}))
         os.utime(path, ns=(dates.st_atime_ns, dates.st_mtime_ns))
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from faults.interrupted import InterruptedStore, Interruption
 from faults.store import Fault, FaultyStore, Plan
+from sealing import sealed
 from versioned_catalog import (
     AlreadyExistsError,
     Catalog,
@@ -348,7 +349,7 @@ def test_a_fence_refuses_only_replacements_with_rows(warehouse: Path) -> None:
     fence = {k: entry[k] for k in ("format", "features", "table_uuid", "time", "next_column_id")}
     fence |= {"version": 2, "base_version": 1, "commit_id": "f", "operation": "fence", "fence": 2}
     path = f"_versioned/log/{2:020d}.json"
-    table.store.put_if_absent(path, json.dumps({**fence, "writer": "x"}).encode())
+    table.store.put_if_absent(path, sealed({**fence, "writer": "x"}).encode())
     with pytest.raises(CommitConflictError, match="fence 2"):
         commit(warehouse, sent, creation_)
     commit(warehouse, bare, operation())
@@ -505,7 +506,7 @@ def test_invalid_replacement_entries_are_corrupt(
     path = warehouse / "n/t/_versioned/log" / f"{2:020d}.json"
     entry = json.loads(path.read_text())
     change(entry, log(warehouse / "n/t")[0])
-    path.write_text(json.dumps(entry))
+    path.write_text(sealed(entry))
     with pytest.raises(CorruptTableError):
         Catalog(warehouse).load_table("n.t")
 
@@ -513,7 +514,7 @@ def test_invalid_replacement_entries_are_corrupt(
 def test_a_log_does_not_begin_with_a_replacement(warehouse: Path) -> None:
     path = warehouse / "n/t/_versioned/log" / f"{0:020d}.json"
     entry = json.loads(path.read_text())
-    path.write_text(json.dumps(entry | {"operation": "replace"}))
+    path.write_text(sealed(entry | {"operation": "replace"}))
     with pytest.raises(CorruptTableError, match="does not begin"):
         Catalog(warehouse).load_table("n.t")
 

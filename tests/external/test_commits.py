@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from external.files import ROOT, mapped, write
+from sealing import sealed
 from versioned_catalog import (
     AlreadyExistsError,
     Catalog,
@@ -149,7 +150,7 @@ def test_a_forged_record_in_a_table_with_a_primary_key_is_corrupt(
     first = Path(table.location) / f"_versioned/log/{0:020}.json"
     value = entry(table, 0)
     value["schema"]["primary_key"] = [1]
-    first.write_text(json.dumps(value))
+    first.write_text(sealed(value))
     (Path(table.location) / "_versioned/last_checkpoint.json").unlink()
     for checkpoint in (Path(table.location) / "_versioned/checkpoint").iterdir():
         checkpoint.unlink()
@@ -405,7 +406,7 @@ def test_a_forged_entry_is_corrupt(
     value = entry(table, 1) | members
     if record:
         value["added"][0] |= record
-    path.write_text(json.dumps(value))
+    path.write_text(sealed(value))
     with pytest.raises(CorruptTableError, match=problem):
         Catalog.load_path(table.location)
 
@@ -431,7 +432,7 @@ def test_forged_maps_and_constants_are_corrupt_when_they_are_used(
     path = Path(table.location) / f"_versioned/log/{1:020}.json"
     value = entry(table, 1) | {"id_maps": [held or {"1": {}}]}
     value["added"][0]["constants"] = constants
-    path.write_text(json.dumps(value))
+    path.write_text(sealed(value))
     reader = Catalog.load_path(table.location, roots={ROOT: lake})
     with pytest.raises(CorruptTableError, match=problem):
         reader.scan().to_arrow()

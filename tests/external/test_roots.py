@@ -13,6 +13,7 @@ import pytest
 
 from external.files import ROOT, mapped, write
 from faults.store import FaultyStore, Plan
+from sealing import sealed
 from versioned_catalog import (
     Catalog,
     CorruptTableError,
@@ -53,7 +54,7 @@ def forge(table: Table, **record: Any) -> Table:
     value = json.loads(path.read_bytes())
     value["added"][0] |= record
     value["added"][0] = {name: one for name, one in value["added"][0].items() if one is not ...}
-    path.write_text(json.dumps(value))
+    path.write_text(sealed(value))
     return Catalog.load_path(table.location, roots=dict(_roots(table)))
 
 
@@ -255,7 +256,7 @@ def test_an_old_reader_refuses_the_table(table: Table, monkeypatch: pytest.Monke
     table.log.write_checkpoint(table.state)
     for version in (1, 2):
         features = json.loads(entry(table, version).read_bytes())["features"]
-        assert features == {"read": names, "write": [*names, "imports"]}
+        assert features == {"read": names, "write": ["checksums", *names, "imports"]}
     monkeypatch.setattr(features_module, "KNOWN_FEATURES", KNOWN_FEATURES - {*names})
     with pytest.raises(UnsupportedFeatureError, match="needs the feature external-roots, id-map"):
         Catalog.load_path(table.location)

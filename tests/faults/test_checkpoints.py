@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from sealing import sealed
 from versioned_catalog import Catalog, CorruptTableError, NotFoundError, Table
 from versioned_catalog.log.checkpoint import state_from_bytes
 
@@ -148,7 +149,7 @@ def expire(table: Table, floor: int) -> None:
         path = f"_versioned/log/{version:020d}.json"
         entry = json.loads(table.store.read(path) or b"")
         kept = {name: entry[name] for name in ("format", "version", "commit_id", "time")}
-        stub = json.dumps({**kept, "stub": True, "floor": floor}).encode()
+        stub = sealed({**kept, "stub": True, "floor": floor}).encode()
         table.store.overwrite(path, stub)
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 from faults.checker import Outcome, findings
+from sealing import sealed
 from versioned_catalog import (
     AlreadyExistsError,
     Catalog,
@@ -123,7 +124,7 @@ def test_the_checker_rejects_a_real_lost_commit(
         if path != lost:
             entry["version"] -= 1
             entry["base_version"] -= 1
-            path.with_name(f"{entry['version']:020d}.json").write_text(json.dumps(entry))
+            path.with_name(f"{entry['version']:020d}.json").write_text(sealed(entry))
     log[-1].unlink()
     assert findings(outcome(Catalog.load_path(copy), replies))
 
@@ -306,7 +307,7 @@ def fence(table: Table, at: int) -> None:
         "commit_id": "f",
         "time": later,
     }
-    table.store.put_if_absent(f"_versioned/log/{last + 1:020d}.json", json.dumps(entry).encode())
+    table.store.put_if_absent(f"_versioned/log/{last + 1:020d}.json", sealed(entry).encode())
 
 
 def test_a_fence_refuses_a_slow_writer(pair: tuple[Table, Table]) -> None:
@@ -407,7 +408,7 @@ def test_stubs(tmp_path: Path) -> None:
     stub = {"format": 1, "stub": True, "commit_id": "x", "time": "2020-01-01T00:00:00.000000Z"}
     for number in range(4):
         path = tmp_path / f"t/_versioned/log/{number:020d}.json"
-        path.write_text(json.dumps(stub | {"version": number, "floor": 4}))
+        path.write_text(sealed(stub | {"version": number, "floor": 4}))
     os.unlink(tmp_path / "t/_versioned/last_checkpoint.json")
     os.unlink(tmp_path / f"t/_versioned/checkpoint/{2:020d}.parquet")
     table = Catalog.load_path(tmp_path / "t")

@@ -41,7 +41,14 @@ def test_a_damaged_journal_is_reported_with_the_way_out(tmp_path: Path) -> None:
         {"copied": 1},
     ]
     damages = [json.dumps({**whole, **one}).encode() for one in members]
-    damages += [b"", b"[]", b"\xff\xfe", json.dumps(whole).encode()[:-5], b'{"files": []}', b"[" * 9999]
+    damages += [
+        b"",
+        b"[]",
+        b"\xff\xfe",
+        json.dumps(whole).encode()[:-5],
+        b'{"files": []}',
+        b"[" * 9999,
+    ]
     for data in damages:
         journal.write_bytes(data)
         with pytest.raises(

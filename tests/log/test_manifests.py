@@ -19,6 +19,7 @@ import pytest
 from faults.interrupted import InterruptedStore, Interruption
 from faults.store import Fault, FaultyStore, Plan
 from maintenance.tables import NOW, tick
+from sealing import sealed
 from test_stored_form import Log
 from versioned_catalog import (
     Catalog,
@@ -195,7 +196,7 @@ def test_an_entry_without_segments_has_no_manifest(tmp_path: Path) -> None:
     assert needs == [[], *[["manifest"]] * 5], "a table keeps the features that it needs"
     table.overwrite(rows())
     table.log.write_checkpoint(table.state)
-    assert again(table).state.features.write == frozenset({"manifest"})
+    assert again(table).state.features.write == frozenset({"manifest", "checksums"})
 
 
 def test_only_long_lists_of_records_go_into_a_manifest(
@@ -455,7 +456,7 @@ def one(tmp_path: Path, small: None) -> tuple[Table, Path]:
 
 def edit(table: Table, **members: Any) -> None:
     path = Path(table.location) / "_versioned/log" / f"{3:020d}.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **members}))
+    path.write_text(sealed({**json.loads(path.read_text()), **members}))
 
 
 def point(table: Table, path: str, **members: Any) -> None:

@@ -198,7 +198,7 @@ def test_rollbacks_and_checkpoints_keep_consumers(tmp_path: Path) -> None:
     table.log.write_checkpoint(table.state)
     found = load(tmp_path).state
     assert (found.consumers["c"].version, found.consumers["c"].keep) == (5, DAY)
-    assert found.features.write == {"consumers"}
+    assert found.features.write == {"checksums", "consumers"}
     table.move_consumer("c", 6)
     assert load(tmp_path).state.consumers["c"].keep == DAY
 

@@ -30,6 +30,7 @@ from maintenance.tables import (
     tick,
     write,
 )
+from sealing import sealed
 from versioned_catalog import (
     Catalog,
     CommitConflictError,
@@ -247,7 +248,7 @@ def test_a_clock_that_is_behind_aborts_no_writer(tmp_path: Path) -> None:
     for path in sorted((tmp_path / "t/_versioned/log").iterdir()):
         entry = json.loads(path.read_text())
         then = datetime.fromisoformat(entry["time"]) - 2 * DAY
-        path.write_text(json.dumps(entry | {"time": time_to_text(then)}))
+        path.write_text(sealed(entry | {"time": time_to_text(then)}))
     table = load(tmp_path)
     table.append(ids(8))
     for path in (tmp_path / "t/data").iterdir():

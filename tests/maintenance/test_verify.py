@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from maintenance.tables import everything, expire, ids, load, make, write
+from sealing import sealed, sealed_checkpoint
 from versioned_catalog import Catalog, Table
 from versioned_catalog.maintenance.findings import Verified
 
@@ -39,7 +40,7 @@ def checkpoint(root: Path, version: int, folder: str = "checkpoint") -> Path:
 def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     value = json.loads(path.read_text())
     change(value)
-    path.write_text(json.dumps(value))
+    path.write_text(sealed(value))
 
 
 TYPES = """
@@ -245,7 +246,7 @@ def changed(rows: pa.Table, name: str, values: list[Any]) -> pa.Table:
 def change_checkpoint(path: Path, change: Callable[[Any, pa.Table], tuple[Any, pa.Table]]) -> None:
     rows = pq.read_table(path)
     meta, rows = change(json.loads(rows.schema.metadata[b"versioned.state"]), rows)
-    pq.write_table(rows.replace_schema_metadata({"versioned.state": json.dumps(meta)}), path)
+    path.write_bytes(sealed_checkpoint(rows.replace_schema_metadata(None), meta))
 
 
 def test_a_missing_kept_state_is_found(tmp_path: Path) -> None:

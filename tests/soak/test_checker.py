@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sealing import sealed
 from soak import actors, final_checks
 from soak.actors import KEYED, PLAIN, Actor, Scene
 from soak.archive import Archived, archive
@@ -153,8 +154,8 @@ def entries_of(work: Path, table: str) -> list[ColumnPath]:
 def put_entry(work: Path, table: str, entry: ColumnPath) -> None:
     """Write an entry into the archive and the log."""
     name = entry_name(entry["version"])
-    (work / "archive" / table / "log" / name).write_text(json.dumps(entry))
-    (work / "warehouse/soak" / table / "_versioned/log" / name).write_text(json.dumps(entry))
+    (work / "archive" / table / "log" / name).write_text(sealed(entry))
+    (work / "warehouse/soak" / table / "_versioned/log" / name).write_text(sealed(entry))
 
 
 def test_a_correct_run_has_no_findings(correct_run: Path) -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_versioned import read_table
+from sealing import sealed
 from sql.plans import is_native, plan_of
 from versioned_catalog import Catalog
 
@@ -143,7 +144,7 @@ def test_unusual_paths_of_segments(
         new.parent.mkdir(parents=True, exist_ok=True)
         old.rename(new)
         entry["added"][0]["path"] = f"data/{name}"
-        log.write_text(json.dumps(entry))
+        log.write_text(sealed(entry))
         renamed[value] = name
     for stale in ("checkpoint", "last_checkpoint.json"):  # they hold the old paths
         shutil.rmtree(folder / "_versioned" / stale, ignore_errors=True)

@@ -106,11 +106,11 @@ def test_views_are_in_checkpoints(tmp_path: Path) -> None:
 def test_only_writers_of_the_warehouse_must_know_views(
     catalog: Catalog, cpu: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert entry(tmp_path)["features"] == {"read": [], "write": []}
+    assert entry(tmp_path)["features"] == {"read": [], "write": ["checksums"]}
     busy(catalog)
-    assert entry(tmp_path)["features"] == {"read": [], "write": ["views"]}
+    assert entry(tmp_path)["features"] == {"read": [], "write": ["checksums", "views"]}
     catalog.create_namespace("later")
-    assert entry(tmp_path)["features"] == {"read": [], "write": ["views"]}
+    assert entry(tmp_path)["features"] == {"read": [], "write": ["checksums", "views"]}
     monkeypatch.setattr(entries, "KNOWN_FEATURES", entries.KNOWN_FEATURES - {"views"})
     old = Catalog(tmp_path)
     old.load_table("m.cpu").alter().set_property("a", "b").commit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sealing import sealed
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table, VersionedError
 from versioned_catalog.types.paths import parse_path, render_path
 
@@ -171,7 +173,8 @@ def test_a_stored_column_may_have_a_formerly_allowed_name(control: str, tmp_path
     table = Catalog.create_path(tmp_path / "t", "ab INT, c INT")
     name = f"a{control}b"
     entry = tmp_path / "t/_versioned/log" / f"{0:020d}.json"
-    entry.write_text(entry.read_text().replace('"name":"ab"', f'"name":"{name}","physical":"ab"'))
+    text = entry.read_text().replace('"name":"ab"', f'"name":"{name}","physical":"ab"')
+    entry.write_text(sealed(json.loads(text)))
     table = Catalog.load_path(tmp_path / "t")
     assert table.schema.names == [name, "c"]
     table.append(pa.table({name: pa.array([1], pa.int32()), "c": pa.array([2], pa.int32())}))

@@ -117,6 +117,7 @@ def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
         raise missing_segment_error(store, task.path, task.version, error) from error
     what = f"{store.url}/{task.path}"
     how: dict[str, Any] = {"memory_map": isinstance(source, str), "pre_buffer": False}
+    how["page_checksum_verification"] = True
     if task.id_map is not None:
         how = how_to_open(source)
         if size_of(source) != task.bytes:

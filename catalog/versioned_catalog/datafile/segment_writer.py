@@ -148,6 +148,7 @@ class SegmentWriter:
             self._target,
             compression="zstd",
             store_schema=False,
+            write_page_checksum=True,
             use_dictionary=text_paths(self._layout.columns),
         )
         # With store_schema=False, PyArrow writes no metadata of the schema.

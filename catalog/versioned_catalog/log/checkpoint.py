@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pyarrow as pa
@@ -19,9 +20,14 @@ from versioned_catalog.limits import (
 from versioned_catalog.log import times
 from versioned_catalog.log.bounded_rows import read_bounded
 from versioned_catalog.log.consumers import consumers_from_json, consumers_to_json
-from versioned_catalog.log.document import dump_json, load_json
+from versioned_catalog.log.document import check_sum, checksum, dump_json, load_json
 from versioned_catalog.log.entry_json import batch_from_json, column_id_from_json, tags_from_json
-from versioned_catalog.log.features import FORMAT, features_from_json, features_to_json
+from versioned_catalog.log.features import (
+    CHECKSUMS,
+    FORMAT,
+    features_from_json,
+    features_to_json,
+)
 from versioned_catalog.log.imported import ledger_from_json, ledger_to_json
 from versioned_catalog.log.pins_json import pins_from_json, pins_to_json
 from versioned_catalog.log.schemas_json import (
@@ -35,11 +41,18 @@ from versioned_catalog.log.segment_table import CORE, OF_OTHERS, statistic_type
 from versioned_catalog.log.state import TableState, check_not_keyed, check_pins
 from versioned_catalog.log.statistic_lists import check_lists
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.wire import Json, member, optional, texts
+from versioned_catalog.schema.wire import Json, check_members, member, optional, texts
 from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.storage.store import UNSAFE, safe_path
 
 _KEY = b"versioned.state"
+_CHECKSUM_KEY = b"versioned.checksum"
+_NO_CHECKSUM = b"crc32:00000000"
+_CHECKSUM = re.compile(rb"\x18\x12versioned\.checksum\x18\x0e(crc32:[0-9a-f]{8})\x00")
+"""The last key of the footer and its value, as Thrift writes them."""
+
+_AFTER_CHECKSUM = 1024
+"""Bytes in which the name of the writer and the rest of the footer follow the checksum, at most."""
 
 
 def state_to_bytes(state: TableState) -> bytes:
@@ -54,8 +67,25 @@ def state_to_bytes(state: TableState) -> bytes:
     how |= {"use_dictionary": maps, "dictionary_pagesize_limit": CHECKPOINT_BYTES}
     with pq.ParquetWriter(sink, table.schema, **how) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({_KEY: dump_json(state_to_json(state, packed))})
-    return bytes(sink.getvalue())
+        meta = {_KEY: dump_json(state_to_json(state, packed)), _CHECKSUM_KEY: _NO_CHECKSUM}
+        writer.add_key_value_metadata(meta)
+    data = bytes(sink.getvalue())
+    place = data.rindex(_NO_CHECKSUM)
+    return data[:place] + checksum(data).encode() + data[place + len(_NO_CHECKSUM) :]
+
+
+def _check_sum(data: bytes, what: str) -> bool:
+    """Check the checksum of a file if it has one; its own digits count as zeros (section 8).
+
+    Raises:
+        CorruptTableError: the file was damaged since it was written.
+    """
+    found = _CHECKSUM.search(data, max(len(data) - _AFTER_CHECKSUM, 0))
+    if found is None:
+        return False
+    blank = data[: found.start(1)] + _NO_CHECKSUM + data[found.end(1) :]
+    check_sum(checksum(blank), found[1].decode(), what)
+    return True
 
 
 def state_from_bytes(data: bytes, what: str) -> TableState:
@@ -65,6 +95,7 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
         CorruptTableError: it is not as FORMAT.md says.
         UnsupportedFeatureError: this library does not implement its format version or a feature.
     """
+    is_checked = _check_sum(data, what)
     table = read_bounded(data, what)
     meta = (table.schema.metadata or {}).get(_KEY)
     if meta is None:
@@ -72,6 +103,8 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
             f"{what} is not a checkpoint: the Parquet metadata lacks the key {_KEY.decode()}"
         )
     value = load_json(meta, what)
+    if not is_checked and CHECKSUMS in features_from_json(value).write:
+        raise CorruptTableError(f"{what} is damaged: it lacks the checksum that its table needs")
     try:
         return _state_from_json(value, _segments(table, _packed(value)))
     except (CorruptTableError, UnsupportedFeatureError) as error:
@@ -192,7 +225,19 @@ def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, 
     }
 
 
+_MEMBERS = frozenset(
+    {
+        *("format", "features", "table_uuid", "created_uuid", "version", "commit_id", "time"),
+        *("created_version", "first_schema_version", "dropped", "schemas", "older_schemas"),
+        *("schema_version", "properties", "comment", "next_column_id", "fence", "floor"),
+        *("applications", "tags", "pins", "consumers", "roots", "statistics"),
+        *("imported", "adoptions"),
+    }
+)
+
+
 def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
+    check_members(value, _MEMBERS)
     features = features_from_json({"features": member(value, "features", dict)})
     schemas = schemas_from_json(value, features)
     batches = member(value, "applications", dict)

@@ -9,18 +9,32 @@ from typing import Any
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, UnsupportedFeatureError
 from versioned_catalog.limits import CHECKPOINT_BYTES, ID_MAPS, check_version
 from versioned_catalog.log.consumers import Consumer, consumers_from_json, consumers_to_json
-from versioned_catalog.log.document import dump_json, load_json
+from versioned_catalog.log.document import dump_document, load_document
 from versioned_catalog.log.entry import OPERATIONS, Batch, Commit, Manifest
 from versioned_catalog.log.external import id_map_at, id_maps_from_json
 from versioned_catalog.log.features import MANIFEST, Features
-from versioned_catalog.log.head import Stub, head_from_json, head_to_json, is_one_of, stub_from_json
+from versioned_catalog.log.head import (
+    HEAD_MEMBERS,
+    Stub,
+    head_from_json,
+    head_to_json,
+    is_one_of,
+    stub_from_json,
+)
 from versioned_catalog.log.imported import LedgerChange, change_from_json, change_to_json
 from versioned_catalog.log.layout import MANIFESTS, OWN_NAME
 from versioned_catalog.log.pins_json import pins_from_json, pins_to_json
 from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
 from versioned_catalog.schema.id_map import IdMap
 from versioned_catalog.schema.pins import Pin
-from versioned_catalog.schema.wire import Json, member, optional, schema_from_json, schema_to_json
+from versioned_catalog.schema.wire import (
+    Json,
+    check_members,
+    member,
+    optional,
+    schema_from_json,
+    schema_to_json,
+)
 from versioned_catalog.storage.json_text import check_depth
 from versioned_catalog.storage.store import safe_path
 from versioned_catalog.types.types import FIRST_INTERNAL_ID
@@ -40,6 +54,13 @@ WAREHOUSE_OPERATIONS = frozenset(
     }
 )
 """The operations of a warehouse's log (FORMAT.md, section 12), which a table's log must not hold."""
+
+
+MEMBERS = HEAD_MEMBERS | {
+    *("next_column_id", "schema", "properties", "comment", "id_maps", "roots", "added", "removed"),
+    *("manifest", "batch", "fence", "floor", "tags", "pins", "consumers", "imported", "details"),
+}
+"""The members of an entry; any other is damage, or needs a feature that this library does not have."""
 
 
 def commit_to_bytes(commit: Commit) -> bytes:
@@ -82,7 +103,7 @@ def commit_to_bytes(commit: Commit) -> bytes:
         out["imported"] = change_to_json(commit.imported)
     if commit.details:
         out["details"] = dict(commit.details)
-    return dump_json(out)
+    return dump_document(out)
 
 
 def _added_to_json(records: Sequence[SegmentRecord]) -> dict[str, Json]:
@@ -107,7 +128,7 @@ def commit_from_bytes(data: bytes, what: str) -> Commit | Stub:
         UnsupportedFeatureError: this library does not implement its format version or a feature.
         InvalidRequestError: it is the first entry of a warehouse.
     """
-    value = load_json(data, what)
+    value = load_document(data, what)
     if is_one_of(value, WAREHOUSE_OPERATIONS) and value.get("version") == 0:
         raise InvalidRequestError(
             f"{what} belongs to a warehouse: its folder can't be that of a table. Open it with Catalog, "
@@ -130,6 +151,7 @@ def _commit(value: Json) -> Commit:
         )
     if head.operation not in OPERATIONS:
         raise CorruptTableError(f"the operation {head.operation[:50]!r} is unknown")
+    check_members(value, MEMBERS)
     schema = optional(value, "schema", dict)
     return Commit(
         head=head,
@@ -164,9 +186,14 @@ def _added(value: Json) -> tuple[SegmentRecord, ...]:
     return tuple(record_from_json(one, id_map_at(one, known)) for one in added)
 
 
+_MANIFEST_MEMBERS = frozenset({"path", "bytes", "checksum"})
+_BATCH_MEMBERS = frozenset({"application", "id"})
+
+
 def _manifest(value: dict[str, Any] | None, features: Features) -> Manifest | None:
     if value is None:
         return None
+    check_members(value, _MANIFEST_MEMBERS)
     path = safe_path(member(value, "path", str))
     folder, _, name = path.rpartition("/")
     if folder != MANIFESTS or not OWN_NAME.fullmatch(name):
@@ -200,6 +227,7 @@ def column_id_from_json(value: Json) -> int:
 def _batch(value: dict[str, Any] | None) -> Batch | None:
     if value is None:
         return None
+    check_members(value, _BATCH_MEMBERS)
     return Batch(member(value, "application", str), batch_from_json(value, "id"))
 
 

@@ -46,6 +46,9 @@ IMPORTS = "imports"
 ADOPTIONS = "adoptions"
 """Feature of tables with a segment whose path says which commit adopted the file."""
 
+CHECKSUMS = "checksums"
+"""Feature of tables and warehouses whose entries and checkpoints all have checksums."""
+
 KNOWN_FEATURES: frozenset[str] = frozenset(
     {
         KEYED,
@@ -60,6 +63,7 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         ID_MAP,
         IMPORTS,
         ADOPTIONS,
+        CHECKSUMS,
     }
 )
 """The features that this library implements, for reading and for writing."""
@@ -74,6 +78,10 @@ class Features:
 
     def __or__(self, other: Features) -> Features:
         return Features(self.read | other.read, self.write | other.write)
+
+
+WITH_CHECKSUMS = Features(write=frozenset({CHECKSUMS}))
+"""What the first commit of a table, an incarnation or a warehouse needs."""
 
 
 def check_writable(features: Features, table: str) -> None:

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import check_version
-from versioned_catalog.log.document import dump_json
+from versioned_catalog.log.document import dump_document
 from versioned_catalog.log.features import FORMAT, Features, features_from_json, features_to_json
 from versioned_catalog.log.times import time_from_text, time_to_text
-from versioned_catalog.schema.wire import Json, member
+from versioned_catalog.schema.wire import Json, check_members, member
 
 WRITER = "versioned/0.1.0"
 """The member ``writer`` of the entries that this library writes."""
@@ -50,6 +50,17 @@ class Stub:
     commit_id: str
     time: datetime
     floor: int
+
+
+HEAD_MEMBERS = frozenset(
+    {
+        *("format", "features", "table_uuid", "version", "commit_id", "base_version", "time"),
+        *("operation", "writer"),
+    }
+)
+"""The members of a head."""
+
+_STUB_MEMBERS = frozenset({"format", "stub", "version", "commit_id", "time", "floor"})
 
 
 def head_to_json(head: Head) -> dict[str, Json]:
@@ -100,7 +111,7 @@ def is_one_of(value: Json, operations: Collection[str]) -> bool:
 
 def stub_to_bytes(stub: Stub) -> bytes:
     """The file that replaces an expired entry."""
-    return dump_json(
+    return dump_document(
         {
             "format": FORMAT,
             "stub": True,
@@ -114,6 +125,7 @@ def stub_to_bytes(stub: Stub) -> bytes:
 
 def stub_from_json(value: Json) -> Stub:
     """The stub that expiry left. Raises CorruptTableError if a member is missing or wrong."""
+    check_members(value, _STUB_MEMBERS)
     version = check_version(member(value, "version", int))
     floor = check_version(member(value, "floor", int), "floor")
     if floor <= version:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 import uuid
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,9 +18,10 @@ import pyarrow.parquet as pq
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import CHECKPOINT_BYTES, SEGMENT_BYTES
 from versioned_catalog.log.bounded_rows import LEAST_ROW_BYTES, read_bounded
+from versioned_catalog.log.document import checksum
 from versioned_catalog.log.layout import IMPORTS, OWN_NAME
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.schema.wire import Json, member, optional
+from versioned_catalog.schema.wire import Json, check_members, member, optional
 from versioned_catalog.storage.external import root_store
 from versioned_catalog.storage.root_paths import split_root
 from versioned_catalog.storage.store import Store, safe_path
@@ -165,7 +165,7 @@ def _written(files: Sequence[ImportedFile], base: int, store: Store) -> Imported
     path = f"{IMPORTS}/{base}-{uuid.uuid4().hex}.parquet"
     with store.create(path) as sink:
         sink.write(data)
-    return ImportedPage(path, len(data), _checksum(data), len(files))
+    return ImportedPage(path, len(data), checksum(data), len(files))
 
 
 _SCHEMA = pa.schema(
@@ -191,10 +191,6 @@ def _page_bytes(files: Sequence[ImportedFile], compression: str) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _checksum(data: bytes) -> str:
-    return f"crc32:{zlib.crc32(data):08x}"
-
-
 def imported_files(ledger: Ledger, store: Store) -> Iterator[ImportedFile]:
     """All files of a ledger, in order.
 
@@ -213,9 +209,9 @@ def _read(page: ImportedPage, store: Store) -> Iterator[ImportedFile]:
         raise CorruptTableError(
             f"{what} is missing; it says which files were imported: restore it from a copy"
         )
-    if len(data) != page.bytes or _checksum(data) != page.checksum:
+    if len(data) != page.bytes or checksum(data) != page.checksum:
         raise CorruptTableError(
-            f"{what} has {len(data)} bytes and the checksum {_checksum(data)}, and the log says "
+            f"{what} has {len(data)} bytes and the checksum {checksum(data)}, and the log says "
             f"{page.bytes} and {page.checksum[:50]}; restore it from a copy"
         )
     table = read_bounded(data, what)
@@ -234,6 +230,10 @@ def _file(row: Json, what: str) -> ImportedFile:
         ):
             return ImportedFile(place, size, modified, etag, Taken(taken))
     raise CorruptTableError(f"{what} holds something else than an imported file: {str(row)[:100]}")
+
+
+_LEDGER_MEMBERS = frozenset({"pages", "files"})
+_PAGE_MEMBERS = frozenset({"path", "bytes", "checksum", "files"})
 
 
 def ledger_to_json(ledger: Ledger) -> dict[str, Json]:
@@ -257,12 +257,14 @@ def ledger_from_json(value: Json) -> Ledger:
     Raises:
         CorruptTableError: it is not as FORMAT.md says.
     """
+    check_members(value, _LEDGER_MEMBERS)
     pages = tuple(map(_page, optional(value, "pages", list) or []))
     what = "the member 'imported'"
     return Ledger(pages, tuple(_file(row, what) for row in optional(value, "files", list) or []))
 
 
 def _page(value: Json) -> ImportedPage:
+    check_members(value, _PAGE_MEMBERS)
     path = safe_path(member(value, "path", str))
     folder, _, name = path.rpartition("/")
     if folder != IMPORTS or not OWN_NAME.fullmatch(name):
@@ -287,4 +289,6 @@ def change_from_json(value: Json) -> LedgerChange:
     Raises:
         CorruptTableError: it is not as FORMAT.md says.
     """
-    return LedgerChange(ledger_from_json(value), bool(optional(value, "complete", bool)))
+    complete = bool(optional(value, "complete", bool))
+    files = {name: inner for name, inner in value.items() if name != "complete"}
+    return LedgerChange(ledger_from_json(files), complete)

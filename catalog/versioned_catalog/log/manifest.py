@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 from versioned_catalog import limits
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.log.bounded_rows import KEPT, decoded_limit, read_groups
-from versioned_catalog.log.document import dump_json
+from versioned_catalog.log.document import checksum, dump_json
 from versioned_catalog.log.entry import Commit, Manifest
 from versioned_catalog.log.features import MANIFEST, Features
 from versioned_catalog.log.layout import MANIFESTS
@@ -50,7 +49,7 @@ def write_manifest(commit: Commit, previous: Commit | None, store: Store) -> Com
     path = f"{MANIFESTS}/{max(commit.head.base_version, 0)}-{uuid.uuid4().hex}.parquet"
     with store.create(path) as sink:
         sink.write(data)
-    return _with_manifest(commit, Manifest(path, len(data), _checksum(data), len(commit.added)))
+    return _with_manifest(commit, Manifest(path, len(data), checksum(data), len(commit.added)))
 
 
 def _with_manifest(commit: Commit, manifest: Manifest) -> Commit:
@@ -147,10 +146,6 @@ def _groups(texts: Iterable[bytes], written: _Written) -> Iterator[list[str]]:
     yield group
 
 
-def _checksum(data: bytes) -> str:
-    return f"crc32:{zlib.crc32(data):08x}"
-
-
 def read_manifest(commit: Commit, store: Store) -> Commit:
     """Add the records of the manifest that an entry names, if it names one.
 
@@ -166,9 +161,9 @@ def read_manifest(commit: Commit, store: Store) -> Commit:
         raise CorruptTableError(
             f"{what} is missing, and version {commit.head.version} needs it; restore it from a copy"
         )
-    if len(data) != named.bytes or _checksum(data) != named.checksum:
+    if len(data) != named.bytes or checksum(data) != named.checksum:
         raise CorruptTableError(
-            f"{what} has {len(data)} bytes and the checksum {_checksum(data)}, and version "
+            f"{what} has {len(data)} bytes and the checksum {checksum(data)}, and version "
             f"{commit.head.version} says {named.bytes} and {named.checksum[:50]}"
         )
     records = tuple(_records(data, what))

@@ -109,7 +109,7 @@ class LogReader(Generic[E, S]):
 
     def _from_floor(self, stub: Stub, until: int | None) -> LoadedState[S]:
         if until is not None and until < stub.floor:
-            tagged = self.restore(until, self.kept_path(until))
+            tagged = self._kept(until)
             if tagged is None:
                 raise NotFoundError(
                     f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired",
@@ -141,7 +141,7 @@ class LogReader(Generic[E, S]):
                 return found
         raise CorruptTableError(
             f"{self.store.url}: the kept state of version {floor}, from which all versions are read, "
-            "is missing or damaged"
+            f"is missing or damaged; restore {self.store.url}/{self.kept_path(floor)} from a copy"
         )
 
     def _apply(self, loaded: LoadedState[S], entry: E, size: int) -> LoadedState[S]:
@@ -309,13 +309,27 @@ class LogReader(Generic[E, S]):
     def restore(self, version: int, path: str) -> LoadedState[S] | None:
         """The state in a checkpoint, or None if it is missing or damaged: the log has it, too."""
         try:
-            data = self.stored(path)
-            if data is None:
-                return None
-            state = self._codec.decode_checkpoint(data, f"{self.store.url}/{path}")
+            return self._stored_state(version, path)
         except CorruptTableError:
             return None
-        return LoadedState(state, len(data)) if state.version == version else None
+
+    def _kept(self, version: int) -> LoadedState[S] | None:
+        """The kept state of a version that nothing else has, or None if there is none.
+
+        Raises:
+            CorruptTableError: it is damaged.
+        """
+        return self._stored_state(version, self.kept_path(version))
+
+    def _stored_state(self, version: int, path: str) -> LoadedState[S] | None:
+        data = self.stored(path)
+        if data is None:
+            return None
+        what = f"{self.store.url}/{path}"
+        state = self._codec.decode_checkpoint(data, what)
+        if state.version != version:
+            raise CorruptTableError(f"{what} is the state at another version, {state.version}")
+        return LoadedState(state, len(data))
 
     def stored(self, path: str) -> bytes | None:
         """The content of a checkpoint or kept state, or None if there is no such file.

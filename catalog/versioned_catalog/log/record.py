@@ -17,7 +17,7 @@ from versioned_catalog.log.external import (
     constants_to_json,
 )
 from versioned_catalog.schema.id_map import IdMap
-from versioned_catalog.schema.wire import Json, member, optional
+from versioned_catalog.schema.wire import Json, check_members, member, optional
 from versioned_catalog.statistics.stats import ColumnStats, columns_from_json, columns_to_json
 from versioned_catalog.storage.store import safe_path
 
@@ -92,6 +92,14 @@ def record_to_json(record: SegmentRecord, id_map: int | None = None) -> Json:
     return out
 
 
+_MEMBERS = frozenset(
+    {
+        *("path", "schema_version", "rows", "bytes", "partition", "checksum", "columns"),
+        *("id_map", "constants", "order", "sequences", "ops", "patch"),
+    }
+)
+
+
 def record_from_json(value: Json, id_map: IdMap | None = None) -> SegmentRecord:
     """A record from its JSON and its ID map, which stands elsewhere.
 
@@ -99,6 +107,7 @@ def record_from_json(value: Json, id_map: IdMap | None = None) -> SegmentRecord:
         CorruptTableError: a member is missing, or has another type.
     """
     rows, size = member(value, "rows", int), member(value, "bytes", int)
+    check_members(value, _MEMBERS)
     if not (0 <= rows <= SEGMENT_ROWS and 0 <= size <= SEGMENT_BYTES):
         raise CorruptTableError("a segment has an impossible number of rows or bytes")
     path, delta = safe_path(member(value, "path", str)), delta_from_json(value)

@@ -10,7 +10,7 @@ from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.log.consumers import Consumer
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
-from versioned_catalog.log.features import EXTERNAL_ROOTS, IMPORTS, Features
+from versioned_catalog.log.features import CHECKSUMS, EXTERNAL_ROOTS, IMPORTS, Features
 from versioned_catalog.log.imported import Ledger
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_set import SegmentSet
@@ -255,6 +255,8 @@ def _check_follows(state: TableState | None, commit: Commit) -> None:
     if begins == (head.table_uuid == state.table_uuid):
         what = "does not begin an incarnation of its own" if begins else "is of another table"
         raise CorruptTableError(f"version {head.version} {what}")
+    if not begins and not head.features.write >= state.features.write & {CHECKSUMS}:
+        raise CorruptTableError(f"version {head.version} lacks the feature {CHECKSUMS}")
     if head.operation == "create" and not state.dropped:
         raise CorruptTableError(f"version {head.version} creates a table that exists")
     if commit.next_column_id < state.next_column_id:

@@ -18,7 +18,7 @@ from versioned_catalog.errors import (
 from versioned_catalog.log.commit_log import CommitLog
 from versioned_catalog.log.entry import Batch, Commit
 from versioned_catalog.log.entry_json import commit_to_bytes
-from versioned_catalog.log.features import IMPORTS, Features
+from versioned_catalog.log.features import IMPORTS, WITH_CHECKSUMS, Features
 from versioned_catalog.log.head import WRITER, Head
 from versioned_catalog.log.imported import (
     ImportedFile,
@@ -263,7 +263,7 @@ def _put(new: Store, commits: list[Commit]) -> TableState:
     whole: list[Commit] = []
     for commit in commits:
         # A manifest is a feature, which later entries must list, too.
-        features = Features() if state is None else state.features
+        features = WITH_CHECKSUMS if state is None else state.features
         if commit.schema is not None:
             features |= features_of(commit.schema, commit.added)
         if commit.imported is not None:

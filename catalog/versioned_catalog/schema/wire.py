@@ -120,6 +120,10 @@ def column_from_json(value: Json) -> types.Column:
 
 _MEMBERS = ("id", "name", "physical", "type", "nullable")
 _PLAIN = frozenset(_MEMBERS)
+_COLUMN_MEMBERS = _PLAIN | {"read_default", "write_default", "comment", "hidden"}
+_SCHEMA_MEMBERS = frozenset(
+    {"schema_version", "columns", "primary_key", "time_index", "partitioning", "sort_by"}
+)
 
 
 @lru_cache(maxsize=16_384, typed=True)
@@ -130,6 +134,7 @@ def _plain_column(*values: Json) -> types.Column:
 
 def _column(value: Json) -> types.Column:
     name = member(value, "name", str)
+    check_members(value, _COLUMN_MEMBERS)
     read = value.get("read_default")
     return types.Column(
         id=member(value, "id", int),
@@ -187,6 +192,7 @@ def arrangement_to_json(schema: Schema | Arrangement) -> dict[str, Json]:
 def schema_from_json(value: Json) -> Schema:
     """Read a schema."""
     columns = tuple(map(column_from_json, member(value, "columns", list)))
+    check_members(value, _SCHEMA_MEMBERS)
     return schema_of(columns, schema_version_from_json(value), arrangement_from_json(value))
 
 
@@ -239,6 +245,18 @@ def member(value: Json, name: str, kind: type[T] | tuple[type, ...]) -> T:
 def optional(value: Json, name: str, kind: type[T]) -> T | None:
     """An optional member of a JSON object; None if it is missing or null (see ``member``)."""
     return None if value.get(name) is None else member(value, name, kind)
+
+
+def check_members(value: Json, known: frozenset[str]) -> None:
+    """Refuse a JSON object with other members than those.
+
+    Raises:
+        CorruptTableError: naming one of them.
+    """
+    if not isinstance(value, dict):
+        raise CorruptTableError(f"an object was expected, not {str(value)[:100]!r}")
+    if not value.keys() <= known:
+        raise CorruptTableError(f"the member {min(value.keys() - known)[:100]!r} is unknown")
 
 
 def texts(value: dict[str, Any]) -> dict[str, str]:

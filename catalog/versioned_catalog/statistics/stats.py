@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.schema.wire import Json, optional
+from versioned_catalog.schema.wire import Json, check_members, optional
 from versioned_catalog.statistics.extremes import Key, extremes, has_bounds, lower_text, upper_text
 from versioned_catalog.types.types import Array, Column, DataType, Map, Struct, is_floating, walk
 
@@ -42,6 +42,9 @@ _FLAGS = {word: flags for flags, word in _INEXACT.items()}
 _ID = re.compile(r"[1-9][0-9]{0,9}")
 
 
+_MEMBERS = frozenset({"nulls", "nans", "min", "max", "inexact"})
+
+
 def stats_to_json(stats: ColumnStats) -> Json:
     """The JSON of one column's statistics (FORMAT.md, section 6)."""
     members = {
@@ -58,6 +61,7 @@ def stats_from_json(value: Json) -> ColumnStats:
     """Read one column's statistics. Bounds are not checked against the column's type."""
     if not isinstance(value, dict):
         raise CorruptTableError(f"statistics must be an object, not {str(value)[:100]!r}")
+    check_members(value, _MEMBERS)
     word = optional(value, "inexact", str)
     if word not in _FLAGS:
         raise CorruptTableError(

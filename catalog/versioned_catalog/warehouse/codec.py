@@ -7,12 +7,19 @@ from collections.abc import Iterable, Mapping
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import check_version
 from versioned_catalog.log.checkpoint_retention import NEWEST
-from versioned_catalog.log.document import dump_json, load_json
+from versioned_catalog.log.document import dump_document, load_document
 from versioned_catalog.log.entry import OPERATIONS
 from versioned_catalog.log.features import FORMAT, features_from_json, features_to_json
-from versioned_catalog.log.head import Stub, head_from_json, head_to_json, is_one_of, stub_from_json
+from versioned_catalog.log.head import (
+    HEAD_MEMBERS,
+    Stub,
+    head_from_json,
+    head_to_json,
+    is_one_of,
+    stub_from_json,
+)
 from versioned_catalog.log.times import time_from_text, time_to_text
-from versioned_catalog.schema.wire import Json, member, optional, texts
+from versioned_catalog.schema.wire import Json, check_members, member, optional, texts
 from versioned_catalog.storage.store import Store, safe_path
 from versioned_catalog.warehouse.state import (
     Name,
@@ -39,7 +46,7 @@ class WarehouseCodec:
             CorruptTableError: it is not as FORMAT.md says.
             InvalidRequestError: it is the entry of a table.
         """
-        value = load_json(data, what)
+        value = load_document(data, what)
         if is_one_of(value, OPERATIONS):
             raise InvalidRequestError(
                 f"{what} belongs to a table: its folder can't be a warehouse. Load the table with "
@@ -80,7 +87,7 @@ class WarehouseCodec:
                 "set": [view_to_json(view) for view in entry.set_views],
                 "remove": _lists(entry.remove_views),
             }
-        return dump_json(out)
+        return dump_document(out)
 
     def apply(self, state: WarehouseState | None, entry: WarehouseEntry) -> WarehouseState:
         """The state after one more entry."""
@@ -110,11 +117,12 @@ class WarehouseCodec:
             out["namespace_properties"] = described
         if state.views:
             out["views"] = [view_to_json(view) for view in state.views.values()]
-        return dump_json(out)
+        return dump_document(out)
 
     def decode_checkpoint(self, data: bytes, what: str) -> WarehouseState:
         """Decode a checkpoint. Raises CorruptTableError if it is not as FORMAT.md says."""
-        value = load_json(data, what)
+        value = load_document(data, what)
+        check_members(value, _STATE_MEMBERS)
         names = _names(member(value, "namespaces", list))
         described = map(_namespace, optional(value, "namespace_properties", list) or [])
         tables = [_table(table) for table in member(value, "tables", list)]
@@ -131,12 +139,31 @@ class WarehouseCodec:
         )
 
 
+_MEMBERS = HEAD_MEMBERS | {"namespaces", "tables", "views"}
+_NAMESPACE_CHANGES = frozenset({"add", "remove", "set"})
+_NAME_CHANGES = frozenset({"set", "remove"})
+_STATE_MEMBERS = frozenset(
+    {
+        *("format", "features", "table_uuid", "version", "commit_id", "time"),
+        *("namespaces", "namespace_properties", "tables", "views"),
+    }
+)
+
+
+_NAMESPACE_MEMBERS = frozenset({"name", "properties"})
+_TABLE_MEMBERS = frozenset({"name", "location", "table_uuid"})
+
+
 def _entry(value: Json) -> WarehouseEntry | Stub:
     if value.get("stub") is True:
         return stub_from_json(value)
+    check_members(value, _MEMBERS)
     namespaces = optional(value, "namespaces", dict) or {}
     tables = optional(value, "tables", dict) or {}
     views = optional(value, "views", dict) or {}
+    check_members(namespaces, _NAMESPACE_CHANGES)
+    for changes in (tables, views):
+        check_members(changes, _NAME_CHANGES)
     return WarehouseEntry(
         head_from_json(value),
         _names(optional(namespaces, "add", list) or []),
@@ -162,6 +189,7 @@ def _namespace_to_json(namespace: Namespace) -> Json:
 
 
 def _namespace(value: Json) -> Namespace:
+    check_members(value, _NAMESPACE_MEMBERS)
     (name,) = _names([member(value, "name", list)])
     return Namespace(name, texts(member(value, "properties", dict)))
 
@@ -171,6 +199,7 @@ def _table_to_json(table: TableName) -> Json:
 
 
 def _table(value: Json) -> TableName:
+    check_members(value, _TABLE_MEMBERS)
     (name,) = _names([member(value, "name", list)])
     location = safe_path(member(value, "location", str))
     return TableName(name, location, member(value, "table_uuid", str))

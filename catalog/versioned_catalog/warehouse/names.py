@@ -12,7 +12,7 @@ from dataclasses import replace
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.commit_log import CommitLog
-from versioned_catalog.log.features import Features, check_writable
+from versioned_catalog.log.features import WITH_CHECKSUMS, Features, check_writable
 from versioned_catalog.log.head import WRITER, Head
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.spelling import listed
@@ -95,6 +95,7 @@ class Names:
             entry = change(known)
             if entry is None:
                 raise _NothingToDo
+            needed = WITH_CHECKSUMS if known.version < 0 else known.features
             head = Head(
                 table_uuid=known.warehouse_uuid,
                 version=known.version + 1,
@@ -103,7 +104,7 @@ class Names:
                 time=UNIX_EPOCH,
                 operation=entry.head.operation,
                 writer=WRITER,
-                features=known.features | entry.head.features,
+                features=needed | entry.head.features,
             )
             return replace(entry, head=head)
 

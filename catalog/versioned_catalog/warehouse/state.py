@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.log.features import VIEWS, Features
+from versioned_catalog.log.features import CHECKSUMS, VIEWS, Features
 from versioned_catalog.log.head import Head
 from versioned_catalog.schema.schema import name_key
 from versioned_catalog.warehouse.view import View
@@ -95,6 +95,8 @@ def apply(state: WarehouseState | None, entry: WarehouseEntry) -> WarehouseState
     head = entry.head
     if state is not None and head.table_uuid != state.warehouse_uuid:
         raise CorruptTableError("the entry is of another warehouse")
+    if state is not None and not head.features.write >= state.features.write & {CHECKSUMS}:
+        raise CorruptTableError(f"the entry lacks the feature {CHECKSUMS}")
     before = state or WarehouseState(head.table_uuid, -1, "", head.time)
     namespaces = _without(before.namespaces, entry.remove_namespaces)
     namespaces |= {full_key(name): Namespace(name) for name in entry.add_namespaces}

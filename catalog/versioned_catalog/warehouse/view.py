@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.schema.wire import Json, member, optional, texts
+from versioned_catalog.schema.wire import Json, check_members, member, optional, texts
 
 Parts = tuple[str, ...]
 """The parts of a name."""
@@ -104,12 +104,21 @@ def view_to_json(view: View) -> Json:
     return out if view.comment is None else out | {"comment": view.comment}
 
 
+_MEMBERS = frozenset(
+    {
+        *("name", "sql", "columns", "query_columns", "catalog", "namespace", "schema_mode"),
+        *("properties", "settings", "reads", "reads_views", "comment"),
+    }
+)
+
+
 def view_from_json(value: Json) -> View:
     """A view from an entry or a checkpoint.
 
     Raises:
         CorruptTableError: it is not as FORMAT.md says.
     """
+    check_members(value, _MEMBERS)
     return View(
         name_from_json(member(value, "name", list)),
         member(value, "sql", str),

@@ -177,7 +177,7 @@ def plan_write(
     given = whole if changes else None
     base = Base.of(state)
     plan = WritePlan(
-        store.location, table, base, changes, spec, now, seen, given, change_column, untyped
+        store.location, table, base, changes, spec, now, seen, given, change_column, untyped=untyped
     )
     try:
         converter_of(arrow, seen, table, now)  # refuse before anything is written

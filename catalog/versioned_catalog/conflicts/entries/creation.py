@@ -18,6 +18,7 @@ from versioned_catalog.log.features import (
     IMPORTS,
     KEYED,
     PATCH,
+    WITH_CHECKSUMS,
     Features,
 )
 from versioned_catalog.log.head import Head
@@ -49,7 +50,7 @@ def replace_entry(attempt: Attempt[Replace]) -> Commit:
 
 def _first_commit(operation: Create, state: TableState | None, head: Head) -> Commit:
     arranged = first_evolution(operation, state)
-    features = features_of(arranged.schema, operation.records)
+    features = features_of(arranged.schema, operation.records) | WITH_CHECKSUMS
     return Commit(
         replace(head, table_uuid=operation.table_uuid, features=features),
         arranged.next_column_id,
