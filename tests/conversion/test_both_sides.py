@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,19 @@ def test_values_that_were_written_here_are_not_dropped_with_a_column_of_the_sour
     assert table.schema.names == ["id", "n", "p"]
 
 
+def test_values_that_were_written_in_versions_that_expired_are_not_dropped(
+    lake: Lake, source: Any
+) -> None:
+    table = lake.catalog.convert("t", source)
+    table.append(pa.table({"id": [7], "s": ["here"]}))
+    table.append(pa.table({"id": [8]}))
+    table.maintenance.expire(timedelta(0), dry_run=False, force=True)
+    with source.update_schema() as update:
+        update.delete_column("s")
+    with pytest.raises(InvalidRequestError, match=r"the column s .* has values that were written"):
+        table.sync(source)
+
+
 def test_values_that_were_taken_back_are_not_in_the_way(lake: Lake, source: Any) -> None:
     table = lake.catalog.convert("t", source)
     version = table.version
@@ -328,8 +342,6 @@ def test_the_owner_never_notices(lake: Lake) -> None:
     table.delete([("id", ">", 15)])
     table.maintenance.compact()
     table.truncate()
-    from datetime import timedelta
-
     table.maintenance.expire(timedelta(0), dry_run=False, force=True)
     table.maintenance.vacuum(timedelta(0), dry_run=False, force=True)
     lake.catalog.drop_table("t")

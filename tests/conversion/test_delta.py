@@ -81,6 +81,21 @@ def test_partition_values_of_every_type(lake: Lake, type_: pa.DataType, values: 
     assert table.scan(filters=[("id", "=", 1)]).to_arrow()["p"].to_pylist() == [array[1].as_py()]
 
 
+def test_partition_values_are_widened_as_values_in_files_are(lake: Lake) -> None:
+    def append(id_: int) -> None:
+        rows = pa.table({"id": [id_], "p": pa.array([0.1], pa.float32())})
+        lake.write_delta(rows, partition_by=["p"], mode="append")
+
+    append(1)
+    table = convert(lake)
+    table.alter().change_type("p", "DOUBLE").commit()
+    append(2)
+    table.sync()
+    as_double = pa.scalar(0.1, pa.float32()).cast(pa.float64()).as_py()
+    assert table.scan(["p"]).to_arrow()["p"].to_pylist() == [as_double] * 2
+    assert as_double != 0.1
+
+
 def test_an_empty_text_is_null_as_the_format_says(lake: Lake) -> None:
     lake.write_delta(pa.table({"id": [1], "p": [""]}), partition_by=["p"])
     assert convert(lake).scan().to_arrow().to_pylist() == [{"id": 1, "p": None}]

@@ -14,7 +14,8 @@ import pytest
 
 from conversion.sources import Lake, delta_rows, rows_of
 from faults.store import Fault, FaultyStore, Plan
-from versioned_catalog import Catalog, VersionedError
+from versioned_catalog import Catalog, CommitConflictError, VersionedError
+from versioned_catalog.conversion.convert import Request, open_source, sync_from
 
 LATER = pa.table({"id": [3, 4], "v": ["c", None], "w": [1, 2]})
 
@@ -106,6 +107,20 @@ def test_a_sync_that_fails_between_its_commits_is_finished_by_the_next(tmp_path:
     assert table.count() == 2
     table.sync()
     assert rows_of(table) == delta_rows(lake.delta())
+
+
+@pytest.mark.parametrize("copy", [True, False], ids=["copied", "in place"])
+def test_a_sync_that_another_one_overtook_adds_no_row_twice(tmp_path: Path, copy: bool) -> None:
+    lake = Lake(tmp_path)
+    lake.write_delta(pa.table({"id": [1, 2]}))
+    first = lake.catalog.convert("t", lake.delta_path, copy=copy)
+    second = lake.catalog.load_table("t")
+    lake.write_delta(pa.table({"id": [3, 4]}), mode="append")
+    source, _ = open_source(Request(lake.delta_path), lake.catalog._store)
+    sync_from(first.handle, source)
+    with pytest.raises(CommitConflictError, match=r"another process followed|run it again"):
+        sync_from(second.handle, source)
+    assert rows_of(lake.catalog.load_table("t")) == delta_rows(lake.delta())
 
 
 def test_two_syncs_at_the_same_time_follow_once(tmp_path: Path) -> None:
