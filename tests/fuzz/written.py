@@ -245,6 +245,7 @@ def _json(data: bytes) -> Any:
         return None
 
 
+_SEGMENTS = '{"paths": ["data/x"], "pending": [], "filters": []}'
 OPTIONS: list[dict[str, str]] = [
     {"path": "memory://fuzz/made/t", "versionAsOf": "1", "columns": "id, `s`", "io": "python"},
     {
@@ -253,7 +254,7 @@ OPTIONS: list[dict[str, str]] = [
         "timestampAsOf": "2024-01-01",
         "pushdown": "auto",
     },
-    {"path": "x", "segments": '["data/x"]', "pending": "[]", "commit": "{}", "storage.key": "v"},
+    {"path": "x", "segments": _SEGMENTS, "commit": "{}", "storage.key": "v"},
     {"path": "x", "mergeSchema": "true", "versionAsOf": "then"},
 ]
 
