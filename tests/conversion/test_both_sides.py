@@ -221,6 +221,20 @@ def test_values_that_were_written_in_versions_that_expired_are_not_dropped(
         table.sync(source)
 
 
+def test_rows_older_than_a_column_have_no_values_in_it(lake: Lake, source: Any) -> None:
+    table = lake.catalog.convert("t", source)
+    table.append(pa.table({"id": [7]}))
+    with source.update_schema() as update:
+        update.add_column("new", StringType())
+    table.sync(source)
+    table.append(pa.table({"id": [8]}))
+    table.maintenance.expire(timedelta(0), dry_run=False, force=True)
+    with source.update_schema() as update:
+        update.delete_column("new")
+    table.sync(source)
+    assert table.schema.names == ["id", "n", "s", "p"]
+
+
 def test_values_that_were_taken_back_are_not_in_the_way(lake: Lake, source: Any) -> None:
     table = lake.catalog.convert("t", source)
     version = table.version

@@ -385,6 +385,20 @@ def test_delete_files_that_name_the_same_row_delete_it_once(lake: Lake) -> None:
     assert rows_of(table) == iceberg_rows(source)
 
 
+def test_a_table_with_copies_needs_no_old_snapshot_of_the_source(lake: Lake) -> None:
+    source = lake.iceberg_table(SIMPLE)
+    source.append(rows(source, 1, 2))
+    delete_positions(source, [(data_files(source)[0], 0)])
+    table = convert(lake)
+    for number in range(3, 6):
+        source.append(rows(source, number))
+        newest = source.current_snapshot().snapshot_id
+        old = [one.snapshot_id for one in source.snapshots() if one.snapshot_id != newest]
+        source.maintenance.expire_snapshots().by_ids(old).commit()
+        assert table.sync().adopted == 1
+        assert rows_of(table) == iceberg_rows(source)
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_of_several_appends_the_newest_row_of_a_key_counts(lake: Lake, version: int) -> None:
     source = lake.iceberg_table(SIMPLE, version=version)
