@@ -16,7 +16,15 @@ from deltalake.schema import PrimitiveType
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType, StructType
 
-from conversion.sources import Lake, delta_rows, drop_log, rows_of, sorted_rows
+from conversion.sources import (
+    Lake,
+    data_files,
+    delete_positions,
+    delta_rows,
+    drop_log,
+    rows_of,
+    sorted_rows,
+)
 from versioned_catalog import InvalidRequestError, Table
 from versioned_catalog.conversion.convert import Request, open_source, sync_from
 
@@ -259,6 +267,30 @@ def test_partitionings_of_both_sides_are_not_mixed(lake: Lake, source: Any) -> N
     table.alter().set_partitioning(["id"]).commit()
     table.sync(source)
     assert table.partitioning == ["id"]
+
+
+def test_a_type_that_holds_the_new_one_of_the_source_stays(lake: Lake, source: Any) -> None:
+    table = lake.catalog.convert("t", source)
+    table.alter().change_type("n", "DECIMAL(24,4)").commit()
+    with source.update_schema() as update:
+        update.update_column("n", LongType())
+    table.sync(source)
+    assert str(table.schema.get(("n",)).type) == "Decimal(precision=24, scale=4)"
+
+
+def test_a_file_without_live_rows_is_no_conflict(lake: Lake, source: Any) -> None:
+    first = next(
+        task.file.file_path
+        for task in source.scan().plan_files()
+        if task.file.lower_bounds[1][0] == 1
+    )
+    delete_positions(source, [(first, 0)])
+    table = lake.catalog.convert("t", source)
+    table.delete([("id", "=", 2)])
+    source.delete("id = 1")
+    assert first not in data_files(source)
+    table.sync(source)
+    assert ids(table) == []
 
 
 def test_a_column_that_was_dropped_here_stays_dropped(lake: Lake, source: Any) -> None:
