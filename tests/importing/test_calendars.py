@@ -275,3 +275,24 @@ def test_footers_of_orc_are_read_whatever_their_codec(lake: Lake, codec: str) ->
     assert (footer[6], footer[9]) == (1, 1)  # the number of rows, and the writer
     assert footer.get(11, 0) == 0
     assert set(footer) <= {1, 2, 6, 8, 9, 11}
+
+
+def test_int96_of_spark_3_0_is_julian_and_int64_is_not(lake: Lake) -> None:
+    """INT96 was written of the Gregorian calendar from 3.1 on, and everything else from 3.0 on."""
+    marks = {"org.apache.spark.version": "3.0.3", "org.apache.spark.timeZone": "UTC"}
+    rows = pa.table({"t": instants([MILLENNIUM * DAY])}).replace_schema_metadata(marks)
+    lake.write("0.parquet", rows, use_deprecated_int96_timestamps=True)
+    lake.write("1.parquet", rows)
+    lake.load()
+    first, other = (dt.datetime(1000, 1, day, tzinfo=dt.UTC) for day in (1, 6))
+    assert [row["t"] for row in lake.rows()] == [first, other]
+
+
+def test_timestamps_between_the_calendars_and_1901_need_a_fixed_offset(lake: Lake) -> None:
+    """Java's old calendar has other offsets for local times of that age than its new one."""
+    marks = LEGACY | {"org.apache.spark.timeZone": "Europe/Berlin"}
+    write(lake, marks, columns={"t": instants([-2_177_452_800_000_001])})
+    with pytest.raises(InvalidRequestError, match="the time zone Europe/Berlin"):
+        lake.load()
+    write(lake, marks, columns={"t": instants([-2_177_452_800_000_000])})
+    assert lake.load().count() == 1

@@ -106,8 +106,11 @@ def test_a_negative_interval_is_cut_downwards(lake: Lake) -> None:
     assert lake.rows() == [{"x": dt.timedelta(microseconds=-1)}]
 
 
-def test_an_interval_out_of_range_is_refused(lake: Lake) -> None:
-    lake.write("0.parquet", {"x": pa.array([2**62], pa.int64()).view(pa.duration("s"))})
+@pytest.mark.parametrize("statistics", [True, False])
+@pytest.mark.parametrize("seconds", [2**62, -(2**62)])
+def test_an_interval_out_of_range_is_refused(lake: Lake, seconds: int, statistics: bool) -> None:
+    values = pa.array([seconds, 0], pa.int64()).view(pa.duration("s"))
+    lake.write("0.parquet", {"x": values}, write_statistics=statistics)
     with pytest.raises(InvalidRequestError, match="out of the range of microseconds"):
         lake.load()
 
@@ -167,3 +170,11 @@ def test_pages_of_an_unknown_codec_are_refused(lake: Lake) -> None:
     path.write_bytes(data.replace(snappy, lzo))
     with pytest.raises(InvalidRequestError, match="compressed with LZO, which can't be read"):
         lake.load()
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_a_struct_with_none_of_the_fields_is_null(lake: Lake, copy: bool) -> None:
+    lake.catalog.create_table("t", "a BIGINT, s STRUCT<y: INT>")
+    lake.write("0.parquet", {"a": [1], "s": [{"x": 2}]})
+    lake.load(copy=copy, exclude=["s.x"])
+    assert lake.rows() == [{"a": 1, "s": None}]

@@ -107,3 +107,11 @@ def test_a_wrong_schema_is_refused(lake: Lake, ddl: str, problem: str) -> None:
     lake.write("0.parquet", {"a": [1]})
     with pytest.raises(InvalidRequestError, match=problem):
         lake.load(schema=ddl)
+
+
+def test_a_provided_type_widens_that_of_the_table_if_it_may(lake: Lake) -> None:
+    lake.catalog.create_table("t", "a INT")
+    lake.write("0.parquet", {"a": pa.array([1], pa.int32())})
+    with pytest.raises(InvalidRequestError, match="INT in the table and BIGINT in the provided"):
+        lake.load(schema="a BIGINT")
+    assert str(lake.load(schema="a BIGINT", evolve=True).schema) == "a BIGINT"

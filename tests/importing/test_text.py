@@ -126,3 +126,11 @@ def test_files_of_several_formats_are_refused(lake: Lake) -> None:
         lake.load()
     lake.load(source="*.parquet")
     assert lake.rows() == [{"a": 1}]
+
+
+def test_lines_are_counted_over_blocks(lake: Lake) -> None:
+    """Text is parsed in blocks of 8 MiB."""
+    line = '{"a": "' + "x" * 1_000_000 + '"}\n'
+    lake.text("x.json", line * 12 + '{"a": \n')
+    with pytest.raises(InvalidRequestError, match=r"line 13 is no JSON object"):
+        lake.load(copy=True)
