@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from maintenance.tables import expire, ids, later, load, tick
-from versioned_catalog import Catalog, NotFoundError, Table
+from versioned_catalog import Catalog, NotFoundError, Table, consuming
 from versioned_catalog.consuming import EVERY
 from versioned_catalog.streaming.changes import ChangeStream
 from versioned_catalog.streaming.settings import Settings
@@ -111,3 +111,18 @@ def test_a_stream_of_a_table_that_is_gone_ends_without_its_consumer(
     end = stream.latest(read)
     with pytest.raises(NotFoundError, match="was dropped"):
         stream.latest(end)
+
+
+def test_consumers_do_not_move_past_the_moves_of_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else two of them would commit for ever, in a table to which nobody writes."""
+    monkeypatch.setattr(consuming, "EVERY", timedelta(0))
+    table = Catalog(tmp_path).create_table("t", "id BIGINT")
+    table.append(pa.table({"id": [1]}))
+    for name in ("a", "b", "a", "b"):
+        consuming.advance(table.handle, name, table.refresh().version, table.state.table_uuid)
+    assert table.refresh().version == 3
+    table.append(pa.table({"id": [2]}))
+    consuming.advance(table.handle, "a", 4, table.state.table_uuid)
+    assert table.refresh().version == 5

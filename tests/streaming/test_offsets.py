@@ -288,3 +288,21 @@ def test_a_checkpoint_of_versions_that_are_not_there(table: Table, changes: bool
             NotFoundError, match=r"says that version 6 was read.*newest version is 4"
         ):
             step(beyond)
+
+
+def test_how_far_behind_a_stream_is_in_the_middle_of_a_commit(table: Table) -> None:
+    stream = table.stream(Settings(starting_version="latest"))
+    start = stream.initial()
+    append_segments(table, 3)
+    middle = stream.latest(start, Limits(segments=1))
+    assert middle.ordinal == 1
+    assert stream.behind(middle).segments == 2
+
+
+def test_a_start_before_the_table_was_replaced_is_the_first_version_since(tmp_path: Path) -> None:
+    table = table_at(tmp_path)
+    table.append(ids(1))
+    time = table.at(1).time
+    table = Catalog(tmp_path).replace_table("t", "id BIGINT, n INT")
+    table.append(ids(2))
+    assert Reader(table.stream(Settings(starting_time=time))).ids() == [2]
