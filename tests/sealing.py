@@ -15,7 +15,15 @@ import pyarrow.parquet as pq
 def sealed(value: dict[str, Any]) -> str:
     """The JSON of an entry, stub or checkpoint of a warehouse, and the checksum of its bytes."""
     bare = {name: member for name, member in value.items() if name != "checksum"}
-    text = json.dumps(bare)[:-1]
+    return _with_checksum(json.dumps(bare)[:-1])
+
+
+def resealed(text: str) -> str:
+    """The text of an entry that was edited as text."""
+    return _with_checksum(text[: text.rindex(',"checksum":"crc32:')])
+
+
+def _with_checksum(text: str) -> str:
     return f'{text},"checksum":"crc32:{zlib.crc32(text.encode()):08x}"}}'
 
 

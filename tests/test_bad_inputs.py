@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sealing import sealed, sealed_checkpoint
+from sealing import resealed, sealed, sealed_checkpoint
 from versioned_catalog import (
     AlreadyExistsError,
     Catalog,
@@ -639,7 +639,7 @@ def test_deep_types_in_an_entry(bench: Bench) -> None:
         inner = '{"type":"array","element":{"id":9,"name":"element","nullable":true,"type":'
         text = bench.path(0).read_text()
         deep = text.replace('"type":"int"', f'"type":{inner * depth}"int"{"}}" * depth}', 1)
-        bench.path(0).write_text(deep)
+        bench.path(0).write_text(resealed(deep))
         refused(lambda: reload(bench), CorruptTableError, str(bench.path(0)))
         bench.path(0).write_text(text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import pickle
 import stat
@@ -12,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from sealing import sealed
 from versioned_catalog import Catalog, NotFoundError, StorageError, Table
 from versioned_catalog.scan.aggregates import count_rows
 from versioned_catalog.storage import clock
@@ -265,7 +267,8 @@ def test_a_rollback_does_not_restore_a_ttl_floor_in_the_future(tmp_path: Path) -
     table.alter().unset_property("ttl").commit()
     path = tmp_path / "t/_versioned/log" / f"{2:020d}.json"
     floor = str(int((datetime.now(UTC) + YEAR).timestamp() * 1e6))
-    path.write_text(path.read_text().replace(table.state.properties["ttl_floor"], floor))
+    text = path.read_text().replace(table.state.properties["ttl_floor"], floor)
+    path.write_text(sealed(json.loads(text)))
     table = load(tmp_path / "t")
     table.set_tag("x")
     table.append(readings(HOUR, host="b"))

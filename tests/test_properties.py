@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sealing import resealed
 from versioned_catalog import Catalog, InvalidRequestError
 
 TYPOS = {
@@ -102,7 +103,7 @@ def test_an_existing_invalid_key_can_be_unset(tmp_path: Path) -> None:
     """Tables of older releases may have keys that are refused today."""
     Catalog.create_path(tmp_path, "a INT", properties={"team": "x"})
     entry = tmp_path / "_versioned/log" / f"{0:020d}.json"
-    entry.write_text(entry.read_text().replace("team", "ttl_"))
+    entry.write_text(resealed(entry.read_text().replace("team", "ttl_")))
     table = Catalog.load_path(tmp_path)
     assert table.properties == {"ttl_": "x"}
     assert table.alter().unset_property("ttl_").commit() == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sealing import sealed
+from sealing import resealed, sealed
 from versioned_catalog import Catalog, CorruptTableError, NotFoundError, Table
 from versioned_catalog.log.checkpoint import state_from_bytes
 
@@ -123,8 +123,8 @@ def test_an_entry_of_another_version_is_corrupt(tmp_path: Path) -> None:
         lambda hint, file: file.write_bytes(b""),
         lambda hint, file: file.write_bytes(file.read_bytes()[:-1]),
         lambda hint, file: file.write_bytes(b"[]"),
-        lambda hint, file: file.write_bytes(
-            file.read_bytes().replace(b'"version":2', b'"version":1')
+        lambda hint, file: file.write_text(
+            resealed(file.read_text().replace('"version":2', '"version":1'))
         ),
     ],
 )
