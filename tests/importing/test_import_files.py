@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from importing.lake import Lake
+from sealing import unsealed
 from versioned_catalog import Catalog, InvalidRequestError
 from versioned_catalog.importing.import_files import run_import
 from versioned_catalog.importing.listing import file_source
@@ -227,7 +228,7 @@ def journaled(lake: Lake, commit_id: str, *, copied: bool, ended: bool) -> None:
     table = lake.catalog.load_table("t")
     log = Path(table.location) / "_versioned/log"
     for path in log.iterdir():
-        entry = json.loads(path.read_bytes())
+        entry = unsealed(json.loads(path.read_bytes()))
         entry.pop("imported", None)
         entry["features"]["write"] = entry["features"]["read"]
         path.write_text(json.dumps(entry))

@@ -8,6 +8,7 @@ import pytest
 
 from s3.counting import Requests
 from s3.server import Server
+from sealing import resealed
 from versioned_catalog import Catalog, Table
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.layout import entry_path
@@ -33,11 +34,10 @@ def put_ahead(table: Table) -> None:
     path = entry_path(table.version)
     data = table.store.read(path)
     assert data is not None
-    before = time_to_text(table.state.time).encode()
-    assert before in data
-    table.store.overwrite(
-        path, data.replace(before, time_to_text(table.state.time + YEAR).encode())
-    )
+    before = time_to_text(table.state.time)
+    assert before in data.decode()
+    edited = data.decode().replace(before, time_to_text(table.state.time + YEAR))
+    table.store.overwrite(path, resealed(edited).encode())
 
 
 def times(table: Table) -> list[datetime]:
