@@ -216,7 +216,8 @@ def test_storage_that_spark_has_no_file_system_for(sql_spark: SparkSession, sche
 def test_segments_that_a_snapshot_lacks_are_an_error(make: Any) -> None:
     table = make("a INT")
     table.append(pa.table({"a": integers(1)}))
-    source = VersionedDataSource({"path": table.location, "segments": '["data/other.parquet"]'})
+    read = '{"paths": ["data/other.parquet"], "pending": [], "filters": []}'
+    source = VersionedDataSource({"path": table.location, "segments": read})
     with pytest.raises(NotFoundError, match=r"data/other\.parquet"):
         source.reader(source.schema()).partitions()
 
