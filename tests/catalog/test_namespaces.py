@@ -12,7 +12,13 @@ import pytest
 
 from faults.interrupted import InterruptedStore, Interruption
 from faults.store import Plan
-from versioned_catalog import AlreadyExistsError, Catalog, InvalidRequestError, NotFoundError
+from versioned_catalog import (
+    AlreadyExistsError,
+    Catalog,
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+)
 from versioned_catalog.storage.local import LocalStore
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1"
@@ -219,3 +225,18 @@ def test_warehouses_older_than_properties_are_readable(tmp_path: Path) -> None:
     catalog.alter_namespace("metrics", {"k": "v"})
     assert Catalog(tmp_path / "w").namespace_properties("metrics") == {"k": "v"}
     assert Catalog(tmp_path / "w").load_table("metrics.cpu").count() == 7
+
+
+def test_a_namespace_with_a_damaged_table_is_dropped_once_its_folder_is_deleted(
+    tmp_path: Path,
+) -> None:
+    catalog = Catalog(tmp_path)
+    catalog.create_namespace("n")
+    location = Path(catalog.create_table("n.t", "a INT").location)
+    next((location / "_versioned/log").iterdir()).write_bytes(b"damaged")
+    with pytest.raises(CorruptTableError, match=r"n\.t can't be dropped.*delete its folder"):
+        catalog.drop_namespace("n", cascade=True)
+    assert catalog.list_tables("n") == ["t"]
+    shutil.rmtree(location)
+    catalog.drop_namespace("n", cascade=True)
+    assert catalog.list_namespaces() == []

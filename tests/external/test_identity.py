@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,13 @@ import pyarrow as pa
 import pytest
 
 from external.files import ROOT, mapped, write
-from versioned_catalog import AlreadyExistsError, Catalog, CommitConflictError, Table
+from versioned_catalog import (
+    AlreadyExistsError,
+    Catalog,
+    CommitConflictError,
+    InvalidRequestError,
+    Table,
+)
 from versioned_catalog.log.features import ADOPTIONS
 
 A, B = {"v": "a"}, {"v": "b"}
@@ -164,3 +171,12 @@ def test_one_file_may_be_two_segments(table: Table) -> None:
     table.rollback(4)
     table.delete([("v", "=", 11)])
     assert sorted(table.scan().to_arrow()["v"].to_pylist(), key=str) == [21, None, None]
+
+
+def test_the_path_of_a_segment_is_not_taken_for_that_of_a_file(table: Table) -> None:
+    """Else it would be adopted under a path that no reader can take apart."""
+    file = replace(mapped(table, "x.parquet", {"v": "a"}), path=f"root:{ROOT}@9/x.parquet")
+    with pytest.raises(InvalidRequestError, match=r"give that of its file, root:lake/x\.parquet"):
+        table.append_external([file])
+    with pytest.raises(InvalidRequestError, match=r"give that of its file or folder, root:lake/d"):
+        table.import_files(f"root:{ROOT}@9/d")

@@ -215,7 +215,7 @@ def test_a_file_that_was_adopted_as_gregorian_is_refused(lake: Lake) -> None:
     id_map = IdMap({1: Held()})
     table.append_external([ExternalFile(path, 1, size, table.schema.version, id_map)])
     with pytest.raises(
-        CorruptTableError, match=r"d holds values of the Julian calendar.*import it again"
+        CorruptTableError, match=r"d holds values of the Julian calendar.*import it with again"
     ):
         table.scan().to_arrow()
 

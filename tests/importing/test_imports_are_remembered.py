@@ -25,8 +25,10 @@ from versioned_catalog.importing import import_files as importing
 from versioned_catalog.importing.listing import file_source
 from versioned_catalog.importing.options import import_options
 from versioned_catalog.importing.planning import plan_import
-from versioned_catalog.log import imported
+from versioned_catalog.log import imported, table_log
+from versioned_catalog.log.entry import Commit
 from versioned_catalog.progress import silent
+from versioned_catalog.storage.store import Store
 
 both = pytest.mark.parametrize("copy", [False, True], ids=["in place", "copied"])
 
@@ -348,3 +350,65 @@ def test_links_that_lead_nowhere_are_left_to_the_survey(lake: Lake, tmp_path: Pa
         lake.load()
     lake.load(skip_unreadable=True)
     assert lake.rows() == [{"a": 1}]
+
+
+def paged(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Table:
+    """A table whose three imported files are in a page."""
+    monkeypatch.setattr(imported, "PAGE_FROM", 2)
+    for at in range(3):
+        lake.write(f"{at}.parquet", {"a": [at]})
+    return lake.load(copy=True)
+
+
+def test_the_second_of_two_equal_rollbacks_is_no_commit(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at in range(3):
+        lake.write(f"{at}.parquet", {"a": [at]})
+    table = lake.load(copy=True)
+    version = table.version
+    table.overwrite(pa.table({"a": [7]}))
+    lake.write("3.parquet", {"a": [3]})
+    lake.load(copy=True)
+    monkeypatch.setattr(imported, "PAGE_FROM", 2)
+    back = table.refresh().rollback(version)
+    assert table.refresh().rollback(version) == back
+
+
+def test_verify_finds_the_lost_pages_of_earlier_versions(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = paged(lake, monkeypatch)
+    (page,) = table.state.ledger.pages
+    table.rollback(0)
+    (Path(table.location) / page.path).unlink()
+    assert table.maintenance.verify().findings == ()
+    (finding,) = table.maintenance.verify(every_version=True).findings
+    assert finding.path == page.path
+
+
+def test_an_import_that_outlived_a_vacuum_names_no_page_that_is_gone(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files have no rows, so no segment of it is below the fence."""
+    monkeypatch.setattr(imported, "PAGE_FROM", 2)
+    lake.catalog.create_table("t", "a BIGINT")
+    for at in range(3):
+        lake.write(f"{at}.parquet", {"a": pa.array([], pa.int64())})
+    write_page = table_log.write_page
+
+    def overtaken(commit: Commit, previous: Commit | None, store: Store) -> Commit:
+        paged = write_page(commit, previous, store)
+        if paged.imported is not None and previous is None:
+            other = lake.catalog.load_table("t")
+            other.append(pa.table({"a": [1]}))
+            other.append(pa.table({"a": [2]}))
+            other.maintenance.vacuum(NEVER, dry_run=False, force=True)
+        return paged
+
+    monkeypatch.setattr(table_log, "write_page", overtaken)
+    with pytest.raises(CommitConflictError, match="outlived the retention of a vacuum"):
+        lake.load()
+    monkeypatch.setattr(table_log, "write_page", write_page)
+    lake.load()
+    assert lake.load().maintenance.verify().findings == ()

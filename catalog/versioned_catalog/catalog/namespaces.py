@@ -8,6 +8,7 @@ from functools import partial
 from versioned_catalog.catalog.locations import drop_at
 from versioned_catalog.errors import (
     AlreadyExistsError,
+    CorruptTableError,
     InvalidRequestError,
     UnsupportedFeatureError,
     VersionedError,
@@ -158,8 +159,14 @@ class Namespaces:
     def _check_droppable(self, tables: Iterable[TableName]) -> None:
         """Refuse to remove the names of tables as long as one of them must not be dropped."""
         for table in tables:
-            store = self._store.child(table.location)
-            drop_at(store, table.table_uuid, render_path(table.name), dry_run=True)
+            store, name = self._store.child(table.location), render_path(table.name)
+            try:
+                drop_at(store, table.table_uuid, name, dry_run=True)
+            except CorruptTableError as error:
+                raise CorruptTableError(
+                    f"{name} can't be dropped, since its log is damaged ({error}); recover it, or "
+                    f"delete its folder {store.url} and drop it again"
+                ) from error
 
     def _drop_unnamed(self, tables: Iterable[TableName]) -> None:
         """Drop tables whose names were removed; a table that must not be dropped gets its name back.

@@ -6,14 +6,15 @@ from typing import Any
 
 from versioned_catalog.conflicts.added_segments import oldest_base
 from versioned_catalog.conflicts.attempt import Attempt
-from versioned_catalog.conflicts.operations import Replace, Rewrite, Write
+from versioned_catalog.conflicts.operations import Import, Replace, Rewrite, Write
 from versioned_catalog.errors import CommitConflictError
 
 
 def segments_above_fence(attempt: Attempt[Write]) -> None:
-    """Refuse segments that were written for a version below the fence."""
+    """Refuse segments, and pages of imported files, that were written below the fence."""
     operation = attempt.operation
-    if operation.records:
+    brings_pages = isinstance(operation, Import) and operation.files
+    if operation.records or brings_pages:
         _check(oldest_base(operation.base, operation.records), attempt)
 
 

@@ -1,4 +1,4 @@
-"""Rule: of two imports, only one takes a file in (FORMAT.md, section 11, note 17)."""
+"""Rule: of two imports, only one takes a file in (FORMAT.md, section 11, note 18)."""
 
 from __future__ import annotations
 

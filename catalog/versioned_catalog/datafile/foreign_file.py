@@ -149,8 +149,8 @@ class ForeignFile:
 def changed_error(what: str, problem: str) -> CorruptTableError:
     """The error for a file of somebody else that is not what its record says."""
     return CorruptTableError(
-        f"{what} {problem}, which was otherwise when it was imported: its owner has changed the file. "
-        "Restore it, or remove it from the table (Table.remove_external) and import it again"
+        f"{what} {problem}, other than when it was imported: its owner has changed the file. Restore "
+        "it, import it as it is now (again='changed'), or remove it (Table.remove_external)"
     )
 
 

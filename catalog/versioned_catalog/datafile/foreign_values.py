@@ -131,7 +131,7 @@ def _checked(array: pa.Array, column: Column, form: Form | None, calendar: Calen
         raise CorruptTableError(
             f"the column {column.name} holds values of the Julian calendar, as Spark 2 or the LEGACY "
             "mode wrote them, and was imported without regard to it; remove the file from the table "
-            "(Table.remove_external) and import it again"
+            "(Table.remove_external) and import it with again='all'"
         )
     return array
 

@@ -93,6 +93,11 @@ def file_source(table: Store, source: str | os.PathLike[str], *, in_place: bool)
     """
     shown = os.fspath(source)
     place = _place(table, shown)
+    if place is not None and place.adoption:
+        raise InvalidRequestError(
+            f"{shown} is the path of a segment; give that of its file or folder, {place.file}",
+            condition="INVALID_OPTION",
+        )
     if place is not None:
         store, root, path = root_store(table, place), place.root, place.path
     elif in_place:
@@ -113,7 +118,7 @@ def _place(table: Store, shown: str) -> RootPath | None:
         whole = shown if is_root_path(shown) else f"{PREFIX}{name}/x"
         split = split_root(whole)
         assert split is not None, "it starts with the prefix"
-        return RootPath(split.root, rest.strip("/"))
+        return RootPath(split.root, rest.strip("/"), split.adoption)
     whole = plain_url(shown)
     best: RootPath | None = None
     for name, location in table.location.roots:

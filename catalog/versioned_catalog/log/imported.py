@@ -150,6 +150,8 @@ def write_page(commit: Commit, previous: Commit | None, store: Store) -> Commit:
     change = commit.imported
     if change is None or len(change.ledger.files) < PAGE_FROM:
         return commit
+    if commit.head.operation == "rollback":
+        return commit  # the ledger of its target as it was; else a second rollback would differ
     files, paged = change.ledger.files, None
     if previous is not None and previous.paged == files and previous.imported is not None:
         paged = previous.imported.ledger.pages[-1]

@@ -16,7 +16,7 @@ from versioned_catalog.log.checkpoint import state_from_bytes, state_to_json
 from versioned_catalog.log.document import hint_from_bytes
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
-from versioned_catalog.log.imported import Ledger, imported_files
+from versioned_catalog.log.imported import ImportedPage, Ledger, imported_files
 from versioned_catalog.log.layout import CHECKPOINTS, HINT, KEPT, LOG
 from versioned_catalog.log.segment_table import same_core, statistics_of
 from versioned_catalog.log.state import TableState, apply
@@ -220,9 +220,9 @@ def check_tags(timeline: TableLog, state: TableState, report: Report) -> None:
             report(path, f"is missing or damaged, but the tag {name!r} names version {version}")
 
 
-def check_ledger(timeline: TableLog, state: TableState, report: Report) -> None:
-    """Check that the pages of imported files can be read."""
-    for page in state.ledger.pages:
+def check_pages(timeline: TableLog, pages: Iterable[ImportedPage], report: Report) -> None:
+    """Check that pages of imported files can be read."""
+    for page in pages:
         try:
             for _ in imported_files(Ledger((page,)), timeline.store):
                 pass

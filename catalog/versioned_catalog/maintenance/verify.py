@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.log.commit_log import CommitLog
 from versioned_catalog.log.entry import NEW_INCARNATION
+from versioned_catalog.log.imported import ImportedPage
 from versioned_catalog.log.layout import LOG
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableCodec, TableLog
@@ -42,6 +43,7 @@ class _Verification:
         sizes = {f"{DATA}/{file.name}": file.bytes for file in store.files(DATA)}
         self._segments = SegmentCheck(store, sizes, deep, self._report, progress)
         self._checked: set[str] = set()
+        self._pages: set[ImportedPage] = set()
         self._rows = self._bytes = self._unrecorded = 0
 
     def _report(self, path: str, problem: str) -> None:
@@ -60,6 +62,8 @@ class _Verification:
             last = step.after or last
             if self._every and newest is not None:
                 self._check_leaving(step, newest)
+                if step.after is not None and step.after.version >= newest.floor:
+                    self._check_pages(step.after)
         state = newest or last
         if state is not None:
             self._check_state(state)
@@ -93,10 +97,11 @@ class _Verification:
             self._notes.append(f"the table was dropped at version {state.version}")
             return
         log_check.check_tags(self._timeline, state, self._report)
-        log_check.check_ledger(self._timeline, state, self._report)
+        self._check_pages(state)
         self._check_stubs(state)
         self._check(state, frozenset(state.segments.paths))
         for kept in self._tagged(state) if self._every else ():
+            self._check_pages(kept)
             self._check(kept, frozenset(kept.segments.paths))
         if self._unrecorded and self._deep:
             self._notes.append(f"{self._unrecorded} segments have no recorded checksum")
@@ -115,6 +120,12 @@ class _Verification:
             found = self._timeline.restore(version, self._timeline.kept_path(version))
             if found is not None and found.state is not None:
                 yield found.state
+
+    def _check_pages(self, state: TableState) -> None:
+        """Check the pages of imported files that a state names, each page once."""
+        pages = [page for page in state.ledger.pages if page not in self._pages]
+        self._pages |= {*pages}
+        log_check.check_pages(self._timeline, pages, self._report)
 
     def _check_leaving(self, step: log_check.Step, newest: TableState) -> None:
         """Check the segments that a commit removes from a retained version."""

@@ -184,6 +184,11 @@ class _Adoption:
                 f"table has {self.schema.version} now; refresh() the table and map them again"
             )
         place = split_root(safe_path(file.path))
+        if place is not None and place.adoption:
+            raise InvalidRequestError(
+                f"{self.table}: {file.path} is the path of a segment; give that of its file, "
+                f"{place.file}"
+            )
         if place is not None:
             check_apart(self.store, root_store(self.store, place), place)
         check_external(file.path, file.id_map, file.constants, PLAIN)

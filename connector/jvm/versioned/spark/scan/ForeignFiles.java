@@ -41,6 +41,6 @@ record ForeignFiles(Broadcast<SerializableConfiguration> hadoop) implements Seri
 
     private static RuntimeException changed(Path path, String problem) {
         return Condition.TABLE_CORRUPT.error("the file " + path + " was imported in place and " + problem
-            + "; restore it, or remove it from the table (Table.remove_external) and import it again");
+            + "; restore it, import it as it is now (again => 'changed'), or remove it from the table (Table.remove_external)");
     }
 }
