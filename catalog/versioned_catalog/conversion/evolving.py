@@ -88,8 +88,8 @@ def first_schema(source: SourceTable, primary_key: Sequence[str] = ()) -> Schema
 def follow_schemas(handle: TableHandle, source: SourceTable) -> int:
     """Commit what the source changed of its schema, and return the number of commits.
 
-    Schemas before the current one are there for the history. One that can't be had is left out: the
-    source may have gone back from it, and what counts is what it has changed in all.
+    Schemas before the current one are there for the history. Skip an intermediate schema that conflicts;
+    only the net change is applied.
 
     Raises:
         InvalidRequestError: a column was changed on both sides.

@@ -22,6 +22,7 @@ from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import PartitionField
+from versioned_catalog.storage.root_paths import file_of
 from versioned_catalog.write.external import ExternalFile, external_records, used_roots
 
 ADOPT, COPY, REFUSE = "adopt", "copy", "refuse"
@@ -99,6 +100,7 @@ class _Files:
         files = {one.token: one for one in source.files()}
         live = _live(self.handle.state, origin.root)
         before = self._before(origin, live)
+        self._check_not_imported(before, files, live)
         remapped = self._remapped(origin, before, files, live)
         removed = self._removed(before, files, live, remapped)
         came = [one for token, one in files.items() if token not in before or token in remapped]
@@ -138,6 +140,24 @@ class _Files:
                 "source under a new name, and sync more often than the source expires versions"
             )
         return {one.token: one for one in found}
+
+    def _check_not_imported(
+        self,
+        before: Mapping[str, SourceFile | None],
+        files: Mapping[str, SourceFile],
+        live: Mapping[str, list[str]],
+    ) -> None:
+        """Refuse files that the source added, and that were imported into this table before.
+
+        Raises:
+            InvalidRequestError: naming a file.
+        """
+        twice = [live[token] for token in files.keys() - before.keys() if token in live]
+        if twice:
+            raise InvalidRequestError(
+                f"{self.handle.name}: {file_of(min(twice)[0])} was imported here and belongs to the "
+                "source now; take it out with Table.remove_external, and sync again"
+            )
 
     def _is_remapped(self, origin: Origin) -> bool:
         """Whether files without field IDs may show other columns than at the last sync."""
@@ -182,7 +202,7 @@ class _Files:
                 )
                 raise InvalidRequestError(
                     f"{self.handle.name}: the source {what} {file.path}, and this "
-                    "table has changed rows of the same file, so that both changes can't be had. Roll "
+                    "table has changed rows of the same file, so the two changes conflict. Roll "
                     "this table back to before its change (Table.rollback), or convert the source under "
                     "a new name"
                 )

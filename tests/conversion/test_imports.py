@@ -1,0 +1,62 @@
+"""A file is in a table once, whether it was imported or belongs to the source of a conversion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from conversion.sources import Lake
+from versioned_catalog import InvalidRequestError, Table
+
+SCHEMA = Schema(NestedField(1, "id", LongType()))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path)
+
+
+@pytest.fixture
+def source(lake: Lake) -> Any:
+    """A table of two files, one of which has two rows, in a folder of their own."""
+    found = lake.iceberg_table(SCHEMA)
+    found.add_files([raw(lake, 0), raw(lake, 1, 2)])
+    return found
+
+
+def raw(lake: Lake, *ids: int) -> str:
+    """A file with these IDs."""
+    path = lake.root / "raw" / f"{ids[0]}.parquet"
+    path.parent.mkdir(exist_ok=True)
+    rows = ", ".join(f"({one}::BIGINT)" for one in ids)
+    duckdb.sql(f"FROM (VALUES {rows}) AS t(id)").write_parquet(str(path))
+    return str(path)
+
+
+def convert(lake: Lake, **options: Any) -> Table:
+    return lake.catalog.convert("t", str(lake.root / "n/t"), **options)
+
+
+def ids(table: Table) -> list[int]:
+    return sorted(table.scan().to_arrow()["id"].to_pylist())
+
+
+def test_a_file_that_was_imported_before_the_source_added_it_is_refused(
+    lake: Lake, source: Any
+) -> None:
+    table, file = convert(lake), raw(lake, 9)
+    table.import_files(file)
+    source.add_files([file])
+    with pytest.raises(
+        InvalidRequestError, match=r"t: root:lake/raw/9.parquet was imported here .*remove_external"
+    ):
+        table.sync()
+    assert ids(table) == [0, 1, 2, 9]
+    table.remove_external(["root:lake/raw/9.parquet"])
+    table.sync()
+    assert ids(table) == [0, 1, 2, 9]
