@@ -10,7 +10,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
-from conversion.sources import Lake
+from conversion.sources import Lake, data_files, delete_positions
 from versioned_catalog import InvalidRequestError, Table
 
 SCHEMA = Schema(NestedField(1, "id", LongType()))
@@ -60,3 +60,25 @@ def test_a_file_that_was_imported_before_the_source_added_it_is_refused(
     table.remove_external(["root:lake/raw/9.parquet"])
     table.sync()
     assert ids(table) == [0, 1, 2, 9]
+
+
+@pytest.mark.parametrize("deletes", [False, True], ids=["all copied", "with deleted rows"])
+def test_files_that_a_conversion_copied_are_not_imported(
+    lake: Lake, source: Any, deletes: bool
+) -> None:
+    left = [0, 1, 2]
+    if deletes:  # all rows of the first file, and one of the other
+        (lake.root / "n/t/data").mkdir(parents=True, exist_ok=True)
+        first, second = data_files(source)
+        delete_positions(source, [(first, 0)], [(second, 1)])
+        left = [1]
+    table = convert(lake, copy=not deletes)
+    assert ids(table) == left
+    assert table.import_files(str(lake.root / "raw")).known == 2
+    source.add_files([raw(lake, 3)])
+    table.sync()
+    assert table.import_files(str(lake.root / "raw"), copy=True).known == 3
+    assert ids(table) == [*left, 3]
+    table.rollback(0)
+    table.import_files(str(lake.root / "raw"))
+    assert ids(table) == [0, 1, 2, 3]

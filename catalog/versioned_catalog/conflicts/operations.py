@@ -65,6 +65,7 @@ class Append:
 
     Args:
         roots: URLs of the external roots below which segments lie.
+        copied: the files of others whose rows it brings, or that have none left.
     """
 
     base: Base
@@ -72,6 +73,7 @@ class Append:
     changes: tuple[BoundChange, ...] = ()
     batch: Batch | None = None
     roots: Mapping[str, str] = field(default_factory=dict)
+    copied: tuple[ImportedFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class Rewrite:
         reads: filter of the rows that it read, bound to the base's schema; None for every row.
         changes: the columns that the new segments bring along.
         keys: the row keys to check, if the table has a primary key.
-        batch, roots: as of ``Append``, for files that were adopted in place of others.
+        batch, roots, copied: as of ``Append``, for files that come in place of others.
     """
 
     base: Base
@@ -127,6 +129,7 @@ class Rewrite:
     keys: KeyCheck | None = None
     batch: Batch | None = None
     roots: Mapping[str, str] = field(default_factory=dict)
+    copied: tuple[ImportedFile, ...] = ()
 
 
 @dataclass(frozen=True)

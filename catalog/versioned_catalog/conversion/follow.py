@@ -12,6 +12,7 @@ from versioned_catalog.conversion.files import Adopter, partition_of, wanted_par
 from versioned_catalog.conversion.held import Names
 from versioned_catalog.conversion.origin import Origin, origin_of
 from versioned_catalog.conversion.source import SourceFile, SourceTable, digest_of
+from versioned_catalog.datafile.foreign_file import size_of
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, InvalidRequestError
 from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.changes import SetProperty
@@ -19,10 +20,12 @@ from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.expressions.filters import Always
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import Batch
+from versioned_catalog.log.imported import ImportedFile, Taken
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import PartitionField
-from versioned_catalog.storage.root_paths import file_of
+from versioned_catalog.storage.external import root_store
+from versioned_catalog.storage.root_paths import RootPath, file_of
 from versioned_catalog.write.external import ExternalFile, external_records, used_roots
 
 ADOPT, COPY, REFUSE = "adopt", "copy", "refuse"
@@ -110,7 +113,8 @@ class _Files:
                 f"{self.handle.name} has a primary key, and {len(removed)} files are gone or changed in "
                 "the source: their rows can't be taken back here. Convert the source under a new name"
             )
-        self._commit([*adopted, *(one for parts in copied for one in parts)], removed, files)
+        records = [*adopted, *(one for parts in copied for one in parts)]
+        self._commit(records, removed, files, self._copies(origin, came))
         return replace(nothing, adopted=len(adopted), copied=len(copied), removed=len(removed))
 
     def _check_newer(self, origin: Origin) -> None:
@@ -212,7 +216,7 @@ class _Files:
         self, origin: Origin, came: Sequence[SourceFile]
     ) -> tuple[list[SegmentRecord], list[list[SegmentRecord]]]:
         """Records of files that are adopted, and of those that are copied."""
-        copied = [one for one in came if origin.mode == COPY or one.deletes]
+        copied = [one for one in came if _is_copied(origin, one)]
         if origin.deletes == REFUSE and (refused := [one for one in copied if one.deletes]):
             raise InvalidRequestError(
                 f"{self.handle.name}: {len(refused)} files of the source have deleted rows, such as "
@@ -222,7 +226,7 @@ class _Files:
         if self.handle.state.schema.is_keyed:
             copied = self.source.oldest_first(copied)
         adopter = self._adopter(origin)
-        in_place = [one for one in came if not (origin.mode == COPY or one.deletes)]
+        in_place = [one for one in came if not _is_copied(origin, one)]
         records = self._records(origin, in_place, adopter)
         schema = self.handle.state.schema
         copies = [
@@ -230,6 +234,25 @@ class _Files:
             for file, external in zip(copied, adopter.all(copied), strict=True)
         ]
         return records, copies
+
+    def _copies(self, origin: Origin, came: Sequence[SourceFile]) -> tuple[ImportedFile, ...]:
+        """What an import must know of the files that are copied, also of those without live rows."""
+        root = root_store(self.handle.store, RootPath(origin.root, ""))
+
+        def size(file: SourceFile) -> int:
+            return size_of(root.open(file.path)) if file.bytes is None else file.bytes
+
+        return tuple(
+            ImportedFile(
+                place=root.resolved(one.path),
+                bytes=size(one),
+                modified=0,
+                etag="",
+                taken=Taken.COPIED,
+            )
+            for one in came
+            if _is_copied(origin, one)
+        )
 
     def _records(
         self, origin: Origin, files: Sequence[SourceFile], adopter: Adopter
@@ -272,6 +295,7 @@ class _Files:
         records: Sequence[SegmentRecord],
         removed: Sequence[str],
         files: Mapping[str, SourceFile],
+        copied: tuple[ImportedFile, ...],
     ) -> None:
         handle, state = self.handle, self.handle.state
         held = {token for token, one in files.items() if not one.deletes} | {
@@ -301,9 +325,10 @@ class _Files:
                 changes,
                 batch=batch,
                 roots=roots,
+                copied=copied,
             )
         else:
-            operation = Append(base, tuple(records), changes, batch, roots)
+            operation = Append(base, tuple(records), changes, batch, roots, copied)
         try:
             handle.commit(operation)
         except AlreadyExistsError as error:
@@ -317,6 +342,10 @@ _PURGE = {
     "iceberg": "rewrite them in the source (rewrite_data_files with delete-file-threshold 1)",
     "delta": "rewrite them in the source (REORG TABLE ... APPLY (PURGE))",
 }
+
+
+def _is_copied(origin: Origin, file: SourceFile) -> bool:
+    return origin.mode == COPY or bool(file.deletes)
 
 
 def _noted(state: TableState, origin: Origin) -> tuple[BoundChange, ...]:

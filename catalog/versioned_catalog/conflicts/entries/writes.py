@@ -27,7 +27,7 @@ from versioned_catalog.evolution.changes import describe
 from versioned_catalog.evolution.evolution import BoundChange, Evolution
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.features import ADOPTIONS, EXTERNAL_ROOTS, IMPORTS, Features
-from versioned_catalog.log.imported import LedgerChange, added_files, adopted_files
+from versioned_catalog.log.imported import added_files, adopted_files
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema
@@ -37,19 +37,16 @@ from versioned_catalog.types.arrow_values import array_of
 
 def append_entry(attempt: Attempt[Append]) -> Commit:
     """The entry of an append."""
-    entry, imported = _entry(attempt, "append"), _adopted_files(attempt)
-    batch, roots = attempt.operation.batch, _roots(attempt)
-    return replace(entry, batch=batch, roots=roots, imported=imported)
+    entry, batch = _entry(attempt, "append"), attempt.operation.batch
+    return _with_files(replace(entry, batch=batch, roots=_roots(attempt)), attempt)
 
 
 def import_entry(attempt: Attempt[Import]) -> Commit:
     """The entry of an import: an append, or an overwrite if segments leave."""
     operation = attempt.operation
     entry = _entry(attempt, "overwrite" if operation.removed else "append")
-    needed = Features(write=frozenset({IMPORTS}))
     return replace(
-        entry,
-        head=replace(entry.head, features=entry.head.features | needed),
+        _for_importers(entry),
         removed=removed_paths(attempt),
         batch=operation.batch,
         roots=_roots(attempt),
@@ -66,19 +63,22 @@ def overwrite_entry(attempt: Attempt[Overwrite]) -> Commit:
 def rewrite_entry(attempt: Attempt[Rewrite]) -> Commit:
     """The entry of a DELETE, UPDATE, MERGE, or overwrite of some rows."""
     entry, operation = _entry(attempt, attempt.operation.kind), attempt.operation
-    return replace(
-        entry,
-        removed=removed_paths(attempt),
-        batch=operation.batch,
-        roots=_roots(attempt),
-        imported=_adopted_files(attempt),
-    )
+    removed, roots = removed_paths(attempt), _roots(attempt)
+    return _with_files(replace(entry, removed=removed, batch=operation.batch, roots=roots), attempt)
 
 
-def _adopted_files(attempt: Attempt[Append] | Attempt[Rewrite]) -> LedgerChange | None:
-    """The files that a write adopts without an import, such as those of a converted table."""
-    files = adopted_files(attempt.log.store, attempt.operation.records)
-    return added_files(attempt.state.ledger, files)
+def _with_files(entry: Commit, attempt: Attempt[Append] | Attempt[Rewrite]) -> Commit:
+    """Record the files that a write takes in without an import, such as those of a converted table."""
+    operation = attempt.operation
+    files = (*adopted_files(attempt.log.store, operation.records), *operation.copied)
+    imported = added_files(attempt.state.ledger, files)
+    return entry if imported is None else replace(_for_importers(entry), imported=imported)
+
+
+def _for_importers(entry: Commit) -> Commit:
+    """An entry that writers must refuse if they do not know the ledger."""
+    needed = Features(write=frozenset({IMPORTS}))
+    return replace(entry, head=replace(entry.head, features=entry.head.features | needed))
 
 
 def compact_entry(attempt: Attempt[Compact]) -> Commit:
