@@ -11,7 +11,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from conversion.sources import Lake, data_files, delete_positions
-from versioned_catalog import InvalidRequestError, Table
+from versioned_catalog import Catalog, InvalidRequestError, Table
 
 SCHEMA = Schema(NestedField(1, "id", LongType()))
 
@@ -82,3 +82,74 @@ def test_files_that_a_conversion_copied_are_not_imported(
     table.rollback(0)
     table.import_files(str(lake.root / "raw"))
     assert ids(table) == [0, 1, 2, 3]
+
+
+def moved(table: Table) -> None:
+    """Move the row of the imported file to a segment of the table."""
+    table.update({"id": 10}, [("id", "=", 9)])
+
+
+@pytest.mark.parametrize("copy", [True, False], ids=["copied", "in place, then updated"])
+@pytest.mark.parametrize("deleted", [False, True])
+def test_rows_that_were_imported_before_the_source_added_their_file_are_not_doubled(
+    lake: Lake, source: Any, copy: bool, deleted: bool
+) -> None:
+    table, file = convert(lake), raw(lake, 9)
+    before = table.version
+    table.import_files(file, copy=copy)
+    if not copy:
+        moved(table)
+    kept = ids(table)
+    source.add_files([file])
+    with pytest.raises(InvalidRequestError, match=r"raw/9.parquet was imported here .*rollback"):
+        table.sync()
+    assert ids(table) == kept
+    if deleted:
+        table.delete([("id", ">", 8)])
+    else:
+        table.rollback(before)
+    table.sync()
+    assert ids(table) == [0, 1, 2, 9]
+
+
+def test_a_file_that_the_source_takes_out_and_adds_again_is_no_import(
+    lake: Lake, source: Any
+) -> None:
+    table = convert(lake, copy=True)
+    everything = source.current_snapshot().snapshot_id
+    source.delete("id < 1")
+    table.sync()
+    assert ids(table) == [1, 2]
+    source.manage_snapshots().rollback_to_snapshot(everything).commit()
+    source.add_files([raw(lake, 3)])
+    table.sync()
+    assert ids(table) == [0, 1, 2, 3]
+
+
+def test_a_file_that_was_imported_through_another_root_is_refused(
+    lake: Lake, source: Any, tmp_path: Path
+) -> None:
+    convert(lake)
+    file = raw(lake, 9)
+    roots = {"lake": lake.root, "raw": lake.root / "raw"}
+    table = Catalog(tmp_path / "warehouse", roots=roots).load_table("t")
+    table.import_files("root:raw/9.parquet")
+    source.add_files([file])
+    with pytest.raises(InvalidRequestError, match=r"t: root:raw/9.parquet was imported here"):
+        table.sync()
+    table.remove_external(["root:raw/9.parquet"])
+    table.sync()
+    assert ids(table) == [0, 1, 2, 9]
+
+
+def test_a_file_of_the_source_that_was_imported_once_more_on_purpose_is_followed(
+    lake: Lake, source: Any
+) -> None:
+    table = convert(lake)
+    _, file = data_files(source)
+    table.import_files(file, copy=True, again="all")
+    assert ids(table) == [0, 1, 1, 2, 2]
+    (lake.root / "n/t/data").mkdir(parents=True, exist_ok=True)
+    delete_positions(source, [(file, 0)])
+    table.sync()
+    assert ids(table) == [0, 1, 2, 2]

@@ -10,8 +10,9 @@ from versioned_catalog.conversion.copying import copy_file, copy_token, source_t
 from versioned_catalog.conversion.evolving import follow_schemas, partition_versions
 from versioned_catalog.conversion.files import Adopter, partition_of, wanted_partitioning
 from versioned_catalog.conversion.held import Names
+from versioned_catalog.conversion.imported_here import check_not_imported
 from versioned_catalog.conversion.origin import Origin, origin_of
-from versioned_catalog.conversion.source import SourceFile, SourceTable, digest_of
+from versioned_catalog.conversion.source import SourceFile, SourceTable, digest_of, token_of
 from versioned_catalog.datafile.foreign_file import size_of
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, InvalidRequestError
 from versioned_catalog.evolution.bind import plan_changes
@@ -107,6 +108,9 @@ class _Files:
         remapped = self._remapped(origin, before, files, live)
         removed = self._removed(before, files, live, remapped)
         came = [one for token, one in files.items() if token not in before or token in remapped]
+        if not self.handle.state.schema.is_keyed:  # with a key, rows that come twice count once
+            new = [one for one in came if not {one.token, token_of(one.path)} & before.keys()]
+            check_not_imported(self.handle, new, origin.root)
         adopted, copied = self._added(origin, came)
         if removed and self.handle.state.schema.is_keyed:
             raise InvalidRequestError(
