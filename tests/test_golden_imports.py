@@ -91,3 +91,41 @@ def test_a_table_from_before_the_ledger_takes_new_files(tmp_path: Path) -> None:
     assert Catalog.load_path(tmp_path / "table", roots=roots).state.adoptions == -1
     again.maintenance.expire(dt.timedelta(0), dry_run=False, force=True)
     assert again.import_files(tmp_path / "raw", **how).known == 4
+
+
+def early_table(place: Path) -> Table:
+    """The table from before the ledger, without rows: nothing that it adopted is live any more."""
+    shutil.copytree(GOLDEN.parent / "v1-external", place, dirs_exist_ok=True)
+    table = Catalog.load_path(place / "table", roots={"lake": place / "raw"})
+    table.delete(None)
+    return table.refresh()
+
+
+def taken(table: Table, source: Path) -> tuple[int, int, int]:
+    how = {"aliases": {"Host": "name", "host": "name"}, "path_columns": False}
+    found = table.refresh().import_files(source, evolve=True, **how)
+    return found.files, found.known, len(found.changed)
+
+
+def test_the_first_import_does_not_end_what_an_early_table_knows(tmp_path: Path) -> None:
+    table, raw = early_table(tmp_path), tmp_path / "raw"
+    new, changed = raw / "zz/new.parquet", raw / "day=1/part-0.parquet"
+    new.parent.mkdir()
+    shutil.copy(changed, new)
+    shutil.copy(raw / "day=1/part-0.parquet", tmp_path / "before")
+    shutil.copy(raw / "other.parquet", changed)  # of another size
+    assert taken(table, raw / "zz") == (1, 0, 0)
+    assert taken(table, changed) == (0, 0, 1)
+    shutil.copy(tmp_path / "before", changed)
+    assert taken(table, changed) == (0, 1, 0)
+    assert table.maintenance.verify().findings == ()
+    table.log.write_checkpoint(table.state)
+    assert taken(table, raw) == (0, 4, 0)
+
+
+def test_a_rollback_takes_back_what_an_early_table_adopted(tmp_path: Path) -> None:
+    table, raw = early_table(tmp_path), tmp_path / "raw"
+    table.rollback(0)
+    assert taken(table, raw / "day=1")[:2] == (1, 0)
+    table.rollback(0)
+    assert taken(table, raw / "day=1")[:2] == (1, 0)

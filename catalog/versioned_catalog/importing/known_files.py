@@ -136,25 +136,42 @@ def _early(handle: TableHandle) -> dict[str, ImportedFile]:
 
 
 def _once_adopted(handle: TableHandle) -> dict[str, int]:
-    """The sizes of the files that a table without a ledger has adopted in its retained versions."""
+    """The sizes of the files that retained versions from before the ledger have adopted.
+
+    What a rollback has taken back counts no more.
+    """
     state, features = handle.state, handle.state.features
-    if IMPORTS in features.write or EXTERNAL_ROOTS not in features.read:
+    had_none = IMPORTS in features.write and state.adoptions >= 0  # -1: segments from before it
+    if had_none or EXTERNAL_ROOTS not in features.read:
         return {}
     first = handle.log.first_kept(max(state.floor, state.created_version))
     before = handle.log.load(first).state
-    found = {} if before is None else _live(before)
+    # Paths with an adoption are in the ledger of their time.
+    live = {} if before is None else _live(before, named=False)
+    found = [(first, path, size) for path, size in live.items()]
     for commit in handle.log.entries(first + 1, state.version) if first < state.version else ():
-        if isinstance(commit, Commit):
+        if not isinstance(commit, Commit):
+            continue
+        head = commit.head
+        if head.operation == "rollback":
+            target = commit.details.get("to", head.version)
+            found = [one for one in found if one[0] <= target]
+        elif IMPORTS not in head.features.write:
             external = (one for one in commit.added if one.path.startswith(PREFIX))
-            found |= {file_of(record.path): record.bytes for record in external}
-    return found
+            found += [(head.version, file_of(record.path), record.bytes) for record in external]
+    return {path: size for _, path, size in found}
 
 
-def _live(state: TableState) -> dict[str, int]:
-    """The sizes of the external segments, by the path of the file."""
+def _live(state: TableState, *, named: bool = True) -> dict[str, int]:
+    """The sizes of the external segments, by the path of the file.
+
+    Args:
+        named: also of those whose path names an adoption.
+    """
     table = state.segments.core
     pairs = zip(table["path"].to_pylist(), table["bytes"].to_pylist(), strict=True)
-    return {file_of(path): size for path, size in pairs if path.startswith(PREFIX)}
+    external = ((path, size) for path, size in pairs if path.startswith(PREFIX))
+    return {file_of(path): size for path, size in external if named or path == file_of(path)}
 
 
 def _journals(handle: TableHandle) -> Iterator[Mapping[str, Any]]:
