@@ -341,6 +341,34 @@ def test_a_recovered_table_knows_what_was_copied(lake: Lake, tmp_path: Path) -> 
     assert (found.files, found.known) == (0, 1)
 
 
+def test_a_recovered_table_knows_adopted_files_whose_rows_were_rewritten(
+    lake: Lake, tmp_path: Path
+) -> None:
+    """Only the file that is in no recovered segment comes in."""
+    lake.write("0.parquet", {"a": [1, 2]})
+    lake.write("1.parquet", {"a": [3]})
+    lake.write("2.parquet", {"a": [4]})
+    table = lake.load()
+    table.delete([("a", "in", [1, 4])])
+    found = Catalog.recover(table.location, tmp_path / "new")
+    assert [one for one in found.unknown if "in place" in one] != []
+    new = Catalog.load_path(tmp_path / "new", roots={"lake": lake.folder})
+    assert new.scan().to_arrow()["a"].to_pylist() == [2]
+    assert new.import_files(lake.folder).files == 1
+    assert sorted(new.refresh().scan().to_arrow()["a"].to_pylist()) == [2, 3]
+
+
+def test_a_recovery_says_that_early_imports_are_unknown(lake: Lake, tmp_path: Path) -> None:
+    lake.write("0.parquet", {"a": [1]})
+    table = lake.load(copy=True)
+    before = Catalog.recover(table.location, tmp_path / "before").unknown
+    folder = Path(table.location) / "_versioned/imports"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{0:020}-{table.state.commit_id}.json").write_text("{}")
+    after = Catalog.recover(table.location, tmp_path / "after").unknown
+    assert ["an early version" in text for text in (str(before), str(after))] == [False, True]
+
+
 def test_links_that_lead_nowhere_are_left_to_the_survey(lake: Lake, tmp_path: Path) -> None:
     outside = tmp_path / "outside.parquet"
     pq.write_table(pa.table({"a": [2]}), outside)

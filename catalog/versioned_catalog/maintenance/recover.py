@@ -28,6 +28,7 @@ from versioned_catalog.log.imported import (
     imported_files,
     write_page,
 )
+from versioned_catalog.log.layout import IMPORTS as IMPORTS_FOLDER
 from versioned_catalog.log.layout import LOG
 from versioned_catalog.log.manifest import write_manifest
 from versioned_catalog.log.record import SegmentRecord
@@ -49,6 +50,7 @@ from versioned_catalog.maintenance.segment_check import contents_of, opened
 from versioned_catalog.progress import Progress
 from versioned_catalog.scan.tasks import record_task
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.storage.root_paths import split_root
 from versioned_catalog.storage.store import Put, Store
 
 MARGIN = 1000
@@ -121,7 +123,7 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
         left=left,
         unknown=(
             *_unknown(log, incarnation, substituted),
-            *_unknown_imports(incarnation.ledger, ledger),
+            *_unknown_imports(incarnation.ledger, ledger, broken),
         ),
     )
 
@@ -198,22 +200,34 @@ class _Copier:
 def _ledger(incarnation: Incarnation, broken: Store) -> list[ImportedFile] | None:
     """The files of others whose rows may be in the new table; None if a page can't be read.
 
-    Files that were adopted are not part of it, so that they can be imported again.
+    Files whose segment is the file itself are not part of it, so that they can be imported again. Those
+    that were adopted once, and whose rows were deleted or are in segments of the table now, are.
     """
     try:
         known = list(imported_files(incarnation.ledger, broken))
     except CorruptTableError:
         return None
-    return [file for file in known if file.taken is not Taken.ADOPTED]
+    split = map(split_root, incarnation.left)
+    absent = tuple(f"/{place.path}" for place in split if place is not None)
+    return [
+        file for file in known if file.taken is not Taken.ADOPTED or not file.place.endswith(absent)
+    ]
 
 
-def _unknown_imports(ledger: Ledger, kept: list[ImportedFile] | None) -> Iterable[str]:
+def _unknown_imports(
+    ledger: Ledger, kept: list[ImportedFile] | None, broken: Store
+) -> Iterable[str]:
     if kept is None:
         yield "which files were imported: an import takes all of them again"
     elif len(kept) < len(ledger.files) + sum(page.files for page in ledger.pages):
         yield (
-            "which rows of files that were imported in place had been deleted: an import takes these "
-            "files again, with all their rows"
+            "the rows of files that were in the table in place: an import takes these files again, as "
+            "they are now"
+        )
+    if any(name.endswith(".json") for name in broken.list(IMPORTS_FOLDER)):
+        yield (
+            "which files were imported by an early version of this library: an import takes those "
+            "again that the table has as copies of their rows"
         )
 
 
