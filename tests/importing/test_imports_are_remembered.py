@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shutil
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -136,6 +137,45 @@ def test_a_file_is_known_by_where_it_is(lake: Lake, tmp_path: Path, copy: bool) 
     lake.reopen(other=tmp_path / "elsewhere")
     found = lake.catalog.import_files("t", lake.folder / "x", copy=True)  # without a root
     assert (found.files, found.known) == (0, 1)
+
+
+@both
+@pytest.mark.parametrize("pages", [False, True])
+def test_a_file_is_known_wherever_its_root_lies(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copy: bool, pages: bool
+) -> None:
+    """Another machine has the root elsewhere; a file of that name with other content has changed."""
+    if pages:
+        monkeypatch.setattr(imported, "PAGE_FROM", 1)
+    for name in ("x/0", "x/1", "gone"):
+        lake.write(f"{name}.parquet", {"a": [1]})
+    lake.load(copy=copy).delete([("a", ">", 0)])
+    lake.folder = lake.folder.rename(tmp_path / "elsewhere")
+    lake.reopen()
+    lake.write("x/1.parquet", {"a": [1, 2]})
+    (lake.folder / "gone.parquet").unlink()
+    found = lake.catalog.import_files("t", "root:lake", copy=copy)
+    assert (found.files, found.known, found.changed) == (0, 1, ("root:lake/x/1.parquet",))
+    assert found.missing == (("root:lake/gone.parquet",) if copy else ())
+    assert lake.rows() == []
+    lake.write("new.parquet", {"a": [5]})
+    assert lake.catalog.import_files("t", "root:lake", copy=copy).files == 1
+    assert lake.catalog.import_files("t", "root:lake", copy=copy, again="changed").rows == 2
+
+
+def test_of_two_imports_at_once_with_the_root_in_two_places_one_takes_a_file(
+    lake: Lake, tmp_path: Path
+) -> None:
+    lake.write("0.parquet", {"a": [1]})
+    lake.catalog.create_table("t", "a BIGINT")
+    handle = lake.catalog.load_table("t")._handle
+    origin = file_source(handle.store, lake.folder, in_place=True)
+    planned = plan_import(handle.store, origin, import_options(copy=True), handle, silent)
+    shutil.copytree(lake.folder, tmp_path / "elsewhere")  # with the same dates
+    lake.reopen(lake=tmp_path / "elsewhere")
+    assert lake.catalog.import_files("t", "root:lake", copy=True).files == 1
+    found = importing.run_import(handle, planned, silent)
+    assert (found.files, lake.rows()) == (0, [{"a": 1}])
 
 
 def test_a_file_that_two_names_lead_to_is_imported_once(lake: Lake) -> None:

@@ -23,15 +23,15 @@ def files_are_new(attempt: Attempt[Import]) -> None:
     operation, store = attempt.operation, attempt.log.store
     if operation.known_at is None or not operation.files:
         return
-    places = {file.place for file in operation.files}
+    keys = frozenset[str]().union(*(file.keys for file in operation.files))
 
     def takes_them(commit: Commit) -> bool:
         change = commit.imported
         if change is None:
             return False
         if change.complete:
-            return True  # it does not say what was added
-        return any(file.place in places for file in imported_files(change.ledger, store))
+            return True  # a complete ledger does not show which files this commit added
+        return any(file.keys & keys for file in imported_files(change.ledger, store))
 
     found = find_conflict(attempt, operation.known_at, takes_them)
     if found is not None:

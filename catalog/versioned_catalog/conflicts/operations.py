@@ -139,7 +139,7 @@ class Import:
     Args:
         files: the files; also those without rows.
         removed: paths of segments that leave in the same commit, such as those of changed files.
-        known_at: the version at which ``files`` were known to be new; None if nobody looked.
+        known_at: the version at which ``files`` were known to be new; None to skip the check.
         again: whether files may be adopted whose segments are live.
         changes, batch, roots: as of ``Append``.
     """

@@ -67,7 +67,7 @@ class Imported:
         rows: their rows.
         known: how many files had been imported before, and are as they were.
         changed: files that were imported before and have changed since; the table keeps what it had.
-        missing: files that the table has and the source has no more.
+        missing: files that the table has and that are no longer in the source.
         unreadable: files that were left out, with the reason of each.
     """
 
@@ -191,7 +191,7 @@ class _Run:
             self.handle.refresh()
             known = known_files(self.handle)
             checked = _Checked(known, self.handle.state.version)
-            for place in known.ledger.keys() & self.early.keys():
+            for place in [file.place for file in self.early.values() if known.earlier(file)]:
                 del self.early[place]
         raise AssertionError("the last attempt returns or raises")
 
@@ -208,7 +208,8 @@ class _Run:
         )
 
     def _record(self, file: StoredFile, taken: Taken) -> ImportedFile:
-        return imported_file(self.planned.source.place(file.name), file, taken)
+        source = self.planned.source
+        return imported_file(source.place(file.name), source.identity(file.name), file, taken)
 
     def _check_schema(self) -> None:
         if self.handle.state.schema.version != self.schema_version:

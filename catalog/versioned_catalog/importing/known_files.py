@@ -28,9 +28,14 @@ from versioned_catalog.storage.store import Store, StoredFile
 _DONE = ".done"
 
 
-def imported_file(place: str, file: StoredFile, taken: Taken) -> ImportedFile:
-    """A file as its store lists it."""
-    return ImportedFile(place, file.bytes, _micros(file.modified), file.etag, taken)
+def imported_file(place: str, identity: str, file: StoredFile, taken: Taken) -> ImportedFile:
+    """A file as its store lists it.
+
+    Args:
+        identity: by ``FileSource.identity``.
+    """
+    name = identity if identity.startswith(PREFIX) else ""
+    return ImportedFile(place, file.bytes, _micros(file.modified), file.etag, taken, name)
 
 
 def _micros(time: datetime) -> int:
@@ -54,7 +59,7 @@ class KnownFiles:
     """The files that a table has taken in.
 
     Args:
-        ledger: by place, as they were each time.
+        ledger: by place and by name, as they were each time.
         early: from before the ledger, by ``FileSource.identity``; their places are not known.
     """
 
@@ -63,15 +68,19 @@ class KnownFiles:
 
     def early_file(self, identity: str, file: ImportedFile) -> ImportedFile | None:
         """A file as the ledger would list it, if it is known from before the ledger alone."""
-        if file.place in self.ledger or identity not in self.early:
+        if self.earlier(file) or identity not in self.early:
             return None
         return replace(file, taken=self.early[identity].taken)
 
+    def earlier(self, file: ImportedFile) -> tuple[ImportedFile, ...]:
+        """A file as it was each time that the ledger has it, by its place or by its name."""
+        return tuple(one for key in file.keys for one in self.ledger.get(key, ()))
+
     def standing(self, identity: str, file: ImportedFile) -> Standing:
-        """What the table knows of a file, by its place or else by its identity."""
-        earlier = self.ledger.get(file.place, ())
+        """What the table knows of a file, by the ledger or else by its identity."""
+        earlier = self.earlier(file)
         if not earlier and identity in self.early:
-            earlier = (replace(self.early[identity], place=file.place),)
+            earlier = (self.early[identity],)
         if any(file.is_as(one) for one in earlier):
             return Standing.SAME
         if all(one.taken is Taken.EMPTY for one in earlier):
@@ -87,7 +96,8 @@ def known_files(handle: TableHandle) -> KnownFiles:
     """
     ledger: dict[str, tuple[ImportedFile, ...]] = {}
     for file in imported_files(handle.state.ledger, handle.store):
-        ledger[file.place] = (*ledger.get(file.place, ()), file)
+        for key in file.keys:
+            ledger[key] = (*ledger.get(key, ()), file)
     return KnownFiles(ledger, _early(handle))
 
 
@@ -111,7 +121,7 @@ def segments_at(store: Store, state: TableState, places: frozenset[str]) -> tupl
 
 
 def _place(store: Store, path: str) -> str | None:
-    """The place of a segment's file; None if this reader does not reach it."""
+    """The place of a segment's file; None if this reader has no such root."""
     found = split_root(path)
     assert found is not None, "it is the path of a file of others"
     try:

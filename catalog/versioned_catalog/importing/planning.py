@@ -47,7 +47,7 @@ class Compared:
         new: files to import.
         known: the number of files that it has, and that are as they were.
         changed: those that have changed since, and are not imported again.
-        missing: those that it has and the source has no more.
+        missing: those that it has and that are no longer in the source.
         early: those that it knows from before it had a ledger.
     """
 
@@ -140,7 +140,7 @@ def _compared(
         if place in places:
             continue  # a link to a file that is listed, too
         places[place] = identity
-        as_it_is = imported_file(place, file, Taken.ADOPTED)
+        as_it_is = imported_file(place, identity, file, Taken.ADOPTED)
         standing, before = known.standing(identity, as_it_is), known.early_file(identity, as_it_is)
         if before is not None and standing is Standing.SAME:
             early.append(before)
@@ -175,9 +175,9 @@ def _missing(
     here = {*places.values()}
     live = live_files(handle.state)
     gone = set[str]()
-    for place, versions in known.ledger.items():
-        identity = source.identity_at(place)
-        if identity is None or place in places:
+    for key, versions in known.ledger.items():
+        identity = key if source.covers(key) else source.identity_at(key)
+        if identity is None or identity in here or any(one.place in places for one in versions):
             continue
         if identity in live or any(one.taken is Taken.COPIED for one in versions):
             gone.add(identity)

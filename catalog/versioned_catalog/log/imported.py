@@ -23,7 +23,7 @@ from versioned_catalog.log.layout import IMPORTS, OWN_NAME
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.wire import Json, check_members, member, optional
 from versioned_catalog.storage.external import root_store
-from versioned_catalog.storage.root_paths import split_root
+from versioned_catalog.storage.root_paths import is_root_path, split_root
 from versioned_catalog.storage.store import Store, safe_path
 from versioned_catalog.types.arrow_values import array_of
 
@@ -58,6 +58,8 @@ class ImportedFile:
         modified: its modification time, in microseconds since 1970; 0 if it is not known.
         etag: what its store called the content; empty if it has no such name.
         taken: how it was taken in.
+        name: ``root:<name>/<path>`` if it was reached through an external root, else empty. It stays the
+            same wherever the root lies.
     """
 
     place: str
@@ -65,10 +67,16 @@ class ImportedFile:
     modified: int
     etag: str
     taken: Taken
+    name: str = ""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """What tells the file: its place, and its name if it has one."""
+        return frozenset({self.place, self.name} - {""})
 
     def is_as(self, before: ImportedFile) -> bool:
         """Whether a file is as it was before: by its ETag, else by its size and time."""
-        if (self.place, self.bytes) != (before.place, before.bytes):
+        if self.bytes != before.bytes:
             return False
         if self.etag and before.etag:
             return self.etag == before.etag
@@ -137,7 +145,7 @@ def adopted_files(store: Store, records: Sequence[SegmentRecord]) -> tuple[Impor
         place = split_root(record.path)
         if place is not None:
             where = root_store(store, place).resolved(place.path)
-            found.append(ImportedFile(where, record.bytes, 0, "", Taken.ADOPTED))
+            found.append(ImportedFile(where, record.bytes, 0, "", Taken.ADOPTED, place.file))
     return tuple(found)
 
 
@@ -177,6 +185,7 @@ _SCHEMA = pa.schema(
         pa.field("modified", pa.int64(), nullable=False),
         pa.field("etag", pa.string(), nullable=False),
         pa.field("taken", pa.string(), nullable=False),
+        pa.field("name", pa.string(), nullable=False),
     ]
 )
 
@@ -227,10 +236,13 @@ def _read(page: ImportedPage, store: Store) -> Iterator[ImportedFile]:
 
 def _file(row: Json, what: str) -> ImportedFile:
     match row:
-        case [str(place), int(size), int(modified), str(etag), str(taken)] if (
-            place and 0 <= size <= SEGMENT_BYTES and taken in list(Taken)
+        case [str(place), int(size), int(modified), str(etag), str(taken), str(name)] if (
+            place
+            and 0 <= size <= SEGMENT_BYTES
+            and taken in list(Taken)
+            and (not name or is_root_path(name))
         ):
-            return ImportedFile(place, size, modified, etag, Taken(taken))
+            return ImportedFile(place, size, modified, etag, Taken(taken), name)
     raise CorruptTableError(f"{what} holds something else than an imported file: {str(row)[:100]}")
 
 
@@ -248,7 +260,8 @@ def ledger_to_json(ledger: Ledger) -> dict[str, Json]:
         ]
     if ledger.files:
         out["files"] = [
-            [one.place, one.bytes, one.modified, one.etag, str(one.taken)] for one in ledger.files
+            [one.place, one.bytes, one.modified, one.etag, str(one.taken), one.name]
+            for one in ledger.files
         ]
     return out
 

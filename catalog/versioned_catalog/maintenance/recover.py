@@ -50,7 +50,7 @@ from versioned_catalog.maintenance.segment_check import contents_of, opened
 from versioned_catalog.progress import Progress
 from versioned_catalog.scan.tasks import record_task
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.storage.root_paths import split_root
+from versioned_catalog.storage.root_paths import file_of
 from versioned_catalog.storage.store import Put, Store
 
 MARGIN = 1000
@@ -207,11 +207,9 @@ def _ledger(incarnation: Incarnation, broken: Store) -> list[ImportedFile] | Non
         known = list(imported_files(incarnation.ledger, broken))
     except CorruptTableError:
         return None
-    split = map(split_root, incarnation.left)
-    absent = tuple(f"/{place.path}" for place in split if place is not None)
-    return [
-        file for file in known if file.taken is not Taken.ADOPTED or not file.place.endswith(absent)
-    ]
+    left = {file_of(path) for path in incarnation.left}
+    absent = frozenset[str]().union(*(file.keys for file in known if file.name in left))
+    return [file for file in known if file.taken is not Taken.ADOPTED or not file.keys & absent]
 
 
 def _unknown_imports(
