@@ -238,6 +238,19 @@ def test_a_changed_file_leaves_through_whatever_root_it_came(lake: Lake, tmp_pat
     assert lake.rows() == [{"a": 2}, {"a": 3}]
 
 
+def test_a_changed_file_may_be_a_segment_below_a_root_that_is_not_given(lake: Lake) -> None:
+    lake.write("0.parquet", {"a": [1]})
+    lake.load()
+    lake.write("0.parquet", {"a": [2, 3]})
+    lake.reopen(other=lake.folder)
+    with pytest.raises(InvalidRequestError, match="needs the external root 'lake'"):
+        lake.catalog.import_files("t", "root:other", again="changed")
+    assert lake.catalog.import_files("t", "root:other").changed == ("root:other/0.parquet",)
+    lake.reopen(lake=lake.folder, other=lake.folder)
+    lake.catalog.import_files("t", "root:other", again="changed")
+    assert lake.rows() == [{"a": 2}, {"a": 3}]
+
+
 def test_a_file_that_was_removed_comes_in_again_when_it_has_changed(lake: Lake) -> None:
     lake.write("0.parquet", {"a": [1]})
     table = lake.load()

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.features import EXTERNAL_ROOTS, IMPORTS
 from versioned_catalog.log.imported import ImportedFile, Taken, imported_files
 from versioned_catalog.log.layout import IMPORTS as FOLDER
 from versioned_catalog.log.state import TableState
-from versioned_catalog.storage.external import root_store
+from versioned_catalog.storage.external import check_roots, root_store
 from versioned_catalog.storage.json_text import parse_json
 from versioned_catalog.storage.root_paths import PREFIX, file_of, split_root
 from versioned_catalog.storage.store import Store, StoredFile
@@ -111,22 +111,27 @@ def live_files(state: TableState) -> dict[str, list[str]]:
 
 
 def segments_at(store: Store, state: TableState, places: frozenset[str]) -> tuple[str, ...]:
-    """The segments of files at some places, whatever root they were adopted through."""
+    """The segments of files at some places, whatever root they were adopted through.
+
+    Raises:
+        InvalidRequestError: this reader lacks the root of a segment, which may be at any place.
+    """
+    if not places:
+        return ()
+    files = live_files(state)
+    check_roots(store, files, state.roots)
     return tuple(
-        path
-        for file, paths in live_files(state).items()
-        if places and _place(store, file) in places
-        for path in paths
+        path for file, paths in files.items() if _place(store, file) in places for path in paths
     )
 
 
 def _place(store: Store, path: str) -> str | None:
-    """The place of a segment's file; None if this reader has no such root."""
+    """The place of a segment's file; None if a link leads outside its root."""
     found = split_root(path)
     assert found is not None, "it is the path of a file of others"
     try:
         return root_store(store, found).resolved(found.path)
-    except (InvalidRequestError, CorruptTableError):
+    except CorruptTableError:
         return None
 
 
