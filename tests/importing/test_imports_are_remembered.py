@@ -366,6 +366,19 @@ def test_pages_hold_the_files_of_large_imports(
     assert not {*(Path(table.location) / "_versioned/imports").iterdir()}
 
 
+def test_an_import_that_folds_the_ledger_copies_each_batch_once(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imported, "PAGE_FROM", 6)
+    monkeypatch.setattr(imported, "FOLD_FROM", 8)
+    for at in range(20):
+        lake.write(f"{at:02}.parquet", {"a": [at]})
+    table = lake.load(copy=True, batch_files=2)
+    assert len(table.state.ledger.pages) > 1
+    assert len([*(Path(table.location) / "data").iterdir()]) == table.state.segments.count == 10
+    assert sorted(row["a"] for row in lake.rows()) == [*range(20)]
+
+
 @pytest.mark.parametrize("damage", ["flipped", "missing"])
 def test_a_damaged_page_is_an_error_and_no_second_import(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, damage: str

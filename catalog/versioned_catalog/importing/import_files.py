@@ -181,19 +181,26 @@ class _Run:
             files = self._new(files, checked.known)
             if not files:
                 return _Done(), checked
+            beside_pages = len(self.handle.state.ledger.files)
             try:
                 done = import_batch(files, checked.version)
                 self.early.clear()
-                return done, checked
+                folded = len(self.handle.state.ledger.files) < beside_pages
+                # A fold does not show which files it added: the next batch would start again for it.
+                return done, self._checked_now() if folded else checked
             except ImportedMeanwhileError:
                 if attempt == _MOST_ATTEMPTS:
                     raise
             self.handle.refresh()
-            known = known_files(self.handle)
-            checked = _Checked(known, self.handle.state.version)
-            for place in [file.place for file in self.early.values() if known.earlier(file)]:
-                del self.early[place]
+            checked = self._checked_now()
         raise AssertionError("the last attempt returns or raises")
+
+    def _checked_now(self) -> _Checked:
+        """Look at the ledger again."""
+        known = known_files(self.handle)
+        for place in [file.place for file in self.early.values() if known.earlier(file)]:
+            del self.early[place]
+        return _Checked(known, self.handle.state.version)
 
     def _new(self, files: _Numbered, known: KnownFiles | None) -> _Numbered:
         """The files that are wanted, as far as the table knows them."""
