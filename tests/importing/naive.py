@@ -35,11 +35,12 @@ class Segment:
 
 @dataclass(frozen=True)
 class State:
-    """A version: its segments, and the contents of each file that were taken in."""
+    """A version: its segments, and the contents of each file that were taken in, in place or not."""
 
     segments: tuple[Segment, ...] = ()
     taken: dict[str, frozenset[int]] = field(default_factory=dict)
     with_rows: frozenset[str] = frozenset()
+    adopted: frozenset[str] = frozenset()
 
     @property
     def rows(self) -> Rows:
@@ -84,6 +85,7 @@ def imported(
 ) -> tuple[State, Outcome]:
     """The state after an import of some files."""
     segments, taken, with_rows = list(state.segments), dict(state.taken), set(state.with_rows)
+    adopted = set(state.adopted)
     how = {name: wants(state, name, files[name], again) for name in selected}
     for name in (name for name, what in how.items() if what == "new"):
         file = files[name]
@@ -93,13 +95,27 @@ def imported(
         rows = file.values(column)
         if rows:
             with_rows.add(name)
+            if not copy:
+                adopted.add(name)
             segments.append(Segment(frozen(rows), None if copy else name))
     outcome = Outcome(
         sum(what == "new" for what in how.values()),
         sum(what == "known" for what in how.values()),
         tuple(sorted(name for name, what in how.items() if what == "changed")),
     )
-    return State(tuple(segments), taken, frozenset(with_rows)), outcome
+    return State(tuple(segments), taken, frozenset(with_rows), frozenset(adopted)), outcome
+
+
+def is_refused(
+    state: State, files: dict[str, File], selected: Sequence[str], again: str | None
+) -> bool:
+    """Whether an import would take a changed file whose old rows may be in other segments."""
+    live = {one.file for one in state.segments}
+    return again == "changed" and any(
+        wants(state, name, files[name], None) == "changed"
+        for name in selected
+        if name in state.adopted and name not in live
+    )
 
 
 def deleted(state: State, values: set[int]) -> State:

@@ -17,7 +17,7 @@ import pytest
 from importing import naive
 from importing.naive import File, Outcome, State
 from model.seeded import first_seed, sample
-from versioned_catalog import Catalog, Table
+from versioned_catalog import Catalog, InvalidRequestError, Table
 
 STEPS = 14
 NOTHING = dt.timedelta(0)
@@ -88,6 +88,10 @@ class World:
             again = self.random.choice([None, None, None, "changed", "all"])
             copy = self.random.random() < 0.3
             column = self.random.choice("ab")
+            if naive.is_refused(self.state, self.files, self.selected(part), again):
+                with pytest.raises(InvalidRequestError, match="no segment of the table any more"):
+                    self.call(part, column, copy, again)
+                return
             self.check(self.call(part, column, copy, again), part, column, copy, again)
 
     def call(self, part: str, column: str, copy: bool, again: str | None, **how: Any) -> Any:

@@ -160,7 +160,7 @@ def test_a_file_is_known_wherever_its_root_lies(
     assert lake.rows() == []
     lake.write("new.parquet", {"a": [5]})
     assert lake.catalog.import_files("t", "root:lake", copy=copy).files == 1
-    assert lake.catalog.import_files("t", "root:lake", copy=copy, again="changed").rows == 2
+    assert lake.catalog.import_files("t", "root:lake/x/1.parquet", copy=copy, again="all").rows == 2
 
 
 def test_of_two_imports_at_once_with_the_root_in_two_places_one_takes_a_file(
@@ -251,13 +251,36 @@ def test_a_changed_file_may_be_a_segment_below_a_root_that_is_not_given(lake: La
     assert lake.rows() == [{"a": 2}, {"a": 3}]
 
 
+@pytest.mark.parametrize(
+    "change", [lambda table: table.delete([("a", "=", 1)]), compact], ids=["delete", "compact"]
+)
+def test_a_changed_file_whose_rows_were_rewritten_is_refused(
+    lake: Lake, change: Callable[[Table], object]
+) -> None:
+    """Nothing is imported, also no file of a batch before; ``all`` is the way out."""
+    lake.write("1.parquet", {"a": [1, 2, 3]})
+    change(lake.load())
+    before = lake.rows()
+    lake.write("0.parquet", {"a": [9]})
+    lake.write("1.parquet", {"a": [1, 2, 3, 4]})
+    with pytest.raises(InvalidRequestError, match=r"1\.parquet has changed .* again='all'"):
+        lake.load(again="changed", batch_files=1)
+    assert lake.rows() == before
+    lake.catalog.load_table("t").delete(None)
+    lake.load(again="all")
+    assert sorted(row["a"] for row in lake.rows()) == [1, 2, 3, 4, 9]
+    assert lake.catalog.import_files("t", lake.folder, again="changed").known == 2
+
+
 def test_a_file_that_was_removed_comes_in_again_when_it_has_changed(lake: Lake) -> None:
     lake.write("0.parquet", {"a": [1]})
     table = lake.load()
     lake.write("0.parquet", {"a": [1, 2]})
     table.remove_external(["root:lake/0.parquet"])
     assert lake.catalog.import_files("t", lake.folder).changed == ("root:lake/0.parquet",)
-    lake.load(again="changed")
+    with pytest.raises(InvalidRequestError, match="no segment of the table any more"):
+        lake.load(again="changed")  # the log does not tell this from a DELETE
+    lake.load(again="all")
     assert lake.rows() == [{"a": 1}, {"a": 2}]
     (path,) = lake.catalog.load_table("t").state.segments.paths
     assert path == "root:lake@3/0.parquet"

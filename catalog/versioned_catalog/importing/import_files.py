@@ -30,7 +30,7 @@ from versioned_catalog.importing.known_files import (
     Standing,
     imported_file,
     known_files,
-    segments_at,
+    outdated_segments,
 )
 from versioned_catalog.importing.listing import file_source
 from versioned_catalog.importing.options import Again, import_options
@@ -229,10 +229,9 @@ class _Run:
         """The segments of files that have changed since they were adopted."""
         if self.planned.options.again is None:
             return ()
-        known = known_files(self.handle)
-        changed = [file for _, file in files if self._standing(known, file) is Standing.CHANGED]
-        places = frozenset(self.planned.source.place(file.name) for file in changed)
-        return segments_at(self.handle.store, self.handle.state, places)
+        source, known = self.planned.source, known_files(self.handle)
+        now = ((source.identity(one.name), self._record(one, Taken.ADOPTED)) for _, one in files)
+        return outdated_segments(self.handle, known, now, self.planned.options.again)
 
     def _import(
         self, files: _Numbered, taken: Mapping[str, Taken], known_at: int

@@ -8,13 +8,14 @@ import.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.handle import TableHandle
+from versioned_catalog.importing.options import Again
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.features import EXTERNAL_ROOTS, IMPORTS
 from versioned_catalog.log.imported import ImportedFile, Taken, imported_files
@@ -76,6 +77,11 @@ class KnownFiles:
         """A file as it was each time that the ledger has it, by its place or by its name."""
         return tuple(one for key in file.keys for one in self.ledger.get(key, ()))
 
+    def was_adopted(self, identity: str, file: ImportedFile) -> bool:
+        """Whether a segment of the table ever was the file itself."""
+        early = (self.early[identity],) if identity in self.early else ()
+        return any(one.taken is Taken.ADOPTED for one in (*self.earlier(file), *early))
+
     def standing(self, identity: str, file: ImportedFile) -> Standing:
         """What the table knows of a file, by the ledger or else by its identity."""
         earlier = self.earlier(file)
@@ -110,19 +116,46 @@ def live_files(state: TableState) -> dict[str, list[str]]:
     return found
 
 
-def segments_at(store: Store, state: TableState, places: frozenset[str]) -> tuple[str, ...]:
-    """The segments of files at some places, whatever root they were adopted through.
+def outdated_segments(
+    handle: TableHandle,
+    known: KnownFiles,
+    files: Iterable[tuple[str, ImportedFile]],
+    again: Again | None,
+) -> tuple[str, ...]:
+    """The segments of files that have changed since they were adopted, through whatever root.
+
+    Args:
+        files: those to import, as they are now, with their identities.
 
     Raises:
-        InvalidRequestError: this reader lacks the root of a segment, which may be at any place.
+        InvalidRequestError: the old rows of a file may be in segments of the table by now; or this
+            reader lacks the root of a segment, which may be that of a file.
     """
-    if not places:
+    if again is None:
         return ()
-    files = live_files(state)
-    check_roots(store, files, state.roots)
-    return tuple(
-        path for file, paths in files.items() if _place(store, file) in places for path in paths
-    )
+    changed = [one for one in files if known.standing(*one) is Standing.CHANGED]
+    segments = _by_place(handle) if changed else {}
+    for identity, file in changed:
+        is_gone = file.place not in segments and known.was_adopted(identity, file)
+        if is_gone and again is not Again.ALL:
+            raise InvalidRequestError(
+                f"{handle.name}: {identity} has changed since it was imported in place, and is no "
+                "segment of the table any more: rows of it that a DELETE, an UPDATE or a compaction has "
+                "rewritten would be in the table twice. Delete these rows, and import the file with "
+                "again='all'"
+            )
+    return tuple(path for _, file in changed for path in segments.get(file.place, ()))
+
+
+def _by_place(handle: TableHandle) -> dict[str, list[str]]:
+    """The segments of files of others, by the place of the file."""
+    files, found = live_files(handle.state), dict[str, list[str]]()
+    check_roots(handle.store, files, handle.state.roots)
+    for file, paths in files.items():
+        place = _place(handle.store, file)
+        if place is not None:
+            found.setdefault(place, []).extend(paths)
+    return found
 
 
 def _place(store: Store, path: str) -> str | None:

@@ -14,6 +14,7 @@ from versioned_catalog.importing.known_files import (
     imported_file,
     known_files,
     live_files,
+    outdated_segments,
 )
 from versioned_catalog.importing.listing import FileSource, common_format, selected
 from versioned_catalog.importing.merging import Wanted, merge
@@ -134,7 +135,7 @@ def _compared(
 ) -> Compared:
     known = KnownFiles() if handle is None else known_files(handle)
     new, changed, places = list[StoredFile](), list[str](), dict[str, str]()
-    early = list[ImportedFile]()
+    early, now = list[ImportedFile](), list[tuple[str, ImportedFile]]()
     for file in files:
         identity, place = source.identity(file.name), source.place(file.name)
         if place in places:
@@ -146,8 +147,11 @@ def _compared(
             early.append(before)
         if is_wanted(standing, again):
             new.append(file)
+            now.append((identity, as_it_is))
         elif standing is Standing.CHANGED:
             changed.append(identity)
+    if handle is not None:
+        outdated_segments(handle, known, now, again)  # before anything is read or written
     missing = () if handle is None else _missing(known, source, places, handle)
     same = len(files) - len(new) - len(changed)
     return Compared(tuple(new), same, tuple(changed), tuple(missing), tuple(early))
