@@ -190,7 +190,7 @@ def sink_table(target: Target, columns: Schema, options: Options) -> Table:
     if table is None:
         return _created(target, columns, options)
     check_key(options.key, table)
-    check_partitioning(options.partition_by, table)
+    check_partitioning(options.partition_by, table.schema, table.name)
     return table
 
 

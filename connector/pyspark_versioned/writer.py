@@ -29,6 +29,7 @@ from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.keying import key_properties
+from versioned_catalog.schema.partition_changes import partition_fields
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.transforms import parse_partitioning, parse_transform
 from versioned_catalog.storage.opening import reopen
@@ -205,7 +206,7 @@ def plan_writer(
     if options.overwrite_schema:
         return _replacing(table, loose, arrow, options)
     check_key(options.key, table)
-    check_partitioning(options.partition_by, table)
+    check_partitioning(options.partition_by, table.schema, table.name)
     if options.change_column is not None:
         check_applied_by("overwrite" if overwrite else "append", table.name)
         check_feed(arrow, options.change_column, table.name, versioned=True)
@@ -254,19 +255,22 @@ def _replacing(table: Table, schema: Schema, arrow: pa.Schema, options: Options)
     return ReplacingWriter(plan, made)
 
 
-def check_partitioning(asked: tuple[str, ...] | None, table: Table) -> None:
-    """Refuse another partitioning than the table's own."""
+def check_partitioning(asked: tuple[str, ...] | None, schema: Schema, table: str) -> None:
+    """Refuse another partitioning than the table's own.
+
+    Args:
+        schema: the table's, as the writer sees it.
+    """
     if asked is None:
         return
-    schema = table.schema
     wanted = [(schema.get(path).id, step) for path, step in parse_partitioning(asked)]
     if wanted != [
         (field.source, parse_transform(field.transform)) for field in schema.partitioning
     ]:
-        shown = ", ".join(table.partitioning) or "nothing"
+        shown = ", ".join(partition_fields(schema)) or "nothing"
         raise InvalidRequestError(
-            f"{table.name} is partitioned by {shown}, not by {', '.join(asked)}; leave partitionBy out, "
-            "or change what is written from now on with alter().set_partitioning([...])"
+            f"{table} is partitioned by {shown}, not by {', '.join(asked)}; leave out partitionBy or "
+            "bucketBy, or change what is written from now on with alter().set_partitioning([...])"
         )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 DAY = dt.date(2026, 1, 1)
+LABEL = "spark.sql.catalog.versioned.schema_label"
 MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
@@ -343,3 +344,117 @@ def test_another_catalog_holds_no_versioned_tables(sql_spark: SparkSession) -> N
         kind = sql_spark.conf.get(f"spark.sql.catalog.{named[1]}")
         assert kind == sql_spark.conf.get("spark.sql.catalog.versioned")
     assert not sql_spark.catalog.tableExists(OTHER)
+
+
+def test_overwrite_schema_keeps_the_row_key(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """Without it, each append would add the row of a key once more."""
+    keys: dict[str, dict[str, str]] = {
+        "plain": {"primary_key": "id"},
+        "timed": {"primary_key": "s, id", "time_index": "at", "ttl": "30 days"},
+        "dotted": {"primary_key": "`a.b`"},
+    }
+    row = (1, "s", dt.datetime.now(), 2)
+    frame = sql_spark.createDataFrame([row], "id INT, s STRING, at TIMESTAMP, `a.b` INT")
+    for name, key in keys.items():
+        columns = "id INT, s STRING, at TIMESTAMP, `a.b` INT"
+        catalog.create_table(f"{ns}.{name}", columns, properties=key)
+        t = f"versioned.{ns}.{name}"
+        wider = frame.selectExpr("*", "5 AS extra")
+        overwriter(wider, overwriteSchema=True).saveAsTable(t)
+        for _ in range(2):
+            wider.write.mode("append").saveAsTable(t)
+        assert sql_spark.table(t).count() == 1, name
+        kept = catalog.load_table(f"{ns}.{name}")
+        assert key.items() <= kept.properties.items()
+        lacking = frame.select("s", "at")
+        refused(
+            lambda f=lacking, n=t: overwriter(f, overwriteSchema=True).saveAsTable(n), "VERSIONED_"
+        )
+        assert sql_spark.table(t).count() == 1, "nothing was changed"
+
+
+def test_overwrite_schema_is_refused_where_it_would_surprise(
+    sql_spark: SparkSession, table: Table, t: str
+) -> None:
+    """A pinned job does not see each column that it would remove, and rows keep their partitions."""
+    frame = rows(sql_spark, [3])
+    for option, value in (("schemaVersion", "0"), ("onOverflow", "null")):
+        given = {"overwriteSchema": True, option: value}
+        refused(
+            lambda g=given: overwriter(frame, **g).saveAsTable(t),
+            "VERSIONED_INVALID_OPTION",
+            f"does not go with {option}; leave one of them out",
+        )
+    table.pin_schema("job", owner="billing")
+    sql_spark.conf.set(LABEL, "job")
+    try:
+        refused(
+            lambda: overwriter(frame, overwriteSchema=True).saveAsTable(t),
+            "the schema label of the session (job)",
+        )
+    finally:
+        sql_spark.conf.unset(LABEL)
+    refused(
+        lambda: overwriter(frame.drop("day"), overwriteSchema=True).saveAsTable(t),
+        "VERSIONED_NOT_SUPPORTED",
+        "the frame has no column day; add it, or give another partitionBy",
+    )
+    assert ids(sql_spark, t) == list(range(9)), "nothing was changed"
+    overwriter(frame.drop("day"), overwriteSchema=True).partitionBy("s").saveAsTable(t)
+    assert ids(sql_spark, t) == [3]
+
+
+def test_a_pinned_job_may_name_the_partitioning_that_it_sees(
+    sql_spark: SparkSession, table: Table, t: str
+) -> None:
+    table.pin_schema("job", owner="billing")
+    table.alter().rename_column("day", "at").commit()
+    pinned = overwriter(rows(sql_spark, [3]), schemaVersion="job")
+    refused(lambda: pinned.partitionBy("s").saveAsTable(t), "is partitioned by day, not by s")
+    pinned.partitionBy("day").saveAsTable(t)
+    assert [tuple(row) for row in sql_spark.table(t).collect()] == [(3, DAY, "a")]
+    assert sql_spark.table(t).columns == ["id", "at", "s"]
+
+
+def test_write_to_replaces_the_table_also_with_the_default_source(
+    sql_spark: SparkSession, table: Table, t: str
+) -> None:
+    """Spark's statement is then the same as that of saveAsTable."""
+    frame = rows(sql_spark, [3]).select("id")
+    for default in ("versioned", "parquet"):
+        sql_spark.conf.set("spark.sql.sources.default", default)
+        try:
+            frame.writeTo(t).using(default).createOrReplace()
+            assert sql_spark.table(t).columns == ["id"]
+            wider = frame.selectExpr("id", "1 AS extra")
+            refused(lambda w=wider: overwriter(w).saveAsTable(t), "VERSIONED_COLUMN_NOT_FOUND")
+        finally:
+            sql_spark.conf.unset("spark.sql.sources.default")
+        rows(sql_spark, [3]).writeTo(t).createOrReplace()
+
+
+def test_the_condition_of_an_overwrite_is_one_on_a_row(
+    sql_spark: SparkSession, table: Table, t: str
+) -> None:
+    none = rows(sql_spark, [])
+    for text in ("null", "id", "sum(id) > 1", "rand() < 2", "row_number() OVER (ORDER BY id) > 1"):
+        refused(
+            lambda c=text: overwriter(none, replaceWhere=c).saveAsTable(t),
+            f"replaceWhere is '{text}'; it must be a condition on the columns of one row",
+        )
+    assert ids(sql_spark, t) == list(range(9))
+
+
+def test_a_refused_stream_says_that_its_table_is_there(
+    sql_spark: SparkSession, table: Table, t: str, tmp_path: Path
+) -> None:
+    """Spark has created it, without a key, before it asks for the output mode."""
+    writer = sql_spark.readStream.table(t).writeStream.outputMode("update")
+    writer = writer.option("checkpointLocation", str(tmp_path / "c"))
+    for _ in range(2):
+        refused(
+            lambda: writer.toTable(f"{t}_new"),
+            "t_new if this stream has just created it, create it with a primary key, and start again",
+        )

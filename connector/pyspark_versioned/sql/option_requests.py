@@ -18,8 +18,8 @@ def accept_options(request: messages.AcceptOptions) -> messages.Accepted:
 def check_save(request: messages.CheckSave) -> messages.Done:
     """Refuse another format, place or partitioning than that of a table that saveAsTable overwrites."""
     declared = parse_declaration(request.declaration)
-    table, _ = open_table(request.table)
-    check_partitioning(declared.partitioned_by or None, table)
+    table, state = open_table(request.table)
+    check_partitioning(declared.partitioned_by or None, state.seen.schema, table.name)
     return messages.Done()
 
 

@@ -107,8 +107,8 @@ public record CatalogRequests(CatalogRef catalog) {
         return table(load(ident, version, timestamp, !writes, writes, schema, overflow), version != null || timestamp != null);
     }
 
-    /** Loads the newest version of a table in the schema that options choose, to read its changes. */
-    Table loadChanged(Identifier ident, CaseInsensitiveStringMap options) throws NoSuchTableException {
+    /** Loads the newest version of a table in the schema that options choose. */
+    Table loadNewest(Identifier ident, CaseInsensitiveStringMap options) throws NoSuchTableException {
         return table(load(ident, null, null, false, false, options.get(SchemaOptions.SCHEMA_VERSION),
             options.get(SchemaOptions.ON_OVERFLOW)), false);
     }

@@ -49,7 +49,7 @@ public final class VersionedChangelog implements Changelog {
     /** Loads the changes that a statement asks for, in the schema that options choose. */
     public static Changelog load(CatalogRequests requests, Identifier ident, ChangelogContext context,
             CaseInsensitiveStringMap options) throws NoSuchTableException {
-        Table loaded = requests.loadChanged(ident, options);
+        Table loaded = requests.loadNewest(ident, options);
         if (!(loaded instanceof VersionedTable versioned)) {
             throw Condition.NOT_SUPPORTED.error(loaded.name() + " is no table with rows, so it has no changes");
         }

@@ -6,6 +6,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.SparkCatalogs;
 
 /** A catalog of versioned tables. */
@@ -14,8 +15,14 @@ public interface VersionedTables extends TableCatalog {
     record Named(VersionedTables catalog, Identifier ident) {
         /** The table at its newest version; empty if there is none, or it has no rows of its own. */
         public Optional<VersionedTable> load() {
+            return load(CaseInsensitiveStringMap.empty());
+        }
+
+        /** The same, in the schema that options choose. */
+        public Optional<VersionedTable> load(CaseInsensitiveStringMap options) {
             try {
-                return catalog.loadTable(ident) instanceof VersionedTable table ? Optional.of(table) : Optional.empty();
+                return catalog.requests().loadNewest(ident, options) instanceof VersionedTable table
+                    ? Optional.of(table) : Optional.empty();
             } catch (NoSuchTableException e) {
                 return Optional.empty();
             }

@@ -17,8 +17,8 @@ public final class CheckOutputMode extends PlanRule {
         if (node instanceof WriteToStreamStatement stream && stream.outputMode() == InternalOutputModes.Update$.MODULE$
             && stream.sink() instanceof VersionedTable table && !table.isKeyed()) {
             throw Condition.NOT_SUPPORTED.error(table.name() + " has no primary key, so a stream in the output mode update "
-                + "has no rows to replace; use outputMode append, or complete, which replaces all rows in each epoch, or "
-                + "create a table with a primary key");
+                + "has no rows to replace; use outputMode append, or complete, which replaces all rows in each epoch; "
+                + "drop " + table.name() + " if this stream has just created it, create it with a primary key, and start again");
         }
         return Optional.empty();
     }

@@ -14,10 +14,12 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.internals.SparkCatalogs;
 import versioned.spark.internals.SparkExpressions;
+import versioned.spark.python.Condition;
 import versioned.spark.python.TableOptions;
 
 /**
@@ -35,16 +37,26 @@ public final class CheckReplacedRows extends PlanRule {
         if (text == null) {
             return Optional.empty();
         }
+        refuseUnlessOfOneRow(write, text);
         LogicalPlan rows = checked(write.query(), onRows(write), text, write.table().name());
         return Optional.of(SparkCatalogs.withWriteOptions((LogicalPlan) write.withNewQuery(rows),
             TableOptions.without(options, Set.of(Overwrites.CONDITION))));
+    }
+
+    private static void refuseUnlessOfOneRow(OverwriteByExpression write, String text) {
+        Expression condition = write.deleteExpr();
+        if (condition.dataType() != DataTypes.BooleanType || !condition.deterministic() || SparkExpressions.isOfManyRows(condition)) {
+            throw Condition.INVALID_OPTION.error(write.table().name() + ": replaceWhere is '" + text + "'; it must be a condition on "
+                + "the columns of one row");
+        }
     }
 
     /** Rows that fail to be read if one of them does not match a condition. */
     static LogicalPlan checked(LogicalPlan rows, Expression condition, String text, String table) {
         Expression matches = new Coalesce(CollectionConverters.asScala(List.of(condition, (Expression) Literal.FalseLiteral())).toSeq());
         String message = table + ": a row to write does not match replaceWhere (" + text + "), so it would be added beside rows "
-            + "that are not replaced; nothing was changed. Filter the frame by the same condition, or widen it";
+            + "that are not replaced; nothing was changed. Filter the rows by that condition, or "
+            + "widen the condition";
         return new Filter(new If(matches, Literal.TrueLiteral(), SparkExpressions.error(message)), rows);
     }
 

@@ -58,7 +58,7 @@ record Overwrites(SparkSession session, String table, CaseInsensitiveStringMap o
         try {
             return SparkStatements.condition(session, condition());
         } catch (ParseException e) {
-            throw Condition.INVALID_OPTION.error(table + ": replaceWhere is '" + condition() + "', which is no condition in SQL; write "
+            throw Condition.INVALID_OPTION.error(table + ": replaceWhere is '" + condition() + "', which is not a SQL condition; write "
                 + "it as after WHERE, as in day = '2026-01-31'");
         }
     }

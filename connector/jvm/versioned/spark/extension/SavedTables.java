@@ -15,8 +15,11 @@ import org.apache.spark.sql.catalyst.plans.logical.ReplaceTableAsSelect;
 import org.apache.spark.sql.catalyst.plans.logical.UnresolvedTableSpec;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.constraints.PrimaryKey;
+import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
@@ -30,6 +33,7 @@ import versioned.spark.protocol.TableMessages.CheckSave;
 import versioned.spark.protocol.TableMessages.Declaration;
 import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
+import versioned.spark.python.SchemaOptions;
 import versioned.spark.python.TableOptions;
 import versioned.spark.python.Transforms;
 
@@ -70,7 +74,7 @@ record SavedTables(SparkSession session) {
             Overwrites.refuse(table, overwrites.options(), "does not go with a statement that replaces the whole table; write "
                 + "writeTo(name).overwrite(condition) or overwritePartitions()");
         }
-        Optional<VersionedTable> existing = isSaved ? named.load() : Optional.empty();
+        Optional<VersionedTable> existing = isSaved ? named.load(overwrites.options()) : Optional.empty();
         if (existing.isEmpty()) {
             return isSaved && overwrites.condition() != null ? Optional.of(created(node, overwrites))
                 : withOptions(node, overwrites.others());
@@ -81,14 +85,14 @@ record SavedTables(SparkSession session) {
 
     /**
      * Whether saveAsTable made the statement. Spark marks it for the format "versioned"; without a format, saveAsTable names the
-     * session's default source, which SQL statements and writeTo leave out.
+     * session's default source, which SQL statements leave out. So may writeTo; over Spark Connect, it can't be told apart.
      */
     private static boolean isSaved(ReplaceTableAsSelect node, CaseInsensitiveStringMap options) {
         if (options.containsKey(SparkStatements.SAVES_TABLE) || SparkStatements.isSavingTable()) {
             return true;
         }
         boolean isDefault = provider(node).filter(SQLConf.get().defaultDataSourceName()::equalsIgnoreCase).isPresent();
-        return isDefault && node.origin().sqlText().isEmpty();
+        return isDefault && node.origin().sqlText().isEmpty() && !SparkStatements.isWritingTo();
     }
 
     private static Optional<String> provider(ReplaceTableAsSelect node) {
@@ -139,8 +143,13 @@ record SavedTables(SparkSession session) {
                 + "with replaceWhere, nor with partitionOverwriteMode = dynamic of the option or the session; leave it out, or "
                 + "give the option partitionOverwriteMode = static");
         }
+        checkSees(existing, overwrites);
+        if (node.partitioning().isEmpty()) {
+            checkPartitioning(node.query(), existing, overwrites.table());
+        }
         UnresolvedTableSpec spec = (UnresolvedTableSpec) node.tableSpec();
         Map<String, String> properties = new TreeMap<>(existing.ownProperties());
+        properties.putAll(primaryKey(existing));
         properties.put(CatalogRequests.REPLACES_SCHEMA, "true");
         LogicalPlan partitioned = !node.partitioning().isEmpty() ? node : (LogicalPlan) node.withPartitioning(
             CollectionConverters.asScala(List.of(existing.partitioning())).toSeq());
@@ -149,5 +158,43 @@ record SavedTables(SparkSession session) {
         int place = SparkCatalogs.memberNamed(partitioned, "tableSpec").getAsInt();
         return SparkCatalogs.withWriteOptions((LogicalPlan) partitioned.makeCopy(PlanRule.with(partitioned, place, kept)),
             overwrites.others());
+    }
+
+    /** Refuses to replace columns that the frame's own job can't see. */
+    private static void checkSees(VersionedTable existing, Overwrites overwrites) {
+        for (String option : List.of(SchemaOptions.SCHEMA_VERSION, SchemaOptions.ON_OVERFLOW)) {
+            if (!overwrites.options().getOrDefault(option, "error").equalsIgnoreCase("error")) {
+                throw Condition.INVALID_OPTION.error(overwrites.table() + ": overwriteSchema replaces the columns for every reader, "
+                    + "so it does not go with " + option + "; leave one of them out");
+            }
+        }
+        if (existing.ref().seen() != null) {
+            throw Condition.NOT_SUPPORTED.error(overwrites.table() + ": overwriteSchema replaces the columns for every reader, so it "
+                + "does not go with the schema label of the session (" + existing.ref().seen() + "); leave it out, or unset the label");
+        }
+    }
+
+    /** Refuses a frame without a column by which the table is partitioned: Spark's own error does not say whose column it is. */
+    private void checkPartitioning(LogicalPlan query, VersionedTable existing, String table) {
+        Optional<StructType> frame = SparkStatements.schema(session, query);
+        for (Transform field : existing.partitioning()) {
+            for (NamedReference column : field.references()) {
+                if (frame.isPresent() && !has(frame.get(), column.fieldNames()[0])) {
+                    throw Condition.NOT_SUPPORTED.error(table + ": partitioning stays when the schema is overwritten, but the frame "
+                        + "has no column " + column.describe() + "; add it, or give another partitionBy");
+                }
+            }
+        }
+    }
+
+    private static boolean has(StructType frame, String column) {
+        return Stream.of(frame.fieldNames()).anyMatch(name -> (boolean) SQLConf.get().resolver().apply(name, column));
+    }
+
+    /** The primary key as a property: a loaded table has it as a constraint instead, which the statement can't take over. */
+    private static Map<String, String> primaryKey(VersionedTable existing) {
+        return Stream.of(existing.constraints()).filter(PrimaryKey.class::isInstance).map(PrimaryKey.class::cast).collect(
+            Collectors.toMap(key -> "primary_key",
+                key -> Stream.of(key.columns()).map(NamedReference::describe).collect(Collectors.joining(", "))));
     }
 }

@@ -24,6 +24,7 @@ import scala.collection.immutable.Seq;
 public final class SparkStatements {
     private static final String STREAM_WRITER = ".DataStreamWriter";
     private static final String TABLE_WRITER = ".DataFrameWriter";
+    private static final String NAMED_WRITER = ".DataFrameWriterV2";
     // Spark's StreamExecution.QUERY_ID_KEY and MicroBatchExecution.BATCH_ID_KEY, whose packages changed in Spark 4.1.
     private static final String QUERY = "sql.streaming.queryId";
     private static final String EPOCH = "streaming.sql.batchId";
@@ -53,8 +54,16 @@ public final class SparkStatements {
 
     /** Whether this thread runs saveAsTable, or another method of the writer that it belongs to. */
     public static boolean isSavingTable() {
-        return StackWalker.getInstance().walk(frames -> frames.anyMatch(frame ->
-            frame.getClassName().endsWith(TABLE_WRITER)));
+        return isRunBy(TABLE_WRITER);
+    }
+
+    /** Whether this thread runs a method of {@code writeTo}. */
+    public static boolean isWritingTo() {
+        return isRunBy(NAMED_WRITER);
+    }
+
+    private static boolean isRunBy(String writer) {
+        return StackWalker.getInstance().walk(frames -> frames.anyMatch(frame -> frame.getClassName().endsWith(writer)));
     }
 
     /** Whether INSERT OVERWRITE of this session replaces only the partitions that its rows are in. */
@@ -104,8 +113,7 @@ public final class SparkStatements {
 
     /** Whether this thread starts a stream, and so looks for its target. The epochs of a stream run in another thread. */
     public static boolean isStartingStream() {
-        return StackWalker.getInstance().walk(frames -> frames.anyMatch(frame ->
-            frame.getClassName().endsWith(STREAM_WRITER)));
+        return isRunBy(STREAM_WRITER);
     }
 
     /**
