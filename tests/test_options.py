@@ -142,13 +142,23 @@ def test_other_names_of_options() -> None:
     at = accepted({"as-of-timestamp": "1767225600123"}, [Use.READ], named=True)
     assert at == {"timestampAsOf": "2026-01-01T00:00:00.123000+00:00"}
     for wrong, text in (
-        ({"txnAppId": "a", "application": "b"}, "txnAppId and application say the same"),
+        (
+            {"txnAppId": "a", "application": "b"},
+            "txnAppId and application are the same option; give only one",
+        ),
         ({"partitionOverwriteMode": "some"}, "'some'; it must be static or dynamic"),
     ):
         with pytest.raises(InvalidRequestError, match=text):
             accepted(wrong, both, named=True)
     with pytest.raises(InvalidRequestError, match="it must be a number of milliseconds"):
         accepted({"as-of-timestamp": "2026-01-01"}, [Use.READ], named=True)
+
+
+def test_an_option_that_nothing_honours_is_the_first_to_be_refused() -> None:
+    """Its error says what to use; the other options then have a meaning."""
+    for given in (("startingVersion", "readChangeFeed"), ("readChangeFeed", "startingVersion")):
+        with pytest.raises(InvalidRequestError, match="readChangeFeed is not supported"):
+            accepted(dict.fromkeys(given, "1"), [Use.READ], named=True)
 
 
 def test_what_spark_adds_to_options_is_kept() -> None:
@@ -283,6 +293,16 @@ def test_a_new_table_has_rows_that_match_only(tmp_path: Path) -> None:
         ({"replaceWhere": "id = 1", "partitionOverwriteMode": "dynamic"}, "do not go together"),
         ({"overwriteSchema": "true", "partitionOverwriteMode": "dynamic"}, "do not go together"),
         ({"overwriteSchema": "true", "sessionOverwriteMode": "dynamic"}, "do not go together"),
+        (
+            {"overwriteSchema": "true", "schemaVersion": "0"},
+            "does not go with schemaVersion; leave",
+        ),
+        ({"overwriteSchema": "true", "onOverflow": "null"}, "does not go with onOverflow; leave"),
+        ({"mergeSchema": "1"}, "mergeSchema is '1'; it must be true or false"),
+        (
+            {"partitionBy": "s"},
+            "is partitioned by day, not by s; leave out partitionBy or bucketBy",
+        ),
         (
             {"replaceWhere": "id = 1", "txnAppId": "a", "txnVersion": "1"},
             "do not go with replaceWhere",

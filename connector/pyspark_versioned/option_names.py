@@ -115,7 +115,7 @@ def accepted(
     wanted, prefix = frozenset(uses), f"{table}: " if table else ""
     found: dict[str, str] = {}
     written: dict[str, str] = {}
-    for key, value in given.items():
+    for key, value in sorted(given.items(), key=_is_refused_everywhere, reverse=True):
         if key.startswith(_OF_SPARK):
             found[key] = value
             continue
@@ -133,11 +133,18 @@ def accepted(
         name = option.same_as or _shown(option, key)
         if name in found:
             raise InvalidRequestError(
-                f"{prefix}the options {written[name]} and {option.name} say the same; give one of them",
+                f"{prefix}the options {written[name]} and {option.name} are the same option; give "
+                "only one",
                 condition="INVALID_OPTION",
             )
         found[name], written[name] = _value(option, value, prefix), option.name
     return found
+
+
+def _is_refused_everywhere(given: tuple[str, str]) -> bool:
+    """Whether no use honours an option: its error says what to use, and so is the first to show."""
+    option = _find(given[0])
+    return option is not None and not option.path | option.named
 
 
 def _find(key: str) -> Option | None:

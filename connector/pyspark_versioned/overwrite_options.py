@@ -48,6 +48,17 @@ def check_overwrites(options: Options, table: str, *, overwrite: bool) -> None:
             f"{table}: {asked[0]} goes with mode overwrite; leave it out{hint}",
             condition="INVALID_OPTION",
         )
+    pinned = {
+        "schemaVersion": options.schema is not None,
+        "onOverflow": options.overflow != "error",
+    }
+    seen = [name for name, is_given in pinned.items() if is_given]
+    if options.overwrite_schema and seen:
+        raise InvalidRequestError(
+            f"{table}: overwriteSchema replaces the columns for every reader, so it does not go with "
+            f"{seen[0]}; leave one of them out",
+            condition="INVALID_OPTION",
+        )
     if [by_condition, mode == "dynamic", options.overwrite_schema].count(True) > 1:
         raise InvalidRequestError(
             f"{table}: replaceWhere, overwriteSchema, and partitionOverwriteMode = dynamic of the "

@@ -85,6 +85,6 @@ def mismatch(text: str, table: str) -> InvalidRequestError:
     """The error for rows that an overwrite would add beside those that it replaces."""
     return InvalidRequestError(
         f"{table}: a row to write does not match replaceWhere ({text}), so it would be added beside "
-        "rows that are not replaced; nothing was changed. Filter the frame by the same condition, or "
-        "widen it"
+        "rows that are not replaced; nothing was changed. Filter the rows by that condition, or widen "
+        "the condition"
     )
