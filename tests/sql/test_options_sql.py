@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyspark
 import pytest
 
 from pyspark_versioned.option_names import OPTIONS, Use
@@ -433,6 +434,31 @@ def test_write_to_replaces_the_table_also_with_the_default_source(
         finally:
             sql_spark.conf.unset("spark.sql.sources.default")
         rows(sql_spark, [3]).writeTo(t).createOrReplace()
+
+
+def test_the_statement_of_a_writer_is_known_without_its_stack(
+    sql_spark: SparkSession, table: Table, t: str
+) -> None:
+    """Spark Connect runs it so, since Spark 4.3."""
+    if pyspark.__version__ < "4.3":
+        pytest.skip("the writers of this Spark give no statements")
+    frame = rows(sql_spark, [3])
+    jvm: Any = sql_spark._jvm
+
+    def run(plan: Any) -> None:
+        jvm.org.apache.spark.sql.classic.Dataset.ofRows(sql_spark._jsparkSession, plan)
+
+    sql_spark.conf.set("spark.sql.sources.default", "versioned")
+    try:
+        writer: Any = frame.write.mode("overwrite")
+        run(writer._jwrite.saveAsTableCommand(t))
+        assert ids(sql_spark, t) == [3]
+        assert table.refresh().partitioning == ["day"], "this overwrites the rows"
+        named: Any = frame.select("id").writeTo(t).using("versioned")
+        run(named._jwriter.replaceCommand(True))
+        assert sql_spark.table(t).columns == ["id"], "this replaces the table"
+    finally:
+        sql_spark.conf.unset("spark.sql.sources.default")
 
 
 def test_the_condition_of_an_overwrite_is_one_on_a_row(

@@ -85,13 +85,15 @@ record SavedTables(SparkSession session) {
 
     /**
      * Whether saveAsTable made the statement. Spark marks it for the format "versioned"; without a format, saveAsTable names the
-     * session's default source, which SQL statements leave out. So may writeTo; over Spark Connect, it can't be told apart.
+     * session's default source, which SQL statements leave out. Where writeTo names another format that is the default, only the
+     * stack tells it apart; over Spark Connect nothing does, and the rows are overwritten.
      */
     private static boolean isSaved(ReplaceTableAsSelect node, CaseInsensitiveStringMap options) {
         if (options.containsKey(SparkStatements.SAVES_TABLE) || SparkStatements.isSavingTable()) {
             return true;
         }
-        boolean isDefault = provider(node).filter(SQLConf.get().defaultDataSourceName()::equalsIgnoreCase).isPresent();
+        boolean isDefault = provider(node).filter(one -> !one.equalsIgnoreCase("versioned"))
+            .filter(SQLConf.get().defaultDataSourceName()::equalsIgnoreCase).isPresent();
         return isDefault && node.origin().sqlText().isEmpty() && !SparkStatements.isWritingTo();
     }
 
