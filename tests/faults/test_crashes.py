@@ -195,6 +195,7 @@ OLD = [*LOAD_TABLE, "list n/t/_versioned/checkpoint"]
 COPY = ["open n/t/data/N-ID.parquet"]
 WRITE = ["create n/t/data/N-ID.parquet", "put n/t/_versioned/log/N.json"]
 NAME = ["put _versioned/log/N.json"]
+PUBLISHED = ["list n/t/iceberg/metadata", "read n/t/iceberg/metadata/version-hint.text"]
 
 CLOCK = {"now ", "now n/t/", "now n/v/"}
 EXPECTED: dict[str, set[str]] = {
@@ -219,8 +220,8 @@ EXPECTED: dict[str, set[str]] = {
         "read n/v/_versioned/log/N.json",
         "put n/v/_versioned/log/N.json",
     },
-    "replace": {*LOAD, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
-    "replace_with_rows": {*LOAD, *LOAD_TABLE, *WRITE},
+    "replace": {*LOAD, *LOAD_TABLE, "put n/t/_versioned/log/N.json", *PUBLISHED},
+    "replace_with_rows": {*LOAD, *LOAD_TABLE, *WRITE, *PUBLISHED},
     "create_namespace": {*LOAD, *NAME},
     "alter_namespace": {*LOAD, *NAME},
     "drop_namespace": {*LOAD, *NAME, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
@@ -239,7 +240,7 @@ EXPECTED: dict[str, set[str]] = {
     },
 }
 LISTED = ["data", "_versioned", "_versioned/log", "_versioned/checkpoint", "_versioned/kept"]
-LISTED.append("_versioned/manifest")
+LISTED += ["_versioned/manifest", "_versioned/imports"]
 EXPECTED["expire"] = {
     *LOAD,
     *OLD,
@@ -255,8 +256,7 @@ EXPECTED["vacuum"] = {
     *OLD,
     "now n/t/",
     *(f"files n/t/{folder}" for folder in LISTED),
-    "list n/t/iceberg/metadata",
-    "read n/t/iceberg/metadata/version-hint.text",
+    *PUBLISHED,
     "read n/t/_versioned/kept/N.parquet",
     "put n/t/_versioned/log/N.json",
     "delete n/t/data/N-ID.parquet",

@@ -354,6 +354,8 @@ class History:
             self.table.maintenance.publish()
             assert not in_place
             self.check_published()
+            if not self.published:
+                self.table.maintenance.unpublish()  # else expired versions could not leave it
 
     # What is read
 

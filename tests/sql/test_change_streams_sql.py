@@ -145,7 +145,9 @@ def test_what_is_refused(reads: Reads, table: Table, query: Query) -> None:
         assert "INTERNAL_ERROR" not in str(caught.value)
 
     refused("net changes of a stream", deduplicationMode="netChanges")
-    refused("they have no onRewrite", onRewrite="skip")
+    refused(
+        "they have no onRewrite|onRewrite is not supported in streams of changes", onRewrite="skip"
+    )
     refused("startingVersion can be 1 at most", startingVersion=7)
 
 
