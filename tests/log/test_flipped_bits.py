@@ -174,17 +174,22 @@ def test_a_flipped_bit_of_a_segment_is_found(tmp_path: Path) -> None:
 def test_a_flipped_bit_in_a_page_is_an_error_for_a_reader(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path, "s STRING")
     table.append(pa.table({"s": [f"{one:05d}{one * one:09d}" for one in range(500)]}))
+    rows = table.scan().to_arrow()
     (path,) = (tmp_path / "data").iterdir()
     whole = path.read_bytes()
     chunk = pq.read_metadata(path).row_group(0).column(0)
     start = chunk.dictionary_page_offset or chunk.data_page_offset
-    place = start + chunk.total_compressed_size // 2
-    for bit in range(8):
+    places = range(start, start + chunk.total_compressed_size, 17)  # some flips survive Zstandard
+    for at, place in enumerate(places):
         damaged = bytearray(whole)
-        damaged[place] ^= 1 << bit
+        damaged[place] ^= 1 << at % 8
         path.write_bytes(damaged)
-        with pytest.raises(CorruptTableError, match=path.name):
-            table.scan().to_arrow()
+        try:
+            found = table.scan().to_arrow()
+        except CorruptTableError as error:
+            assert path.name in str(error)
+        else:
+            assert found.equals(rows), place  # a bit of a page's header that nobody reads
 
 
 # Tables and warehouses of before.
