@@ -52,7 +52,7 @@ def map_of(
 
 
 def cut_array(array: pa.Array, column: Column, cut: Column) -> pa.Array:
-    """The values of a column restricted to those of its fields that ``cut`` has."""
+    """The values of a column under the fields that ``cut`` has, by ID: those fields, its names."""
     if column.type == cut.type:
         return array
     type_ = to_arrow_type(cut.type)
@@ -104,36 +104,6 @@ def recast(array: pa.Array, type_: pa.DataType) -> pa.Array:
         offsets, values, mask = list_values(array)
         return list_of(offsets, recast(values, type_.value_type), mask, type_)
     return array.cast(type_)
-
-
-def renamed(array: pa.Array, column: Column, names: Column) -> pa.Array:
-    """The values of a column under the names that another column gives its fields, which have its IDs.
-
-    Both have the same fields in the same order: only names, and whether a value may be null, differ.
-
-    Raises:
-        ArrowInvalid: a leaf has another type.
-    """
-    if column == names:
-        return array
-    type_ = to_arrow_type(names.type)
-    match column.type, names.type:
-        case Struct(fields), Struct(others):
-            inner = [
-                renamed(struct_child(array, at), *pair)
-                for at, pair in enumerate(zip(fields, others, strict=True))
-            ]
-            return struct_of(array, inner, type_)
-        case Array(element), Array(other):
-            offsets, values, mask = list_values(array)
-            return list_of(offsets, renamed(values, element, other), mask, type_)
-        case Map(key, value), Map(other_key, other_value):
-            offsets, entries, mask = list_values(array)
-            keys = renamed(struct_child(entries, 0), key, other_key)
-            values = renamed(struct_child(entries, 1), value, other_value)
-            return map_of(offsets, keys, values, mask, type_)
-        case _:
-            return array
 
 
 def without_nulls(array: pa.Array) -> pa.Array:

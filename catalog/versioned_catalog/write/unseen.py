@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.projection.adapter import Adapter
-from versioned_catalog.projection.arrays import cut_array, renamed, struct_child, struct_of
+from versioned_catalog.projection.arrays import cut_array, struct_child, struct_of
 from versioned_catalog.projection.narrowing import narrowing
 from versioned_catalog.projection.resolver import physical, plan_columns
 from versioned_catalog.schema.schema import Schema, name_key
@@ -80,8 +80,7 @@ class _ById:
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         # A plan is made for segments, whose nested fields have physical names.
         arrays = [
-            renamed(cut_array(batch.column(at), column, cut), cut, physical(cut))
-            for at, column, cut in self._needed
+            cut_array(batch.column(at), column, physical(cut)) for at, column, cut in self._needed
         ]
         return self._adapter.adapt(arrays, batch.num_rows, {})
 
