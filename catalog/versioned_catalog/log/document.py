@@ -49,6 +49,22 @@ def checksum(data: bytes) -> str:
     return f"crc32:{zlib.crc32(data):08x}"
 
 
+def check_attached(data: bytes, size: int, sum_: str, what: str, says: str, then: str = "") -> None:
+    """Refuse a file beside the log that has another size or checksum than its entry says.
+
+    Args:
+        says: who recorded the size and the checksum, for the error; ``then`` is the way out.
+
+    Raises:
+        CorruptTableError: naming the file, both sizes and both checksums.
+    """
+    if len(data) != size or checksum(data) != sum_:
+        raise CorruptTableError(
+            f"{what} has {len(data)} bytes and the checksum {checksum(data)}, and {says} says {size} "
+            f"and {sum_[:50]}{then}"
+        )
+
+
 def load_document(data: bytes, what: str) -> dict[str, Json]:
     """Parse an entry, a stub or the checkpoint of a warehouse, and check its checksum if it has one.
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import CHECKPOINT_BYTES, SEGMENT_BYTES
 from versioned_catalog.log.bounded_rows import LEAST_ROW_BYTES, read_bounded
-from versioned_catalog.log.document import checksum
+from versioned_catalog.log.document import check_attached, checksum
 from versioned_catalog.log.layout import IMPORTS, OWN_NAME
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.wire import Json, check_members, member, optional
@@ -220,11 +220,8 @@ def _read(page: ImportedPage, store: Store) -> Iterator[ImportedFile]:
         raise CorruptTableError(
             f"{what} is missing; it says which files were imported: restore it from a copy"
         )
-    if len(data) != page.bytes or checksum(data) != page.checksum:
-        raise CorruptTableError(
-            f"{what} has {len(data)} bytes and the checksum {checksum(data)}, and the log says "
-            f"{page.bytes} and {page.checksum[:50]}; restore it from a copy"
-        )
+    then = "; restore it from a copy"
+    check_attached(data, page.bytes, page.checksum, what, "the log", then)
     table = read_bounded(data, what)
     try:
         rows = table.select(_SCHEMA.names).cast(_SCHEMA)

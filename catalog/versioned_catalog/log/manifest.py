@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from versioned_catalog import limits
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.log.bounded_rows import KEPT, decoded_limit, read_groups
-from versioned_catalog.log.document import checksum, dump_json
+from versioned_catalog.log.document import check_attached, checksum, dump_json
 from versioned_catalog.log.entry import Commit, Manifest
 from versioned_catalog.log.features import MANIFEST, Features
 from versioned_catalog.log.layout import MANIFESTS
@@ -161,11 +161,7 @@ def read_manifest(commit: Commit, store: Store) -> Commit:
         raise CorruptTableError(
             f"{what} is missing, and version {commit.head.version} needs it; restore it from a copy"
         )
-    if len(data) != named.bytes or checksum(data) != named.checksum:
-        raise CorruptTableError(
-            f"{what} has {len(data)} bytes and the checksum {checksum(data)}, and version "
-            f"{commit.head.version} says {named.bytes} and {named.checksum[:50]}"
-        )
+    check_attached(data, named.bytes, named.checksum, what, f"version {commit.head.version}")
     records = tuple(_records(data, what))
     manifest = replace(named, records=len(records))
     return replace(commit, added=commit.added + records, manifest=manifest)
