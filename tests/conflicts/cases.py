@@ -49,6 +49,7 @@ HAS_NULLS = (InvalidRequestError, "v can't be NOT NULL, since")
 NOT_LEGAL = (CommitConflictError, "a concurrent commit changed the table")
 TAGGED = (CommitConflictError, "was tagged as 'old' while it was to be expired")
 TAKEN = (ImportedMeanwhileError, "has imported some of these files; run the import again")
+FOLLOWED = (ImportedMeanwhileError, "has imported some of these files; run it again")
 READ_BEFORE = (CommitConflictError, "added or removed rows since")
 PINNED = (InvalidRequestError, "t can't be replaced or dropped, since the schema pin 'job'")
 
@@ -165,6 +166,9 @@ ok(ROW, "append", own_rows, [append], note=16)
 refused(ROW, "append", READ, own_rows, [append], note=16, table=SERIALIZABLE)
 own_keys: Step = lambda t: t.upsert_of_read_rows("merge", 41)
 refused(ROW, "append", KEYS, own_keys, [lambda t: t.append(41, 50)], note=16, table=KEYED)
+follow_x: Step = lambda t: t.append(takes="x")
+ok(ROW, "append", follow_x, [append, lambda t: t.imports("z")], note=18)
+refused(ROW, "append", FOLLOWED, follow_x, [lambda t: t.imports("z", "x")], note=18)
 
 # import
 
@@ -255,6 +259,10 @@ def filtered(kind: str) -> None:
     refused(ROW, "append", KEYS, keys, [near], note=14, table=KEYED)
     ok(ROW, "append", keys, [append], note=14, table=KEYED)
     ok(ROW, "append", others, [near], note=14, table=KEYED)
+
+    follow_x: Step = lambda t: t.rewrite(kind, t.a, takes="x")
+    ok(ROW, "append", follow_x, [append, lambda t: t.imports("z")], note=18)
+    refused(ROW, "append", FOLLOWED, follow_x, [lambda t: t.imports("z", "x")], note=18)
 
     schema_fits(ROW, lambda t, nulls: t.rewrite(kind, t.a, nulls=nulls))
 

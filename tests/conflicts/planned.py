@@ -20,6 +20,7 @@ from versioned_catalog.conflicts.operations import (
     Fence,
     Import,
     KeyCheck,
+    NewFiles,
     Operation,
     Overwrite,
     Replace,
@@ -101,14 +102,18 @@ class Planned:
         name = f"data/{self.base.version if base is None else base}-{uuid4().hex}.parquet"
         return SegmentRecord(name, self.base.schema.version, 10, 1000, columns=columns)
 
-    def append(self, low: int = 21, high: int = 30, **how: Any) -> Append:
-        return Append(self.base, (self.segment(low, high, **how),))
+    def append(self, low: int = 21, high: int = 30, *, takes: str = "", **how: Any) -> Append:
+        new = self._new_files(takes) if takes else None
+        return Append(self.base, (self.segment(low, high, **how),), new_files=new)
+
+    def _new_files(self, *names: str) -> NewFiles:
+        return NewFiles(tuple(map(_copied, names)), self.base.version)
 
     def imports(
         self, *names: str, removed: tuple[SegmentRecord, ...] = (), looked: bool = True, **how: Any
     ) -> Import:
         """An import of files by name, one segment for all, in place of some segments."""
-        files = tuple(ImportedFile(name, 1000, 1, "", Taken.COPIED) for name in names)
+        files = tuple(map(_copied, names))
         paths = tuple(record.path for record in removed)
         since = self.base.version if looked else None
         return Import(self.base, (self.segment(21, 30, **how),), files, paths, since)
@@ -132,6 +137,7 @@ class Planned:
         where: list[Any] | None = None,
         low: int | None = 31,
         changes: tuple[Change, ...] = (),
+        takes: str = "",
     ) -> Rewrite:
         """Replace segments by one with k from ``low`` on; rows that match ``where`` were read."""
         bound, after = self._bound(*changes) if changes else ((), None)
@@ -140,7 +146,8 @@ class Planned:
             added = tuple(replace(one, schema_version=after.schema.version) for one in added)
         reads = bind_filters(where, self.base.schema)
         paths = tuple(record.path for record in removed)
-        return Rewrite(self.base, kind, added, paths, reads, bound)
+        new = self._new_files(takes) if takes else None
+        return Rewrite(self.base, kind, added, paths, reads, bound, new_files=new)
 
     def upsert_of_read_rows(self, kind: str, low: int, *, meets: bool = True) -> Rewrite:
         """Upsert rows that were computed from rows of the base, into a keyed table."""
@@ -179,6 +186,10 @@ class Planned:
     def _bound(self, *changes: Change) -> Any:
         state = self.planned
         return plan_changes(changes, state.evolution, state.schemas.newest.version + 1)
+
+
+def _copied(name: str) -> ImportedFile:
+    return ImportedFile(name, 1000, 1, "", Taken.COPIED)
 
 
 Step = Callable[[Planned], Operation]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from conversion.sources import Lake, data_files, delete_positions
+from faults.interrupted import InterruptedStore, Interruption
+from faults.store import Plan
 from versioned_catalog import Catalog, InvalidRequestError, Table
 
 SCHEMA = Schema(NestedField(1, "id", LongType()))
@@ -153,3 +156,41 @@ def test_a_file_of_the_source_that_was_imported_once_more_on_purpose_is_followed
     delete_positions(source, [(file, 0)])
     table.sync()
     assert ids(table) == [0, 1, 2, 2]
+
+
+COMMIT = "put t/_versioned/log/N.json"
+
+
+def racing(lake: Lake, theirs: Callable[[], object], at: str) -> Table:
+    """The table, in a process before whose next commit another one does something."""
+    what = Interruption(at, before=theirs)
+    store: Any = InterruptedStore(lake.catalog._store, Plan(), what)
+    return Catalog.over(store).load_table("t")
+
+
+@pytest.mark.parametrize("copied", [False, True], ids=["adopted", "copied"])
+@pytest.mark.parametrize("copy", [False, True], ids=["imported in place", "imported as a copy"])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_imported_during_a_sync_comes_in_once(
+    lake: Lake, source: Any, copied: bool, copy: bool, replaced: bool
+) -> None:
+    table, file = convert(lake, copy=copied), raw(lake, 9)
+    source.add_files([file])
+    if replaced:
+        source.delete("id < 1")
+    racer = racing(lake, lambda: table.import_files(file, copy=copy), COMMIT)
+    with pytest.raises(InvalidRequestError, match=r"raw/9.parquet was imported here"):
+        racer.sync()
+    assert ids(table.refresh()) == [0, 1, 2, 9]
+
+
+@pytest.mark.parametrize("copied", [False, True], ids=["adopted", "copied"])
+@pytest.mark.parametrize("copy", [False, True], ids=["imported in place", "imported as a copy"])
+def test_a_file_that_a_sync_brings_during_its_import_comes_in_once(
+    lake: Lake, source: Any, copied: bool, copy: bool
+) -> None:
+    table, file = convert(lake, copy=copied), raw(lake, 9)
+    source.add_files([file])
+    done = racing(lake, table.sync, COMMIT).import_files(file, copy=copy)
+    assert (done.files, done.known) == (0, 1)
+    assert ids(table.refresh()) == [0, 1, 2, 9]

@@ -84,7 +84,12 @@ MATRIX: Mapping[type, Row] = {
     ),
     operations.Append: Row(
         required=SAME_INCARNATION,
-        rules=(batches.batch_is_new, added_segments.segments_are_new, *SEGMENTS_FIT),
+        rules=(
+            batches.batch_is_new,
+            imported_files.files_are_new,
+            added_segments.segments_are_new,
+            *SEGMENTS_FIT,
+        ),
         entry=writes.append_entry,
     ),
     operations.Import: Row(
@@ -114,6 +119,7 @@ MATRIX: Mapping[type, Row] = {
         is_noop=writes.is_empty,
         rules=(
             batches.batch_is_new,
+            imported_files.files_are_new,
             removed_segments.removed_are_live,
             added_segments.segments_are_new,
             copied_rows.copies_are_complete,

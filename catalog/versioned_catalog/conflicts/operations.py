@@ -60,12 +60,21 @@ class Base:
 
 
 @dataclass(frozen=True)
+class NewFiles:
+    """Files of others that were in no ledger at a version, ``known_at``."""
+
+    files: tuple[ImportedFile, ...]
+    known_at: int
+
+
+@dataclass(frozen=True)
 class Append:
     """Add segments, and the columns that they bring along.
 
     Args:
         roots: URLs of the external roots below which segments lie.
         copied: the files of others whose rows it brings, or that have none left.
+        new_files: those of its files that no import may have taken in before.
     """
 
     base: Base
@@ -74,6 +83,7 @@ class Append:
     batch: Batch | None = None
     roots: Mapping[str, str] = field(default_factory=dict)
     copied: tuple[ImportedFile, ...] = ()
+    new_files: NewFiles | None = None
 
 
 @dataclass(frozen=True)
@@ -117,7 +127,7 @@ class Rewrite:
         reads: filter of the rows that it read, bound to the base's schema; None for every row.
         changes: the columns that the new segments bring along.
         keys: the row keys to check, if the table has a primary key.
-        batch, roots, copied: as of ``Append``, for files that come in place of others.
+        batch, roots, copied, new_files: as of ``Append``, for files that come in place of others.
     """
 
     base: Base
@@ -130,6 +140,7 @@ class Rewrite:
     batch: Batch | None = None
     roots: Mapping[str, str] = field(default_factory=dict)
     copied: tuple[ImportedFile, ...] = ()
+    new_files: NewFiles | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from versioned_catalog.conflicts.operations import Append, Base, Rewrite
+from versioned_catalog.conflicts.operations import Append, Base, NewFiles, Rewrite
 from versioned_catalog.conversion.copying import copy_file, copy_token, source_token
 from versioned_catalog.conversion.evolving import follow_schemas, partition_versions
 from versioned_catalog.conversion.files import Adopter, partition_of, wanted_partitioning
@@ -108,9 +108,11 @@ class _Files:
         remapped = self._remapped(origin, before, files, live)
         removed = self._removed(before, files, live, remapped)
         came = [one for token, one in files.items() if token not in before or token in remapped]
+        new: list[SourceFile] = []
         if not self.handle.state.schema.is_keyed:  # with a key, rows that come twice count once
             new = [one for one in came if not {one.token, token_of(one.path)} & before.keys()]
             check_not_imported(self.handle, new, origin.root)
+        new_files = NewFiles(self._imported(new), self.handle.state.version)
         adopted, copied = self._added(origin, came)
         if removed and self.handle.state.schema.is_keyed:
             raise InvalidRequestError(
@@ -118,7 +120,8 @@ class _Files:
                 "the source: their rows can't be taken back here. Convert the source under a new name"
             )
         records = [*adopted, *(one for parts in copied for one in parts)]
-        self._commit(records, removed, files, self._copies(origin, came))
+        copies = [one for one in came if _is_copied(origin, one)]
+        self._commit(records, removed, files, self._imported(copies), new_files)
         return replace(nothing, adopted=len(adopted), copied=len(copied), removed=len(removed))
 
     def _check_newer(self, origin: Origin) -> None:
@@ -239,9 +242,9 @@ class _Files:
         ]
         return records, copies
 
-    def _copies(self, origin: Origin, came: Sequence[SourceFile]) -> tuple[ImportedFile, ...]:
-        """What an import must know of the files that are copied, also of those without live rows."""
-        root = root_store(self.handle.store, RootPath(origin.root, ""))
+    def _imported(self, files: Sequence[SourceFile]) -> tuple[ImportedFile, ...]:
+        """What an import must know of files, as of files that are copied."""
+        root = root_store(self.handle.store, RootPath(self._origin.root, ""))
 
         def size(file: SourceFile) -> int:
             return size_of(root.open(file.path)) if file.bytes is None else file.bytes
@@ -254,8 +257,7 @@ class _Files:
                 etag="",
                 taken=Taken.COPIED,
             )
-            for one in came
-            if _is_copied(origin, one)
+            for one in files
         )
 
     def _records(
@@ -300,6 +302,7 @@ class _Files:
         removed: Sequence[str],
         files: Mapping[str, SourceFile],
         copied: tuple[ImportedFile, ...],
+        new_files: NewFiles,
     ) -> None:
         handle, state = self.handle, self.handle.state
         held = {token for token, one in files.items() if not one.deletes} | {
@@ -330,9 +333,10 @@ class _Files:
                 batch=batch,
                 roots=roots,
                 copied=copied,
+                new_files=new_files,
             )
         else:
-            operation = Append(base, tuple(records), changes, batch, roots, copied)
+            operation = Append(base, tuple(records), changes, batch, roots, copied, new_files)
         try:
             handle.commit(operation)
         except AlreadyExistsError as error:
