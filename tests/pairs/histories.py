@@ -294,10 +294,18 @@ class History:
     def fitted(self, row: dict[str, Any], file: File) -> dict[int, Any] | None:
         """A row of a file by column key, matched by name; None if the file does not fit."""
         columns = {column.name: column for column in self.now.columns}
+        values = {column.key: column.default for column in self.now.columns}
         for name, kind in file.types.items():
-            if name not in columns or columns[name].type not in (kind, WIDER.get(kind)):
+            if name not in columns or not self.fits(row[name], kind, columns[name].type):
                 return None
-        return {c.key: row.get(name, c.default) for name, c in columns.items()}
+            is_text = columns[name].type == "STRING" and row[name] is not None
+            values[columns[name].key] = str(row[name]) if is_text else row[name]
+        return values
+
+    def fits(self, value: Any, kind: str, wanted: str) -> bool:
+        """Whether an import takes a value: in place by its type; a copy converts it."""
+        is_converted = value is None or not isinstance(value, str)
+        return wanted in (kind, WIDER.get(kind)) or (self.copies and is_converted)
 
     # The source that the table follows
 
