@@ -10,8 +10,7 @@ from versioned_catalog.alteration import Alteration
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.evolution.alter_parser import parse_alter
 from versioned_catalog.handle import TableHandle
-from versioned_catalog.migration.apply import apply_plan
-from versioned_catalog.migration.schema_plan import SchemaPlan, make_plan
+from versioned_catalog.migration.schema_plan import SchemaPlan, apply_plan, make_plan
 from versioned_catalog.pinning import Retired
 from versioned_catalog.schema.definition import check_name, is_folder, sql_name
 from versioned_catalog.schema.table_parser import parse_table

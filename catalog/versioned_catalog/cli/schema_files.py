@@ -328,7 +328,7 @@ def apply_file(one: FilePlan, catalog: Catalog) -> FilePlan:
     Raises:
         CommitConflictError: the table was changed since the plan was made.
     """
-    from versioned_catalog.migration.apply import apply_plan
+    from versioned_catalog.migration.schema_plan import apply_plan
 
     plan = one.plan
     if plan.creates:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +17,10 @@ from versioned_catalog.evolution.to_sql import position_sql, statements
 from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import Comparison, Op
 from versioned_catalog.log.state import TableState
-from versioned_catalog.migration.pins import touched_pins
 from versioned_catalog.pruning.segments import some_match
 from versioned_catalog.schema.ddl import render_options, render_type
+from versioned_catalog.schema.pins import PinnedSchema
+from versioned_catalog.schema.seen import breaks
 from versioned_catalog.schema.ttl import TTL, in_time_index, parse_ttl, ttl_cutoff
 from versioned_catalog.types.paths import ColumnPath, quote, render_path
 from versioned_catalog.types.tokens import sql_string
@@ -91,7 +93,7 @@ def planned_change(step: Step, state: TableState, table: str) -> PlannedChange:
             safety = Safety.DESTRUCTIVE
             segments, rows = _expiring(state, step)
     sql = tuple(statements(step.bound, step.before, step.after, table))
-    pins = touched_pins(state, step)
+    pins = _touched_pins(state, step)
     return PlannedChange(kind, path, step.column_id, detail, sql, safety, segments, rows, pins)
 
 
@@ -160,3 +162,23 @@ def _described(step: Step) -> tuple[str, ColumnPath, str]:
             return "partition", (), ", ".join(texts) or "none"
         case changes.PinSchema() | changes.RetirePin():
             raise AssertionError("a CREATE TABLE statement declares no pins")
+
+
+def _touched_pins(state: TableState, step: Step) -> tuple[str, ...]:
+    """What a change does to each pin that it touches, such as ``billing: n is BIGINT, ...``."""
+    return tuple(
+        f"{label}: {effect}"
+        for label, pinned in sorted(state.pinned_schemas.items())
+        for effect in _effects(pinned, step)
+    )
+
+
+def _effects(pinned: PinnedSchema, step: Step) -> Iterator[str]:
+    if isinstance(step.change, changes.DropColumn) and step.column_id in pinned.schema.ids:
+        yield "stays, hidden, until it is retired"
+    known = set(breaks(pinned.schema, step.before.schema))
+    yield from (
+        f"may fail, since {reason}"
+        for reason in breaks(pinned.schema, step.after.schema)
+        if reason not in known
+    )

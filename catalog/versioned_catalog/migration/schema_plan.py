@@ -1,23 +1,30 @@
-"""A plan: the changes from a table to what a CREATE TABLE statement declares."""
+"""A plan: the changes from a table to what a CREATE TABLE statement declares, made and carried out."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.alteration import Alteration
+from versioned_catalog.errors import CommitConflictError, InvalidRequestError, VersionedError
+from versioned_catalog.evolution.alter_parser import parse_alter
 from versioned_catalog.evolution.changes import DropColumn, SetProperty
-from versioned_catalog.evolution.diff import Step, difference
+from versioned_catalog.evolution.diff import Step, difference, difference_by_id
+from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.evolution.matching import check_ids_agree, path_key
+from versioned_catalog.evolution.to_sql import statements
+from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
-from versioned_catalog.migration.drift import declared_properties, drift
 from versioned_catalog.migration.planned_change import PlannedChange, Safety, planned_change
-from versioned_catalog.schema.definition import Definition
+from versioned_catalog.schema.definition import APPLIED_SCHEMA, Definition
+from versioned_catalog.schema.maintained import APPLIED_PROPERTIES
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.ttl import TTL, parse_ttl
+from versioned_catalog.schema.ttl import TTL, parse_ttl, user_properties
 from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.types.tokens import sql_string
 
 _SIGNS = {"add": "+", "drop": "-"}
 _IGNORED = (
@@ -200,7 +207,7 @@ def make_plan(
         schema_version=state.schema_version,
         new_schema_version=state.schema_version if same else state.schemas.newest.version + 1,
         refused=tuple(_refused(state, zip(planned, steps, strict=True), allow_drop, allowed)),
-        drift=tuple(drift(state, table)),
+        drift=tuple(_drift(state, table)),
         notes=tuple(notes),
         properties=declared_properties(state.properties),
         new_properties=declared_properties(after.properties),
@@ -255,6 +262,94 @@ def _own(allow_drop: Collection[str], table: str) -> list[str]:
     return found
 
 
-def committed(plan: SchemaPlan, version: int) -> SchemaPlan:
-    """The plan after its commit."""
-    return replace(plan, committed=version)
+def _drift(state: TableState, table: str) -> list[str]:
+    """What was altered since a plan was last applied, as SQL; nothing if none ever was."""
+    if APPLIED_SCHEMA not in state.properties:
+        return []
+    return [*_schema_drift(state, table), *_property_drift(state, table)]
+
+
+def declared_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Those of the properties of a table that a CREATE TABLE statement declares."""
+    shown = user_properties(properties)
+    return {key: text for key, text in shown.items() if key != APPLIED_SCHEMA}
+
+
+def _schema_drift(state: TableState, table: str) -> list[str]:
+    applied = state.properties[APPLIED_SCHEMA]
+    version = int(applied) if applied.isdecimal() and len(applied) < 10 else state.schema_version
+    if version == state.schema_version or version not in state.schemas:
+        return []
+    then, now = state.schemas[version].visible, state.schema.visible
+    try:
+        steps = difference_by_id(Evolution(then, state.next_column_id), now)
+    except VersionedError:  # a rollback, say, which no ALTER undoes
+        return [f"schema {version} became schema {state.schema_version}"]
+    return [sql for one in steps for sql in statements(one.bound, one.before, one.after, table)]
+
+
+def _property_drift(state: TableState, table: str) -> list[str]:
+    try:
+        then = dict(json.loads(state.properties[APPLIED_PROPERTIES]))
+    except (KeyError, TypeError, ValueError):  # applied by an earlier release
+        return []
+    now, alter = declared_properties(state.properties), f"ALTER TABLE {table}"
+    return [
+        f"{alter} SET TBLPROPERTIES ({sql_string(key)} = {sql_string(now[key])})"
+        if key in now
+        else f"{alter} UNSET TBLPROPERTIES ({sql_string(str(key))})"
+        for key in sorted({*then, *now})
+        if then.get(key) != now.get(key)
+    ]
+
+
+def apply_plan(handle: TableHandle, plan: SchemaPlan, commit_id: str | None = None) -> SchemaPlan:
+    """Make all changes of a plan in one commit, which also records the schema version as applied.
+
+    Args:
+        handle: the table that the plan was made on.
+        plan: the plan.
+        commit_id: idempotency key of the commit; generated if omitted.
+
+    Returns:
+        The plan with the version of its commit.
+
+    Raises:
+        InvalidRequestError: a drop is not allowed, or a change is not legal.
+        CommitConflictError: the schema or the properties were changed since the plan was made.
+    """
+    plan.check_allowed()
+    state = handle.state
+    check_planned_on(plan, state)
+    if not plan.changes:
+        return replace(plan, committed=state.version)
+    alteration = Alteration(handle).add_all(parse_alter("; ".join(plan.sql), state.evolution))
+    alteration.add_all(
+        [
+            SetProperty(APPLIED_SCHEMA, str(plan.new_schema_version)),
+            SetProperty(APPLIED_PROPERTIES, json.dumps(plan.new_properties, sort_keys=True)),
+        ]
+    )
+    done = alteration.commit_if(lambda now: check_planned_on(plan, now), commit_id)
+    return replace(plan, committed=done)
+
+
+def check_planned_on(plan: SchemaPlan, state: TableState) -> None:
+    """Check that the schema and the properties are those that a plan was made on.
+
+    Raises:
+        CommitConflictError: it is not.
+    """
+    if state.table_uuid != plan.table_uuid:
+        raise _changed(plan, "the table was replaced")
+    if state.schema_version != plan.schema_version:
+        raise _changed(plan, f"schema {plan.schema_version} became schema {state.schema_version}")
+    if declared_properties(state.properties) != plan.properties:
+        raise _changed(plan, "its properties were changed")
+
+
+def _changed(plan: SchemaPlan, what: str) -> CommitConflictError:
+    return CommitConflictError(
+        f"{plan.table}: the plan was made on version {plan.version}, and since then {what}; nothing was "
+        "changed; make the plan again"
+    )
