@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution.apply_arrangement import check_arrangement
+from versioned_catalog.evolution.table_changes import check_arrangement
 from versioned_catalog.schema.column_ids import new_schema
 from versioned_catalog.schema.definition import Definition
 from versioned_catalog.schema.keying import KeyNames

@@ -8,8 +8,7 @@ from versioned_catalog.conflicts.operations import Alter, Base
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution import changes as requests
-from versioned_catalog.evolution.bind import plan_changes
-from versioned_catalog.evolution.to_sql import render_changes
+from versioned_catalog.evolution.bind import plan_changes, render_changes
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.arrays import own_nulls
@@ -47,7 +46,8 @@ class Alteration:
         self._changes: list[requests.Change] = []
 
     def __repr__(self) -> str:
-        return f"Alteration({'; '.join(map(requests.describe, self._changes)) or 'no changes yet'})"
+        described = "; ".join(change.describe() for change in self._changes)
+        return f"Alteration({described or 'no changes yet'})"
 
     def _add(self, change: requests.Change) -> Alteration:
         self._changes.append(change)

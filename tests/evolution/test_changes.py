@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
-from versioned_catalog.evolution.apply import apply_all, newly_not_null, rebase
-from versioned_catalog.evolution.bind import plan_changes
+from versioned_catalog.evolution.bind import apply_all, newly_not_null, plan_changes, rebase
 from versioned_catalog.evolution.changes import (
     UNSET,
     AddColumn,
@@ -28,7 +27,6 @@ from versioned_catalog.evolution.changes import (
     SetPartitioning,
     SetProperty,
     UnsetProperty,
-    describe,
 )
 from versioned_catalog.evolution.evolution import BoundChange, Evolution, used_physical_names
 from versioned_catalog.schema.column_ids import new_schema
@@ -641,7 +639,7 @@ def test_conflicting_changes_are_refused(mine: Change, theirs: list[Change], wor
         apply_all(bounds, newer, 2)
     with pytest.raises(CommitConflictError, match=f"{words}.*repeat the change") as caught:
         rebase(bounds, newer, 2)
-    assert describe(mine) in str(caught.value)
+    assert mine.describe() in str(caught.value)
 
 
 # --- random changes in any order ----------------------------------------------------------------
@@ -762,4 +760,4 @@ def test_a_physical_name_stands_for_one_column_id_only(requests: list[Change]) -
     ],
 )
 def test_each_change_has_a_description(change: Change, text: str) -> None:
-    assert describe(change) == text
+    assert change.describe() == text

@@ -13,12 +13,10 @@ from model.seeded import first_seed
 from random_tables import PLAIN, shape
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.evolution.alter_parser import parse_alter
-from versioned_catalog.evolution.apply import finish
-from versioned_catalog.evolution.bind import plan_changes
+from versioned_catalog.evolution.bind import finish, plan_changes, render_changes
 from versioned_catalog.evolution.changes import DropColumn
 from versioned_catalog.evolution.diff import Step, difference
 from versioned_catalog.evolution.evolution import Evolution, used_physical_names
-from versioned_catalog.evolution.to_sql import render_changes
 from versioned_catalog.schema.definition import Definition
 from versioned_catalog.schema.table_parser import parse_table
 from versioned_catalog.schema.table_text import render_table

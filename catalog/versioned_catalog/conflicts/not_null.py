@@ -7,7 +7,7 @@ from versioned_catalog.conflicts.entries.alteration import altered
 from versioned_catalog.conflicts.operations import Alter
 from versioned_catalog.conflicts.schema_fit import null_in_old_rows
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution.apply import newly_not_null
+from versioned_catalog.evolution.bind import newly_not_null
 from versioned_catalog.log.state import TableState
 from versioned_catalog.types.types import Column, is_repeated
 

@@ -6,7 +6,7 @@ from versioned_catalog.conflicts.attempt import Attempt
 from versioned_catalog.conflicts.entries.writes import schema_after
 from versioned_catalog.conflicts.operations import Base, Write
 from versioned_catalog.errors import CommitConflictError
-from versioned_catalog.evolution.apply import newly_not_null
+from versioned_catalog.evolution.bind import newly_not_null
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.types import is_nested
 from versioned_catalog.types.widening import type_name, widens

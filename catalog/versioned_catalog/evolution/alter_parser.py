@@ -6,8 +6,7 @@ from typing import NoReturn
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution import changes
-from versioned_catalog.evolution.apply import apply
-from versioned_catalog.evolution.bind import bind, utc_now
+from versioned_catalog.evolution.bind import utc_now
 from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.schema.ddl import take_options
 from versioned_catalog.schema.definition import check_name
@@ -51,7 +50,7 @@ def parse_alter(
         if cursor.token.kind is TokenKind.END:
             return found
         for change in parsed:
-            current = apply(bind(change, current, time), current)
+            current = change.bind(current, time).apply(current)
 
 
 def _take_statement(

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution import actions
 from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.schema.hidden import hidden_name
 from versioned_catalog.schema.pins import PinnedSchema, PinnedSchemas, pins_on
@@ -40,19 +39,6 @@ def refuses_breaks(properties: Mapping[str, str]) -> bool:
     """
     text = properties.get(PINS, Breaks.ALLOW.value)
     return one_of(Breaks, text, f"the property {PINS}") is Breaks.REFUSE
-
-
-def set_pin(action: actions.SetPin, evolution: Evolution) -> Evolution:
-    """Set or remove a pin, and drop the hidden columns that no pin needs any more."""
-    pins = {label: one for label, one in evolution.pins.items() if label != action.label}
-    if action.pin is None:
-        if action.label not in evolution.pins:
-            raise InvalidRequestError(f"the pin {action.label!r} no longer exists")
-    else:
-        _check_seen(action.label, action.pin, evolution.schema)
-        pins[action.label] = action.pin
-    schema = without_unneeded(evolution.schema, pins.values())
-    return replace(evolution, schema=schema, pins=pins)
 
 
 def hide_or_remove(column_id: int, evolution: Evolution) -> Schema:
@@ -144,7 +130,7 @@ def check_pins(before: Evolution, after: Evolution) -> None:
             and not _is_seen(pinned, after.schema)
             and _is_seen(pinned, before.schema)
         ):
-            _check_seen(label, pinned, after.schema)
+            check_seen(label, pinned, after.schema)
     if refuses:
         check_no_breaks(after.pins, before.schema, after.schema)
 
@@ -176,7 +162,12 @@ def _is_seen(pinned: PinnedSchema, schema: Schema) -> bool:
     return True
 
 
-def _check_seen(label: str, pinned: PinnedSchema, schema: Schema) -> None:
+def check_seen(label: str, pinned: PinnedSchema, schema: Schema) -> None:
+    """Check that a schema has what a pin needs.
+
+    Raises:
+        InvalidRequestError: it has not.
+    """
     try:
         seen_through(pinned.schema, schema)
     except InvalidRequestError as error:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution import changes
-from versioned_catalog.evolution.apply import apply, finish
-from versioned_catalog.evolution.bind import bind, utc_now
-from versioned_catalog.evolution.evolution import BoundChange, Evolution
+from versioned_catalog.evolution.bind import finish, utc_now
+from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.evolution.matching import Matching, match_columns, path_key
+from versioned_catalog.evolution.value_changes import default_text
 from versioned_catalog.schema.definition import APPLIED_SCHEMA, Definition
 from versioned_catalog.schema.schema import PartitionField, Schema, SortField, name_key
 from versioned_catalog.schema.sorting import SORT_BY
@@ -19,7 +19,7 @@ from versioned_catalog.schema.transforms import parse_transform, render_field, r
 from versioned_catalog.schema.ttl import MAINTAINED, user_properties
 from versioned_catalog.types.paths import ColumnPath, parse_path
 from versioned_catalog.types.types import Column, Map, Now, Struct, children, is_nested, walk
-from versioned_catalog.values.literals import constant_from_sql, to_sql
+from versioned_catalog.values.literals import constant_from_sql
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,19 @@ class Step:
     """One change of a difference.
 
     Args:
-        bound: the change, bound to ``before``.
+        change: the change by name.
         column_id: the column that it changes; None for the table, and for a new column.
         before, after: the table around the change.
     """
 
-    bound: BoundChange
+    change: changes.Change
     column_id: int | None
     before: Evolution
     after: Evolution
 
-    @property
-    def change(self) -> changes.Change:
-        """The change by name."""
-        return self.bound.request
+    def statements(self, table: str) -> list[str]:
+        """The ALTER TABLE statements of the change. ``table`` is the table's name as SQL."""
+        return self.change.statements(table, self.before, self.after)
 
 
 def difference(
@@ -138,9 +137,8 @@ class _Differ:
 
     def _emit(self, change: changes.Change, column_id: int | None = None) -> None:
         before = self.current
-        bound = bind(change, before, self._time)
-        self.current = apply(bound, before)
-        self.steps.append(Step(bound, column_id, before, self.current))
+        self.current = change.bind(before, self._time).apply(before)
+        self.steps.append(Step(change, column_id, before, self.current))
 
     # Columns
 
@@ -336,12 +334,6 @@ class _Differ:
                 self._emit(changes.UnsetProperty(key))
             elif current.get(key) != wanted[key]:
                 self._emit(changes.SetProperty(key, wanted[key]))
-
-
-def default_text(column: Column) -> str | None:
-    """The write default of a column as SQL."""
-    default = column.write_default
-    return None if default is None else to_sql(default, column.type)
 
 
 def _set_default(path: ColumnPath, column: Column, target: Column) -> changes.SetDefault:

@@ -1,18 +1,48 @@
-"""The evolving state of a table, and references to its columns."""
+"""The evolving state of a table, references to its columns, and what every change of schema can do.
+
+A bound change refers to no column by name. It refers to a column that existed when the ALTER was
+planned by its ID, and to a column that the ALTER itself adds by the number of IDs that the ALTER had
+assigned before it. That number stays the same when the ALTER is applied to a newer table.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
+import enum
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, TypeVar
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution.actions import Action, Existing, New, Ref
-from versioned_catalog.evolution.changes import Change
 from versioned_catalog.schema.pins import PinnedSchemas
 from versioned_catalog.schema.schema import INTERNAL_NAMES, Schema, name_key
-from versioned_catalog.types.types import Column, children, walk
+from versioned_catalog.types.paths import ColumnPath, render_path
+from versioned_catalog.types.types import Column, Constant, DataType, Now, children, walk
+from versioned_catalog.values.literals import to_sql
 
 UsedNames = Mapping[int | None, frozenset[str]]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """A column that existed when the ALTER was planned; ``name`` is its path, for errors."""
+
+    id: int
+    name: str = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """A column that the same ALTER adds, after it has assigned ``nth`` IDs."""
+
+    nth: int
+    name: str = field(compare=False)
+
+
+Ref = Existing | New
 
 
 @dataclass(frozen=True)
@@ -100,14 +130,144 @@ def is_hidden(schema: Schema, column_id: int) -> bool:
     return any(one.hidden for one in (*schema.ancestors(column_id), schema.column(column_id)))
 
 
+class Risk(enum.Enum):
+    """What a change may do to stored values, or they to it."""
+
+    NONE = "none"
+    STORED_NULLS = "stored nulls"
+    """Nulls of the column forbid the change."""
+    LOST_COLUMN = "lost column"
+    """The values of the column are lost."""
+    HIDDEN_ROWS = "hidden rows"
+    """Rows are hidden, and compaction deletes them."""
+
+
+class SchemaChange(ABC, Generic[T]):
+    """A change of a table as a user requests it, by name. ``changes.Change`` lists the classes.
+
+    ``T`` is what the names in the change are bound to: references to columns, and positions.
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    """What a plan calls the change."""
+
+    def bind(self, evolution: Evolution, time: dt.datetime) -> BoundChange:
+        """Bind the change to the columns that currently have the names in it.
+
+        Args:
+            evolution: the table before the change.
+            time: the time of the ALTER.
+
+        Raises:
+            InvalidRequestError: the change is not legal.
+            NotFoundError: a named column does not exist.
+        """
+        return BoundChange(self, self.target(evolution, time))
+
+    @abstractmethod
+    def target(self, evolution: Evolution, time: dt.datetime) -> T:
+        """What the names in the change are bound to; see ``bind``."""
+
+    @abstractmethod
+    def apply(self, target: T, evolution: Evolution) -> Evolution:
+        """Apply the change by column ID to the table that it was bound to, or to a newer one.
+
+        Raises:
+            InvalidRequestError: it is not legal on that table.
+        """
+
+    @abstractmethod
+    def describe(self) -> str:
+        """One line for a table's history: ``ADD COLUMN idle DOUBLE DEFAULT 7.5 AFTER host``."""
+
+    def clauses(self, before: Evolution, after: Evolution) -> list[str]:
+        """What follows ``ALTER TABLE t`` in Spark SQL, which ``alter_parser`` reads back.
+
+        A class whose description shortens or omits something overrides this.
+
+        Args:
+            before, after: the table around the change, here and in the methods below.
+
+        Raises:
+            InvalidRequestError: there is no such statement.
+        """
+        return [self.describe()]
+
+    def statements(self, table: str, before: Evolution, after: Evolution) -> list[str]:
+        """The ALTER TABLE statements that make the change. ``table`` is the table's name as SQL."""
+        return [f"ALTER TABLE {table} {clause}" for clause in self.clauses(before, after)]
+
+    def detail(self, before: Evolution, after: Evolution) -> str:
+        """What changes, for the people who read a plan."""
+        return self.describe()
+
+    def risk(self, before: Evolution, after: Evolution) -> Risk:
+        """What the change may do to stored values, or they to it."""
+        return Risk.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChange(SchemaChange[T]):
+    """A change of one column, at ``path``."""
+
+    path: ColumnPath
+
+    def detail(self, before: Evolution, after: Evolution) -> str:
+        """The column."""
+        return render_path(self.path)
+
+
 @dataclass(frozen=True, slots=True)
 class BoundChange:
     """A change as the user requested it, by column name, and as it is applied, by column ID.
 
     Args:
         request: the change by name; errors quote it.
-        action: the same change by ID, which can be applied again after a concurrent rename.
+        target: the columns that the change names, by ID, so that it can be applied again after a
+            concurrent rename.
     """
 
-    request: Change
-    action: Action
+    request: SchemaChange[Any]
+    target: Any
+
+    def apply(self, evolution: Evolution) -> Evolution:
+        """Apply the change to a table, in an ALTER that ``Evolution.begin`` has started.
+
+        Raises:
+            InvalidRequestError: it is not legal on that table.
+        """
+        return self.request.apply(self.target, evolution)
+
+
+def edit_column(evolution: Evolution, ref: Ref, **members: Any) -> Evolution:
+    """A table with other members of one column; see ``types.Column``."""
+    column_id = locate(evolution, ref)
+    schema = evolution.schema.replace_column(column_id, lambda column: replace(column, **members))
+    return replace(evolution, schema=schema)
+
+
+def value_text(value: object, type_: DataType | None = None) -> str:
+    """A property or a default for a table's history, cut to fit a line."""
+    match value:
+        case None:
+            text = "NULL"
+        case Now():
+            text = value.value.upper()
+        case Constant(stored):
+            text = stored if type_ is None else to_sql(value, type_)
+        case bool():
+            text = str(value).upper()
+        case str():
+            text = quote_text(value)
+        case bytes():
+            text = f"X'{value.hex().upper()}'"
+        case _:
+            text = str(value)
+    return text if len(text) <= 100 else f"{text[:99]}…"
+
+
+def quote_text(text: str) -> str:
+    """A text in quotes, for a table's history."""
+    return "'" + text.replace("'", "''") + "'"

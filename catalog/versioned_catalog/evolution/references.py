@@ -6,16 +6,51 @@ A column that does not exist raises NotFoundError, one that can't be changed Inv
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.evolution import actions
-from versioned_catalog.evolution.evolution import Evolution, refer
+from versioned_catalog.evolution.evolution import Evolution, Ref, locate, refer
 from versioned_catalog.schema.hidden import visible
 from versioned_catalog.schema.schema import Schema, name_key
 from versioned_catalog.spelling import listed
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import Array, Column, DataType, Map, Struct, children, is_nested
 from versioned_catalog.types.widening import type_name
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """Before all siblings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """After all siblings."""
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """Directly after one sibling."""
+
+    sibling: Ref
+
+
+Position = First | Last | After
+
+
+def insert(
+    siblings: tuple[Column, ...], column: Column, position: Position, evolution: Evolution
+) -> tuple[Column, ...]:
+    """The siblings with a column at a position among them."""
+    match position:
+        case First():
+            return (column, *siblings)
+        case Last():
+            return (*siblings, column)
+        case After(sibling):
+            anchor = locate(evolution, sibling)
+            at = next(i for i, other in enumerate(siblings) if other.id == anchor) + 1
+            return (*siblings[:at], column, *siblings[at:])
 
 
 def find(schema: Schema, path: ColumnPath) -> Column:
@@ -56,14 +91,12 @@ def inside(type_: DataType) -> str:
     return "element" if isinstance(type_, Array) else "value"
 
 
-def reference(evolution: Evolution, path: ColumnPath) -> actions.Ref:
+def reference(evolution: Evolution, path: ColumnPath) -> Ref:
     """A reference to the column at a path; raises NotFoundError if it does not exist."""
     return refer(evolution, find(evolution.schema, path).id)
 
 
-def field_reference(
-    evolution: Evolution, path: ColumnPath, done: str, in_key: str = ""
-) -> actions.Ref:
+def field_reference(evolution: Evolution, path: ColumnPath, done: str, in_key: str = "") -> Ref:
     """A reference to a top-level column or a field of a struct.
 
     Args:
@@ -96,21 +129,19 @@ def check_not_in_key(evolution: Evolution, column_id: int, verb: str) -> None:
             )
 
 
-def position(
-    evolution: Evolution, parent: ColumnPath, first: bool, after: str | None
-) -> actions.Position:
+def position(evolution: Evolution, parent: ColumnPath, first: bool, after: str | None) -> Position:
     """The position among the columns inside ``parent`` (empty: the top level)."""
     if first and after is not None:
         raise InvalidRequestError("FIRST and AFTER are both given; give one of them")
     if first:
-        return actions.First()
+        return First()
     if after is None:
-        return actions.Last()
+        return Last()
     schema = evolution.schema
     siblings = visible(children(find(schema, parent).type) if parent else schema.columns)
     for sibling in siblings:
         if name_key(sibling.name) == name_key(after):
-            return actions.After(refer(evolution, sibling.id))
+            return After(refer(evolution, sibling.id))
     names = listed(
         render_path((after,)),
         (render_path((column.name,)) for column in siblings),
@@ -124,7 +155,7 @@ def position(
     )
 
 
-def parent_reference(evolution: Evolution, path: ColumnPath) -> actions.Ref:
+def parent_reference(evolution: Evolution, path: ColumnPath) -> Ref:
     """A reference to the struct that a new column at ``path`` is added to."""
     parent = find(evolution.schema, path[:-1])
     where = render_path(path)

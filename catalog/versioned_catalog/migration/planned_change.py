@@ -10,20 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.evolution import changes
 from versioned_catalog.evolution.bind import utc_now
-from versioned_catalog.evolution.diff import Step, default_text
-from versioned_catalog.evolution.to_sql import position_sql, statements
+from versioned_catalog.evolution.diff import Step
+from versioned_catalog.evolution.evolution import ColumnChange, Risk, is_hidden
 from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import Comparison, Op
 from versioned_catalog.log.state import TableState
 from versioned_catalog.pruning.segments import some_match
-from versioned_catalog.schema.ddl import render_options, render_type
-from versioned_catalog.schema.pins import PinnedSchema
 from versioned_catalog.schema.seen import breaks
-from versioned_catalog.schema.ttl import TTL, in_time_index, parse_ttl, ttl_cutoff
-from versioned_catalog.types.paths import ColumnPath, quote, render_path
-from versioned_catalog.types.tokens import sql_string
+from versioned_catalog.schema.ttl import in_time_index, ttl_cutoff
+from versioned_catalog.types.paths import ColumnPath, render_path
 
 
 class Safety(enum.Enum):
@@ -80,21 +76,27 @@ class PlannedChange:
 
 def planned_change(step: Step, state: TableState, table: str) -> PlannedChange:
     """Describe a step of a difference from a table, whose name as SQL is ``table``."""
-    kind, path, detail = _described(step)
-    safety, segments, rows = Safety.SAFE, 0, 0
-    match step.change:
-        case changes.DropColumn():
-            safety = Safety.DESTRUCTIVE
-            segments, rows = _holding(state, step.column_id)
-        case changes.SetNotNull():
-            safety = Safety.MAY_CONFLICT
-            segments, rows = _holding(state, step.column_id)
-        case changes.SetProperty(key, _) if key == TTL and _is_shorter(step):
-            safety = Safety.DESTRUCTIVE
-            segments, rows = _expiring(state, step)
-    sql = tuple(statements(step.bound, step.before, step.after, table))
-    pins = _touched_pins(state, step)
-    return PlannedChange(kind, path, step.column_id, detail, sql, safety, segments, rows, pins)
+    change = step.change
+    match change.risk(step.before, step.after):
+        case Risk.NONE:
+            safety, (segments, rows) = Safety.SAFE, (0, 0)
+        case Risk.STORED_NULLS:
+            safety, (segments, rows) = Safety.MAY_CONFLICT, _holding(state, step.column_id)
+        case Risk.LOST_COLUMN:
+            safety, (segments, rows) = Safety.DESTRUCTIVE, _holding(state, step.column_id)
+        case Risk.HIDDEN_ROWS:
+            safety, (segments, rows) = Safety.DESTRUCTIVE, _expiring(state, step)
+    return PlannedChange(
+        change.kind,
+        change.path if isinstance(change, ColumnChange) else (),
+        step.column_id,
+        change.detail(step.before, step.after),
+        tuple(step.statements(table)),
+        safety,
+        segments,
+        rows,
+        tuple(_pin_effects(state, step)),
+    )
 
 
 def _holding(state: TableState, column_id: int | None) -> tuple[int, int]:
@@ -105,12 +107,6 @@ def _holding(state: TableState, column_id: int | None) -> tuple[int, int]:
     chosen = pc.is_in(core["schema_version"], value_set=pa.array(held, pa.int32()))
     rows = pc.sum(core["rows"].filter(chosen)).as_py()
     return pc.sum(chosen).as_py() or 0, rows or 0
-
-
-def _is_shorter(step: Step) -> bool:
-    """Whether a change of ``ttl`` hides rows, which compaction then deletes."""
-    before, after = parse_ttl(step.before.properties), parse_ttl(step.after.properties)
-    return after is not None and (before is None or after < before)
 
 
 def _expiring(state: TableState, step: Step) -> tuple[int, int]:
@@ -125,60 +121,14 @@ def _expiring(state: TableState, step: Step) -> tuple[int, int]:
     return pc.sum(chosen).as_py() or 0, rows or 0
 
 
-def _described(step: Step) -> tuple[str, ColumnPath, str]:
-    match step.change:
-        case changes.AddColumn(path, first=first, after=after):
-            added = step.after.schema.get(path)
-            place = position_sql(first=first, after=after)
-            text = f"{render_path(path)} {render_type(added.type)}{render_options(added)}{place}"
-            return "add", path, text
-        case changes.DropColumn(path):
-            return "drop", path, render_path(path)
-        case changes.RenameColumn(path, name):
-            return "rename", path, f"{render_path(path)} -> {quote(name)}"
-        case changes.MoveColumn(path, first, after):
-            return "move", path, f"{render_path(path)}{position_sql(first=first, after=after)}"
-        case changes.ChangeType(path, type_):
-            old = render_type(step.before.schema.get(path).type)
-            return "widen", path, f"{render_path(path)} {old} -> {render_type(type_)}"
-        case changes.SetDefault(path) | changes.DropDefault(path):
-            old, new = (
-                default_text(evolution.schema.get(path)) or "none"
-                for evolution in (step.before, step.after)
-            )
-            return "default", path, f"{render_path(path)} {old} -> {new}"
-        case changes.SetNotNull(path):
-            return "not null", path, render_path(path)
-        case changes.DropNotNull(path):
-            return "nullable", path, render_path(path)
-        case changes.SetComment(path, text):
-            shown = "none" if text is None else sql_string(text)
-            return "comment", path, f"{render_path(path)} {shown}"
-        case changes.SetProperty(key, value):
-            return "property", (), f"{key} = {sql_string(value)}"
-        case changes.UnsetProperty(key):
-            return "property", (), f"{key} unset"
-        case changes.SetPartitioning(texts):
-            return "partition", (), ", ".join(texts) or "none"
-        case changes.PinSchema() | changes.RetirePin():
-            raise AssertionError("a CREATE TABLE statement declares no pins")
-
-
-def _touched_pins(state: TableState, step: Step) -> tuple[str, ...]:
+def _pin_effects(state: TableState, step: Step) -> Iterator[str]:
     """What a change does to each pin that it touches, such as ``billing: n is BIGINT, ...``."""
-    return tuple(
-        f"{label}: {effect}"
-        for label, pinned in sorted(state.pinned_schemas.items())
-        for effect in _effects(pinned, step)
-    )
-
-
-def _effects(pinned: PinnedSchema, step: Step) -> Iterator[str]:
-    if isinstance(step.change, changes.DropColumn) and step.column_id in pinned.schema.ids:
-        yield "stays, hidden, until it is retired"
-    known = set(breaks(pinned.schema, step.before.schema))
-    yield from (
-        f"may fail, since {reason}"
-        for reason in breaks(pinned.schema, step.after.schema)
-        if reason not in known
-    )
+    for label, pinned in sorted(state.pinned_schemas.items()):
+        if step.column_id in pinned.schema.ids and is_hidden(step.after.schema, step.column_id):
+            yield f"{label}: stays, hidden, until it is retired"
+        known = set(breaks(pinned.schema, step.before.schema))
+        yield from (
+            f"{label}: may fail, since {reason}"
+            for reason in breaks(pinned.schema, step.after.schema)
+            if reason not in known
+        )

@@ -11,11 +11,10 @@ from typing import Any
 from versioned_catalog.alteration import Alteration
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, VersionedError
 from versioned_catalog.evolution.alter_parser import parse_alter
-from versioned_catalog.evolution.changes import DropColumn, SetProperty
+from versioned_catalog.evolution.changes import SetProperty
 from versioned_catalog.evolution.diff import Step, difference, difference_by_id
 from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.evolution.matching import check_ids_agree, path_key
-from versioned_catalog.evolution.to_sql import statements
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
 from versioned_catalog.migration.planned_change import PlannedChange, Safety, planned_change
@@ -223,18 +222,17 @@ def _refused(
     allow_drop: Collection[str],
     allowed: Collection[str],
 ) -> Iterator[str]:
-    """What the changes lose that is not allowed by name."""
+    """What the changes lose that is not allowed by name: columns, or rows by a ``ttl``."""
     keys = {path_key(parse_path(one)) for one in allowed}
-    for one, step in planned:
-        match step.change:
-            case DropColumn():
-                assert step.column_id is not None
-                path = state.schema.path(step.column_id)
-                if path_key(path) not in keys:
-                    yield render_path(path)
-            case SetProperty(_, value) if one.safety is Safety.DESTRUCTIVE:
-                if parse_ttl({TTL: value}) not in map(allowed_ttl, allow_drop):
-                    yield f"{TTL} = {value}"
+    for change, step in planned:
+        if change.safety is not Safety.DESTRUCTIVE:
+            continue
+        if change.column_id is not None:
+            path = state.schema.path(change.column_id)
+            if path_key(path) not in keys:
+                yield render_path(path)
+        elif parse_ttl(step.after.properties) not in map(allowed_ttl, allow_drop):
+            yield f"{TTL} = {step.after.properties[TTL]}"
 
 
 def allowed_ttl(text: str) -> timedelta | None:
@@ -285,7 +283,7 @@ def _schema_drift(state: TableState, table: str) -> list[str]:
         steps = difference_by_id(Evolution(then, state.next_column_id), now)
     except VersionedError:  # a rollback, say, which no ALTER undoes
         return [f"schema {version} became schema {state.schema_version}"]
-    return [sql for one in steps for sql in statements(one.bound, one.before, one.after, table)]
+    return [sql for step in steps for sql in step.statements(table)]
 
 
 def _property_drift(state: TableState, table: str) -> list[str]:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError, VersionedError
-from versioned_catalog.evolution.bind import plan_changes
+from versioned_catalog.evolution.bind import plan_changes, render_changes
 from versioned_catalog.evolution.changes import AddColumn, ChangeType
-from versioned_catalog.evolution.to_sql import render_changes
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.types.paths import render_path

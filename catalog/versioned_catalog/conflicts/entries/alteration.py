@@ -10,7 +10,7 @@ from versioned_catalog.conflicts.entries.creation import features_of
 from versioned_catalog.conflicts.entries.heads import next_head
 from versioned_catalog.conflicts.entries.writes import change_details
 from versioned_catalog.conflicts.operations import Alter
-from versioned_catalog.evolution.apply import apply_all, rebase
+from versioned_catalog.evolution.bind import apply_all, rebase
 from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.features import PINS, Features

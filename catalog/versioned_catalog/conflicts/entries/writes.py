@@ -22,8 +22,7 @@ from versioned_catalog.conflicts.operations import (
     Write,
 )
 from versioned_catalog.conflicts.removed_segments import removed_paths
-from versioned_catalog.evolution.apply import apply_all
-from versioned_catalog.evolution.changes import describe
+from versioned_catalog.evolution.bind import apply_all
 from versioned_catalog.evolution.evolution import BoundChange, Evolution
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.features import ADOPTIONS, EXTERNAL_ROOTS, IMPORTS, Features
@@ -179,4 +178,4 @@ def _seen_as(base: Base) -> dict[str, Any]:
 
 def change_details(changes: tuple[BoundChange, ...]) -> dict[str, Any]:
     """The member ``details`` of an entry that changes the schema."""
-    return {"changes": [describe(change.request) for change in changes]} if changes else {}
+    return {"changes": [change.request.describe() for change in changes]} if changes else {}
