@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 import pickle
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -28,7 +29,12 @@ from versioned_catalog.evolution.changes import (
     SetProperty,
     UnsetProperty,
 )
-from versioned_catalog.evolution.evolution import BoundChange, Evolution, used_physical_names
+from versioned_catalog.evolution.evolution import (
+    BoundChange,
+    Evolution,
+    SchemaChange,
+    used_physical_names,
+)
 from versioned_catalog.schema.column_ids import new_schema
 from versioned_catalog.schema.ddl import parse_type
 from versioned_catalog.schema.sorting import parse_sort_by, render_sort_by
@@ -724,6 +730,17 @@ def test_a_physical_name_stands_for_one_column_id_only(requests: list[Change]) -
 
 
 # --- descriptions -------------------------------------------------------------------------------
+
+
+def test_the_union_lists_every_class_of_changes() -> None:
+    def concrete(class_: type) -> set[str]:
+        below = set[str]().union(*map(concrete, class_.__subclasses__()))
+        return below if inspect.isabstract(class_) else below | {class_.__name__}
+
+    assert concrete(SchemaChange) == {class_.__name__ for class_ in get_args(Change)}
+    for class_ in get_args(Change):
+        assert class_.kind
+        assert class_.__dataclass_params__.frozen
 
 
 @pytest.mark.parametrize(

@@ -27,22 +27,18 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Existing:
-    """A column that existed when the ALTER was planned; ``name`` is its path, for errors."""
+class Ref:
+    """A reference of a bound change to a column.
+
+    Args:
+        id: the column's ID; if ``is_new``, the number of IDs that the ALTER assigned before it.
+        is_new: whether the same ALTER adds the column.
+        name: its path when the ALTER was planned, for errors.
+    """
 
     id: int
+    is_new: bool
     name: str = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class New:
-    """A column that the same ALTER adds, after it has assigned ``nth`` IDs."""
-
-    nth: int
-    name: str = field(compare=False)
-
-
-Ref = Existing | New
 
 
 @dataclass(frozen=True)
@@ -102,10 +98,9 @@ def with_used(names: UsedNames, columns: Iterable[tuple[Column, tuple[Column, ..
 
 def refer(evolution: Evolution, column_id: int) -> Ref:
     """The reference of a bound change to a column."""
-    name = evolution.schema.path_text(column_id)
-    if column_id < evolution.first_new_id:
-        return Existing(column_id, name)
-    return New(column_id - evolution.first_new_id, name)
+    is_new = column_id >= evolution.first_new_id
+    number = column_id - evolution.first_new_id if is_new else column_id
+    return Ref(number, is_new, evolution.schema.path_text(column_id))
 
 
 def locate(evolution: Evolution, ref: Ref) -> int:
@@ -114,14 +109,10 @@ def locate(evolution: Evolution, ref: Ref) -> int:
     Raises:
         InvalidRequestError: it no longer exists.
     """
-    match ref:
-        case Existing(column_id, name):
-            pass
-        case New(nth, name):
-            column_id = evolution.first_new_id + nth
+    column_id = evolution.first_new_id + ref.id if ref.is_new else ref.id
     schema = evolution.schema
     if column_id not in schema.ids or is_hidden(schema, column_id):
-        raise InvalidRequestError(f"the column {name} no longer exists")
+        raise InvalidRequestError(f"the column {ref.name} no longer exists")
     return column_id
 
 
