@@ -54,6 +54,7 @@ INTERNALS = {
     ),
     # reading
     *(
+        "expressions.dialects",
         "expressions.filter_binding",
         "expressions.filters",
         "expressions.where",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -17,15 +18,16 @@ from pyspark_versioned.sql.protocol.common import Term
 from pyspark_versioned.sql.protocol.table import VersionRange
 from pyspark_versioned.unseen import Shared
 from pyspark_versioned.worker_errors import shows_errors
-from versioned_catalog import InvalidRequestError, NotFoundError, Table
+from versioned_catalog import Table
 from versioned_catalog.changes.columns import CHANGE_COLUMNS, feed_columns
 from versioned_catalog.changes.feed import Changes
 from versioned_catalog.changes.planner import Request
 from versioned_catalog.changes.reading import read_changes
 from versioned_catalog.changes.tasks import ChangeTask
 from versioned_catalog.errors import naming_table
+from versioned_catalog.expressions.filter_binding import bind_if_known
 from versioned_catalog.expressions.filters import AllOf
-from versioned_catalog.scan.columns import bind_filters
+from versioned_catalog.scan.columns import resolve
 from versioned_catalog.scan.packing import TARGET_BYTES
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.opening import reopen
@@ -107,15 +109,12 @@ def reader_of(changes: Changes, schema: StructType, name: str) -> ChangesReader:
 
 def _known(filters: Sequence[Term], schema: Schema) -> AllOf | None:
     """The filters on columns of the table that the catalog understands; Spark applies all of them."""
-    found = []
-    for unbound in map(to_unbound, filters):
-        try:
-            if unbound is not None:
-                bind_filters(unbound, schema)
-                found.append(unbound)
-        except (InvalidRequestError, NotFoundError):
-            continue
-    return AllOf(tuple(found)) if found else None
+    known = tuple(
+        unbound
+        for unbound in map(to_unbound, filters)
+        if unbound is not None and bind_if_known(unbound, partial(resolve, schema)) is not None
+    )
+    return AllOf(known) if known else None
 
 
 def packed(tasks: tuple[ChangeTask, ...]) -> list[tuple[ChangeTask, ...]]:

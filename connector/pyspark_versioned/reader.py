@@ -13,11 +13,11 @@ from pyspark_versioned.projection import finder
 from pyspark_versioned.pushdown import to_unbound
 from pyspark_versioned.unseen import Shared
 from pyspark_versioned.worker_errors import shows_errors
-from versioned_catalog import CorruptTableError, InvalidRequestError, NotFoundError
+from versioned_catalog import CorruptTableError, NotFoundError
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, restrict
 from versioned_catalog.errors import naming_table
-from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.filter_binding import bind_if_known
 from versioned_catalog.expressions.filters import And, BoundFilter
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.arrays import recast
@@ -124,21 +124,14 @@ class PushdownReader(VersionedReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
         """Take the filters that are applied exactly, and return the others to Spark."""
+        column_at = finder(self._columns)
         for pushed in filters:
-            bound = self._bound(pushed)
+            unbound = to_unbound(pushed)
+            bound = None if unbound is None else bind_if_known(unbound, column_at)
             if bound is None:
                 yield pushed
             else:
                 self._where += (bound,)
-
-    def _bound(self, pushed: Filter) -> BoundFilter | None:
-        unbound = to_unbound(pushed)
-        if unbound is None:
-            return None
-        try:
-            return bind_filter(unbound, finder(self._columns))
-        except (InvalidRequestError, NotFoundError):
-            return None
 
 
 def _only(tasks: list[tuple[Task, int]], paths: frozenset[str]) -> list[tuple[Task, int]]:

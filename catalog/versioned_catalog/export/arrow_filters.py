@@ -1,27 +1,45 @@
-"""Filters as PyArrow expressions, which is how DuckDB gives them to a dataset."""
+"""Filters as PyArrow expressions, which is how DuckDB gives them to a dataset.
+
+PyArrow can't take an expression apart, but it pickles one as an Arrow batch: the calls, fields and
+literals are in the metadata of its schema, in order, and the values of the literals in its columns. The
+form is not documented.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import operator
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from versioned_catalog.export.arrow_nodes import Call, Field, Node, Value, parse
-from versioned_catalog.export.arrow_rebuild import rebuild
-from versioned_catalog.export.pushdown import Pushdown, both, either
-from versioned_catalog.expressions.filters import AllOf, AnyOf, Not, Op, UnboundFilter
-
-_OPS = {
-    "equal": Op.EQ,
-    "not_equal": Op.NE,
-    "less": Op.LT,
-    "less_equal": Op.LE,
-    "greater": Op.GT,
-    "greater_equal": Op.GE,
-}
-
-_TURNED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+from versioned_catalog.export.pushdown import Pushdown, is_nan, to_scalar
+from versioned_catalog.expressions.dialects import (
+    UNKNOWN,
+    Call,
+    Dialect,
+    Field,
+    Node,
+    Value,
+    translate,
+)
+from versioned_catalog.expressions.evaluate import compare, compare_with_nan
+from versioned_catalog.expressions.filters import (
+    AllOf,
+    AnyOf,
+    Comparison,
+    Not,
+    NullTest,
+    OneOf,
+    Op,
+    UnboundFilter,
+)
+from versioned_catalog.types.paths import ColumnPath
 
 
 @dataclass(frozen=True)
@@ -37,68 +55,142 @@ class Translated:
     rest: Any = None
 
 
-def translate(expression: Any, pushdown: Pushdown) -> Translated:
+def translate_arrow(expression: Any, pushdown: Pushdown) -> Translated:
     """Translate a PyArrow expression, with the meaning that it has in DuckDB."""
     try:
-        found = parse(expression)
+        node = _parse(expression)
     except (KeyError, ValueError, IndexError, StopIteration, RuntimeError, pa.ArrowException):
         return Translated(None, expression)
-    whole = _exact(found, pushdown)
-    if whole is not None:
-        return Translated(whole)
-    return Translated(_inclusive(found, pushdown), _rest(found, expression))
+    exact = translate(node, Dialect.ARROW, pushdown.accepts)
+    if exact is not None:
+        return Translated(exact)
+    whole = translate(node, Dialect.ARROW, _has_no_null)
+    rest = expression if whole is None else _render(whole)
+    return Translated(translate(node, Dialect.ARROW, pushdown.accepts, inclusive=True), rest)
 
 
-def _rest(node: Node, expression: Any) -> Any:
-    try:
-        return rebuild(node)
-    except ValueError:
-        return expression
-
-
-def _exact(node: Node, pushdown: Pushdown) -> UnboundFilter | None:
-    """A filter with the same value for every row; None if there is none."""
-    match node:
-        case Call("and_kleene" | "or_kleene" as join, arguments):
-            parts = [_exact(argument, pushdown) for argument in arguments]
-            known = tuple(part for part in parts if part is not None)
-            if len(known) < len(parts):
-                return None
-            return AllOf(known) if join == "and_kleene" else AnyOf(known)
-        case Call("invert", (inner,)):
-            part = _exact(inner, pushdown)
-            return None if part is None else Not(part)
-        case Call():
-            return _leaf(node, pushdown)
-        case Field() | Value():
-            return None
-
-
-def _inclusive(node: Node, pushdown: Pushdown) -> UnboundFilter | None:
-    """A filter that selects every row that an expression does; None if there is none."""
-    match node:
-        case Call("and_kleene", (left, right)):
-            return both(_inclusive(left, pushdown), _inclusive(right, pushdown))
-        case Call("or_kleene", (left, right)):
-            return either(_inclusive(left, pushdown), _inclusive(right, pushdown))
+def _has_no_null(leaf: UnboundFilter) -> bool:
+    match leaf:
+        case OneOf(_, values):
+            return bool(values) and all(value.is_valid for value in values)
+        case Comparison(_, _, value):
+            return bool(to_scalar(value).is_valid)
         case _:
-            return _exact(node, pushdown)
+            return True
 
 
-def _leaf(call: Call, pushdown: Pushdown) -> UnboundFilter | None:
-    match call:
-        case Call(function, (Field(path), Value(literal))) if function in _OPS:
-            return pushdown.compare(path, _OPS[function], literal)
-        case Call(function, (Value(literal), Field(path))) if function in _OPS:
-            return pushdown.compare(path, _TURNED[_OPS[function]], literal)
-        case Call("is_in", (Field(path),), options):
-            return pushdown.one_of(path, list(options["value_set"].values))
-        case Call("is_null", (Field(path),), options) if not options["nan_is_null"].as_py():
-            return pushdown.is_null(path)
-        case Call("is_valid", (Field(path),)):
-            found = pushdown.is_null(path)
-            return None if found is None else Not(found)
-        case Call("is_nan", (Field(path),)):
-            return pushdown.is_nan(path)
+def _render(unbound: UnboundFilter) -> Any:
+    """The expression of a filter, in which NaN is the greatest number, and -0.0 is 0.0."""
+    match unbound:
+        case AllOf(parts) | AnyOf(parts):
+            join = operator.and_ if isinstance(unbound, AllOf) else operator.or_
+            empty = pc.scalar(isinstance(unbound, AllOf))
+            return functools.reduce(join, map(_render, parts)) if parts else empty
+        case Not(part):
+            return ~_render(part)
+        case NullTest(path):
+            return pc.field(*path).is_null()
+        case OneOf(path, values):
+            return functools.reduce(operator.or_, (_compare(path, Op.EQ, one) for one in values))
+        case Comparison(path, op, value):
+            return _compare(path, op, value)
         case _:
-            return None
+            raise ValueError(f"{unbound} is not known in PyArrow expressions")
+
+
+def _compare(path: ColumnPath, op: Op, value: Any) -> Any:
+    field, scalar = pc.field(*path), to_scalar(value)
+    return compare_with_nan(field, op) if is_nan(scalar) else compare(field, op, pc.scalar(scalar))
+
+
+def _parse(expression: Any) -> Node:
+    """Parse the pickled form of an expression.
+
+    Raises:
+        KeyError, ValueError, IndexError, StopIteration, ArrowException: the form is not the known one.
+    """
+    _, (pickled,) = expression.__reduce__()
+    batch = pa.ipc.open_file(pickled).get_batch(0)
+    words = iter(_metadata_pairs(batch.schema))
+    return _node(next(words), words, batch)
+
+
+def _node(word: tuple[str, str], words: Iterator[tuple[str, str]], batch: pa.RecordBatch) -> Node:
+    match word:
+        case "field_ref", name:
+            return Field((name,))
+        case "nested_field_ref", count:
+            return Field(tuple(_name(next(words)) for _ in range(int(count))))
+        case "literal", at:
+            return Value(batch.column(int(at))[0])
+        case "call", function:
+            arguments, options = list[Node](), None
+            while (inner := next(words)) != ("end", function):
+                if inner[0] == "options":
+                    options = batch.column(int(inner[1]))[0]
+                else:
+                    arguments.append(_node(inner, words, batch))
+            return _call(function, arguments, options)
+        case key, _:
+            raise ValueError(f"{key} is not a part of an expression")
+
+
+def _call(function: str, arguments: list[Node], options: Any) -> Call:
+    """A call of a compute function; ``options`` is a struct scalar, or None."""
+    if function == "is_in":
+        arguments = [*arguments, *map(Value, options["value_set"].values)]
+    elif function == "is_null" and options["nan_is_null"].as_py():
+        return UNKNOWN
+    return Call(function, tuple(arguments))
+
+
+def _name(word: tuple[str, str]) -> str:
+    key, name = word
+    if key != "field_ref":
+        raise ValueError(f"a nested field has a {key}")
+    return name
+
+
+class _ArrowSchema(ctypes.Structure):
+    """The first members of ``struct ArrowSchema`` of Arrow's C data interface."""
+
+    _fields_ = (
+        ("format", ctypes.c_char_p),
+        ("name", ctypes.c_char_p),
+        ("metadata", ctypes.c_void_p),
+    )
+
+
+_POINTER_OF = ctypes.pythonapi.PyCapsule_GetPointer
+_POINTER_OF.restype = ctypes.c_void_p
+_POINTER_OF.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+def _metadata_pairs(schema: pa.Schema) -> list[tuple[str, str]]:
+    """The metadata of a schema in order, with repeated keys: PyArrow shows it as a dictionary."""
+    capsule = schema.__arrow_c_schema__()  # owns the memory that is read here
+    found = _ArrowSchema.from_address(_POINTER_OF(capsule, b"arrow_schema"))
+    if not found.metadata:
+        return []
+    memory = _Memory(found.metadata)
+    return [(memory.text(), memory.text()) for _ in range(memory.number())]
+
+
+class _Memory:
+    """Reads numbers and texts one after the other."""
+
+    def __init__(self, address: int) -> None:
+        self._address = address
+
+    def number(self) -> int:
+        """A 32-bit integer."""
+        return int.from_bytes(self._take(4), sys.byteorder, signed=True)
+
+    def text(self) -> str:
+        """A text after its length."""
+        return self._take(self.number()).decode()
+
+    def _take(self, size: int) -> bytes:
+        found = ctypes.string_at(self._address, size)
+        self._address += size
+        return found

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset
 
-from versioned_catalog.export.arrow_filters import translate
+from versioned_catalog.export.arrow_filters import translate_arrow
 from versioned_catalog.export.pushdown import Pushdown
 from versioned_catalog.export.readable import Readable
 from versioned_catalog.export.stream import record_batches
@@ -60,8 +60,8 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]  # PyArrow has
         if filter is None:
             return _Scanner(self._rows.restricted(names), names)
         if self._rows.limit is not None:  # the limit comes before the filter
-            return _Scanner(self._rows, names, translate(filter, Pushdown(())).rest)
-        found = translate(filter, self._pushdown)
+            return _Scanner(self._rows, names, translate_arrow(filter, Pushdown(())).rest)
+        found = translate_arrow(filter, self._pushdown)
         if found.rest is None:
             return _Scanner(self._rows.restricted(names, found.filter), names)
         return _Scanner(self._rows.restricted(None, found.filter), names, found.rest)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from versioned_catalog.export.optional import require
-from versioned_catalog.export.polars_filters import translate
+from versioned_catalog.export.polars_filters import translate_polars
 from versioned_catalog.export.pushdown import Pushdown
 from versioned_catalog.export.readable import Readable
 
@@ -40,7 +40,7 @@ def _frames(
     polars = require("polars", "to_polars()")
     filters = None
     if predicate is not None and limit is None and rows.limit is None:
-        filters = translate(predicate, Pushdown(rows.columns))
+        filters = translate_polars(predicate, Pushdown(rows.columns))
     wanted = rows.restricted(columns, filters, limit)
     for batch in wanted.to_batches():
         frame = polars.from_arrow(batch)

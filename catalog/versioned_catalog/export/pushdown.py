@@ -1,4 +1,4 @@
-"""Translate comparisons of other engines to filters, where both mean the same.
+"""Which filters mean the same in another engine as in a scan.
 
 An engine's comparison is taken only if its literal is of the same kind as the column. Then no cast can
 make a difference, and the three semantics agree: DuckDB and Polars also order NaN as equal to itself and
@@ -7,32 +7,30 @@ greatest, take -0.0 for 0.0, and compare text by its bytes. Everything else is l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.errors import VersionedError
-from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.errors import NotFoundError
+from versioned_catalog.expressions.filter_binding import bind_if_known
 from versioned_catalog.expressions.filters import (
-    AllOf,
-    AnyOf,
     Comparison,
+    Not,
     NullTest,
     OneOf,
-    Op,
-    TextKind,
     TextTest,
     UnboundFilter,
 )
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.leaves import DAY_TIME_UNITS
-from versioned_catalog.types.paths import ColumnPath
-from versioned_catalog.types.types import Char, Column, Struct, is_text
+from versioned_catalog.types.paths import ColumnPath, render_path
+from versioned_catalog.types.types import Char, Column, Struct
 
 
 class Pushdown:
-    """The filters that can be pushed down to rows of some columns; a method returns None for others."""
+    """The filters that can be pushed down to rows of some columns."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = tuple(columns)
@@ -47,66 +45,53 @@ class Pushdown:
             inside = found.type.fields if isinstance(found.type, Struct) else ()
         return found
 
-    def compare(self, path: ColumnPath, op: Op, literal: pa.Scalar) -> UnboundFilter | None:
-        """A comparison of a column with a literal."""
-        if not self._is_value(path, literal):
-            return None
-        return self._bindable(Comparison(path, op, literal))
+    def accepts(self, leaf: UnboundFilter) -> bool:
+        """Whether a filter of one column means the same in the engine.
 
-    def one_of(self, path: ColumnPath, literals: Sequence[pa.Scalar]) -> UnboundFilter | None:
-        """Membership of a column in a list without nulls: engines differ on null in it."""
-        if not literals or not all(self._is_value(path, literal) for literal in literals):
-            return None
-        return self._bindable(OneOf(path, tuple(literals)))
+        Engines differ on null in a list, and on an empty one.
+        """
+        match leaf:
+            case Not(inner):
+                return self.accepts(inner)
+            case OneOf(path, values):
+                is_same = bool(values) and all(self._is_value(path, value) for value in values)
+            case Comparison(path, _, value) | TextTest(path, _, value):
+                is_same = self._is_value(path, value)
+            case _:
+                is_same = isinstance(leaf, NullTest)
+        # A literal may have no Python value, such as a year beyond 9999.
+        return is_same and bind_if_known(leaf, self._get) is not None
 
-    def is_null(self, path: ColumnPath) -> UnboundFilter | None:
-        """Whether a column is null."""
-        return self._bindable(NullTest(path))
+    def _get(self, path: ColumnPath) -> Column:
+        column = self.find(path)
+        if column is None:
+            raise NotFoundError(f"there is no column {render_path(path)}")
+        return column
 
-    def text(self, path: ColumnPath, kind: TextKind, text: str) -> UnboundFilter | None:
-        """Whether a text column holds another text."""
-        found = self.find(path)
-        if found is None or not is_text(found.type) or isinstance(found.type, Char):
-            return None
-        return self._bindable(TextTest(path, kind, text))
-
-    def is_nan(self, path: ColumnPath) -> UnboundFilter | None:
-        """Whether a floating-point column is NaN; null if it is null."""
-        found = self.find(path)
-        if found is None or not pa.types.is_floating(to_arrow_type(found.type)):
-            return None
-        return self._bindable(Comparison(path, Op.EQ, float("nan")))
-
-    def _is_value(self, path: ColumnPath, literal: Any) -> bool:
+    def _is_value(self, path: ColumnPath, value: Any) -> bool:
         """Whether a literal is a value of the column at a path."""
-        found = self.find(path)
+        column, literal = self.find(path), to_scalar(value)
         # CHAR compares with padding here, and without it elsewhere.
-        if found is None or isinstance(found.type, Char | Struct) or not literal.is_valid:
+        if column is None or isinstance(column.type, Char | Struct) or not literal.is_valid:
             return False
         if pa.types.is_time(literal.type) and literal.value >= DAY_TIME_UNITS["day"]:
             return False  # 24:00:00 in DuckDB, 00:00:00 in Python
-        return _same(to_arrow_type(found.type), literal.type)
+        return _same(to_arrow_type(column.type), literal.type)
 
-    def _bindable(self, unbound: UnboundFilter) -> UnboundFilter | None:
-        """The filter, unless its literal has no Python value, such as a year beyond 9999."""
 
-        def column_at(path: ColumnPath) -> Column:
-            found = self.find(path)
-            if found is None:
-                raise VersionedError("no such column")
-            return found
+def to_scalar(value: Any) -> pa.Scalar:
+    """A constant as an Arrow scalar."""
+    return value if isinstance(value, pa.Scalar) else pa.scalar(value)
 
-        try:
-            bind_filter(unbound, column_at)
-        except VersionedError:
-            return None
-        return unbound
+
+def is_nan(scalar: pa.Scalar) -> bool:
+    """Whether a scalar is NaN."""
+    return pa.types.is_floating(scalar.type) and math.isnan(scalar.as_py())
 
 
 _KINDS = (
     (pa.types.is_integer,),
     (pa.types.is_floating,),
-    (pa.types.is_decimal,),
     (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
     (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view),
 )
@@ -117,19 +102,9 @@ def _same(own: Any, given: Any) -> bool:
     """Whether values of two Arrow types are compared exactly: any zone of a timestamp is an instant."""
     if pa.types.is_timestamp(own) and pa.types.is_timestamp(given):
         return own.unit == given.unit and (own.tz is None) == (given.tz is None)
+    if pa.types.is_decimal(own) and pa.types.is_decimal(given):
+        return bool(own.scale == given.scale)
     for tests in _KINDS:
         if any(test(own) for test in tests):
             return any(test(given) for test in tests)
     return bool(own.equals(given))
-
-
-def both(left: UnboundFilter | None, right: UnboundFilter | None) -> UnboundFilter | None:
-    """AND of two filters of which a side may not be known: it selects every row that both do."""
-    if left is None or right is None:
-        return left or right
-    return AllOf((left, right))
-
-
-def either(left: UnboundFilter | None, right: UnboundFilter | None) -> UnboundFilter | None:
-    """OR of two filters; None if a side is not known, since its rows would be lost."""
-    return None if left is None or right is None else AnyOf((left, right))

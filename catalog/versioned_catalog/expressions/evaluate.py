@@ -55,9 +55,9 @@ def evaluate(bound: BoundFilter, column_of: ColumnOf, rows: int) -> pa.BooleanAr
 def _leaf(bound: Compare | NullSafeEqual | In | IsNull | TextMatch, values: Any) -> Any:
     match bound:
         case Compare(_, op, literal):
-            return compare(values, op, literal)
+            return _compare(values, op, literal)
         case NullSafeEqual(_, literal, negated):
-            return _negate(pc.fill_null(compare(values, Op.EQ, literal), FALSE), negated)
+            return _negate(pc.fill_null(_compare(values, Op.EQ, literal), FALSE), negated)
         case In(_, literals, has_null, negated):
             found = _among(values, literals)
             if has_null:
@@ -73,11 +73,13 @@ def _negate(found: Any, negated: bool) -> Any:
     return pc.invert(found) if negated else found
 
 
-def compare(values: Any, op: Op, literal: Literal) -> Any:
+def _compare(values: Any, op: Op, literal: Literal) -> Any:
     """Compare the values of a column with a literal of its type; null where a value is null."""
-    if literal.is_nan:
-        return _compare_with_nan(values, op)
-    scalar = literal.scalar
+    return compare_with_nan(values, op) if literal.is_nan else compare(values, op, literal.scalar)
+
+
+def compare(values: Any, op: Op, scalar: Any) -> Any:
+    """Compare values with a scalar that is not NaN; both may be PyArrow expressions."""
     match op:
         case Op.EQ:
             return pc.equal(values, scalar)
@@ -94,7 +96,8 @@ def compare(values: Any, op: Op, literal: Literal) -> Any:
             return pc.invert(pc.less(values, scalar))
 
 
-def _compare_with_nan(values: Any, op: Op) -> Any:
+def compare_with_nan(values: Any, op: Op) -> Any:
+    """Compare values with NaN; they may be a PyArrow expression."""
     nan = pc.is_nan(values)
     match op:
         case Op.EQ | Op.GE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.expressions.filters import (
     NEGATION,
     AllOf,
@@ -50,6 +50,14 @@ def bind_filter(unbound: UnboundFilter, column_at: ColumnAt) -> BoundFilter:
         InvalidRequestError: a column can't be compared with the given value.
     """
     return _bind(unbound, column_at, negated=False)
+
+
+def bind_if_known(unbound: UnboundFilter, column_at: ColumnAt) -> BoundFilter | None:
+    """``bind_filter``; None if a column does not exist or can't be compared with the value."""
+    try:
+        return bind_filter(unbound, column_at)
+    except (InvalidRequestError, NotFoundError):
+        return None
 
 
 def _bind(unbound: UnboundFilter, column_at: ColumnAt, *, negated: bool) -> BoundFilter:

@@ -34,14 +34,14 @@ class TextKind(enum.Enum):
     CONTAINS = "contains"
 
 
-OPERATORS = {op.value: op for op in Op} | {"==": Op.EQ, "<>": Op.NE}
-"""Every spelling of a comparison."""
-
 NEGATION = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
 """The comparison that is true of two values exactly if the other is false."""
 
+MIRRORED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+"""The comparison that means the same if its sides are swapped."""
 
-# UnboundFilter filters: columns by path, Python values.
+
+# Unbound filters: columns by path, Python values.
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Not:
 UnboundFilter = Comparison | NullSafe | OneOf | NullTest | TextTest | AllOf | AnyOf | Not
 
 
-# BoundFilter filters: columns by ID, literals of the columns' own types.
+# Bound filters: columns by ID, literals of the columns' own types.
 
 
 @dataclass(frozen=True, slots=True)

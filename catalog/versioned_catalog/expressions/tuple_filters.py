@@ -6,17 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import (
-    OPERATORS,
-    AllOf,
-    AnyOf,
-    Comparison,
-    Not,
-    NullSafe,
-    NullTest,
-    OneOf,
-    UnboundFilter,
-)
+from versioned_catalog.expressions.dialects import TEXT_OPERATORS, Form, column_filter
+from versioned_catalog.expressions.filters import AllOf, AnyOf, UnboundFilter
 from versioned_catalog.types.paths import parse_path
 from versioned_catalog.types.tokens import clip_repr
 
@@ -63,24 +54,20 @@ def _predicate(part: Any) -> UnboundFilter:
         raise InvalidRequestError(
             f"{clip_repr(part)} is not a filter; write tuples like ('column', '>', 1)"
         )
-    path, op = parse_path(part[0]), " ".join(part[1].lower().split())
-    if op in ("is null", "is not null"):
-        return NullTest(path) if op == "is null" else Not(NullTest(path))
+    path, name = parse_path(part[0]), " ".join(part[1].lower().split())
+    operator = TEXT_OPERATORS.get(name)
+    if operator in (Form.IS_NULL, Form.IS_NOT_NULL):
+        return column_filter(operator, path)
     if len(part) == 2:
         raise InvalidRequestError(
             f"the filter {clip_repr(part)} has no value; write tuples like ('column', '>', 1)"
         )
-    if op in ("in", "not in"):
-        listed = OneOf(path, _values(part[0], part[2]))
-        return listed if op == "in" else Not(listed)
-    if op == "<=>":
-        return NullSafe(path, part[2])
-    if op not in OPERATORS:
+    if operator is None:
         raise InvalidRequestError(
-            f"{clip_repr(part[1])} is not an operator; there are {', '.join(OPERATORS)}, <=>, in, "
-            "not in, is null, is not null"
+            f"{clip_repr(part[1])} is not an operator; there are {', '.join(TEXT_OPERATORS)}"
         )
-    return Comparison(path, OPERATORS[op], part[2])
+    is_list = operator in (Form.IN, Form.NOT_IN)
+    return column_filter(operator, path, _values(part[0], part[2]) if is_list else part[2])
 
 
 def _values(name: str, values: Any) -> tuple[Any, ...]:

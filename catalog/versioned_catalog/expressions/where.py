@@ -6,13 +6,12 @@ from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from versioned_catalog.expressions.dialects import TEXT_OPERATORS, ColumnOperator, column_filter
 from versioned_catalog.expressions.filters import (
-    OPERATORS,
     AllOf,
     AnyOf,
     Comparison,
     Not,
-    NullSafe,
     NullTest,
     OneOf,
     Op,
@@ -84,9 +83,8 @@ def _test(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
         word = cursor.expect_word("IN", "BETWEEN")
         found = _in(cursor, path) if word == "IN" else _between(cursor, path)
         return Not(found) if negated else found
-    op = _operator(cursor)
-    value = _value(cursor)
-    return NullSafe(path, value) if op is None else Comparison(path, op, value)
+    operator = _operator(cursor)
+    return column_filter(operator, path, _value(cursor))
 
 
 def _in(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
@@ -104,16 +102,13 @@ def _between(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
     return AllOf((Comparison(path, Op.GE, low), Comparison(path, Op.LE, _value(cursor))))
 
 
-def _operator(cursor: Cursor) -> Op | None:
-    """Parse a comparison operator; None for ``<=>``."""
-    text = ""
-    while cursor.at_symbol("=", "<", ">", "!") and len(text) < 3:
-        text += cursor.take().text
-    if text == "<=>":
-        return None
-    if text not in OPERATORS:
+def _operator(cursor: Cursor) -> ColumnOperator:
+    name = ""
+    while cursor.at_symbol("=", "<", ">", "!") and len(name) < 3:
+        name += cursor.take().text
+    if name not in TEXT_OPERATORS:
         raise cursor.error("a comparison with a constant was expected, as in host = 'a'")
-    return OPERATORS[text]
+    return TEXT_OPERATORS[name]
 
 
 def _value(cursor: Cursor) -> Any:
