@@ -20,8 +20,7 @@ import pyarrow.dataset
 
 from versioned_catalog.export.arrow_filters import translate_arrow
 from versioned_catalog.export.pushdown import Pushdown
-from versioned_catalog.export.readable import Readable
-from versioned_catalog.export.stream import record_batches
+from versioned_catalog.export.stream import Readable, record_batches
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,14 @@ import datetime as dt
 import decimal
 import math
 import re
+import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.expressions.grid import Grid
 from versioned_catalog.expressions.literals import Above, Below, BoundLiteral, Equal, Literal
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import Stored
@@ -33,13 +34,14 @@ from versioned_catalog.types.types import (
     Char,
     DataType,
     DayTimeInterval,
+    Decimal,
     LeafType,
     NestedType,
     Time,
     family,
 )
 from versioned_catalog.values.calendar_text import parse_date, parse_time, parse_timestamp
-from versioned_catalog.values.leaf_text import to_float32
+from versioned_catalog.values.leaf_text import integer_range, to_float32
 from versioned_catalog.values.temporal import to_count
 
 _GREATEST_FLOAT = (2 - 2**-23) * 2.0**127
@@ -91,7 +93,7 @@ def bind_literal(type_: DataType, value: Any) -> BoundLiteral | None:
         case Family.BOOLEAN:
             return _value(type_, value) if isinstance(value, bool) else None
         case Family.INTEGER | Family.DECIMAL:
-            return Grid.of(type_).bind_number(value) if _is_number(value) else None
+            return _Grid.of(type_).bind_number(value) if _is_number(value) else None
         case Family.FLOAT:
             return _bind_float(type_, value)
         case Family.TEXT if not isinstance(value, str) or has_surrogate(value):
@@ -105,7 +107,7 @@ def bind_literal(type_: DataType, value: Any) -> BoundLiteral | None:
             return _value(type_, bytes(value)) if is_bytes else None
         case Family.TEMPORAL:
             count = _count(type_, value)
-            return None if count is None else Grid.of(type_).bind_exact(count)
+            return None if count is None else _Grid.of(type_).bind_exact(count)
         case Family.OPAQUE:
             return None
 
@@ -195,3 +197,82 @@ def _parse(type_: LeafType, text: str) -> int | None:
     except ValueError:
         return None
     return None if has_offset and type_ is Atom.TIMESTAMP_NTZ else micros
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Evenly spaced values of a type: ``k / 10**scale`` for every ``k`` from ``first`` to ``last``."""
+
+    scale: int
+    first: int
+    last: int
+    type: pa.DataType
+
+    @staticmethod
+    def of(type_: DataType) -> _Grid:
+        """The values of an integer, decimal or temporal type."""
+        arrow = to_arrow_type(type_)
+        if isinstance(type_, Decimal):
+            return _Grid(type_.scale, 1 - 10**type_.precision, 10**type_.precision - 1, arrow)
+        return _Grid(0, *integer_range(type_), arrow)
+
+    def bind_number(self, value: int | float | decimal.Decimal) -> BoundLiteral | None:
+        """A number among the values of the grid; None for a decimal that is not finite."""
+        if isinstance(value, float):
+            return self._bind_double(value)
+        if type(value) is int and not self.scale and self.first <= value <= self.last:
+            found = self._literal(value)  # the common case, in long lists of keys
+            return Equal(found, found)
+        exact = _fraction(value)
+        return None if exact is None else self.bind_exact(exact)
+
+    def bind_exact(self, value: Fraction) -> BoundLiteral:
+        """An exact value among the values of the grid."""
+        scaled = value * 10**self.scale
+        k = math.floor(scaled)
+        if k > self.last:
+            return Above(self._literal(self.last))
+        if k < self.first:
+            return Below(self._literal(self.first))
+        found = self._literal(k)
+        return Equal(found, found) if scaled == k else Above(found)
+
+    def _bind_double(self, value: float) -> BoundLiteral:
+        """A double equals all values that round to it, half to even."""
+        if math.isnan(value) or value > 1e40:
+            return Above(self._literal(self.last))
+        if value < -1e40:
+            return Below(self._literal(self.first))
+        exact, unit = Fraction(value), 10**self.scale
+        low = (exact + Fraction(math.nextafter(value, -math.inf))) / 2 * unit
+        high = (exact + Fraction(math.nextafter(value, math.inf))) / 2 * unit
+        is_even = not struct.unpack("<q", struct.pack("<d", value))[0] & 1
+        first = math.ceil(low) if is_even else math.floor(low) + 1
+        last = math.floor(high) if is_even else math.ceil(high) - 1
+        if first > self.last:
+            return Above(self._literal(self.last))
+        if last < self.first:
+            return Below(self._literal(self.first))
+        if first > last:
+            return Above(self._literal(last))
+        return Equal(self._literal(max(first, self.first)), self._literal(min(last, self.last)))
+
+    def _literal(self, k: int) -> Literal:
+        if not pa.types.is_decimal(self.type):
+            return Literal(k, self.type)
+        digits = decimal.Decimal(k).as_tuple().digits
+        # Built from its parts, since arithmetic rounds to 28 digits.
+        return Literal(decimal.Decimal((int(k < 0), digits, -self.scale)), self.type)
+
+
+def _fraction(value: int | decimal.Decimal) -> Fraction | None:
+    if isinstance(value, int):
+        return Fraction(value)
+    if not value.is_finite():
+        return None
+    # 1E+999999 is not written out: beyond 38 digits all values compare alike.
+    if value and value.adjusted() > 60:
+        return Fraction(10**60) * (-1 if value < 0 else 1)
+    if value and value.adjusted() < -60:
+        return Fraction(-1 if value < 0 else 1, 10**60)
+    return Fraction(value)

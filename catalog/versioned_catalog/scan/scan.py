@@ -17,9 +17,7 @@ from versioned_catalog.datafile.merge_prefetch import PREFETCH_SEGMENTS
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, read_task
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.export.duckdb_relation import to_duckdb
-from versioned_catalog.export.pandas_frame import to_pandas
-from versioned_catalog.export.polars_frame import to_polars
+from versioned_catalog.export.engines import to_duckdb, to_pandas, to_polars
 from versioned_catalog.export.stream import stream_capsule
 from versioned_catalog.expressions.filters import (
     And,
