@@ -25,6 +25,7 @@ from versioned_catalog.expressions.filters import (
     Comparison,
     In,
     IsNull,
+    Literal,
     Not,
     NullSafe,
     NullSafeEqual,
@@ -39,7 +40,6 @@ from versioned_catalog.expressions.filters import (
     columns_of,
     filter_on,
 )
-from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.expressions.tuple_filters import parse_filters
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.types import (

@@ -1,1 +1,1 @@
-"""Filters: bound to column IDs and evaluated on rows."""
+"""Filters: translated from every dialect, bound to column IDs and evaluated on rows."""

@@ -107,7 +107,7 @@ TEXT_OPERATORS = {
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of an operator by the dialect's name."""
+    """A call of an operator or function by the dialect's name."""
 
     name: str
     arguments: tuple[Node, ...] = ()

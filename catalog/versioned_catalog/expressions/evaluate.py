@@ -16,13 +16,13 @@ from versioned_catalog.expressions.filters import (
     Compare,
     In,
     IsNull,
+    Literal,
     NullSafeEqual,
     Op,
     Or,
     TextKind,
     TextMatch,
 )
-from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.projection.arrays import one_array
 from versioned_catalog.types.arrow_values import FALSE, NULL, TRUE, array_of, repeat
 

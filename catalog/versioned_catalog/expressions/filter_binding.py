@@ -29,8 +29,15 @@ from versioned_catalog.expressions.filters import (
     TextTest,
     UnboundFilter,
 )
-from versioned_catalog.expressions.literal_binding import bind_literal, bind_literals, plain
-from versioned_catalog.expressions.literals import Above, Below, BoundLiteral, Equal
+from versioned_catalog.expressions.literal_binding import (
+    Above,
+    Below,
+    BoundLiteral,
+    Equal,
+    bind_literal,
+    bind_literals,
+    plain,
+)
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.tokens import clip, clip_repr
 from versioned_catalog.types.type_text import render_type

@@ -1,4 +1,4 @@
-"""Filters as values: unbound ones name columns, bound ones hold column IDs.
+"""Filters as values, and their text: unbound ones name columns, bound ones hold column IDs.
 
 A bound filter compares only with literals of the column's own type (see ``literal_binding``), and it
 has no NOT: its leaves are negated instead. NOT (a < b) is a >= b in three-valued logic, too.
@@ -7,12 +7,17 @@ has no NOT: its leaves are negated instead. NOT (a < b) is a >= b in three-value
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
-from versioned_catalog.expressions.literals import Literal
+import pyarrow as pa
+
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.arrow_values import Stored, array_of
 from versioned_catalog.types.paths import ColumnPath
+from versioned_catalog.types.tokens import sql_string
 
 
 class Op(enum.Enum):
@@ -113,6 +118,24 @@ UnboundFilter = Comparison | NullSafe | OneOf | NullTest | TextTest | AllOf | An
 
 
 @dataclass(frozen=True, slots=True)
+class Literal:
+    """A stored value and the Arrow type of its column; temporal values are integers."""
+
+    value: Stored
+    type: pa.DataType
+
+    @property
+    def scalar(self) -> pa.Scalar:
+        """The value as an Arrow scalar."""
+        return array_of([self.value], self.type)[0]
+
+    @property
+    def is_nan(self) -> bool:
+        """Whether it is NaN."""
+        return isinstance(self.value, float) and math.isnan(self.value)
+
+
+@dataclass(frozen=True, slots=True)
 class Compare:
     """A column compared with a literal; null if the column is."""
 
@@ -210,3 +233,52 @@ def filter_on(bound: BoundFilter, columns: Container[int]) -> BoundFilter | None
             return bound
         case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch():
             return bound if bound.column_id in columns else None
+
+
+_SHOWN = 10
+"""The number of values of an IN that are shown."""
+
+
+def render_filter(bound: BoundFilter, schema: Schema) -> str:
+    """The SQL of a filter; a column that is not in the schema, such as a metadata column, is ``#ID``."""
+    match bound:
+        case Compare(column_id, op, value):
+            return f"{_name(column_id, schema)} {op.value} {_text(value)}"
+        case NullSafeEqual(column_id, value, negated):
+            return _not(f"{_name(column_id, schema)} <=> {_text(value)}", negated=negated)
+        case In(column_id, values, has_null, negated):
+            shown = [*map(_text, values[:_SHOWN])]
+            shown += [f"and {len(values) - _SHOWN} more"] if len(values) > _SHOWN else []
+            shown += ["NULL"] if has_null else []
+            return (
+                f"{_name(column_id, schema)} {'NOT IN' if negated else 'IN'} ({', '.join(shown)})"
+            )
+        case IsNull(column_id, negated):
+            return f"{_name(column_id, schema)} IS {'NOT NULL' if negated else 'NULL'}"
+        case TextMatch(column_id, kind, text, negated):
+            call = f"{kind.value}({_name(column_id, schema)}, {sql_string(text)})"
+            return _not(call, negated=negated)
+        case And(parts):
+            return " AND ".join(_inner(part, schema) for part in parts) or "TRUE"
+        case Or(parts):
+            return " OR ".join(_inner(part, schema) for part in parts) or "FALSE"
+        case Always(value):
+            return "NULL" if value is None else str(value).upper()
+
+
+def _inner(bound: BoundFilter, schema: Schema) -> str:
+    text = render_filter(bound, schema)
+    return f"({text})" if isinstance(bound, And | Or) else text
+
+
+def _not(text: str, *, negated: bool) -> str:
+    return f"NOT {text}" if negated else text
+
+
+def _name(column_id: int, schema: Schema) -> str:
+    return schema.path_text(column_id) if column_id in schema.ids else f"#{column_id}"
+
+
+def _text(literal: Literal) -> str:
+    value = literal.scalar.as_py()
+    return sql_string(value) if isinstance(value, str) else str(value)

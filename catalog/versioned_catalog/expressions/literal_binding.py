@@ -24,7 +24,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.expressions.literals import Above, Below, BoundLiteral, Equal, Literal
+from versioned_catalog.expressions.filters import Literal
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import Stored
 from versioned_catalog.types.leaves import DAY_TIME_UNITS, Family
@@ -43,6 +43,37 @@ from versioned_catalog.types.types import (
 from versioned_catalog.values.calendar_text import parse_date, parse_time, parse_timestamp
 from versioned_catalog.values.leaf_text import integer_range, to_float32
 from versioned_catalog.values.temporal import to_count
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """A value that equals every value of the column from ``low`` to ``high``: mostly one value."""
+
+    low: Literal
+    high: Literal
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it equals one value of the column only."""
+        return self.low is self.high or self.low == self.high  # NaN equals itself by identity only
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """A value that equals none of the column: greater than ``literal``, less than the next one."""
+
+    literal: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """A value that equals none of the column: less than ``literal``, greater than the one before."""
+
+    literal: Literal
+
+
+BoundLiteral = Equal | Above | Below
+"""A Python value in terms of the values that a column can have."""
 
 _GREATEST_FLOAT = (2 - 2**-23) * 2.0**127
 

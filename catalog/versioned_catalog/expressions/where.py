@@ -17,6 +17,7 @@ from versioned_catalog.expressions.filters import (
     Op,
     UnboundFilter,
 )
+from versioned_catalog.schema.statements import take_path
 from versioned_catalog.types.paths import ColumnPath
 from versioned_catalog.types.tokens import Cursor, TokenKind
 
@@ -63,14 +64,7 @@ def _one(cursor: Cursor, depth: int) -> UnboundFilter:
         found = _any(cursor, depth + 1)
         cursor.expect(")")
         return found
-    return _test(cursor, _path(cursor))
-
-
-def _path(cursor: Cursor) -> ColumnPath:
-    names = [cursor.name()]
-    while cursor.accept("."):
-        names.append(cursor.name())
-    return tuple(names)
+    return _test(cursor, take_path(cursor))
 
 
 def _test(cursor: Cursor, path: ColumnPath) -> UnboundFilter:

@@ -20,13 +20,13 @@ from versioned_catalog.expressions.filters import (
     Compare,
     In,
     IsNull,
+    Literal,
     NullSafeEqual,
     Op,
     Or,
     TextKind,
     TextMatch,
 )
-from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.projection.arrays import one_array
 from versioned_catalog.types.arrow_values import TRUE, ZERO, array_of, repeat
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.expressions.filters import And, BoundFilter, Compare, In, Op
-from versioned_catalog.expressions.literals import Literal
+from versioned_catalog.expressions.filters import And, BoundFilter, Compare, In, Literal, Op
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.arrays import one_array
 from versioned_catalog.schema.schema import PartitionField, Schema

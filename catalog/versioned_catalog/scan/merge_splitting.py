@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 from versioned_catalog.datafile.merge_task import Member, MergeTask
 from versioned_catalog.datafile.segment_file import open_segment
 from versioned_catalog.errors import VersionedError
-from versioned_catalog.expressions.filters import And, BoundFilter, Compare, Op
-from versioned_catalog.expressions.literals import Literal
+from versioned_catalog.expressions.filters import And, BoundFilter, Compare, Literal, Op
 from versioned_catalog.merge_on_read.keys import Key, comparable, key_of
 from versioned_catalog.pruning.bounds import RowGroupBounds
 from versioned_catalog.storage.store import Store

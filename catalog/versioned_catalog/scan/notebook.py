@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from versioned_catalog.drawing.figures import count_text, plural
 from versioned_catalog.drawing.notebooks import lineage_html
-from versioned_catalog.expressions.rendering import render_filter
+from versioned_catalog.expressions.filters import render_filter
 
 if TYPE_CHECKING:
     from versioned_catalog.scan.scan import Scan

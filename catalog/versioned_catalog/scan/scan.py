@@ -25,8 +25,8 @@ from versioned_catalog.expressions.filters import (
     UnboundFilter,
     columns_of,
     filter_on,
+    render_filter,
 )
-from versioned_catalog.expressions.rendering import render_filter
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.constants import place_texts

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal
 
 import pyarrow as pa
 
-from versioned_catalog.types.paths import ColumnPath
+from versioned_catalog.expressions.dialects import Call, Field, Node, Value
+from versioned_catalog.schema.statements import take_path
 from versioned_catalog.types.tokens import Cursor, TokenKind
 from versioned_catalog.write.sql_functions import MOST_DIGITS
 
@@ -16,32 +16,7 @@ _DEEPEST = 50
 """How deep an expression may be nested."""
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A column, or a field of a struct."""
-
-    path: ColumnPath
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A literal."""
-
-    scalar: pa.Scalar
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """An operator or function, and its arguments."""
-
-    operator: str
-    parts: tuple[Term, ...]
-
-
-Term = Name | Known | Call
-
-
-def parse(text: str) -> Term:
+def parse(text: str) -> Node:
     """Parse an expression. Raises InvalidRequestError on a syntax error."""
     cursor = Cursor(text, "expression")
     found = _concatenation(cursor, 0)
@@ -49,7 +24,7 @@ def parse(text: str) -> Term:
     return found
 
 
-def _concatenation(cursor: Cursor, depth: int) -> Term:
+def _concatenation(cursor: Cursor, depth: int) -> Node:
     """In Spark, ``||`` binds less tightly than ``+``."""
     found = _sum(cursor, depth)
     while cursor.at_symbol("|") and cursor.peek().text == "|":
@@ -59,21 +34,21 @@ def _concatenation(cursor: Cursor, depth: int) -> Term:
     return found
 
 
-def _sum(cursor: Cursor, depth: int) -> Term:
+def _sum(cursor: Cursor, depth: int) -> Node:
     found = _product(cursor, depth)
     while cursor.at_symbol("+", "-"):
         found = Call(cursor.take().text, (found, _product(cursor, depth)))
     return found
 
 
-def _product(cursor: Cursor, depth: int) -> Term:
+def _product(cursor: Cursor, depth: int) -> Node:
     found = _signed(cursor, depth)
     while cursor.at_symbol("*", "/", "%"):
         found = Call(cursor.take().text, (found, _signed(cursor, depth)))
     return found
 
 
-def _signed(cursor: Cursor, depth: int) -> Term:
+def _signed(cursor: Cursor, depth: int) -> Node:
     if depth > _DEEPEST:
         raise cursor.error(f"it is nested more than {_DEEPEST} deep; make it flatter")
     if cursor.accept("-"):
@@ -89,21 +64,18 @@ def _signed(cursor: Cursor, depth: int) -> Term:
     return _single(cursor, depth)
 
 
-def _single(cursor: Cursor, depth: int) -> Term:
+def _single(cursor: Cursor, depth: int) -> Node:
     match cursor.token.kind:
         case TokenKind.NUMBER:
             return _number(cursor, "")
         case TokenKind.STRING:
-            return Known(pa.scalar(cursor.string()))
+            return Value(pa.scalar(cursor.string()))
         case TokenKind.WORD if cursor.peek().text == "(":
             return _call(cursor, depth)
     word = cursor.accept_word("TRUE", "FALSE", "NULL")
     if word is not None:
-        return Known(pa.scalar({"TRUE": True, "FALSE": False, "NULL": None}[word]))
-    names = [cursor.name()]
-    while cursor.accept("."):
-        names.append(cursor.name())
-    return Name(tuple(names))
+        return Value(pa.scalar({"TRUE": True, "FALSE": False, "NULL": None}[word]))
+    return Field(take_path(cursor))
 
 
 def _call(cursor: Cursor, depth: int) -> Call:
@@ -118,24 +90,24 @@ def _call(cursor: Cursor, depth: int) -> Call:
     return Call("coalesce", tuple(parts))
 
 
-def _number(cursor: Cursor, sign: str) -> Known:
+def _number(cursor: Cursor, sign: str) -> Value:
     """A number in Spark's type: INT, else BIGINT, else DECIMAL; or as a suffix or exponent says."""
     unfit = cursor.error("a number was expected")
     text = cursor.take().text.upper()
     try:
         match text[-1]:
             case "L":
-                return Known(pa.scalar(int(sign + text[:-1]), pa.int64()))
+                return Value(pa.scalar(int(sign + text[:-1]), pa.int64()))
             case "D" if not text.endswith("BD"):
-                return Known(_double(sign + text[:-1]))
+                return Value(_double(sign + text[:-1]))
             case _ if "E" in text and not text.endswith("BD"):
-                return Known(_double(sign + text))
+                return Value(_double(sign + text))
             case _ if text.isdigit() and -(2**63) <= int(sign + text) < 2**63:
                 value = int(sign + text)
-                return Known(
+                return Value(
                     pa.scalar(value, pa.int32() if -(2**31) <= value < 2**31 else pa.int64())
                 )
-        return Known(_decimal(Decimal(sign + text.removesuffix("BD"))))
+        return Value(_decimal(Decimal(sign + text.removesuffix("BD"))))
     except (ArithmeticError, ValueError, pa.ArrowException):
         raise unfit from None
 

@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.expressions.dialects import Call, Field, Node, Value
 from versioned_catalog.projection.arrays import struct_child
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.tokens import clip
 from versioned_catalog.types.types import Column, Struct, is_repeated
-from versioned_catalog.write.expression_parser import Call, Known, Name, Term, parse
+from versioned_catalog.write.expression_parser import parse
 from versioned_catalog.write.sql_functions import FUNCTIONS, Values, to_stored
 
 
@@ -90,20 +91,20 @@ class Evaluator:
             ) from None
         return pa.repeat(found, batch.num_rows) if isinstance(found, pa.Scalar) else found
 
-    def _values(self, term: Term, batch: pa.RecordBatch) -> Values:
+    def _values(self, term: Node, batch: pa.RecordBatch) -> Values:
         match term:
-            case Known(scalar):
+            case Value(scalar):
                 return scalar
-            case Name(path):
+            case Field(path):
                 return _column(self._schema, path, batch)
             case Call(operator, parts):
                 values = [self._values(part, batch) for part in parts]
                 return FUNCTIONS[operator](*values)
 
 
-def _check(term: Term, schema: Schema, table: str) -> None:
+def _check(term: Node, schema: Schema, table: str) -> None:
     match term:
-        case Name(path):
+        case Field(path):
             column = schema.find(path)
             if column is None:
                 raise NotFoundError(
@@ -118,7 +119,7 @@ def _check(term: Term, schema: Schema, table: str) -> None:
         case Call(_, parts):
             for part in parts:
                 _check(part, schema, table)
-        case Known():
+        case Value():
             return
 
 
