@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from benchmarks.common import DATA, Figure, Report, Work
-from pyspark_versioned import configure, read_table
+from pyspark_versioned import configure
 from versioned_catalog import Catalog, Table
 from versioned_catalog.datafile.reader import read_segment
 
@@ -232,64 +232,21 @@ def inserts(spark: SparkSession, report: Report, total: int, runs: int) -> None:
     )
 
 
-def without_jar(
-    spark: SparkSession, report: Report, catalog: Catalog, total: int, runs: int
-) -> None:
-    """Measure ``read_table`` on few large segments, and its planning of 100 segments."""
-    table = catalog.create_table("b.large", DDL)
-    noise = np.random.default_rng(1)
-    for n in range(4):
-        part, count = rows(n * total // 4, total // 4, table), total // 4
-        for name in ("a", "b"):  # what can't be compressed, for segments of about 100 MB
-            part = part.set_column(part.column_names.index(name), name, [noise.random(count)])
-        table.append(part)
-        if n == 1:
-            table.alter().rename_column("s", "host").change_type("n", "long").commit()
-    path = DATA / "sql" / "large"
-    path.mkdir()
-    for number, (task, size) in enumerate(table.scan().tasks()):
-        print(f"segment of {size / 1e6:.0f} MB")
-        shown = pa.Table.from_batches(list(read_segment(table.store, task)))
-        pq.write_table(shown, path / f"{number}.parquet", compression="zstd")
-    warehouse = str(DATA / "sql" / "w")
-    report.compare(
-        "read_table, all columns",
-        lambda: noop(read_table(spark, "b.large", warehouse=warehouse)),
-        {"spark.read.parquet": (lambda: noop(spark.read.parquet(str(path))), 1.1)},
-        runs,
-    )
-    hundred = catalog.create_table("b.hundred", DDL)
-    for n in range(100):
-        hundred.append(rows(n, 10, hundred))
-    times = []
-    for _ in range(runs):
-        begun = time.perf_counter()
-        _ = read_table(spark, "b.hundred", warehouse=warehouse).schema
-        times.append((time.perf_counter() - begun) * 1000)
-    report.record(Figure("read_table, planning 100 segments", sorted(times)[len(times) // 2]))
-
-
 def main() -> None:
     """Print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--part", choices=["sql", "read_table"], help="this part alone")
     options = parser.parse_args()
-    catalog = prepare(options.rows if options.part != "read_table" else SEGMENTS)
+    catalog = prepare(options.rows)
     spark = start()
-    if options.part != "read_table":
-        path = str(DATA / "sql" / "plain")
-        verify(spark, path)
-        report = Report("native_scan")
-        scans(spark, report, options.rows, options.runs, path)
-        small(spark, report, catalog, options.runs)
-        inserts(spark, report, options.rows // 4, options.runs)
-        report.save()
-    if options.part != "sql":
-        report = Report("read_table")
-        without_jar(spark, report, catalog, options.rows, options.runs)
-        report.save()
+    path = str(DATA / "sql" / "plain")
+    verify(spark, path)
+    report = Report("native_scan")
+    scans(spark, report, options.rows, options.runs, path)
+    small(spark, report, catalog, options.runs)
+    inserts(spark, report, options.rows // 4, options.runs)
+    report.save()
     spark.stop()
     shutil.rmtree(Path(DATA) / "sql")
 

@@ -5,7 +5,7 @@ Spark imports this module in every session to find ``DefaultSource``, so it impo
 
 from typing import Any
 
-__all__ = ["DefaultSource", "VersionedError", "configure", "follow", "jar_path", "read_table"]
+__all__ = ["DefaultSource", "VersionedError", "configure", "follow", "jar_path"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,10 +26,6 @@ def __getattr__(name: str) -> Any:
             from pyspark_versioned.jar import jar_path
 
             return jar_path
-        case "read_table":
-            from pyspark_versioned.reading_table import read_table
-
-            return read_table
         case "VersionedError":
             from versioned_catalog import VersionedError
 

@@ -52,13 +52,13 @@ _FROM_SPARK = {spark_type: atom for atom, spark_type in _ATOMS.items()}
 
 
 def to_spark_schema(columns: tuple[Column, ...]) -> spark.StructType:
-    """The Spark schema of a table's columns. See ``to_spark`` and ``metadata_of``."""
+    """The Spark schema of a table's columns. See ``to_spark`` and ``_metadata_of``."""
     return spark.StructType(
-        [spark.StructField(c.name, to_spark(c.type), c.nullable, metadata_of(c)) for c in columns]
+        [spark.StructField(c.name, to_spark(c.type), c.nullable, _metadata_of(c)) for c in columns]
     )
 
 
-def metadata_of(column: Column) -> dict[str, str]:
+def _metadata_of(column: Column) -> dict[str, str]:
     """The metadata of a column in Spark: the comment, and the lengths of CHAR and VARCHAR, which Spark
     needs to compare a CHAR with shorter text."""
     declared = declared_type(column.type)

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from pyspark_versioned import configure, read_table
+from pyspark_versioned import configure
 from versioned_catalog import Catalog, Table
 
 
@@ -98,8 +98,6 @@ def main() -> None:
     show(lambda: frame.write.format("versioned").options(**options).save(path))
     wrong = spark.createDataFrame([("q",)], "a STRING").write.format("versioned").options(**options)
     show(lambda: wrong.mode("append").save(path))
-    show(lambda: explained(read_table(spark, path, storage_options=storage)))
-    show(lambda: read_table(spark, path + "x", storage_options=storage))
     spark.sql(f"CREATE TEMPORARY VIEW v USING versioned OPTIONS (path '{path}', {_sql(options)})")
     show(lambda: spark.sql("DESCRIBE EXTENDED v").collect())
     show(lambda: spark.sql("SHOW CREATE TABLE v").collect())

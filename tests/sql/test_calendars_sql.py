@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyspark_versioned import read_table
 from sql.plans import is_native
 from sql.test_external_sql import Lake
 
@@ -95,6 +94,3 @@ def _check(lake: Lake) -> None:
     assert sorted(str(row.d) for row in everywhere.select("d").collect()) == [
         one[0] for one in wanted
     ]
-    location = lake.catalog.load_table("t").location
-    found = read_table(lake.spark, location, roots=lake.roots).select("d").collect()
-    assert sorted(str(row.d) for row in found) == [one[0] for one in wanted]

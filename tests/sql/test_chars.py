@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyspark_versioned import read_table
 from versioned_catalog import Catalog, InvalidRequestError
 from versioned_catalog.schema.ddl import render_type
 
@@ -103,7 +102,7 @@ def test_frames_by_path_compare_chars_as_sql_does(
     path = catalog.load_table(f"{ns}.t").location
     by_path = sql_spark.read.format("versioned").load(path)
     by_python = sql_spark.read.format("versioned").option("io", "python").load(path)
-    for frame in (sql_spark.table(name), read_table(sql_spark, path), by_path, by_python):
+    for frame in (sql_spark.table(name), by_path, by_python):
         assert "__CHAR_VARCHAR_TYPE_STRING" not in frame.schema["k"].metadata
         assert frame.schema["c"].metadata["__CHAR_VARCHAR_TYPE_STRING"] == "char(3)"
         assert frame.schema["c"].metadata["comment"] == "code"
@@ -118,5 +117,8 @@ def test_frames_by_path_compare_chars_as_sql_does(
             ("w = 'z' AND c > 'x'", [2]),
         ):
             assert [row.k for row in frame.where(condition).collect()] == keys, condition
-    empty = read_table(sql_spark, path, version=1)
-    assert empty.schema["c"].metadata["__CHAR_VARCHAR_TYPE_STRING"] == "char(3)"
+    for io in ("native", "python"):
+        reader = sql_spark.read.format("versioned").option("io", io).option("versionAsOf", 0)
+        empty = reader.load(path)
+        assert empty.schema["c"].metadata["__CHAR_VARCHAR_TYPE_STRING"] == "char(3)"
+        assert empty.collect() == []

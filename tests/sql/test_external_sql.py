@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from external.files import ROOT, mapped, write
-from pyspark_versioned import read_table
 from pyspark_versioned.registering import catalog_class
 from sql.plans import is_native, is_python, plan_of, pruned
 from versioned_catalog import Catalog, Table
@@ -233,7 +232,7 @@ def test_names_and_ids_of_others_mean_nothing(lake: Lake, io: str) -> None:
     ]
 
 
-def test_the_data_source_and_read_table_take_the_root(lake: Lake) -> None:
+def test_the_data_source_takes_the_root(lake: Lake) -> None:
     table = plain(lake)
     reader = lake.spark.read.format("versioned")
     for io in ("native", "python"):
@@ -242,8 +241,6 @@ def test_the_data_source_and_read_table_take_the_root(lake: Lake) -> None:
         )
         assert is_python(frame) == (io == "python")
         assert sorted(row.n for row in frame.collect()) == [1, 1, 2, 2, 3, 3]
-    frame = read_table(lake.spark, table.location, roots=lake.roots)
-    assert sorted(row.n for row in frame.collect()) == [1, 1, 2, 2, 3, 3]
 
 
 def test_a_reader_without_the_root_is_told(spark: SparkSession, tmp_path: Path) -> None:

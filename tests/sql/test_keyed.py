@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as f
 
-from pyspark_versioned import read_table
 from versioned_catalog import Catalog, Table
 from wrong_clocks import put_ahead
 
@@ -56,6 +55,12 @@ def shown(spark: SparkSession, query: str) -> str:
 def key_of(table: Table) -> list[str]:
     schema = table.refresh().schema
     return [schema.column(key).name for key in schema.row_key]
+
+
+def by_python(spark: SparkSession, warehouse: Path, ns: str) -> DataFrame:
+    """The test's table as Spark reads it without the jar."""
+    reader = spark.read.format("versioned").option("io", "python")
+    return reader.load(str(warehouse / ns / "t"))
 
 
 def integers(**columns: list[int | None]) -> pa.Table:
@@ -236,7 +241,7 @@ def test_only_overlapping_segments_are_merged_in_python(
     everything = rows(sql_spark, f"SELECT * FROM {t}")
     assert everything == [(1, 1), (11, 1), (12, 7), (13, 7), (2, 2), (21, 1), (22, 2)]
     by_path = sql_spark.read.format("versioned").load(table.location)
-    without = read_table(sql_spark, f"{ns}.t", warehouse=str(warehouse))
+    without = by_python(sql_spark, warehouse, ns)
     assert sorted(map(tuple, by_path.collect()), key=repr) == everything
     assert sorted(map(tuple, without.collect()), key=repr) == everything
     explained = shown(sql_spark, f"EXPLAIN DELETE FROM {t} WHERE a = 1")
@@ -254,7 +259,7 @@ def test_overlapping_segments_of_several_schemas(
     sql_spark.sql(f"INSERT INTO {t} VALUES (3, 33, 333)")
     expected = [(1, 1, 9), (3, 33, 333)]
     assert rows(sql_spark, f"SELECT * FROM {t}") == expected
-    without = read_table(sql_spark, f"{ns}.t", warehouse=str(warehouse))
+    without = by_python(sql_spark, warehouse, ns)
     assert sorted(map(tuple, without.collect())) == expected
 
 
@@ -592,7 +597,7 @@ def test_expired_rows_are_hidden(
     assert "native={" not in shown(sql_spark, f"EXPLAIN SELECT a FROM {t}")
     assert rows(sql_spark, f"SELECT count(*), max(a), count(v) FROM {t}") == [(1, 0, 1)]
     assert len(rows(sql_spark, f"SELECT a FROM {t} LIMIT 2")) == 1
-    assert read_table(sql_spark, f"{ns}.t", warehouse=str(warehouse)).count() == 1
+    assert by_python(sql_spark, warehouse, ns).count() == 1
     sql_spark.sql(f"UPDATE {t} SET v = v + 1 WHERE a >= 0")
     assert rows(sql_spark, f"SELECT a, v FROM {t}") == [(0, 1)]
     sql_spark.sql(f"DELETE FROM {t} WHERE v % 2 = 1")
@@ -617,7 +622,7 @@ def test_a_commit_from_the_future_hides_no_row(
     sql_spark.sql(f"INSERT INTO {t} VALUES (current_timestamp(), 2, 0)")
     assert rows(sql_spark, f"SELECT a FROM {t}") == [(1,), (2,)]
     assert rows(sql_spark, f"SELECT count(*), max(a), count(v) FROM {t}") == [(2, 2, 2)]
-    assert read_table(sql_spark, f"{ns}.t", warehouse=str(warehouse)).count() == 2
+    assert by_python(sql_spark, warehouse, ns).count() == 2
     now = f"{t} TIMESTAMP AS OF current_timestamp()"
     assert rows(sql_spark, f"SELECT a FROM {now}") == [(1,), (2,)]
     sql_spark.sql(f"UPDATE {t} SET v = v + 1 WHERE a = 2")

@@ -29,7 +29,6 @@ from model.drive import (
 )
 from model.naive import Field, Model, Refused
 from model.seeded import sample
-from pyspark_versioned import read_table
 from spark.test_model_spark import spark_form
 from sql import row_steps
 from sql.plans import is_python, plan_of
@@ -85,7 +84,6 @@ def read_paths(
         assert is_python(in_python)
         yield f"SQL, io=python, pushdown={pushdown}", in_python
     yield "load", native(_reader(spark, version).format("versioned").load(location))
-    yield "read_table", read_table(spark, f"{ns}.t", warehouse=str(warehouse), version=version)
 
 
 def _reader(spark: SparkSession, version: int | None) -> DataFrameReader:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from pyspark_versioned import read_table
 from sql.plans import is_native, is_python, plan_of
 from versioned_catalog import Catalog
 
@@ -204,7 +203,7 @@ def test_aggregates_are_not_taken_from_statistics_of_the_wide_type(
 
 
 @pytest.mark.parametrize("overflow", ["error", "null"])
-def test_read_table_sees_a_schema_too(
+def test_the_data_source_by_path_sees_a_schema_too(
     spark: SparkSession, catalog: Catalog, ns: str, overflow: str
 ) -> None:
     table = catalog.create_table(f"{ns}.r", "id INT, n INT, s STRING")
@@ -212,16 +211,20 @@ def test_read_table_sees_a_schema_too(
     table.append(pa.table(row))
     table.pin_schema("job")
     table.alter().rename_column("s", "t").add_column("u", "INT", default=5).commit()
-    frame = read_table(spark, table.location, schema="job", overflow=overflow)
-    assert frame.columns == ["id", "n", "s"]
-    assert "FileScan parquet" in frame._jdf.queryExecution().executedPlan().toString()
-    assert [tuple(one) for one in frame.collect()] == [(1, 1, "a")]
+    reader = spark.read.format("versioned").option("schemaVersion", "job")
+    reader = reader.option("onOverflow", overflow)
+    for io in ("native", "python"):
+        frame = reader.option("io", io).load(table.location)
+        assert frame.columns == ["id", "n", "s"]
+        assert is_python(frame) == (io == "python")
+        assert [tuple(row) for row in frame.collect()] == [(1, 1, "a")]
     table.alter().change_type("n", "BIGINT").commit()
     table.append(pa.table({"id": pa.array([2], pa.int32()), "n": pa.array([2**31], pa.int64())}))
-    frame = read_table(spark, table.location, schema="job", overflow=overflow)
-    if overflow == "error":
-        with pytest.raises(Exception, match="do not fit INT"):
-            frame.collect()
-    else:
-        rows = sorted(tuple(one) for one in frame.select("id", "n").collect())
-        assert rows == [(1, 1), (2, None)]
+    for io in ("native", "python"):
+        frame = reader.option("io", io).load(table.location)
+        if overflow == "error":
+            with pytest.raises(Exception, match=r"do(es)? not fit INT"):
+                frame.collect()
+        else:
+            rows = sorted(tuple(row) for row in frame.select("id", "n").collect())
+            assert rows == [(1, 1), (2, None)]

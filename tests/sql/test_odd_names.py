@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from pyspark_versioned import read_table
 from sealing import sealed
 from sql.plans import is_native, plan_of
 from versioned_catalog import Catalog
@@ -154,6 +153,4 @@ def test_unusual_paths_of_segments(
     if io == "native":
         assert "native={0=1}, python={0=15}" in plan_of(frame)
     assert sorted(row.a for row in frame.collect()) == list(range(len(PATHS)))
-    shown = read_table(sql_spark, str(folder))
-    assert sorted(row.a for row in shown.collect()) == list(range(len(PATHS)))
     assert len(renamed) > 10

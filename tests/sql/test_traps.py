@@ -1,4 +1,4 @@
-"""Pitfalls of native scans in Spark, one a test; most run on all four read paths.
+"""Pitfalls of native scans in Spark, one a test; most run on all three read paths.
 
 Needs a JVM because Spark's Parquet reader and filter translation are tested.
 """
@@ -18,7 +18,6 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as f
 
-from pyspark_versioned import read_table
 from pyspark_versioned.source import VersionedDataSource
 from sql.plans import is_native, is_python, plan_of, pruned
 from versioned_catalog import Catalog, NotFoundError, Table
@@ -46,26 +45,23 @@ def make(catalog: Catalog, ns: str) -> Any:
 @pytest.fixture(
     params=[
         "SQL",
-        "read_table",
-        pytest.param("io=python", marks=pytest.mark.thorough),
+        "io=python",
         pytest.param("load", marks=pytest.mark.thorough),
     ]
 )
 def read(request: pytest.FixtureRequest, sql_spark: SparkSession, ns: str, warehouse: Path) -> Any:
     """A function that reads the test's table on one of the read paths."""
 
-    def read_table_of_test() -> DataFrame:
+    def load() -> DataFrame:
         match request.param:
             case "SQL":
                 return sql_spark.table(f"versioned.{ns}.t")
             case "io=python":
                 return sql_spark.read.option("io", "python").table(f"versioned.{ns}.t")
-            case "load":
-                return sql_spark.read.format("versioned").load(str(warehouse / ns / "t"))
             case _:
-                return read_table(sql_spark, f"{ns}.t", warehouse=str(warehouse))
+                return sql_spark.read.format("versioned").load(str(warehouse / ns / "t"))
 
-    return read_table_of_test
+    return load
 
 
 def test_a_column_added_again_is_not_the_dropped_one(make: Any, read: Any) -> None:

@@ -23,7 +23,7 @@ from sql.differential.predicates import (
 )
 from sql.differential.settings import Settings, random_settings
 
-READ_PATHS = [*["SQL"] * 12, "io=python", "read_table", "load"]
+READ_PATHS = [*["SQL"] * 12, *["io=python"] * 2, "load"]
 
 
 @dataclass(frozen=True)
@@ -79,17 +79,7 @@ def random_query(inputs: Inputs) -> Query:
     read_path = inputs.random.choice(READ_PATHS)
     sql = kind(inputs)
     settings = random_settings(inputs.random, writing=False)
-    return Query(kind.__name__, sql, settings, exact, _supported(read_path, sql))
-
-
-def _supported(read_path: str, sql: str) -> str:
-    """Replace ``read_table`` by SQL for queries that Spark can't run over a UNION ALL.
-
-    Spark fails (PushProjectionThroughUnion: "key not found") if a column of the result is a correlated
-    scalar subquery.
-    """
-    unsupported = read_path == "read_table" and sql.endswith(") AS m FROM @t a")
-    return "SQL" if unsupported else read_path
+    return Query(kind.__name__, sql, settings, exact, read_path)
 
 
 def _where(inputs: Inputs, leaves: list[Leaf], chance: float = 0.7) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyspark_versioned import read_table
 from sql.differential.columns import declared
 from sql.differential.histories import Step
 from versioned_catalog import Catalog
@@ -71,10 +70,6 @@ class Ours:
                 self._read(table, read_path).createOrReplaceTempView(f"other_{table}")
         return self.spark.sql(self.sql(text, read_path))
 
-    def warehouse(self) -> str:
-        """The location of the warehouse."""
-        return str(self.spark.conf.get("spark.sql.catalog.versioned.warehouse"))
-
     def _read(self, table: str, read_path: str) -> DataFrame:
         name = f"{self.ns}.{table}"
         match read_path:
@@ -83,8 +78,6 @@ class Ours:
             case "load":
                 location = self.catalog.load_table(name).location
                 return self.spark.read.format("versioned").load(location)
-            case "read_table":
-                return read_table(self.spark, name, warehouse=self.warehouse())
         raise ValueError(read_path)
 
 

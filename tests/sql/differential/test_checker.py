@@ -65,12 +65,12 @@ def test_queries_are_counted(session: SparkSession, catalog: Catalog) -> None:
     zero = Query("filtered", "SELECT id FROM @t WHERE x = 0", ())
     none = Query("filtered", "SELECT id FROM @t WHERE id = 9", ())
     fails = Query("failing", "SELECT id / (id - id) FROM @t", (("spark.sql.ansi.enabled", "true"),))
-    other = [replace(zero, read_path=path) for path in ("io=python", "read_table", "load")]
+    other = [replace(zero, read_path=path) for path in ("io=python", "load")]
     counts = Counts()
     second = [replace(one, number=n, table="u") for n, one in [(2, CREATED), (3, INSERTED)]]
     second = [replace(one, statement=one.statement.replace("@t", "@u")) for one in second]
     run(session, catalog, [CREATED, INSERTED, *second, WHOLE, zero, none, fails, *other], counts)
-    assert (counts.queries, counts.nonempty, counts.failed) == (7, 5, 1)
+    assert (counts.queries, counts.nonempty, counts.failed) == (6, 4, 1)
     assert (counts.scans, counts.pruned, counts.pushed) == (5, 1, 4)
 
 
