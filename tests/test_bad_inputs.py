@@ -28,7 +28,7 @@ from versioned_catalog import (
     UnsupportedFeatureError,
     VersionedError,
 )
-from versioned_catalog.conflicts import tags
+from versioned_catalog.conflicts import versions
 
 DDL = (
     "id INT NOT NULL, name STRING DEFAULT 'x', v VARCHAR(3), c CHAR(2), d DECIMAL(5,2), "
@@ -1144,7 +1144,7 @@ def test_a_misleading_tag_of_an_earlier_writer_can_be_moved_and_dropped(
 ) -> None:
     table = Catalog(tmp_path).create_table("t", "a INT")
     with monkeypatch.context() as patched:
-        patched.setattr(tags, "_check_not_misleading", lambda name, table: None)
+        patched.setattr(versions, "_check_not_misleading", lambda name, table: None)
         table.set_tag("latest", 0)
     table.set_tag("latest", 1)
     assert table.at("latest").version == 1

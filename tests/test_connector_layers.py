@@ -39,7 +39,7 @@ INTERNALS = {
         "schema.ttl",
     ),
     # creating and changing tables
-    *("catalog.declaration", "catalog.locations", "conflicts.tags"),
+    *("catalog.declaration", "catalog.locations", "conflicts.versions"),
     *("evolution.bind", "evolution.changes", "evolution.evolution"),
     # snapshots and their segments
     *(
@@ -85,7 +85,7 @@ INTERNALS = {
     ),
     *("changes.columns", "changes.feed", "changes.planner", "changes.reading", "changes.tasks"),
     # writing
-    *("conflicts.isolation", "conflicts.operations", "datafile.file_schema", "datafile.writer"),
+    *("conflicts.operations", "conflicts.rows", "datafile.file_schema", "datafile.writer"),
     *("statistics.footers", "statistics.stats", "write", "write.distribution", "write.plan"),
     "write.feed_rows",
     "write.key_check",

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Self
 
-from versioned_catalog.conflicts.expiry import check_retained
 from versioned_catalog.conflicts.matrix import propose
 from versioned_catalog.conflicts.operations import Base, Operation
-from versioned_catalog.conflicts.tags import tagged_version
+from versioned_catalog.conflicts.versions import check_retained, tagged_version
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.entry import Commit

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from versioned_catalog.compaction.small_segments import AUTO_COMPACT, threshold
-from versioned_catalog.conflicts.isolation import ISOLATION, isolation_of
+from versioned_catalog.conflicts.rows import ISOLATION, isolation_of
 from versioned_catalog.datafile.writer import TARGET_BYTES, target_bytes
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution.apply_pins import PINS, refuses_breaks

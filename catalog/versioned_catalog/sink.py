@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.conflicts.batches import is_done
+from versioned_catalog.conflicts.segments import is_done
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import Batch

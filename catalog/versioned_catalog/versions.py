@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from versioned_catalog.conflicts.operations import Base, Drop, Rollback, Tag
-from versioned_catalog.conflicts.rollback import check_same_incarnation
-from versioned_catalog.conflicts.tags import check_tag
+from versioned_catalog.conflicts.versions import check_same_incarnation, check_tag
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.write.plan import check_newest

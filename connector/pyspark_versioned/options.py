@@ -16,7 +16,7 @@ from pyspark_versioned.sql.protocol.stream import MicroBatch
 from pyspark_versioned.sql.protocol.table import VersionRange
 from pyspark_versioned.stream_options import stream_options
 from versioned_catalog import CorruptTableError, InvalidRequestError
-from versioned_catalog.conflicts.tags import version_or_tag
+from versioned_catalog.conflicts.versions import version_or_tag
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.schema.partition_changes import split_fields, split_outside
 from versioned_catalog.schema.sorting import split_names

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark_versioned.option_names import names_of_topic
 from pyspark_versioned.sql.protocol.table import VersionRange
 from versioned_catalog import InvalidRequestError, Table
-from versioned_catalog.conflicts.tags import version_or_tag
+from versioned_catalog.conflicts.versions import version_or_tag
 from versioned_catalog.consuming import check_name
 from versioned_catalog.streaming.changes import ChangeStream
 from versioned_catalog.streaming.limits import Limits

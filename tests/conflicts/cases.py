@@ -11,8 +11,8 @@ from typing import Any
 from conflicts.cells import Case, Refusal
 from conflicts.planned import UNKNOWN, Planned, Step
 from versioned_catalog import CommitConflictError, InvalidRequestError, NotFoundError
-from versioned_catalog.conflicts.imported_files import ImportedMeanwhileError
 from versioned_catalog.conflicts.operations import Append, Drop, Rewrite
+from versioned_catalog.conflicts.segments import ImportedMeanwhileError
 from versioned_catalog.evolution.changes import (
     AddColumn,
     ChangeType,

@@ -19,9 +19,9 @@ from faults.rules import skip_rule
 from faults.serial import Done, State, findings
 from faults.store import Plan
 from versioned_catalog import Catalog, CommitConflictError, Scan, Table
-from versioned_catalog.conflicts.isolation import reads_unchanged
 from versioned_catalog.conflicts.operations import Rewrite
-from versioned_catalog.conflicts.removed_segments import removed_are_live
+from versioned_catalog.conflicts.rows import reads_unchanged
+from versioned_catalog.conflicts.segments import removed_are_live
 from versioned_catalog.storage.local import LocalStore
 
 LEVELS = ["snapshot", "serializable"]

@@ -18,7 +18,7 @@ from faults.keyed_actors import Stage
 from faults.rules import skip_rule
 from versioned_catalog.compaction.overlapping import Levels
 from versioned_catalog.conflicts.operations import Rewrite
-from versioned_catalog.conflicts.row_keys import row_keys_unchanged
+from versioned_catalog.conflicts.rows import row_keys_unchanged
 
 pytestmark = pytest.mark.thorough
 

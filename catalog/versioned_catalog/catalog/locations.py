@@ -8,7 +8,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from versioned_catalog.conflicts.entries.creation import first_column_id
+from versioned_catalog.conflicts.entries import first_column_id
 from versioned_catalog.conflicts.matrix import propose
 from versioned_catalog.conflicts.operations import Base, Create, Drop, Replace
 from versioned_catalog.errors import CommitConflictError, NotFoundError

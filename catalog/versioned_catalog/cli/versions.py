@@ -14,7 +14,7 @@ _name = click.argument("name")
 
 def version_of(text: str | None) -> int | str | None:
     """Parse a version number or a tag; a tag never consists of digits alone."""
-    from versioned_catalog.conflicts.tags import version_or_tag
+    from versioned_catalog.conflicts.versions import version_or_tag
 
     return None if text is None else version_or_tag(text)
 

@@ -1,4 +1,4 @@
-"""One attempt to commit an operation after the newest state of a table."""
+"""One attempt to commit an operation after the newest state of a table, which the rules check."""
 
 from __future__ import annotations
 
@@ -61,3 +61,45 @@ def once(derive: Callable[[Attempt[Op_co]], T]) -> Callable[[Attempt[Op_co]], T]
         return found
 
     return derived
+
+
+@dataclass(frozen=True)
+class ConcurrentCommit:
+    """A commit that an operation conflicts with; its operation is None if it is expired."""
+
+    version: int
+    commit_id: str
+    operation: str | None
+
+    @property
+    def what(self) -> str:
+        """Its operation, for errors."""
+        return self.operation or "an expired commit"
+
+
+def find_conflict(
+    attempt: Attempt[Any],
+    since: int,
+    conflicts: Callable[[Commit], bool],
+    *,
+    expired: Callable[[], bool] = lambda: True,
+) -> ConcurrentCommit | None:
+    """Find the first conflicting commit after a version.
+
+    Args:
+        since: the version that the operation was planned on, or read.
+        conflicts: whether the operation conflicts with a commit.
+        expired: whether it conflicts with a commit of which expiry left a stub only; by default it
+            does, since nobody knows what that commit changed.
+
+    Returns:
+        The commit, or None if there is no conflict.
+    """
+    for entry in attempt.since(since):
+        if isinstance(entry, Stub):
+            if expired():
+                return ConcurrentCommit(entry.version, entry.commit_id, None)
+        elif conflicts(entry):
+            head = entry.head
+            return ConcurrentCommit(head.version, head.commit_id, head.operation)
+    return None

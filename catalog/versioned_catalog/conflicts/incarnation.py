@@ -1,12 +1,21 @@
-"""Rule: the operation is committed to the table, and the incarnation of it, that it was planned for."""
+"""Rules about the table itself: it exists, and is the incarnation that an operation was planned for.
+
+Section 5, and note 17 of section 11, of FORMAT.md.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from versioned_catalog.conflicts.attempt import Attempt
-from versioned_catalog.conflicts.operations import Create, Replace, Tag
-from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, NotFoundError
+from versioned_catalog.conflicts.operations import Create, Drop, Replace, Tag
+from versioned_catalog.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidRequestError,
+    NotFoundError,
+)
+from versioned_catalog.evolution.apply_pins import PINS, refuses_breaks
 from versioned_catalog.log.features import check_writable
 
 
@@ -91,3 +100,20 @@ def _dropped(table: str, version: int) -> CommitConflictError:
         f"{table} was dropped since version {version}, on which this was planned; if there is a table "
         "again, load it and run it again"
     )
+
+
+def no_pins_lost(attempt: Attempt[Drop | Replace]) -> None:
+    """Refuse to end a pinned incarnation of a table whose property ``pins`` is ``refuse``.
+
+    Raises:
+        InvalidRequestError: naming the first pin.
+    """
+    state = attempt.state
+    if state.pins and refuses_breaks(state.properties):
+        label = min(state.pins)
+        raise InvalidRequestError(
+            f"{attempt.table} can't be replaced or dropped, since the schema pin {label!r} is in force "
+            f"and the table property {PINS} is 'refuse'; retire the pin with "
+            f"retire_schema({label!r}) first",
+            condition="NOT_SUPPORTED",
+        )

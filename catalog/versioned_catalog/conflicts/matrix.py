@@ -7,29 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from versioned_catalog.conflicts import (
-    added_columns,
-    added_segments,
-    batches,
-    consumers,
-    copied_rows,
-    expiry,
-    fence,
-    imported_files,
+    entries,
     incarnation,
-    isolation,
-    not_null,
     operations,
-    removed_segments,
-    replaced_rows,
-    restored_rows,
-    rollback,
-    row_keys,
-    schema_fit,
-    schema_pins,
-    tags,
+    rows,
+    schema,
+    segments,
+    versions,
+    write_entries,
 )
 from versioned_catalog.conflicts.attempt import Attempt, Rule
-from versioned_catalog.conflicts.entries import alteration, creation, marks, restoration, writes
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
@@ -61,114 +48,116 @@ class Row:
 SAME_TABLE = (incarnation.table_exists, incarnation.same_table, incarnation.writable)
 SAME_INCARNATION = (incarnation.table_exists, incarnation.same_incarnation, incarnation.writable)
 SEGMENTS_FIT = (
-    fence.segments_above_fence,
-    added_columns.schema_of_base,
-    schema_fit.types_fit,
-    schema_fit.nulls_fit,
+    segments.segments_above_fence,
+    schema.schema_of_base,
+    schema.types_fit,
+    schema.nulls_fit,
 )
 
 MATRIX: Mapping[type, Row] = {
     operations.Create: Row(
         required=(incarnation.table_is_absent,),
-        rules=(added_columns.schema_as_planned,),
-        entry=creation.create_entry,
+        rules=(schema.schema_as_planned,),
+        entry=entries.create_entry,
     ),
     operations.Replace: Row(
-        required=(*SAME_TABLE, incarnation.new_incarnation, schema_pins.no_pins_lost),
+        required=(*SAME_TABLE, incarnation.new_incarnation, incarnation.no_pins_lost),
         rules=(
-            fence.replacement_above_fence,
-            replaced_rows.replaced_rows_unchanged,
-            added_columns.schema_as_planned,
+            segments.replacement_above_fence,
+            rows.replaced_rows_unchanged,
+            schema.schema_as_planned,
         ),
-        entry=creation.replace_entry,
+        entry=entries.replace_entry,
     ),
     operations.Append: Row(
         required=SAME_INCARNATION,
         rules=(
-            batches.batch_is_new,
-            imported_files.files_are_new,
-            added_segments.segments_are_new,
+            segments.batch_is_new,
+            segments.files_are_new,
+            segments.segments_are_new,
             *SEGMENTS_FIT,
         ),
-        entry=writes.append_entry,
+        entry=write_entries.append_entry,
     ),
     operations.Import: Row(
         required=SAME_INCARNATION,
-        is_noop=writes.imports_nothing,
+        is_noop=write_entries.imports_nothing,
         rules=(
-            batches.batch_is_new,
-            imported_files.files_are_new,
-            removed_segments.removed_are_live,
-            added_segments.segments_are_new,
+            segments.batch_is_new,
+            segments.files_are_new,
+            segments.removed_are_live,
+            segments.segments_are_new,
             *SEGMENTS_FIT,
         ),
-        entry=writes.import_entry,
+        entry=write_entries.import_entry,
     ),
     operations.Overwrite: Row(
         required=SAME_INCARNATION,
         rules=(
-            batches.batch_is_new,
-            removed_segments.removed_are_live,
-            added_segments.segments_are_new,
+            segments.batch_is_new,
+            segments.removed_are_live,
+            segments.segments_are_new,
             *SEGMENTS_FIT,
         ),
-        entry=writes.overwrite_entry,
+        entry=write_entries.overwrite_entry,
     ),
     operations.Rewrite: Row(
         required=SAME_INCARNATION,
-        is_noop=writes.is_empty,
+        is_noop=write_entries.is_empty,
         rules=(
-            batches.batch_is_new,
-            imported_files.files_are_new,
-            removed_segments.removed_are_live,
-            added_segments.segments_are_new,
-            copied_rows.copies_are_complete,
-            isolation.reads_unchanged,
-            fence.read_above_fence,
-            row_keys.row_keys_unchanged,
+            segments.batch_is_new,
+            segments.files_are_new,
+            segments.removed_are_live,
+            segments.segments_are_new,
+            rows.copies_are_complete,
+            rows.reads_unchanged,
+            segments.read_above_fence,
+            rows.row_keys_unchanged,
             *SEGMENTS_FIT,
         ),
-        entry=writes.rewrite_entry,
+        entry=write_entries.rewrite_entry,
     ),
     operations.Compact: Row(
         required=SAME_INCARNATION,
-        is_noop=writes.is_empty,
-        rules=(removed_segments.removed_are_live, restored_rows.no_rows_restored, *SEGMENTS_FIT),
-        entry=writes.compact_entry,
+        is_noop=write_entries.is_empty,
+        rules=(segments.removed_are_live, rows.no_rows_restored, *SEGMENTS_FIT),
+        entry=write_entries.compact_entry,
     ),
     operations.Rollback: Row(
         required=(
             *SAME_INCARNATION,
-            rollback.nothing_unseen,
-            expiry.target_is_retained,
-            rollback.target_in_incarnation,
+            versions.nothing_unseen,
+            versions.target_is_retained,
+            versions.target_in_incarnation,
         ),
-        is_noop=restoration.is_rolled_back,
-        entry=restoration.rollback_entry,
+        is_noop=write_entries.is_rolled_back,
+        entry=write_entries.rollback_entry,
     ),
     operations.Alter: Row(
         required=SAME_INCARNATION,
-        is_noop=alteration.is_altered,
-        rules=(not_null.no_nulls,),
-        entry=alteration.alter_entry,
+        is_noop=entries.is_altered,
+        rules=(schema.no_nulls,),
+        entry=entries.alter_entry,
     ),
     operations.Tag: Row(
-        required=(*SAME_TABLE, tags.tag_can_change), is_noop=marks.is_tagged, entry=marks.tag_entry
+        required=(*SAME_TABLE, versions.tag_can_change),
+        is_noop=entries.is_tagged,
+        entry=entries.tag_entry,
     ),
     operations.Consume: Row(
-        required=(*SAME_INCARNATION, consumers.consumer_can_change), entry=marks.consumer_entry
+        required=(*SAME_INCARNATION, versions.consumer_can_change), entry=entries.consumer_entry
     ),
     operations.Drop: Row(
-        required=(*SAME_INCARNATION, schema_pins.no_pins_lost), entry=marks.drop_entry
+        required=(*SAME_INCARNATION, incarnation.no_pins_lost), entry=entries.drop_entry
     ),
     operations.Fence: Row(
-        required=SAME_INCARNATION, is_noop=marks.is_fenced, entry=marks.fence_entry
+        required=SAME_INCARNATION, is_noop=entries.is_fenced, entry=entries.fence_entry
     ),
     operations.Expire: Row(
         required=SAME_INCARNATION,
-        is_noop=marks.is_expired,
-        rules=(expiry.tags_are_kept, consumers.consumers_are_kept),
-        entry=marks.expire_entry,
+        is_noop=entries.is_expired,
+        rules=(versions.tags_are_kept, versions.consumers_are_kept),
+        entry=entries.expire_entry,
     ),
 }
 """A row for each operation."""

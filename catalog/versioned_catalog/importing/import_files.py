@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.conflicts.imported_files import ImportedMeanwhileError
 from versioned_catalog.conflicts.operations import Base, Import
+from versioned_catalog.conflicts.segments import ImportedMeanwhileError
 from versioned_catalog.datafile.foreign_file import size_of
 from versioned_catalog.errors import CommitConflictError
 from versioned_catalog.evolution.changes import Change

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from versioned_catalog.conflicts.entries.creation import features_of
+from versioned_catalog.conflicts.entries import features_of
 from versioned_catalog.errors import (
     AlreadyExistsError,
     CorruptTableError,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from versioned_catalog.conflicts.batches import is_done
+from versioned_catalog.conflicts.segments import is_done
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import Batch

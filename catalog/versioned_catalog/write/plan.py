@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.conflicts.entries.creation import first_evolution
+from versioned_catalog.conflicts.entries import first_evolution
 from versioned_catalog.conflicts.operations import Base, Create
 from versioned_catalog.datafile.segment_writer import WriteSpec
 from versioned_catalog.datafile.writer import target_bytes, write_segments

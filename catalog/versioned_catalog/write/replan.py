@@ -14,8 +14,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from versioned_catalog.changes.columns import DELETE, INSERT
-from versioned_catalog.conflicts.added_columns import SchemaConflictError
 from versioned_catalog.conflicts.operations import Base
+from versioned_catalog.conflicts.schema import SchemaConflictError
 from versioned_catalog.datafile.reader import read_segment
 from versioned_catalog.errors import CommitConflictError, CorruptTableError, InvalidRequestError
 from versioned_catalog.handle import TableHandle

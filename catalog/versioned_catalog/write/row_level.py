@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from versioned_catalog.conflicts.operations import Append, Base, Rewrite
-from versioned_catalog.conflicts.row_keys import KeyConflictError
+from versioned_catalog.conflicts.rows import KeyConflictError
 from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.record import SegmentRecord

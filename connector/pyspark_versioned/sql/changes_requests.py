@@ -8,7 +8,7 @@ from pyspark_versioned.sql.table_description import describe_columns
 from versioned_catalog import NotFoundError, Table
 from versioned_catalog.changes.columns import feed_columns
 from versioned_catalog.changes.planner import Request
-from versioned_catalog.conflicts.tags import version_or_tag
+from versioned_catalog.conflicts.versions import version_or_tag
 from versioned_catalog.log.times import moment_of_micros
 
 

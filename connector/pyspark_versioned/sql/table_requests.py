@@ -22,7 +22,7 @@ from pyspark_versioned.sql.values import parse_timestamp, parse_type
 from pyspark_versioned.sql.view_errors import full_name, refuse_view, view_problems
 from pyspark_versioned.target import Target
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
-from versioned_catalog.conflicts.tags import version_or_tag
+from versioned_catalog.conflicts.versions import version_or_tag
 from versioned_catalog.evolution.changes import ChangeType
 from versioned_catalog.log.state import TableState
 from versioned_catalog.types.arrow import to_arrow_schema

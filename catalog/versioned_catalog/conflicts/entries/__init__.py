@@ -1,1 +1,0 @@
-"""The entries that operations write, one module a kind of operation; the rules were checked before."""
