@@ -9,7 +9,11 @@ from typing import Self
 
 from versioned_catalog.conflicts.matrix import propose
 from versioned_catalog.conflicts.operations import Base, Operation
-from versioned_catalog.conflicts.versions import check_retained, tagged_version
+from versioned_catalog.conflicts.versions import (
+    check_not_dropped,
+    check_retained,
+    tagged_version,
+)
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.entry import Commit
@@ -82,27 +86,22 @@ class TableHandle:
         self, version: int | str | None = None, timestamp: datetime | str | None = None
     ) -> TableState:
         """Return the state at a version, tag or time. See ``Table.at``."""
+        number, newest = self.number_of(version, timestamp), self.state
+        if number == newest.version:
+            return newest
+        check_retained(number, newest, self.name)
+        state = check_not_dropped(self.log.load(number).state, number, self.name)
+        return state if self.through is None else self.through.over(state, self.name)
+
+    def number_of(
+        self, version: int | str | None = None, timestamp: datetime | str | None = None
+    ) -> int:
+        """The version that a number, tag or time names, by default the newest; it need not exist."""
         if version is not None and timestamp is not None:
             raise InvalidRequestError("give a version or a timestamp, not both")
-        if version is not None:
-            version = self.version_of(version)
         if timestamp is not None:
-            version = self.version_at(timestamp)
-        newest = self.state
-        if version is None or version == newest.version:
-            return newest
-        if version < 0 or version > newest.version:
-            raise NotFoundError(
-                f"{self.name} has no version {version}; the newest is {newest.version}",
-                condition="VERSION_NOT_FOUND",
-            )
-        check_retained(version, newest, self.name)
-        state = self.log.load(version).state
-        if state is None or state.dropped:
-            raise NotFoundError(
-                f"{self.name} was dropped at version {version}", condition="VERSION_NOT_FOUND"
-            )
-        return state if self.through is None else self.through.over(state, self.name)
+            return self.version_at(timestamp)
+        return self.state.version if version is None else self.version_of(version)
 
     def version_of(self, version: int | str) -> int:
         """A version that is given as such, or as the name of a tag; it need not exist."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from versioned_catalog.conflicts.operations import Base, Drop, Rollback, Tag
-from versioned_catalog.conflicts.versions import check_same_incarnation, check_tag
+from versioned_catalog.conflicts.versions import check_tag
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.write.plan import check_newest
@@ -24,22 +24,18 @@ def roll_back(
             f"{handle.name}: give one of version, timestamp and tag to roll back to"
         )
     check_newest(handle.state, handle.name)
-    then = handle.at(version if tag is None else check_tag(tag, handle.name), timestamp)
-    check_same_incarnation(then, handle.state, then.version, handle.name)
-    return handle.commit(Rollback(Base.of(handle.state), then.version), commit_id)
+    target = handle.number_of(version if tag is None else check_tag(tag, handle.name), timestamp)
+    return handle.commit(Rollback(Base.of(handle.state), target), commit_id)
 
 
 def set_tag(handle: TableHandle, name: str, version: int | None, commit_id: str | None) -> int:
     """Name a version. See ``Table.set_tag``."""
-    named = check_tag(name, handle.name)
-    operation = Tag(Base.of(handle.state), named, handle.at(version).version)
-    return handle.commit(operation, commit_id)
+    return handle.commit(Tag(Base.of(handle.state), name, handle.number_of(version)), commit_id)
 
 
 def drop_tag(handle: TableHandle, name: str, commit_id: str | None) -> int:
     """Remove a tag. See ``Table.drop_tag``."""
-    operation = Tag(Base.of(handle.state), check_tag(name, handle.name), None)
-    return handle.commit(operation, commit_id)
+    return handle.commit(Tag(Base.of(handle.state), name, None), commit_id)
 
 
 def drop(handle: TableHandle) -> int:

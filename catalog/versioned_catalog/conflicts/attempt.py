@@ -40,10 +40,12 @@ class Attempt(Generic[Op_co]):
 
     def at(self, version: int) -> TableState | None:
         """The state at a version, which is loaded once an attempt."""
+        if version == self.state.version:
+            return self.state
         if version not in self._derived:
             self._derived[version] = self.log.load(version).state
-        found: TableState | None = self._derived[version]
-        return found
+        then: TableState | None = self._derived[version]
+        return then
 
 
 Rule = Callable[[Attempt[Any]], None]
@@ -57,8 +59,8 @@ def once(derive: Callable[[Attempt[Op_co]], T]) -> Callable[[Attempt[Op_co]], T]
     def derived(attempt: Attempt[Op_co]) -> T:
         if derive not in attempt._derived:
             attempt._derived[derive] = derive(attempt)
-        found: T = attempt._derived[derive]
-        return found
+        value: T = attempt._derived[derive]
+        return value
 
     return derived
 

@@ -21,14 +21,16 @@ RESERVED = frozenset({"latest", "earliest", "main"})
 
 
 def tag_can_change(attempt: Attempt[Tag]) -> None:
-    """Refuse a misleading name, an expired version, and to drop a tag that does not exist."""
-    operation = attempt.operation
-    if operation.version is None:
-        tagged_version(attempt.state, operation.name, attempt.table)
+    """Refuse an illegal or misleading name, a version that can't be read, and to drop an unknown tag."""
+    operation, state, table = attempt.operation, attempt.state, attempt.table
+    name, version = check_tag(operation.name, table), operation.version
+    if version is None:
+        tagged_version(state, name, table)
         return
-    if operation.name not in attempt.state.tags:  # those of earlier writers can be moved
-        _check_not_misleading(operation.name, attempt.table)
-    check_retained(operation.version, attempt.state, attempt.table)
+    if name not in state.tags:  # those of earlier writers can be moved
+        _check_not_misleading(name, table)
+    check_retained(version, state, table)
+    check_not_dropped(attempt.at(version), version, table)
 
 
 def check_tag(name: object, table: str) -> str:
@@ -127,20 +129,14 @@ def _changes_content(commit: Commit) -> bool:
 
 
 def target_in_incarnation(attempt: Attempt[Rollback]) -> None:
-    """Refuse to roll back to a version before the table was created or replaced."""
-    version = attempt.operation.version
-    check_same_incarnation(attempt.at(version), attempt.state, version, attempt.table)
-
-
-def check_same_incarnation(
-    then: TableState | None, state: TableState, version: int, table: str
-) -> None:
-    """Refuse a version, whose state is ``then``, of another incarnation of a table.
+    """Refuse to roll back to a version before the table was created or replaced.
 
     Raises:
         InvalidRequestError: naming the version that began this incarnation.
     """
-    if then is None or then.table_uuid != state.table_uuid:
+    version, state, table = attempt.operation.version, attempt.state, attempt.table
+    then = check_not_dropped(attempt.at(version), version, table)
+    if then.table_uuid != state.table_uuid:
         raise InvalidRequestError(
             f"{table} can't be rolled back to version {version}, since version {state.created_version} "
             "created or replaced the table, with new column IDs; roll back to that version or a "
@@ -200,7 +196,7 @@ def check_consumer(state: TableState, name: str, table: str) -> None:
 
 
 def target_is_retained(attempt: Attempt[Rollback]) -> None:
-    """Refuse to roll back to a version that is expired (note 11)."""
+    """Refuse to roll back to a version that does not exist, or is expired (note 11)."""
     check_retained(attempt.operation.version, attempt.state, attempt.table)
 
 
@@ -220,14 +216,32 @@ def tags_are_kept(attempt: Attempt[Expire]) -> None:
 
 
 def check_retained(version: int, state: TableState, table: str) -> None:
-    """Refuse a version that is expired.
+    """Refuse a version that does not exist, or is expired.
 
     Raises:
         NotFoundError: naming the versions that are retained.
     """
+    if not 0 <= version <= state.version:
+        raise NotFoundError(
+            f"{table} has no version {version}; the newest is {state.version}",
+            condition="VERSION_NOT_FOUND",
+        )
     if not state.keeps(version):
         raise NotFoundError(
             f"{table} keeps versions from {state.floor} on, and those with tags; version {version} is "
             "expired",
             condition="VERSION_NOT_FOUND",
         )
+
+
+def check_not_dropped(then: TableState | None, version: int, table: str) -> TableState:
+    """Return the state at a version, unless the table was dropped there.
+
+    Raises:
+        NotFoundError: naming the version.
+    """
+    if then is None or then.dropped:
+        raise NotFoundError(
+            f"{table} was dropped at version {version}", condition="VERSION_NOT_FOUND"
+        )
+    return then
