@@ -8,7 +8,6 @@ from versioned_catalog.conflicts.operations import Base, Drop, Rollback, Tag
 from versioned_catalog.conflicts.versions import check_tag
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.handle import TableHandle
-from versioned_catalog.write.plan import check_newest
 
 
 def roll_back(
@@ -23,7 +22,6 @@ def roll_back(
         raise InvalidRequestError(
             f"{handle.name}: give one of version, timestamp and tag to roll back to"
         )
-    check_newest(handle.state, handle.name)
     target = handle.number_of(version if tag is None else check_tag(tag, handle.name), timestamp)
     return handle.commit(Rollback(Base.of(handle.state), target), commit_id)
 
@@ -40,5 +38,4 @@ def drop_tag(handle: TableHandle, name: str, commit_id: str | None) -> int:
 
 def drop(handle: TableHandle) -> int:
     """Drop the table, and its pins. See ``Table.drop``."""
-    check_newest(handle.state, handle.name)
     return handle.commit(Drop(Base.of(handle.state)))

@@ -126,6 +126,7 @@ MATRIX: Mapping[type, Row] = {
     operations.Rollback: Row(
         required=(
             *SAME_INCARNATION,
+            schema.in_current_schema,
             versions.nothing_unseen,
             versions.target_is_retained,
             versions.target_in_incarnation,
@@ -134,7 +135,7 @@ MATRIX: Mapping[type, Row] = {
         entry=write_entries.rollback_entry,
     ),
     operations.Alter: Row(
-        required=SAME_INCARNATION,
+        required=(*SAME_INCARNATION, schema.in_current_schema),
         is_noop=entries.is_altered,
         rules=(schema.no_nulls,),
         entry=entries.alter_entry,
@@ -148,7 +149,8 @@ MATRIX: Mapping[type, Row] = {
         required=(*SAME_INCARNATION, versions.consumer_can_change), entry=entries.consumer_entry
     ),
     operations.Drop: Row(
-        required=(*SAME_INCARNATION, incarnation.no_pins_lost), entry=entries.drop_entry
+        required=(*SAME_INCARNATION, schema.in_current_schema, incarnation.no_pins_lost),
+        entry=entries.drop_entry,
     ),
     operations.Fence: Row(
         required=SAME_INCARNATION, is_noop=entries.is_fenced, entry=entries.fence_entry

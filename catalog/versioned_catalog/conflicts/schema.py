@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from versioned_catalog.conflicts.attempt import Attempt
 from versioned_catalog.conflicts.entries import altered, first_column_id, first_schema_version
-from versioned_catalog.conflicts.operations import Alter, Base, Create, Replace, Write
+from versioned_catalog.conflicts.operations import (
+    Alter,
+    Base,
+    Create,
+    Drop,
+    Replace,
+    Rollback,
+    Write,
+)
 from versioned_catalog.conflicts.write_entries import schema_after
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.evolution.bind import newly_not_null
@@ -15,6 +23,28 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.types import Column, is_nested, is_repeated
 from versioned_catalog.types.widening import type_name, widens
+
+
+def in_current_schema(attempt: Attempt[Alter | Rollback | Drop]) -> None:
+    """Refuse to alter, roll back or drop a table through an earlier schema in which it is seen."""
+    check_current_schema(attempt.operation.base.seen_as, attempt.table)
+
+
+def check_current_schema(seen_as: str | None, table: str) -> None:
+    """Refuse a change of the schema through an earlier one.
+
+    Args:
+        seen_as: the pin, or schema version, in which the table is seen.
+
+    Raises:
+        InvalidRequestError: naming the pin or schema version.
+    """
+    if seen_as is not None:
+        raise InvalidRequestError(
+            f"{table} is seen in an earlier schema ({seen_as}), through which its schema can't be "
+            "changed; change it in the current schema",
+            condition="NOT_SUPPORTED",
+        )
 
 
 class SchemaConflictError(CommitConflictError):

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from versioned_catalog.conflicts.entries import first_evolution
 from versioned_catalog.conflicts.operations import Base, Create
+from versioned_catalog.conflicts.schema import check_current_schema
 from versioned_catalog.datafile.segment_writer import WriteSpec
 from versioned_catalog.datafile.writer import target_bytes, write_segments
 from versioned_catalog.errors import InvalidRequestError
@@ -187,17 +188,8 @@ def plan_write(
 
 
 def check_newest(state: TableState, table: str) -> None:
-    """Refuse to change the schema of a table that is seen in an earlier one.
-
-    Raises:
-        InvalidRequestError: naming the pin or schema version.
-    """
-    if state.lens is not None:
-        raise InvalidRequestError(
-            f"{table} is seen in an earlier schema ({state.lens.label}), through which its schema can't "
-            "be changed; change it in the current schema",
-            condition="NOT_SUPPORTED",
-        )
+    """Apply the rule ``in_current_schema`` before names are bound to the columns of another schema."""
+    check_current_schema(Base.of(state).seen_as, table)
 
 
 def check_changes_rows(state: TableState, table: str) -> None:
