@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from versioned_catalog.conflicts.operations import Alter, Base
+from versioned_catalog.conflicts.operations import Alter, Base, PlannedOn
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution import changes as requests
@@ -171,12 +171,10 @@ class Alteration:
             NotFoundError: there is no such column.
             CommitConflictError: another commit made a change illegal.
         """
-        return self.commit_if(None, commit_id)
+        return self.commit_on(None, commit_id)
 
-    def commit_if(
-        self, check: Callable[[TableState], None] | None, commit_id: str | None = None
-    ) -> int:
-        """Commit all changes at once, unless ``check`` raises an error for the state before them."""
+    def commit_on(self, planned_on: PlannedOn | None, commit_id: str | None = None) -> int:
+        """Commit all changes at once, if the schema and properties are still as planned."""
         if not self._changes:
             raise InvalidRequestError("there is nothing to commit: chain changes before commit()")
         state = self._handle.state
@@ -186,9 +184,8 @@ class Alteration:
                 check_properties({change.key: change.value})  # before anything is written
         newest = state.schemas.newest.version
         bound, _ = plan_changes(tuple(self._changes), state.evolution, newest + 1)
-        return self._handle.commit(
-            Alter(Base.of(state), bound, self._count_nulls), commit_id, check
-        )
+        operation = Alter(Base.of(state), bound, self._count_nulls, planned_on)
+        return self._handle.commit(operation, commit_id)
 
     def _count_nulls(self, state: TableState, column: Column) -> int:
         """Count the nulls of a column that are not due to a null parent, by reading it."""

@@ -168,18 +168,12 @@ class TableHandle:
                 "expired meanwhile; refresh() the table and run it again, or expire with a longer time"
             ) from error
 
-    def commit(
-        self,
-        operation: Operation,
-        commit_id: str | None = None,
-        check: Callable[[TableState], None] | None = None,
-    ) -> int:
+    def commit(self, operation: Operation, commit_id: str | None = None) -> int:
         """Commit an operation on the newest state, again for as long as others commit first.
 
         Args:
             operation: the operation.
             commit_id: idempotency key of the commit; generated if omitted.
-            check: raises an error if the operation must not follow a state.
 
         Returns:
             The version of the commit; the newest version if the operation changes nothing.
@@ -191,8 +185,6 @@ class TableHandle:
         identity = commit_id or str(uuid.uuid4())
 
         def proposal(state: TableState | None) -> Commit | None:
-            if check is not None and state is not None:
-                check(state)
             return propose(operation, state, identity, self.name, self.log)
 
         self.loaded = self.log.commit(self.loaded, identity, proposal)

@@ -23,6 +23,7 @@ from versioned_catalog.conflicts.operations import (
     NewFiles,
     Operation,
     Overwrite,
+    PlannedOn,
     Replace,
     Rewrite,
     Rollback,
@@ -159,9 +160,13 @@ class Planned:
         paths = tuple(record.path for record in removed)
         return Compact(self.base, (self.segment(1, 20, nulls),), paths)
 
-    def alter(self, *changes: Change, nulls_in_data: int = 0) -> Alter:
+    def alter(
+        self, *changes: Change, nulls_in_data: int = 0, needs_the_plan: bool = False
+    ) -> Alter:
+        """An ALTER, which may need the schema and the properties that it was planned on."""
         bound, _ = self._bound(*changes)
-        return Alter(self.base, bound, lambda *_: nulls_in_data)
+        planned_on = PlannedOn.of(self.planned) if needs_the_plan else None
+        return Alter(self.base, bound, lambda *_: nulls_in_data, planned_on)
 
     def rollback(self, version: int) -> Rollback:
         return Rollback(self.base, version)

@@ -135,7 +135,7 @@ MATRIX: Mapping[type, Row] = {
         entry=write_entries.rollback_entry,
     ),
     operations.Alter: Row(
-        required=(*SAME_INCARNATION, schema.in_current_schema),
+        required=(*SAME_INCARNATION, schema.in_current_schema, schema.schema_unaltered),
         is_noop=entries.is_altered,
         rules=(schema.no_nulls,),
         entry=entries.alter_entry,

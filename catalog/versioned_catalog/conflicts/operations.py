@@ -203,17 +203,45 @@ class Consume:
 
 
 @dataclass(frozen=True)
+class PlannedOn:
+    """The schema and the properties that an ALTER was planned on, and must find unchanged.
+
+    Args:
+        table_uuid, version, schema_version: those of the table; None if it was to be created.
+        ignored: names of properties that may have changed.
+    """
+
+    table_uuid: str | None
+    version: int | None
+    schema_version: int | None
+    properties: Mapping[str, str]
+    ignored: frozenset[str] = frozenset()
+
+    @staticmethod
+    def of(state: TableState) -> PlannedOn:
+        """The schema and all properties of a state."""
+        return PlannedOn(state.table_uuid, state.version, state.schema_version, state.properties)
+
+    def compared(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """The properties that must not have changed."""
+        return {key: text for key, text in properties.items() if key not in self.ignored}
+
+
+@dataclass(frozen=True)
 class Alter:
     """Change the schema or properties, by changes that are applied in order.
 
     Args:
         count_nulls: counts the values of a column that are null of themselves by reading the data of a
             state; called if statistics do not have them.
+        planned_on: the schema and properties that must be unchanged; None if the changes are applied by
+            column ID to whatever the table has become.
     """
 
     base: Base
     changes: tuple[BoundChange, ...]
     count_nulls: Callable[[TableState, Column], int] = field(compare=False)
+    planned_on: PlannedOn | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from versioned_catalog.conflicts.operations import (
     Base,
     Create,
     Drop,
+    PlannedOn,
     Replace,
     Rollback,
     Write,
@@ -45,6 +46,33 @@ def check_current_schema(seen_as: str | None, table: str) -> None:
             "changed; change it in the current schema",
             condition="NOT_SUPPORTED",
         )
+
+
+def schema_unaltered(attempt: Attempt[Alter]) -> None:
+    """Refuse an ALTER that needs the schema and the properties as they were when it was planned."""
+    planned_on = attempt.operation.planned_on
+    if planned_on is not None:
+        check_unaltered(planned_on, attempt.state, attempt.table)
+
+
+def check_unaltered(planned_on: PlannedOn, state: TableState, table: str) -> None:
+    """Refuse a state whose schema or properties are not those that a plan was made on.
+
+    Raises:
+        CommitConflictError: saying what changed.
+    """
+    if state.table_uuid != planned_on.table_uuid:
+        change = "the table was replaced"
+    elif state.schema_version != planned_on.schema_version:
+        change = f"schema {planned_on.schema_version} became schema {state.schema_version}"
+    elif planned_on.compared(state.properties) != planned_on.compared(planned_on.properties):
+        change = "its properties were changed"
+    else:
+        return
+    raise CommitConflictError(
+        f"{table}: this was planned on version {planned_on.version}, and since then {change}; nothing "
+        "was changed; plan it again"
+    )
 
 
 class SchemaConflictError(CommitConflictError):

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import pyarrow.compute as pc
 
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.conflicts.operations import Create
+from versioned_catalog.conflicts.operations import Create, PlannedOn
 from versioned_catalog.conversion.copying import source_token
 from versioned_catalog.conversion.merge import dropped_there, merge_schemas
 from versioned_catalog.conversion.origin import Origin, origin_of
 from versioned_catalog.conversion.resolve import Resolved, kept_ids, partitioned, resolve
 from versioned_catalog.conversion.source import APPLICATION, SourceSchema, SourceTable
-from versioned_catalog.errors import CommitConflictError, InvalidRequestError
+from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution.changes import Change, SetProperty
 from versioned_catalog.evolution.diff import difference_by_id
 from versioned_catalog.evolution.evolution import Evolution
@@ -143,9 +143,7 @@ class _Step:
             schema_id=max(origin.schema_id, self.schema.schema_id),
         )
         noted = [SetProperty(*one) for one in followed.properties().items()]
-        Alteration(self.handle).add_all([*changes, *noted]).commit_if(
-            _unchanged(self.handle, state)
-        )
+        Alteration(self.handle).add_all([*changes, *noted]).commit_on(PlannedOn.of(state))
 
     def _arranged(self, resolved: Resolved, origin: Origin) -> Schema:
         """The source's schema with IDs and physical names as the last one had them."""
@@ -169,20 +167,6 @@ def _as_before(column: Column, old: Schema) -> Column:
         return column
     before = old.column(column.id)
     return replace(column, physical_name=before.physical_name, read_default=before.read_default)
-
-
-def _unchanged(handle: TableHandle, state: TableState) -> Callable[[TableState], None]:
-    """A check that nobody altered the table since a state."""
-
-    def check(now: TableState) -> None:
-        same = now.schema_version == state.schema_version and now.properties == state.properties
-        if not same or now.table_uuid != state.table_uuid:
-            raise CommitConflictError(
-                f"{handle.name} was altered by another commit while it followed its source; nothing was "
-                "changed by this one; run it again"
-            )
-
-    return check
 
 
 def _changes(state: TableState, target: Schema) -> tuple[list[Change], dict[int, int]]:
@@ -313,4 +297,4 @@ def _partition(handle: TableHandle, fields: Sequence[PartitionField]) -> None:
     target = replace(state.schema.visible, partitioning=tuple(fields))
     changes = [step.change for step in difference_by_id(state.evolution, target)]
     if changes:
-        Alteration(handle).add_all(changes).commit_if(_unchanged(handle, state))
+        Alteration(handle).add_all(changes).commit_on(PlannedOn.of(state))

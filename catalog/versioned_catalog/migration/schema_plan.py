@@ -9,7 +9,9 @@ from datetime import timedelta
 from typing import Any
 
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.errors import CommitConflictError, InvalidRequestError, VersionedError
+from versioned_catalog.conflicts.operations import PlannedOn
+from versioned_catalog.conflicts.schema import check_unaltered
+from versioned_catalog.errors import InvalidRequestError, VersionedError
 from versioned_catalog.evolution.alter_parser import parse_alter
 from versioned_catalog.evolution.changes import SetProperty
 from versioned_catalog.evolution.diff import Step, difference, difference_by_id
@@ -21,7 +23,7 @@ from versioned_catalog.migration.planned_change import PlannedChange, Safety, pl
 from versioned_catalog.schema.definition import APPLIED_SCHEMA, Definition
 from versioned_catalog.schema.maintained import APPLIED_PROPERTIES
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.ttl import TTL, parse_ttl, user_properties
+from versioned_catalog.schema.ttl import TTL, parse_ttl
 from versioned_catalog.types.paths import parse_path, render_path
 from versioned_catalog.types.tokens import sql_string
 
@@ -267,10 +269,13 @@ def _drift(state: TableState, table: str) -> list[str]:
     return [*_schema_drift(state, table), *_property_drift(state, table)]
 
 
+UNDECLARED = MAINTAINED | {APPLIED_SCHEMA}
+"""The properties of a table that no CREATE TABLE statement declares."""
+
+
 def declared_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Those of the properties of a table that a CREATE TABLE statement declares."""
-    shown = user_properties(properties)
-    return {key: text for key, text in shown.items() if key != APPLIED_SCHEMA}
+    return {key: text for key, text in properties.items() if key not in UNDECLARED}
 
 
 def _schema_drift(state: TableState, table: str) -> list[str]:
@@ -317,8 +322,9 @@ def apply_plan(handle: TableHandle, plan: SchemaPlan, commit_id: str | None = No
         CommitConflictError: the schema or the properties were changed since the plan was made.
     """
     plan.check_allowed()
-    state = handle.state
-    check_planned_on(plan, state)
+    state, planned_on = handle.state, _planned_on(plan)
+    # By the function of the rule, before statements are bound to what may be other columns.
+    check_unaltered(planned_on, state, plan.table)
     if not plan.changes:
         return replace(plan, committed=state.version)
     alteration = Alteration(handle).add_all(parse_alter("; ".join(plan.sql), state.evolution))
@@ -328,26 +334,11 @@ def apply_plan(handle: TableHandle, plan: SchemaPlan, commit_id: str | None = No
             SetProperty(APPLIED_PROPERTIES, json.dumps(plan.new_properties, sort_keys=True)),
         ]
     )
-    done = alteration.commit_if(lambda now: check_planned_on(plan, now), commit_id)
-    return replace(plan, committed=done)
+    return replace(plan, committed=alteration.commit_on(planned_on, commit_id))
 
 
-def check_planned_on(plan: SchemaPlan, state: TableState) -> None:
-    """Check that the schema and the properties are those that a plan was made on.
-
-    Raises:
-        CommitConflictError: it is not.
-    """
-    if state.table_uuid != plan.table_uuid:
-        raise _changed(plan, "the table was replaced")
-    if state.schema_version != plan.schema_version:
-        raise _changed(plan, f"schema {plan.schema_version} became schema {state.schema_version}")
-    if declared_properties(state.properties) != plan.properties:
-        raise _changed(plan, "its properties were changed")
-
-
-def _changed(plan: SchemaPlan, what: str) -> CommitConflictError:
-    return CommitConflictError(
-        f"{plan.table}: the plan was made on version {plan.version}, and since then {what}; nothing was "
-        "changed; make the plan again"
+def _planned_on(plan: SchemaPlan) -> PlannedOn:
+    """The schema, and the declared properties, that a plan was made on."""
+    return PlannedOn(
+        plan.table_uuid, plan.version, plan.schema_version, plan.properties, UNDECLARED
     )
