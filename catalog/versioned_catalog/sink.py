@@ -63,6 +63,7 @@ class TableSink:
             NotFoundError: the table was dropped or replaced.
         """
         once = batch_of(Batch(self.application, batch), self.name)
+        # By the function of the rule, so that rows which are there already are not written again.
         if once is not None and is_done(self._handle.refresh().state, once):
             return self._handle.state.version
         arrow, batches = batches_of(data)

@@ -157,7 +157,10 @@ class Namespaces:
         self._drop_unnamed(ended)
 
     def _check_droppable(self, tables: Iterable[TableName]) -> None:
-        """Refuse to remove the names of tables as long as one of them must not be dropped."""
+        """Refuse to remove the names of tables as long as the rules refuse to drop one of them.
+
+        The names go first, in another log. The rules decide again when each table's drop is committed.
+        """
         for table in tables:
             store, name = self._store.child(table.location), render_path(table.name)
             try:

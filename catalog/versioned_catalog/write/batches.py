@@ -49,6 +49,7 @@ def once(handle: TableHandle, batch: Batch | None, write: Callable[[], int]) -> 
     """
     if batch is None:
         return write()
+    # By the function of the rule, so that rows which are there already are not written again.
     loaded = handle.log.advance(handle.loaded)
     if loaded.state is not None and is_done(loaded.state, batch):
         handle.loaded = loaded
