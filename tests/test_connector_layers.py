@@ -105,7 +105,7 @@ INTERNALS = {
 }
 """Modules of the catalog that the connector imports beside the public ``versioned_catalog``."""
 
-JAVA = ("internals", "protocol", "python", "function", "scan", "write", "catalog")
+JAVA = ("protocol", "internals", "python", "function", "scan", "write", "catalog")
 """Java packages, each of which imports only those before it; the others import any of these."""
 JAVA_ABOVE = {"extension", "procedure", "view"}
 

@@ -1,4 +1,7 @@
-"""Build the jar: ``javac`` against the jars of this Python's PySpark, nothing else."""
+"""Build the jar: ``javac`` against the jars of this Python's PySpark, nothing else.
+
+``records.py`` generates the records of the protocol from ``pyspark_versioned.sql.protocol`` first.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ import zipfile
 from pathlib import Path
 
 SOURCES = Path(__file__).parent
+RECORDS = SOURCES / "records.py"
+PROTOCOL = SOURCES.parent / "pyspark_versioned" / "sql" / "protocol"
 TARGET = SOURCES.parent / "pyspark_versioned" / "jars" / "versioned-spark.jar"
 RELEASE = "17"
 SPARK = (4, 3)
@@ -33,16 +38,17 @@ class CannotBuild(Exception):
 
 
 def sources() -> list[Path]:
-    """The Java files, in order."""
+    """The Java files, but not those that are generated, in order."""
     return sorted(SOURCES.glob("versioned/**/*.java"))
 
 
 def digest() -> str:
     """What tells two versions of the sources apart."""
-    found = hashlib.sha256(_SOURCE.encode())
-    for path in sources():
-        found.update(path.relative_to(SOURCES).as_posix().encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()
+    total = hashlib.sha256(_SOURCE.encode())
+    for path in (*sources(), RECORDS, *sorted(PROTOCOL.glob("*.py"))):
+        name = path.relative_to(SOURCES.parent).as_posix()
+        total.update(name.encode() + b"\0" + path.read_bytes())
+    return total.hexdigest()
 
 
 def is_fresh(jar: Path = TARGET) -> bool:
@@ -104,16 +110,32 @@ def build(jar: Path = TARGET) -> Path:
     if is_fresh(jar):
         return jar
     with tempfile.TemporaryDirectory() as folder:
-        classes = Path(folder)
+        classes, records = Path(folder, "classes"), Path(folder, "records")
+        _generate(records)
         options = ["-nowarn", "--release", RELEASE, "-proc:none", "-encoding", "UTF-8"]
         command = [compiler(), *options, "-cp", f"{spark_jars()}/*", "-d", str(classes)]
+        paths = [*sources(), *sorted(records.rglob("*.java"))]
         done = subprocess.run(
-            [*command, *map(str, sources())], capture_output=True, text=True, check=False
+            [*command, *map(str, paths)], capture_output=True, text=True, check=False
         )
         if done.returncode:
             raise CannotBuild(f"the jar's sources do not compile:\n{done.stderr}")
         _pack(classes, jar)
     return jar
+
+
+def _generate(folder: Path) -> None:
+    """Write the records of the protocol, in a process that imports the package beside this file."""
+    environment = os.environ | {"PYTHONPATH": str(SOURCES.parent)}
+    done = subprocess.run(
+        [sys.executable, str(RECORDS), "--java", str(folder)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise CannotBuild(f"the records of the protocol can't be generated:\n{done.stderr}")
 
 
 def _pack(classes: Path, jar: Path) -> None:

@@ -202,8 +202,8 @@ def test_storage_that_spark_has_no_file_system_for(sql_spark: SparkSession, sche
 
     def is_reachable(url: str) -> bool:
         java = sql_spark._jvm
-        folder = java.versioned.spark.internals.HadoopFolder(url, java.java.util.HashMap())
-        return bool(folder.isReachable())
+        folder = java.versioned.spark.protocol.HadoopFolder(url, java.java.util.HashMap())
+        return bool(java.versioned.spark.internals.HadoopFolders.isReachable(folder))
 
     assert not is_reachable(f"{'s3a' if scheme == 's3' else scheme}://bucket/t")
     assert is_reachable("/tmp/t")

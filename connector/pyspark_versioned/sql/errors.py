@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.protocol.base import Failure
 from versioned_catalog import VersionedError
 from versioned_catalog.types.paths import render_path
 
@@ -14,9 +15,7 @@ def error_response(error: VersionedError, request: object) -> dict[str, Any]:
     names = _table_names(request)
     if names:
         error.name_table(*names)
-    return {
-        "error": {"condition": error.condition, "sqlstate": error.sqlstate, "message": str(error)}
-    }
+    return {"error": Failure(error.condition, error.sqlstate, str(error))}
 
 
 def _table_names(request: Any) -> tuple[str, ...]:

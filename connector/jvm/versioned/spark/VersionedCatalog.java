@@ -38,17 +38,12 @@ import versioned.spark.catalog.VersionedChangelog;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.function.Functions;
-import versioned.spark.procedure.VersionedProcedure;
-import versioned.spark.protocol.NamespaceMessages.*;
-import versioned.spark.protocol.ProcedureMessages.ListProcedures;
-import versioned.spark.protocol.ProcedureMessages.LoadProcedure;
-import versioned.spark.protocol.TableMessages.*;
-import versioned.spark.protocol.WriteMessages.Stage;
 import versioned.spark.internals.SparkStatements;
+import versioned.spark.procedure.VersionedProcedure;
+import versioned.spark.protocol.*;
 import versioned.spark.python.Commits;
 import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
-import versioned.spark.python.Refusal.Reason;
 import versioned.spark.python.SchemaOptions;
 
 /**

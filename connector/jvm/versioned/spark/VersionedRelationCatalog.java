@@ -14,12 +14,8 @@ import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.View;
 import versioned.spark.catalog.CatalogRequests;
 import versioned.spark.catalog.VersionedTable;
-import versioned.spark.protocol.TableMessages.LoadRelation;
-import versioned.spark.protocol.TableMessages.Loaded;
-import versioned.spark.protocol.TableMessages.LoadedView;
-import versioned.spark.protocol.ViewMessages.*;
+import versioned.spark.protocol.*;
 import versioned.spark.python.Commits;
-import versioned.spark.python.Refusal.Reason;
 import versioned.spark.view.QueryReads;
 import versioned.spark.view.Views;
 

@@ -24,7 +24,7 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.internals.SparkStatements;
-import versioned.spark.protocol.WriteMessages.OpenSink;
+import versioned.spark.protocol.OpenSink;
 import versioned.spark.python.PathOptions;
 import versioned.spark.python.Python;
 import versioned.spark.python.TableOptions;

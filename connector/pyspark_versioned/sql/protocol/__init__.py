@@ -1,1 +1,1 @@
-"""Requests of the jar and responses to them, as ``connector/PROTOCOL.md`` lists them."""
+"""Requests of the jar and responses to them; ``connector/jvm/records.py`` generates its records."""

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, NewType, TypeVar, dataclass_transform
+from typing import Annotated, Any, ClassVar, Generic, Literal, NewType, TypeVar, dataclass_transform
 
 VERSION = 5
 """Version of the protocol; see ``connector/PROTOCOL.md``."""
 
 SparkType = NewType("SparkType", object)
 """A Spark type as JSON: ``"integer"``, ``{"type": "struct", ...}``."""
+
+SparkStruct = Annotated[SparkType, "StructType"]
+"""A Spark type that is a struct, and in the jar a ``StructType``."""
+
+Int32 = Annotated[int, "int"]
+"""An integer that is an ``int`` in the jar, such as an index; others are ``long``."""
 
 Base64 = bytes
 """Bytes, as text in JSON."""
@@ -56,6 +62,20 @@ class Commit(Message):
 
     id: str
     retry: bool
+
+
+class Failure(Message):
+    """An error for the user.
+
+    Args:
+        condition: the error condition, such as ``VERSIONED_INVALID_OPTION``.
+        sqlstate: its SQLSTATE.
+        message: its text.
+    """
+
+    condition: str
+    sqlstate: str
+    message: str
 
 
 Reason = Literal["missing", "exists", "missing_namespace", "not_empty"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from pyspark_versioned.sql.protocol.base import Message, Request, SparkType, Value, Variant
+from pyspark_versioned.sql.protocol.base import Int32, Message, Request, SparkType, Value, Variant
 
 
 class TypedValue(Message):
@@ -137,11 +137,11 @@ class TableRef(Message):
     name: str
     uuid: str
     version: int
-    schema_version: int
+    schema_version: Int32
     pending: Sequence[Change]
     seen: str | None
     overflow: str
-    written_as: int | None
+    written_as: Int32 | None
 
 
 class PredicateTerm(Variant):

@@ -9,6 +9,7 @@ from pyspark_versioned.sql.protocol.base import (
     CommittingRequest,
     Message,
     Request,
+    SparkStruct,
     SparkType,
     Value,
     Variant,
@@ -110,7 +111,7 @@ class Procedure(Message):
     name: str
     description: str
     parameters: Sequence[Parameter]
-    result: SparkType
+    result: SparkStruct
 
 
 class Parameter(Message):

@@ -8,8 +8,10 @@ from typing import TypeAlias
 from pyspark_versioned.sql.protocol.base import (
     Base64,
     CommittingRequest,
+    Int32,
     Message,
     Request,
+    SparkStruct,
     SparkType,
     Variant,
 )
@@ -31,9 +33,9 @@ class ScanPlan(Message):
 
 
 class Segments(Message):
-    group: Sequence[int]
+    group: Sequence[Int32]
     path: Sequence[str]
-    schema_version: Sequence[int]
+    schema_version: Sequence[Int32]
     rows: Sequence[int]
     bytes: Sequence[int]
     sequence: Sequence[int]
@@ -48,18 +50,18 @@ class PythonGroup(Variant):
 
 
 class NativeGroup(Variant):
-    read_schema: SparkType
+    read_schema: SparkStruct
     row_position: bool
     constants: Sequence[ConstantColumn]
-    order: Sequence[int]
-    filters: Sequence[int]
+    order: Sequence[Int32]
+    filters: Sequence[Int32]
     names: Sequence[PhysicalName]
     narrowed: Sequence[NarrowedColumn]
     is_foreign: bool
 
 
 class NarrowedColumn(Message):
-    index: int
+    index: Int32
     name: str
     stored: SparkType
     shown: SparkType
@@ -70,7 +72,7 @@ class ConstantColumn(Message):
     type: SparkType
     member: str | None
     value: str | None
-    place: int | None
+    place: Int32 | None
 
 
 class PhysicalName(Message):
@@ -111,15 +113,15 @@ ReadGroup: TypeAlias = PythonGroup | NativeGroup
 
 class PlanScan(Request[ScanPlan]):
     table: TableRef
-    schema: SparkType
+    schema: SparkStruct
     filters: Sequence[Term]
-    limit: int | None
+    limit: Int32 | None
     allow_native: bool
 
 
 class EstimateColumns(Request[ColumnEstimates]):
     table: TableRef
-    schema: SparkType
+    schema: SparkStruct
     filters: Sequence[Term]
 
 
@@ -131,8 +133,8 @@ class Aggregate(Request[Aggregates]):
 class WritePlan(Message):
     is_native: bool
     prefix: str
-    schema: SparkType
-    ids: Mapping[str, int]
+    schema: SparkStruct
+    ids: Mapping[str, Int32]
     footer: Mapping[str, str]
     target_bytes: int
     partitioning: Sequence[PartitionSource]
@@ -141,18 +143,18 @@ class WritePlan(Message):
 
 
 class StoredRows(Message):
-    schema: SparkType
+    schema: SparkStruct
     sources: Sequence[ColumnSource]
 
 
 class GivenColumn(Variant):
-    index: int
-    carried: int | None
+    index: Int32
+    carried: Int32 | None
     fields: Sequence[ColumnSource] | None
 
 
 class UnseenColumn(Variant):
-    carried: int | None
+    carried: Int32 | None
     default_value: str | None
 
 
@@ -162,9 +164,9 @@ class DeltaPlan(Message):
 
 
 class PartitionSource(Message):
-    ordinals: Sequence[int]
+    ordinals: Sequence[Int32]
     transform: str
-    size: int | None
+    size: Int32 | None
 
 
 class Distribution(Message):
@@ -252,7 +254,7 @@ ColumnSource: TypeAlias = GivenColumn | UnseenColumn
 class PlanWrite(Request[WritePlan]):
     table: TableRef
     creation: Creation | None
-    schema: SparkType
+    schema: SparkStruct
     filters: Sequence[Term]
     options: Sequence[str]
     lengths_checked: bool
@@ -263,7 +265,7 @@ class PlanWrite(Request[WritePlan]):
 
 class OpenSink(Request[LoadedTable]):
     options: Mapping[str, str]
-    schema: SparkType
+    schema: SparkStruct
 
 
 class Rebased(Message):

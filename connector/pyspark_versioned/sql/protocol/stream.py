@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark_versioned.sql.protocol.base import Message, Request, SparkType
+from pyspark_versioned.sql.protocol.base import Message, Request, SparkStruct
 from pyspark_versioned.sql.protocol.common import Done, TableRef
 from pyspark_versioned.sql.protocol.rows import ScanPlan
 
@@ -64,5 +64,5 @@ class StreamConsumed(Request[Done]):
 
 class PlanMicroBatch(Request[ScanPlan]):
     batch: MicroBatch
-    schema: SparkType
+    schema: SparkStruct
     allow_native: bool

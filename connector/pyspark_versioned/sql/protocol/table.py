@@ -7,8 +7,10 @@ from typing import TypeAlias
 
 from pyspark_versioned.sql.protocol.base import (
     CommittingRequest,
+    Int32,
     Message,
     Request,
+    SparkStruct,
     SparkType,
     Value,
     Variant,
@@ -53,7 +55,7 @@ class LoadedColumn(Message):
 class PartitionTransform(Message):
     column: Sequence[str]
     transform: str
-    size: int | None
+    size: Int32 | None
 
 
 class PrimaryKey(Message):
@@ -65,7 +67,7 @@ class PrimaryKey(Message):
 class LoadedMetadata(Variant):
     table: TableRef
     metadata: str
-    schema: SparkType
+    schema: SparkStruct
 
 
 class LoadedView(Variant):
@@ -230,7 +232,7 @@ class Evolve(Request[LoadedTable]):
 
 class RefuseRows(Request[Done]):
     table: TableRef
-    schema: SparkType
+    schema: SparkStruct
 
 
 class NeedsChange(Request[Needed]):

@@ -15,15 +15,13 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import versioned.spark.protocol.CommittingRequest;
-import versioned.spark.protocol.CommonMessages.CatalogRef;
-import versioned.spark.protocol.Request;
-import versioned.spark.protocol.TableMessages.*;
+import versioned.spark.protocol.*;
+import versioned.spark.protocol.Message.CommittingRequest;
+import versioned.spark.protocol.Message.Request;
 import versioned.spark.python.Commits;
 import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
 import versioned.spark.python.Refusal;
-import versioned.spark.python.Refusal.Reason;
 import versioned.spark.python.SchemaOptions;
 
 /** Requests about one catalog. Refusals become Spark's own exceptions. */

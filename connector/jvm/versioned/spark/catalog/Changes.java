@@ -5,7 +5,7 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
-import versioned.spark.protocol.ChangeMessages.*;
+import versioned.spark.protocol.*;
 
 /** The changes of ALTER TABLE as messages; Python decides what they mean and whether they are allowed. */
 public final class Changes {

@@ -11,9 +11,9 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkDefaults;
-import versioned.spark.protocol.ChangeMessages.Default;
-import versioned.spark.protocol.TableMessages.DeclaredColumn;
-import versioned.spark.protocol.TableMessages.LoadedColumn;
+import versioned.spark.protocol.DeclaredColumn;
+import versioned.spark.protocol.Default;
+import versioned.spark.protocol.LoadedColumn;
 import versioned.spark.python.Values;
 
 /** Columns as Spark's classes and as messages. */

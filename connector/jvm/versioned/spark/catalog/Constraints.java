@@ -5,21 +5,20 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.connector.catalog.constraints.Constraint;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.NamedReference;
-import versioned.spark.protocol.ChangeMessages;
-import versioned.spark.protocol.TableMessages.PrimaryKey;
+import versioned.spark.protocol.PrimaryKey;
 
 /** Constraints as Spark's classes and as messages; Python decides which ones a table can have. */
 final class Constraints {
     private Constraints() {}
 
-    static List<ChangeMessages.Constraint> of(Constraint[] constraints) {
+    static List<versioned.spark.protocol.Constraint> of(Constraint[] constraints) {
         return Stream.of(constraints).map(Constraints::of).toList();
     }
 
-    static ChangeMessages.Constraint of(Constraint constraint) {
+    static versioned.spark.protocol.Constraint of(Constraint constraint) {
         List<List<String>> key = constraint instanceof org.apache.spark.sql.connector.catalog.constraints.PrimaryKey primary
             ? Stream.of(primary.columns()).map(column -> List.of(column.fieldNames())).toList() : null;
-        return new ChangeMessages.Constraint(constraint.toDDL(), key);
+        return new versioned.spark.protocol.Constraint(constraint.toDDL(), key);
     }
 
     /** @param key null for a table without a primary key */

@@ -10,7 +10,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.protocol.CommonMessages.Term;
+import versioned.spark.protocol.Term;
+import versioned.spark.python.TableRefs;
 import versioned.spark.python.Terms;
 import versioned.spark.scan.RewrittenScanBuilder;
 import versioned.spark.write.Rewrite;
@@ -26,7 +27,7 @@ public final class CopyOnWrite extends RowChange implements Rewrite {
 
     @Override
     public String description() {
-        return command() + " by copy on write of " + table().ref();
+        return command() + " by copy on write of " + TableRefs.label(table().ref());
     }
 
     /** Spark reads the segment of each row, so that a runtime filter can leave out segments without rows to change. */

@@ -10,6 +10,7 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsDelta;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.python.TableRefs;
 import versioned.spark.python.Terms;
 import versioned.spark.scan.VersionedScanBuilder;
 import versioned.spark.write.DeltaRowsBuilder;
@@ -26,7 +27,7 @@ public final class DeltaOperation extends RowChange implements SupportsDelta {
 
     @Override
     public String description() {
-        return command() + " by key of " + table().ref();
+        return command() + " by key of " + TableRefs.label(table().ref());
     }
 
     @Override

@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.function.Functions;
-import versioned.spark.protocol.TableMessages.Evolve;
+import versioned.spark.protocol.Evolve;
 import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
 

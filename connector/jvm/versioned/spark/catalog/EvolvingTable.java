@@ -2,8 +2,8 @@ package versioned.spark.catalog;
 
 import org.apache.spark.sql.connector.catalog.SupportsSchemaEvolution;
 import org.apache.spark.sql.connector.catalog.TableChange;
-import versioned.spark.protocol.TableMessages.LoadedTable;
-import versioned.spark.protocol.TableMessages.NeedsChange;
+import versioned.spark.protocol.LoadedTable;
+import versioned.spark.protocol.NeedsChange;
 import versioned.spark.python.Python;
 
 /** A table that says which changes a statement WITH SCHEMA EVOLUTION needs. */

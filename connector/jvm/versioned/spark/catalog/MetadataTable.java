@@ -8,11 +8,12 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.protocol.TableMessages.ReadMetadata;
+import versioned.spark.protocol.ReadMetadata;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.LocalRows;
 import versioned.spark.python.Python;
 import versioned.spark.python.TableOptions;
+import versioned.spark.python.TableRefs;
 
 /** A metadata table of the table {@code ref}: {@code t.history}, {@code t.segments} and so on. */
 public record MetadataTable(TableRef ref, String kind, StructType schema) implements SupportsRead {
@@ -34,7 +35,7 @@ public record MetadataTable(TableRef ref, String kind, StructType schema) implem
     }
 
     private Scan scan() {
-        return LocalRows.parse("VersionedMetadata " + kind + " of " + ref, schema,
+        return LocalRows.parse("VersionedMetadata " + kind + " of " + TableRefs.label(ref), schema,
             Python.send(new ReadMetadata(ref, kind)).rows());
     }
 }

@@ -27,15 +27,13 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.SparkStatements;
 import versioned.spark.internals.SparkUpdates;
-import versioned.spark.protocol.TableMessages.LoadedColumn;
-import versioned.spark.protocol.TableMessages.LoadedTable;
-import versioned.spark.protocol.TableRef;
-import versioned.spark.protocol.WriteMessages.*;
+import versioned.spark.protocol.*;
 import versioned.spark.python.Commits;
 import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
 import versioned.spark.python.SchemaOptions;
 import versioned.spark.python.TableOptions;
+import versioned.spark.python.TableRefs;
 import versioned.spark.python.Terms;
 import versioned.spark.python.Transforms;
 import versioned.spark.scan.VersionedScanBuilder;
@@ -325,12 +323,12 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof VersionedTable table && getClass() == other.getClass() && ref.identity().equals(table.ref.identity());
+        return other instanceof VersionedTable table && getClass() == other.getClass() && TableRefs.identity(ref).equals(TableRefs.identity(table.ref));
     }
 
     @Override
     public int hashCode() {
-        return ref.identity().hashCode();
+        return TableRefs.identity(ref).hashCode();
     }
 
     @Override

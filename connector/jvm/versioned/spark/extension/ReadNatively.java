@@ -13,7 +13,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.internals.SparkPython;
-import versioned.spark.protocol.TableMessages.LoadFormat;
+import versioned.spark.protocol.LoadFormat;
 import versioned.spark.python.PathOptions;
 import versioned.spark.python.Python;
 import versioned.spark.python.TableOptions;

@@ -20,7 +20,7 @@ import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkStatements;
-import versioned.spark.protocol.TableMessages.RefuseRows;
+import versioned.spark.protocol.RefuseRows;
 import versioned.spark.python.Python;
 import versioned.spark.python.SchemaOptions;
 import versioned.spark.python.TableOptions;

@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.StructType;
-import versioned.spark.protocol.TableMessages.CheckTransform;
+import versioned.spark.protocol.CheckTransform;
 import versioned.spark.python.Python;
 
 /**

@@ -21,6 +21,7 @@ import org.apache.spark.util.SerializableConfiguration;
 import scala.Option;
 import scala.Tuple2;
 import scala.collection.immutable.Map$;
+import versioned.spark.protocol.HadoopFolder;
 
 /** Spark's Parquet reader for segments, with fixed settings. */
 public final class SparkParquetReading {
@@ -59,7 +60,7 @@ public final class SparkParquetReading {
     public static SparkParquetReading of(HadoopFolder folder) {
         SparkSession session = SparkSession.active();
         SQLConf conf = session.sessionState().conf().clone();
-        Configuration hadoop = folder.configuration();
+        Configuration hadoop = HadoopFolders.configuration(folder);
         SparkParquetConf.fix(conf, hadoop, FIXED);
         hadoop.set(ParquetInputFormat.READ_SUPPORT_CLASS, ParquetReadSupport.class.getName());
         hadoop.set("spark.sql.session.timeZone", conf.sessionLocalTimeZone());

@@ -21,6 +21,7 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
+import versioned.spark.protocol.HadoopFolder;
 
 /**
  * Spark's Parquet writer for segments, with fixed settings. It is sent to executors.
@@ -44,7 +45,7 @@ public record SparkParquetWriting(Broadcast<SerializableConfiguration> conf, Str
     /** The writer of a table's folder; on the driver. */
     public static SparkParquetWriting of(HadoopFolder folder, StructType schema, Map<String, Integer> ids,
             Map<String, String> footer) {
-        Configuration hadoop = folder.configuration();
+        Configuration hadoop = HadoopFolders.configuration(folder);
         SparkParquetConf.fix(SQLConf.get().clone(), hadoop, FIXED);
         return new SparkParquetWriting(
             SerializableConfiguration.broadcast(SparkSession.active().sparkContext(), hadoop), schema,

@@ -34,6 +34,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.protocol.Message.Nullable;
+import versioned.spark.protocol.Message.Variant;
 
 /** Messages to JSON and back, checked member by member. */
 public final class Codec {

@@ -1,7 +1,8 @@
 package versioned.spark.python;
 
 import java.util.UUID;
-import versioned.spark.protocol.CommittingRequest;
+import versioned.spark.protocol.Commit;
+import versioned.spark.protocol.Message.CommittingRequest;
 
 /**
  * Commits whose outcome is certain although a worker may die before it has responded. The jar chooses the commit ID, so
@@ -32,7 +33,7 @@ public final class Commits {
         Exception last = null;
         for (int attempt = 0; attempt < TRIES; attempt++) {
             try {
-                return Python.send(request, new Python.Commit(id, attempt > 0));
+                return Python.send(request, new Commit(id, attempt > 0));
             } catch (Exception e) {
                 if (e instanceof Refusal || e instanceof VersionedException error && !error.isOutcomeUnknown()) {
                     throw e;

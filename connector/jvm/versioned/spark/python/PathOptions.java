@@ -12,7 +12,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 import versioned.spark.internals.SparkStatements;
-import versioned.spark.protocol.TableMessages.FormatExists;
+import versioned.spark.protocol.FormatExists;
 
 /** Options of the data source, completed with the session's time zone and the writer's save mode. */
 public final class PathOptions {

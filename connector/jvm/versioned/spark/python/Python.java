@@ -4,16 +4,12 @@ import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.lang.reflect.ParameterizedType;
 import versioned.spark.internals.SparkPython;
-import versioned.spark.protocol.Codec;
-import versioned.spark.protocol.CommittingRequest;
-import versioned.spark.protocol.CommonMessages.Handshake;
-import versioned.spark.protocol.Request;
+import versioned.spark.protocol.*;
+import versioned.spark.protocol.Message.CommittingRequest;
+import versioned.spark.protocol.Message.Request;
 
 /** Sends requests to Python, which decides what tables are; the jar has no rules of its own about them. */
 public final class Python {
-    /** The version of the protocol; see {@code connector/PROTOCOL.md}. */
-    public static final int PROTOCOL = 5;
-
     private static final String WORKER = "pyspark_versioned.sql.worker";
 
     /** The type of the response to each type of request. */
@@ -29,9 +25,6 @@ public final class Python {
     private Python() {}
 
     private record Envelope(String request, Object body, @JsonInclude(JsonInclude.Include.NON_NULL) Commit commit) {}
-
-    /** The commit of a request; see {@link Commits}. */
-    record Commit(String id, boolean retry) {}
 
     /**
      * Sends a request that commits nothing.
@@ -59,7 +52,7 @@ public final class Python {
             return;
         }
         try {
-            exchange(new Handshake(PROTOCOL), null);
+            exchange(new Handshake(Protocol.VERSION), null);
         } catch (RuntimeException e) {
             throw Condition.PYTHON_UNREACHABLE.error("Python does not respond to requests about versioned tables: where Spark "
                 + "is started, export PYSPARK_PYTHON as the path of a Python that has pyspark_versioned (" + e.getMessage()
@@ -78,7 +71,7 @@ public final class Python {
     private static <R> R parse(JsonNode json, Request<R> request, String what) {
         if (json.has("error")) {
             throw VersionedException.<RuntimeException>unchecked(
-                Codec.parse(json.get("error"), VersionedException.Message.class, what).exception());
+                new VersionedException(Codec.parse(json.get("error"), Failure.class, what)));
         }
         if (json.has("refused")) {
             throw new Refusal(json.get("refused").asText());

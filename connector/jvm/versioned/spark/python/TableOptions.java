@@ -7,7 +7,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.protocol.TableMessages.AcceptOptions;
+import versioned.spark.protocol.AcceptOptions;
 
 /** Options of reads and writes by table name. */
 public final class TableOptions {

@@ -16,7 +16,7 @@ import org.apache.spark.sql.connector.expressions.filter.Not;
 import org.apache.spark.sql.connector.expressions.filter.Or;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import scala.jdk.javaapi.CollectionConverters;
-import versioned.spark.protocol.CommonMessages.*;
+import versioned.spark.protocol.*;
 
 /** Spark's predicates as terms of requests, and renamed for Parquet. */
 public final class Terms {

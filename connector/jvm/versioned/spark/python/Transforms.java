@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.Transform;
-import versioned.spark.protocol.TableMessages.PartitionTransform;
+import versioned.spark.protocol.PartitionTransform;
 
 /** Partition transforms as Spark's expressions. */
 public final class Transforms {

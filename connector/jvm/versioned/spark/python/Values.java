@@ -21,7 +21,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimeType;
 import org.apache.spark.sql.types.VariantType;
 import org.apache.spark.unsafe.types.UTF8String;
-import versioned.spark.protocol.ChangeMessages.TypedValue;
+import versioned.spark.protocol.TypedValue;
 
 /** Spark's values as value texts (FORMAT.md), and back. */
 public final class Values {

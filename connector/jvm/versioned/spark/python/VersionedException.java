@@ -6,6 +6,7 @@ import java.util.regex.Pattern;
 import org.apache.spark.QueryContext;
 import org.apache.spark.sql.AnalysisException;
 import scala.Option;
+import versioned.spark.protocol.Failure;
 
 /**
  * A Python error as a Spark error, with a condition and a SQLSTATE. Spark shows users an error with a condition as it is,
@@ -26,11 +27,8 @@ public final class VersionedException extends AnalysisException {
         this.sqlState = sqlState;
     }
 
-    /** The member {@code error} of a response. */
-    record Message(String condition, String sqlstate, String message) {
-        VersionedException exception() {
-            return new VersionedException(condition, sqlstate, message);
-        }
+    VersionedException(Failure failure) {
+        this(failure.condition(), failure.sqlstate(), failure.message());
     }
 
     /**

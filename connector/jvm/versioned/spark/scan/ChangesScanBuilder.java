@@ -13,10 +13,11 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.Codec;
-import versioned.spark.protocol.StreamMessages.StreamRef;
+import versioned.spark.protocol.StreamRef;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.PathOptions;
 import versioned.spark.python.SchemaOptions;
+import versioned.spark.python.TableRefs;
 import versioned.spark.python.Terms;
 
 /** A scan of changes, which tasks in Python find out. */
@@ -82,10 +83,10 @@ public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRe
 
         @Override
         public Batch toBatch() {
-            Map<String, String> options = table.sourceOptions(); // not those of the user
+            Map<String, String> options = TableRefs.sourceOptions(table); // not those of the user
             options.put("versionAsOf", Long.toString(table.version()));
             options.put("tableName", table.name());
-            options.put("changes", Codec.text(asked.ofBatch().where(Terms.of(filters))));
+            options.put("changes", Codec.text(asked.ofBatch(Terms.of(filters))));
             if (table.seen() != null) {
                 options.put(SchemaOptions.SCHEMA_VERSION, table.seen());
                 options.put(SchemaOptions.ON_OVERFLOW, table.overflow());

@@ -13,12 +13,13 @@ import org.apache.spark.sql.connector.expressions.aggregate.Max;
 import org.apache.spark.sql.connector.expressions.aggregate.Min;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
-import versioned.spark.protocol.ChangeMessages.TypedValue;
-import versioned.spark.protocol.ScanMessages.Aggregate;
-import versioned.spark.protocol.ScanMessages.AggregateFunction;
+import versioned.spark.protocol.Aggregate;
+import versioned.spark.protocol.AggregateFunction;
 import versioned.spark.protocol.TableRef;
+import versioned.spark.protocol.TypedValue;
 import versioned.spark.python.LocalRows;
 import versioned.spark.python.Python;
+import versioned.spark.python.TableRefs;
 
 /** COUNT, MIN and MAX of a whole table, computed from its metadata: one row. */
 final class MetadataAggregates {
@@ -57,6 +58,6 @@ final class MetadataAggregates {
             schema = schema.add("answer_" + row.size(), value.type());
             row.add(value.value());
         }
-        return LocalRows.parse("VersionedAnswer " + table + " from metadata", schema, List.of(row));
+        return LocalRows.parse("VersionedAnswer " + TableRefs.label(table) + " from metadata", schema, List.of(row));
     }
 }

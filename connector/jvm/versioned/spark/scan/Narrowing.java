@@ -20,7 +20,7 @@ import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.VarcharType;
 import org.apache.spark.unsafe.types.UTF8String;
-import versioned.spark.protocol.ScanMessages.NarrowedColumn;
+import versioned.spark.protocol.NarrowedColumn;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.Condition;
 

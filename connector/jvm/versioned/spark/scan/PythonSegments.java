@@ -11,10 +11,11 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.Codec;
-import versioned.spark.protocol.ScanMessages.SegmentRead;
-import versioned.spark.protocol.StreamMessages.MicroBatch;
+import versioned.spark.protocol.MicroBatch;
+import versioned.spark.protocol.SegmentRead;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.SchemaOptions;
+import versioned.spark.python.TableRefs;
 import versioned.spark.python.Terms;
 
 /** Segments that the Python data source reads. */
@@ -49,7 +50,7 @@ final class PythonSegments {
     }
 
     private static Map<String, String> options(TableRef table) {
-        Map<String, String> options = table.sourceOptions();
+        Map<String, String> options = TableRefs.sourceOptions(table);
         options.put("tableName", table.name());
         return options;
     }

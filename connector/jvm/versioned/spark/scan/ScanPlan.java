@@ -7,9 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
-import versioned.spark.protocol.ScanMessages;
-import versioned.spark.protocol.ScanMessages.*;
-import versioned.spark.protocol.TableRef;
+import versioned.spark.protocol.*;
 import versioned.spark.python.Python;
 import versioned.spark.python.Terms;
 import versioned.spark.python.Values;
@@ -63,7 +61,7 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
         return of(Python.send(new PlanScan(table, schema, Terms.of(filters), limit, allowNative)));
     }
 
-    static ScanPlan of(ScanMessages.ScanPlan plan) {
+    static ScanPlan of(versioned.spark.protocol.ScanPlan plan) {
         Segments columns = plan.segments();
         List<Segment> segments = new ArrayList<>(columns.group().length);
         for (int i = 0; i < columns.group().length; i++) {

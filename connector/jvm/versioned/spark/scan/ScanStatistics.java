@@ -13,8 +13,7 @@ import org.apache.spark.sql.connector.read.colstats.ColumnStatistics;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
-import versioned.spark.protocol.ScanMessages;
-import versioned.spark.protocol.ScanMessages.EstimateColumns;
+import versioned.spark.protocol.EstimateColumns;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.Python;
 import versioned.spark.python.Terms;
@@ -29,7 +28,7 @@ import versioned.spark.python.Values;
 record ScanStatistics(TableRef table, StructType wanted, List<Predicate> filters, long rows) implements Statistics {
     private record Column(OptionalLong nullCount, OptionalLong distinctCount, Optional<Object> min, Optional<Object> max)
             implements ColumnStatistics {
-        static Column of(ScanMessages.ColumnStatistics column) {
+        static Column of(versioned.spark.protocol.ColumnStatistics column) {
             DataType type = column.type();
             return new Column(count(column.nulls()), count(column.distinct()),
                 Optional.ofNullable(Values.parse(column.least(), type)),

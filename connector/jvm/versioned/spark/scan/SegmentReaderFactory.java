@@ -17,8 +17,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import versioned.spark.internals.SparkFiles;
 import versioned.spark.internals.SparkParquetReading;
-import versioned.spark.protocol.ScanMessages.*;
-import versioned.spark.protocol.TableRef;
+import versioned.spark.protocol.*;
 import versioned.spark.python.Terms;
 
 /** Makes the readers of all partitions of a scan, native or in Python; all yield columns, or all yield rows. */

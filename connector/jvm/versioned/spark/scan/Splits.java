@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import versioned.spark.internals.SparkFiles;
-import versioned.spark.protocol.ScanMessages.NativeGroup;
+import versioned.spark.protocol.NativeGroup;
 import versioned.spark.protocol.TableRef;
 
 /**

@@ -21,11 +21,13 @@ import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.internals.HadoopFolders;
 import versioned.spark.internals.SparkParquetReading;
-import versioned.spark.protocol.StreamMessages.StreamRef;
+import versioned.spark.protocol.StreamRef;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.PathOptions;
 import versioned.spark.python.TableOptions;
+import versioned.spark.python.TableRefs;
 
 /** The rows of one snapshot, read by Spark's own Parquet reader where that is exact, else by Python. */
 class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
@@ -50,7 +52,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         this.filters = NormalFilters.of(filters);
         this.limit = limit;
         this.isFiltered = isFiltered;
-        this.isNative = !TableOptions.isPython(options) && table.canReach();
+        this.isNative = !TableOptions.isPython(options) && HadoopFolders.isReachable(table.hadoop());
     }
 
     private synchronized ScanPlan plan() {
@@ -152,7 +154,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
 
     @Override
     public String description() {
-        return getClass().getSimpleName() + " " + table + " " + ways() + ", pruned: " + (plan().live() - segments().size())
+        return getClass().getSimpleName() + " " + TableRefs.label(table) + " " + ways() + ", pruned: " + (plan().live() - segments().size())
             + " of " + plan().live() + ", filters: " + filters + (limit == null ? "" : ", limit: " + limit);
     }
 
@@ -165,13 +167,13 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof VersionedScan scan && getClass() == scan.getClass() && table.identity().equals(scan.table.identity()) && wanted.equals(scan.wanted)
+        return other instanceof VersionedScan scan && getClass() == scan.getClass() && TableRefs.identity(table).equals(TableRefs.identity(scan.table)) && wanted.equals(scan.wanted)
             && filters.equals(scan.filters) && Objects.equals(limit, scan.limit) && isNative == scan.isNative
             && Objects.equals(kept, scan.kept) && runtimeFilters.equals(scan.runtimeFilters);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(table.identity(), wanted, filters, limit);
+        return Objects.hash(TableRefs.identity(table), wanted, filters, limit);
     }
 }

@@ -16,8 +16,7 @@ import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkParquetReading;
-import versioned.spark.protocol.StreamMessages.*;
-import versioned.spark.protocol.TableRef;
+import versioned.spark.protocol.*;
 import versioned.spark.python.Python;
 
 /**

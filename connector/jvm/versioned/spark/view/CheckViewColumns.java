@@ -8,8 +8,8 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 import versioned.spark.catalog.VersionedTable;
-import versioned.spark.protocol.ViewMessages.CheckViews;
-import versioned.spark.protocol.ViewMessages.ViewTables;
+import versioned.spark.protocol.CheckViews;
+import versioned.spark.protocol.ViewTables;
 import versioned.spark.python.Python;
 
 /**

@@ -12,8 +12,8 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.internals.SparkStatements;
-import versioned.spark.protocol.ViewMessages.ReadColumns;
-import versioned.spark.protocol.ViewMessages.ViewReads;
+import versioned.spark.protocol.ReadColumns;
+import versioned.spark.protocol.ViewReads;
 
 /** The tables, columns and views that a view's query reads, from its analysed plan. */
 public final class QueryReads {

@@ -11,9 +11,9 @@ import org.apache.spark.sql.connector.catalog.View;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import scala.jdk.javaapi.CollectionConverters;
-import versioned.spark.protocol.TableMessages.LoadedView;
-import versioned.spark.protocol.TableMessages.ViewColumn;
-import versioned.spark.protocol.TableMessages.ViewDefinition;
+import versioned.spark.protocol.LoadedView;
+import versioned.spark.protocol.ViewColumn;
+import versioned.spark.protocol.ViewDefinition;
 import versioned.spark.python.Condition;
 
 /** Views as Spark's class and as messages. */

@@ -16,8 +16,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkProjections;
-import versioned.spark.protocol.WriteMessages.GivenColumn;
-import versioned.spark.protocol.WriteMessages.StoredRows;
+import versioned.spark.protocol.GivenColumn;
+import versioned.spark.protocol.StoredRows;
 import versioned.spark.python.Condition;
 
 /**

@@ -6,13 +6,14 @@ import org.apache.spark.sql.connector.write.DeltaWriteBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkPython;
-import versioned.spark.protocol.CommonMessages.Term;
+import versioned.spark.protocol.DeltaPlan;
+import versioned.spark.protocol.PlanDelta;
+import versioned.spark.protocol.PythonCommit;
 import versioned.spark.protocol.TableRef;
-import versioned.spark.protocol.WriteMessages.DeltaPlan;
-import versioned.spark.protocol.WriteMessages.PlanDelta;
-import versioned.spark.protocol.WriteMessages.PythonCommit;
-import versioned.spark.protocol.WriteMessages.Write;
+import versioned.spark.protocol.Term;
+import versioned.spark.protocol.Write;
 import versioned.spark.python.Python;
+import versioned.spark.python.TableRefs;
 
 /**
  * Builds the write of a DELETE, UPDATE or MERGE of a table with a primary key.
@@ -33,7 +34,7 @@ public record DeltaRowsBuilder(WriteTarget target, StructType schema, StructType
         RowDistribution distribution = RowDistribution.of(plan.distribution());
         Write write = new Write(table, "delta", operation, filters, false, List.of(), null, null);
         return new DeltaRows(TranslatingWrite.of(SparkPython.write("versioned", info.queryId(), layout.written(),
-            table.sourceOptions(new PythonCommit(target.commitId(), write, null, plan.rows() != null))), target::commitByPython),
+            TableRefs.sourceOptions(table, new PythonCommit(target.commitId(), write, null, plan.rows() != null))), target::commitByPython),
             layout, distribution);
     }
 }

@@ -3,11 +3,11 @@ package versioned.spark.write;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import versioned.spark.protocol.RebaseStream;
 import versioned.spark.protocol.TableRef;
-import versioned.spark.protocol.WriteMessages.RebaseStream;
-import versioned.spark.protocol.WriteMessages.Write;
-import versioned.spark.protocol.WriteMessages.WriteBatch;
-import versioned.spark.protocol.WriteMessages.WrittenSegment;
+import versioned.spark.protocol.Write;
+import versioned.spark.protocol.WriteBatch;
+import versioned.spark.protocol.WrittenSegment;
 import versioned.spark.python.Python;
 import versioned.spark.python.SchemaOptions;
 

@@ -9,7 +9,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import versioned.spark.protocol.WriteMessages.WrittenSegment;
+import versioned.spark.protocol.WrittenSegment;
 
 /**
  * Segments of a task that have all of their rows. Threads make them durable while the task writes the next ones; they

@@ -7,7 +7,7 @@ import org.apache.parquet.hadoop.ParquetWriter;
 import org.apache.spark.sql.catalyst.InternalRow;
 import versioned.spark.internals.SegmentFile;
 import versioned.spark.internals.SparkParquetWriting;
-import versioned.spark.protocol.WriteMessages.WrittenSegment;
+import versioned.spark.protocol.WrittenSegment;
 
 /** A segment that is being written. No snapshot contains it before a commit. */
 final class OpenSegment {

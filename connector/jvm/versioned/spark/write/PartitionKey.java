@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.function.Transform;
-import versioned.spark.protocol.WriteMessages.PartitionSource;
+import versioned.spark.protocol.PartitionSource;
 import versioned.spark.python.Values;
 
 /** The partition of a row, as value texts. */

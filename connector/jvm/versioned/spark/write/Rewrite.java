@@ -2,7 +2,7 @@ package versioned.spark.write;
 
 import java.util.List;
 import org.apache.spark.sql.types.StructType;
-import versioned.spark.protocol.CommonMessages.Term;
+import versioned.spark.protocol.Term;
 
 /** A DELETE, UPDATE or MERGE by copy on write: what its rows replace. */
 public interface Rewrite {

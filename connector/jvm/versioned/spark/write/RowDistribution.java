@@ -9,10 +9,9 @@ import org.apache.spark.sql.connector.expressions.NullOrdering;
 import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
 import versioned.spark.function.Functions;
-import versioned.spark.protocol.WriteMessages;
-import versioned.spark.protocol.WriteMessages.HashKey;
-import versioned.spark.protocol.WriteMessages.SortKey;
-import versioned.spark.protocol.WriteMessages.TransformKey;
+import versioned.spark.protocol.HashKey;
+import versioned.spark.protocol.SortKey;
+import versioned.spark.protocol.TransformKey;
 import versioned.spark.python.Transforms;
 
 /**
@@ -26,7 +25,7 @@ record RowDistribution(Distribution distribution, SortOrder[] ordering, long byt
     /** Rows are written where they are, and as they come. */
     static final RowDistribution NONE = new RowDistribution(Distributions.unspecified(), new SortOrder[0], 0);
 
-    static RowDistribution of(WriteMessages.Distribution asked) {
+    static RowDistribution of(versioned.spark.protocol.Distribution asked) {
         SortOrder[] ordering = sorts(asked.orderBy());
         return switch (asked.mode()) {
             case "hash" -> new RowDistribution(Distributions.clustered(

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import versioned.spark.internals.SparkParquetWriting;
-import versioned.spark.protocol.WriteMessages.PartitionSource;
+import versioned.spark.protocol.PartitionSource;
 
 /**
  * Makes a task's writer.

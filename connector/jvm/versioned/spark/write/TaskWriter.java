@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import versioned.spark.internals.SparkParquetWriting;
-import versioned.spark.protocol.WriteMessages.WrittenSegment;
+import versioned.spark.protocol.WrittenSegment;
 
 /**
  * Writes the rows of a task, which come partition by partition: a segment for each partition, and another when one is full.

@@ -9,8 +9,8 @@ import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import versioned.spark.internals.SparkParquetWriting;
 import versioned.spark.protocol.TableRef;
-import versioned.spark.protocol.WriteMessages.WritePlan;
-import versioned.spark.protocol.WriteMessages.WrittenSegment;
+import versioned.spark.protocol.WritePlan;
+import versioned.spark.protocol.WrittenSegment;
 
 /** Rows written by Spark's own Parquet writer; {@code commit} takes the segments of all tasks. */
 record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projection, RowDistribution distribution,

@@ -11,12 +11,12 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.internals.HadoopFolders;
 import versioned.spark.internals.SparkPython;
-import versioned.spark.protocol.CommonMessages.Term;
-import versioned.spark.protocol.TableRef;
-import versioned.spark.protocol.WriteMessages.*;
+import versioned.spark.protocol.*;
 import versioned.spark.python.Python;
 import versioned.spark.python.TableOptions;
+import versioned.spark.python.TableRefs;
 import versioned.spark.python.Terms;
 
 /** Builds the write of an INSERT or an overwrite, or of a DELETE, UPDATE or MERGE by copy on write. */
@@ -88,7 +88,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             rewrite == null ? new StructType() : rewrite.carried());
         boolean isGrouped = target.isNamed() || plan.partitioning().isEmpty(); // else Python groups rows by partition
         RowDistribution distribution = isGrouped ? RowDistribution.of(plan.distribution()) : RowDistribution.NONE;
-        if (plan.isNative() && isGrouped && !TableOptions.isPython(options) && table.canReach()) {
+        if (plan.isNative() && isGrouped && !TableOptions.isPython(options) && HadoopFolders.isReachable(table.hadoop())) {
             return target.streaming(new VersionedWrite(table, plan, projection, distribution,
                 segments -> target.commit(write(rewrite == null ? List.of() : rewrite.removed()), segments)));
         }
@@ -97,7 +97,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             rewrite != null && projection != null);
         StructType rows = commit.stored() ? projection.schema() : info.schema();
         org.apache.spark.sql.connector.write.Write python = TranslatingWrite.of(SparkPython.write("versioned",
-            info.queryId(), rows, table.sourceOptions(commit)), target::commitByPython);
+            info.queryId(), rows, TableRefs.sourceOptions(table, commit)), target::commitByPython);
         return target.streaming(new DistributedPythonWrite(
             rewrite == null ? python : RewriteInPython.of(python, rows, projection), distribution.unordered()));
     }

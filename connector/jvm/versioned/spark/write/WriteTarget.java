@@ -1,11 +1,11 @@
 package versioned.spark.write;
 
 import java.util.List;
+import versioned.spark.protocol.Creation;
 import versioned.spark.protocol.TableRef;
-import versioned.spark.protocol.WriteMessages.Creation;
-import versioned.spark.protocol.WriteMessages.Write;
-import versioned.spark.protocol.WriteMessages.WriteBatch;
-import versioned.spark.protocol.WriteMessages.WrittenSegment;
+import versioned.spark.protocol.Write;
+import versioned.spark.protocol.WriteBatch;
+import versioned.spark.protocol.WrittenSegment;
 import versioned.spark.python.Commits;
 
 /** Where a write goes: a table, or a staged table that is created together with its rows. */
