@@ -9,7 +9,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pyiceberg import transforms as iceberg
+from pyiceberg import types as iceberg_types
 
+from transform_vectors import RESULTS, VALUES, Texts, array_of, texts_of
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema import transform_values
 from versioned_catalog.schema.transforms import (
@@ -29,6 +32,7 @@ from versioned_catalog.schema.transforms import (
     result_type,
 )
 from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.type_text import parse_type
 from versioned_catalog.types.types import (
     Array,
     Atom,
@@ -44,6 +48,7 @@ from versioned_catalog.types.types import (
     Time,
     Varchar,
 )
+from versioned_catalog.values.value_text import decode_raw
 
 UTC = dt.UTC
 ALL = [Identity(), Years(), Months(), Days(), Hours(), Bucket(16), Truncate(10)]
@@ -434,3 +439,67 @@ def test_transforms_of_other_arrow_layouts() -> None:
     expected = transform_values.apply_transform(Bucket(16), Atom.STRING, texts)
     for other in (texts.dictionary_encode(), texts.cast(pa.large_string())):
         assert transform_values.apply_transform(Bucket(16), Atom.STRING, other).equals(expected)
+
+
+# --- vectors ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ddl", VALUES)
+def test_transforms_give_the_results_of_the_vectors(ddl: str) -> None:
+    type_ = parse_type(ddl)
+    values = array_of(VALUES[ddl], type_)
+    for text, expected in RESULTS[ddl].items():
+        transform = parse_transform(text)
+        found = transform_values.apply_transform(transform, type_, values)
+        assert texts_of(found, result_type(transform, type_)) == expected, text
+
+
+ICEBERG = {
+    "identity": iceberg.IdentityTransform,
+    "years": iceberg.YearTransform,
+    "months": iceberg.MonthTransform,
+    "days": iceberg.DayTransform,
+    "hours": iceberg.HourTransform,
+    "bucket": iceberg.BucketTransform,
+    "truncate": iceberg.TruncateTransform,
+}
+ICEBERG_TYPES = {
+    "BOOLEAN": iceberg_types.BooleanType(),
+    "TINYINT": iceberg_types.IntegerType(),
+    "SMALLINT": iceberg_types.IntegerType(),
+    "INT": iceberg_types.IntegerType(),
+    "BIGINT": iceberg_types.LongType(),
+    "DECIMAL(4,2)": iceberg_types.DecimalType(4, 2),
+    "DECIMAL(38,10)": iceberg_types.DecimalType(38, 10),
+    "DATE": iceberg_types.DateType(),
+    "TIMESTAMP": iceberg_types.TimestamptzType(),
+    "TIMESTAMP_NTZ": iceberg_types.TimestampType(),
+    "TIME(6)": iceberg_types.TimeType(),
+    "STRING": iceberg_types.StringType(),
+    "BINARY": iceberg_types.BinaryType(),
+}
+LEAST: dict[str, Any] = {
+    **{"TINYINT": -(2**7), "SMALLINT": -(2**15), "INT": -(2**31), "BIGINT": -(2**63)},
+    "DECIMAL(4,2)": decimal.Decimal("-99.99"),
+    "DECIMAL(38,10)": decimal.Decimal("-9999999999999999999999999999.9999999999"),
+}
+
+
+@pytest.mark.parametrize("ddl", VALUES)
+def test_the_vectors_are_those_of_iceberg(ddl: str) -> None:
+    """A truncated number below the least one of its type is that: Iceberg's result does not fit."""
+    for text, expected in RESULTS[ddl].items():
+        name, _, size = text.rstrip(")").partition("(")
+        transform = ICEBERG[name](int(size)) if size else ICEBERG[name]()
+        with decimal.localcontext() as context:
+            context.prec = 38
+            found = list(map(transform.transform(ICEBERG_TYPES[ddl]), values_of(VALUES[ddl], ddl)))
+        if name == "truncate" and ddl in LEAST:
+            found = [None if value is None else max(value, LEAST[ddl]) for value in found]
+        result = ddl if name in ("identity", "truncate") else "INT"
+        assert found == values_of(expected, result), text
+
+
+def values_of(texts: Texts, ddl: str) -> list[Any]:
+    """Values as PyIceberg has them, where dates and times are integers."""
+    return [decode_raw(text, parse_type(ddl)) for text in texts]

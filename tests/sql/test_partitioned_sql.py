@@ -5,13 +5,11 @@ Needs a JVM because Spark distributes and sorts the rows.
 
 from __future__ import annotations
 
-import datetime as dt
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -21,6 +19,7 @@ from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.distribution import check_transform
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.protocol.table import CheckTransform
+from transform_vectors import RESULTS, VALUES, array_of, texts_of
 from versioned_catalog import Catalog, Table
 from versioned_catalog.schema import transforms
 from versioned_catalog.schema.transform_values import apply_transform
@@ -288,81 +287,48 @@ def test_a_partition_column_is_altered_during_a_write(
     assert sorted(got["key"].to_pylist()) == sorted(got["k"].to_pylist()) == list(range(25, 40))
 
 
-UTC = dt.UTC
-MOMENTS: list[Any] = [
-    dt.datetime(1, 1, 1),
-    dt.datetime(1582, 10, 10),
-    dt.datetime(1969, 12, 31, 23, 59, 59, 999_999),
-    dt.datetime(1970, 1, 1),
-    dt.datetime(2024, 2, 29, 12),
-    dt.datetime(9999, 12, 31, 23, 59, 59, 999_999),
-    None,
-]
-TEXTS: list[Any] = [
-    "",
-    "a",
-    "ab",
-    "abc",
-    "😀",
-    "😀😁",
-    "a😀😁",
-    "e\u0301e\u0301",
-    "ß" * 9,
-    "\x00",
-    None,
-]
-NUMBERS: dict[str, list[Any]] = {
-    "TINYINT": [-128, -127, -1, 0, 1, 127, None],
-    "SMALLINT": [-(2**15), -11, -10, 0, 9, 2**15 - 1, None],
-    "INT": [-(2**31), -11, 0, 9, 2**31 - 1, None],
-    "BIGINT": [-(2**63), -(2**63) + 1, -1, 0, 2**63 - 1, None],
-    "DECIMAL(4,2)": [Decimal("-99.99"), Decimal("-0.01"), Decimal("0.00"), Decimal("99.99"), None],
-    "DECIMAL(38,10)": [Decimal(10**28 - 1), -Decimal(10**28 - 1), Decimal("0.0000000001"), None],
-}
-EDGE_CASES: dict[str, list[Any]] = {
-    **NUMBERS,
-    "BOOLEAN": [True, False, None],
-    "DATE": [None if m is None else m.date() for m in MOMENTS],
-    "TIMESTAMP": [None if m is None else m.replace(tzinfo=UTC) for m in MOMENTS],
-    "TIMESTAMP_NTZ": MOMENTS,
-    "STRING": TEXTS,
-    "BINARY": [None if t is None else t.encode() for t in TEXTS] + [b"\xff\x00", b"\x80" * 5],
-    "TIME(6)": [dt.time(), dt.time(0, 0, 0, 1), dt.time(23, 59, 59, 999_999), None],
-}
-ALL = ["identity", "years", "months", "days", "hours"] + [
-    f"{name}({n})" for name in ("bucket", "truncate") for n in (1, 3, 16, 2**31 - 1)
-]
-
-
-def test_transform_functions_agree_with_arrow(
+def test_transform_functions_give_the_results_of_the_vectors(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
-    """Each transform of each type that it applies to gives the same in SQL as in Arrow."""
-    count = max(map(len, EDGE_CASES.values()))
+    """The native write computes partitions by the same code."""
+    types = {ddl: parse_type(ddl) for ddl in VALUES}
+    names = {ddl: f"k{at}" for at, ddl in enumerate(VALUES)}
+    count = max(map(len, VALUES.values()))
     columns = {
-        f"k{at}": pa.array([*cases, *[None] * (count - len(cases))], to_arrow_type(parse_type(ddl)))
-        for at, (ddl, cases) in enumerate(EDGE_CASES.items())
+        names[ddl]: array_of([*texts, *[None] * (count - len(texts))], types[ddl])
+        for ddl, texts in VALUES.items()
     }
-    table = catalog.create_table(
-        f"{ns}.f", "at INT, " + ", ".join(f"k{at} {ddl}" for at, ddl in enumerate(EDGE_CASES))
-    )
+    ddl_of_columns = "".join(f", {names[ddl]} {ddl}" for ddl in VALUES)
+    table = catalog.create_table(f"{ns}.f", f"at INT{ddl_of_columns}")
     table.append(pa.table({"at": pa.array(range(count), pa.int32()), **columns}))
-    wanted: dict[str, pa.Array] = {}
-    for text in ALL:
-        transform = transforms.parse_transform(text)
+    calls = [(ddl, text) for ddl, results in RESULTS.items() for text in results]
+    called = []
+    for ddl, text in calls:
         name, _, size = text.rstrip(")").partition("(")
-        for column, ddl in zip(columns, EDGE_CASES, strict=True):
-            type_ = SparkType(to_spark(parse_type(ddl)).jsonValue())
-            if check_transform(CheckTransform(text, type_)).refusal is None:
-                call = f"versioned.system.{name}({size + ', ' if size else ''}{column})"
-                wanted[call] = apply_transform(transform, parse_type(ddl), columns[column])
-    assert len(wanted) == 13 + 3 * 3 + 2 + 4 * (12 + 8)
-    called = ", ".join(f"{call} AS c{at}" for at, call in enumerate(wanted))
-    found = sql_spark.sql(f"SELECT {called} FROM versioned.{ns}.f ORDER BY at").toArrow()
-    for (call, expected), column in zip(wanted.items(), found.columns, strict=True):
-        assert column.cast(expected.type).to_pylist() == expected.to_pylist(), call
+        arguments = f"{size}, {names[ddl]}" if size else names[ddl]
+        called.append(f"versioned.system.{name}({arguments}) AS c{len(called)}")
+    query = f"SELECT {', '.join(called)} FROM versioned.{ns}.f ORDER BY at"
+    found = sql_spark.sql(query).toArrow()
+    for (ddl, text), column in zip(calls, found.columns, strict=True):
+        expected = RESULTS[ddl][text]
+        result = transforms.result_type(transforms.parse_transform(text), types[ddl])
+        column = column.cast(to_arrow_type(result))
+        assert texts_of(column, result)[: len(expected)] == expected, (ddl, text)
     with pytest.raises(Exception, match="days does not apply to STRING; it applies to date"):
         sql_spark.sql("SELECT versioned.days('2024-01-01')")
+
+
+def test_the_vectors_have_all_transforms_of_their_types() -> None:
+    """The jar asks Python which transforms apply to a type."""
+    texts = {text for results in RESULTS.values() for text in results}
+    assert len(texts) == 5 + 2 * 4
+
+    def applies(ddl: str, text: str) -> bool:
+        type_ = SparkType(to_spark(parse_type(ddl)).jsonValue())
+        return check_transform(CheckTransform(text, type_)).refusal is None
+
+    for ddl, results in RESULTS.items():
+        assert {text for text in texts if applies(ddl, text)} == results.keys()
 
 
 def test_the_names_of_transform_functions(sql_spark: SparkSession, ns: str) -> None:

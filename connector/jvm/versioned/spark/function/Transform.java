@@ -18,7 +18,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A partition transform (FORMAT.md, section 4.5) on values in the form of Spark's rows. Python computes the same from Arrow;
- * a test compares the two.
+ * both are tested with {@code tests/vectors/transforms.json}.
  */
 public interface Transform {
     long MICROS_OF_DAY = 86_400_000_000L;
