@@ -28,7 +28,7 @@ from versioned_catalog.errors import naming_table
 from versioned_catalog.expressions.filter_binding import bind_if_known
 from versioned_catalog.expressions.filters import AllOf
 from versioned_catalog.scan.columns import resolve
-from versioned_catalog.scan.packing import TARGET_BYTES
+from versioned_catalog.scan.packing import TARGET_BYTES, next_fit
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location
@@ -103,7 +103,8 @@ def reader_of(changes: Changes, schema: StructType, name: str) -> ChangesReader:
     own = changes.plan.columns
     feed = feed_columns(own)
     shared = Shared(project(schema, Schema(own), name, feed[len(own) :]), feed)
-    splits = [ChangesSplit(tasks, shared) for tasks in packed(changes.plan.tasks)]
+    sizes = [(task, task.bytes) for task in changes.plan.tasks]
+    splits = [ChangesSplit(tasks, shared) for tasks in next_fit(sizes, TARGET_BYTES)]
     return ChangesReader(changes.store.location, splits, arrow_schema(schema), name)
 
 
@@ -115,16 +116,3 @@ def _known(filters: Sequence[Term], schema: Schema) -> AllOf | None:
         if unbound is not None and bind_if_known(unbound, partial(resolve, schema)) is not None
     )
     return AllOf(known) if known else None
-
-
-def packed(tasks: tuple[ChangeTask, ...]) -> list[tuple[ChangeTask, ...]]:
-    """Neighbouring tasks together, up to a number of bytes."""
-    splits: list[list[ChangeTask]] = []
-    size = 0
-    for task in tasks:
-        if not splits or size + task.bytes > TARGET_BYTES:
-            splits.append([])
-            size = 0
-        splits[-1].append(task)
-        size += task.bytes
-    return [tuple(split) for split in splits]

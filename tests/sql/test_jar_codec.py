@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,8 @@ from versioned_catalog.scan.packing import OPEN_COST_BYTES
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-JVM = Path(__file__).parents[2] / "connector" / "jvm" / "versioned" / "spark"
+ROOT = Path(__file__).parents[2]
+JVM = ROOT / "connector" / "jvm" / "versioned" / "spark"
 WRITTEN = {"path": "p", "rows": 1, "bytes": 2, "partition": ["x", None], "footer": "AAE="}
 HASH = {"kind": "hash_key", "by": [{"column": ["a"], "transform": "bucket", "size": 4}]}
 DISTRIBUTION = {"mode": "hash", "by": [HASH], "bytes": 1 << 40, "order_by": []}
@@ -133,3 +135,28 @@ def test_constants_of_the_jar_and_python_agree() -> None:
 def test_the_open_cost_is_that_of_spark(sql_spark: SparkSession) -> None:
     cost = sql_spark.conf.get("spark.sql.files.openCostInBytes")
     assert cost in (f"{OPEN_COST_BYTES}b", "4MB", f"{OPEN_COST_BYTES // 1024 // 1024}MB")
+
+
+PACKING = json.loads((ROOT / "tests" / "vectors" / "packing.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "costs, target, open_cost, splits",
+    [
+        *((one["costs"], one["target"], 0, one["splits"]) for one in PACKING),
+        # Opening a file costs nothing that keeps it out of a split, but keeps the next one out.
+        ([1, 1, 1], 10, 4, [2, 1]),
+        ([9, 1, 1], 10, 1, [1, 2]),
+    ],
+)
+def test_the_jar_packs_splits_as_the_vectors_say(
+    sql_spark: SparkSession, costs: list[int], target: int, open_cost: int, splits: list[int]
+) -> None:
+    jvm, gateway = sql_spark._jvm, sql_spark.sparkContext._gateway
+    assert jvm
+    assert gateway
+    sizes = gateway.new_array(jvm.long, len(costs))
+    for at, cost in enumerate(costs):
+        sizes[at] = cost
+    ends = jvm.versioned.spark.scan.Splits.nextFit(sizes, target, open_cost)
+    assert list(ends) == list(accumulate(splits))

@@ -46,20 +46,31 @@ final class Splits {
 
     private static List<InputPartition> packed(List<NativePartition.Split> splits, long target, long open) {
         List<InputPartition> partitions = new ArrayList<>();
-        List<NativePartition.Split> held = new ArrayList<>();
-        long size = 0;
-        for (NativePartition.Split split : splits) {
-            if (!held.isEmpty() && size + split.file().length() > target) {
-                partitions.add(NativePartition.of(held));
-                held = new ArrayList<>();
-                size = 0;
-            }
-            held.add(split);
-            size += split.file().length() + open;
-        }
-        if (!held.isEmpty()) {
-            partitions.add(NativePartition.of(held));
+        int start = 0;
+        for (int end : nextFit(splits.stream().mapToLong(split -> split.file().length()).toArray(), target, open)) {
+            partitions.add(NativePartition.of(splits.subList(start, end)));
+            start = end;
         }
         return partitions;
+    }
+
+    /**
+     * Where partitions of at most {@code target} bytes end. Python packs in the same way ({@code next_fit}); as in Spark, files
+     * that are in a partition also cost what opening them costs.
+     */
+    public static List<Integer> nextFit(long[] sizes, long target, long open) {
+        List<Integer> ends = new ArrayList<>();
+        long used = 0;
+        for (int i = 0; i < sizes.length; i++) {
+            if (i > 0 && used + sizes[i] > target) {
+                ends.add(i);
+                used = 0;
+            }
+            used += sizes[i] + open;
+        }
+        if (sizes.length > 0) {
+            ends.add(sizes.length);
+        }
+        return ends;
     }
 }

@@ -1,0 +1,21 @@
+"""Packing of tasks into splits; ``tests/sql/test_jar_codec.py`` has the jar do the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from versioned_catalog.scan.packing import next_fit
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "packing.json").read_text())
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: str(vector["costs"]))
+def test_splits_are_those_of_the_vectors(vector: dict[str, Any]) -> None:
+    items = list(enumerate(vector["costs"]))
+    splits = next_fit(items, vector["target"])
+    assert [len(split) for split in splits] == vector["splits"]
+    assert [at for split in splits for at in split] == [at for at, _ in items]
