@@ -17,7 +17,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * A hash of the values of a partition. Rows that are sorted by it come partition by partition, and Spark sorts by one number
  * without comparing rows. Strings are hashed by their bytes, since values that a collation calls equal may be two partitions.
  */
-final class PartitionHash extends TransformFunction<Long> {
+final class PartitionHash extends Functions.TransformFunction<Long> {
     static final String NAME = Functions.PARTITION_HASH;
     static final UnboundFunction UNBOUND = new Unbound();
 
