@@ -23,7 +23,7 @@ from versioned_catalog.migration.planned_change import PlannedChange, Safety, pl
 from versioned_catalog.schema.definition import APPLIED_SCHEMA, Definition
 from versioned_catalog.schema.maintained import APPLIED_PROPERTIES
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.ttl import TTL, parse_ttl
+from versioned_catalog.schema.ttl import MAINTAINED, TTL, parse_ttl
 from versioned_catalog.types.paths import parse_path, render_path
 from versioned_catalog.types.tokens import sql_string
 
