@@ -1,6 +1,6 @@
 RUN = python3 -m venv .venv && .venv/bin/pip install -q uv && .venv/bin/uv run --frozen
 
-.PHONY: demo cluster test thorough lint mutants model nightly soak bench jar wheel clean
+.PHONY: demo cluster test thorough lint mutants model nightly soak bench jar wheel release clean
 
 demo:
 	$(RUN) --extra demo python examples/flights.py
@@ -41,6 +41,10 @@ jar:
 
 wheel:
 	$(RUN) --extra test python -m hatchling build
+
+# Check, build, try and tag a release: make release VERSION=0.1.0, or with DRY_RUN=1 without the tag. See docs/releasing.md.
+release:
+	$(RUN) --extra test python .ci/release.py $(if $(DRY_RUN),--dry-run) $(VERSION)
 
 clean:
 	rm -rf dist build connector/pyspark_versioned/jars spark-warehouse metastore_db derby.log .hypothesis .mypy_cache .pytest_cache .ruff_cache
