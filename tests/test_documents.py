@@ -67,3 +67,18 @@ def test_a_design_record_states_problem_decision_and_alternatives(record: Path) 
     assert text.startswith(f"# {record.name[:3]}: ")
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == ["Problem", "Decision", "Alternatives"]
     assert len(text.splitlines()) <= PAGE_LINES
+
+
+def test_the_index_lists_every_page() -> None:
+    index = ROOT / "docs" / "index.md"
+    linked = set(re.findall(r"\]\(([\w-]+\.md)", index.read_text()))
+    assert linked == {page.name for page in index.parent.glob("*.md")} - {index.name}
+
+
+def test_the_examples_of_the_python_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "python.md"
+    names: dict[str, object] = {}
+    for code in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        exec(compile(code, str(page), "exec"), names)
+    assert names["table"].count() == 1  # type: ignore[attr-defined]

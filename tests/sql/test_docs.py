@@ -53,7 +53,10 @@ def test_the_readme_example(capsys: pytest.CaptureFixture[str]) -> None:
     shown = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines() if "|" in line]
     cells = [[cell.strip() for cell in row] for row in shown]
     assert cells == [
-        ["id", "first_name", "note"],
-        ["1", "Ada", "new"],
-        ["5000000000", "Bo", "new"],
+        ["id", "amount", "note"],
+        ["1", "5", "gift"],
+        ["2", "7", "card"],
+        ["id", "total", "currency"],
+        ["1", "5", "EUR"],
+        ["2", "7", "EUR"],
     ]
