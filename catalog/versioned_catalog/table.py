@@ -6,15 +6,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
 from versioned_catalog import versions
-from versioned_catalog.conversion.origin import Origin, origin_of
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.inspection.inspection import Inspection
+from versioned_catalog.interop import interop
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.maintenance import Maintenance
-from versioned_catalog.publishing.after_commit import publish_if_asked
 from versioned_catalog.schema.maintained import SOURCE
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.store import Store
@@ -23,11 +22,14 @@ from versioned_catalog.table_schema import TableSchema
 from versioned_catalog.table_writing import TableWriting
 
 if TYPE_CHECKING:
-    # Imports and conversions load much that most processes never need.
-    pass
+    from versioned_catalog.conversion.origin import Origin
 
 _SHOWN = 20
 """How many columns a table's ``repr`` names."""
+
+
+def _publish(handle: TableHandle) -> None:
+    interop("publish_if_asked")(handle)
 
 
 @names_table_in_errors(lambda table: table._handle.error_names)
@@ -57,7 +59,7 @@ class Table(TableReading, TableWriting, TableSchema):
     """
 
     def __init__(self, log: TableLog, loaded: LoadedState[TableState], name: str) -> None:
-        self._handle = TableHandle(log, loaded, name, after_commit=publish_if_asked)
+        self._handle = TableHandle(log, loaded, name, after_commit=_publish)
 
     @classmethod
     def _of(cls, handle: TableHandle) -> Self:
@@ -139,7 +141,7 @@ class Table(TableReading, TableWriting, TableSchema):
     def source(self) -> Origin | None:
         """Where a converted table comes from, and the version followed last; None for others."""
         known = self.state.properties
-        return origin_of(known, self.name) if SOURCE in known else None
+        return interop("origin_of")(known, self.name) if SOURCE in known else None
 
     @property
     def comment(self) -> str | None:

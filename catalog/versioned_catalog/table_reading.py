@@ -12,6 +12,7 @@ from versioned_catalog.changes.of_table import changes_between, table_changes
 from versioned_catalog.changes.planner import Request
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
+from versioned_catalog.interop import interop
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.snapshot import Snapshot
@@ -220,12 +221,10 @@ class TableReading:
 
         It shows the columns through the schema versions, the segments by schema, sizes, and the history.
         """
-        from versioned_catalog.page.document import table_page
-
-        return table_page(self._handle)
+        page: str = interop("table_page")(self._handle)
+        return page
 
     def _repr_html_(self) -> str:
         """The columns through the schema versions, for notebooks."""
-        from versioned_catalog.page.notebook import table_html
-
-        return table_html(self._handle)
+        html: str = interop("table_html")(self._handle)
+        return html

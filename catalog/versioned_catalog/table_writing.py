@@ -11,6 +11,7 @@ from versioned_catalog.changes.columns import CHANGE_TYPE
 from versioned_catalog.conflicts.operations import Base, Overwrite
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
+from versioned_catalog.interop import interop
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.progress import Progress, silent
@@ -23,7 +24,6 @@ from versioned_catalog.write.external import ExternalFile
 from versioned_catalog.write.plan import WritePlan, batches_of, check_keyed
 
 if TYPE_CHECKING:
-    # Imports and conversions load much that most processes never need.
     from versioned_catalog.conversion.convert import Synced
     from versioned_catalog.importing.import_files import Imported
 
@@ -112,9 +112,9 @@ class TableWriting:
         Raises:
             InvalidRequestError: files can't be read, or do not fit; the error lists them.
         """
-        from versioned_catalog.importing.import_files import import_into
-
-        return import_into(self._handle.refresh(), source, options, progress)
+        handle = self._handle.refresh()
+        done: Imported = interop("import_into")(handle, source, options, progress)
+        return done
 
     def remove_external(self, paths: Sequence[str], *, commit_id: str | None = None) -> int:
         """Remove segments from the table unread, such as files that their owner has deleted.
@@ -141,9 +141,9 @@ class TableWriting:
             InvalidRequestError: the table was not converted, or a column or file was changed on both
                 sides.
         """
-        from versioned_catalog.conversion.convert import Request, sync
-
-        return sync(self._handle, Request(source, options=dict(options or {})))
+        request = interop("Request")(source, options=dict(options or {}))
+        done: Synced = interop("sync")(self._handle, request)
+        return done
 
     def upsert(
         self,

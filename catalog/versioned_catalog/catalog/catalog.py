@@ -19,6 +19,8 @@ from versioned_catalog.catalog.declaration import Columns, creation
 from versioned_catalog.catalog.namespaces import Namespaces
 from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.errors import NotFoundError, naming_table
+from versioned_catalog.handle import TableHandle
+from versioned_catalog.interop import interop
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintenance.findings import Verified
@@ -28,7 +30,6 @@ from versioned_catalog.maintenance.retention import check_retention
 from versioned_catalog.maintenance.vacuum import BREAKS, Vacuumed, vacuum_dropped
 from versioned_catalog.maintenance.verify import verify
 from versioned_catalog.progress import Progress, silent
-from versioned_catalog.schema.ddl import render_columns
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.opening import open_store, reopen
 from versioned_catalog.storage.root_paths import Roots, with_roots
@@ -239,20 +240,20 @@ class Catalog(TableCreation, Conversions, Namespaces, Views):
             InvalidRequestError: files can't be read or brought together; the error lists them, with the
                 options that settle it.
         """
-        from versioned_catalog.importing.import_files import run_import
-        from versioned_catalog.importing.listing import file_source
-        from versioned_catalog.importing.options import import_options
-        from versioned_catalog.importing.planning import plan_import
-
         if self.table_exists(name):
             return self.load_table(name).import_files(source, progress=progress, **options)
-        checked = import_options(**options)
-        files = file_source(self._store, source, in_place=not checked.copy)
-        with naming_table(render_path(parse_path(name))):
-            planned = plan_import(self._store, files, checked, None, progress)
-        ddl = render_columns(planned.columns)
-        table = self.create_table(name, ddl, partitioned_by=partitioned_by, properties=properties)
-        return run_import(table._handle, planned, progress)
+
+        def create(ddl: str) -> TableHandle:
+            made = self.create_table(
+                name, ddl, partitioned_by=partitioned_by, properties=properties
+            )
+            return made.handle
+
+        shown = render_path(parse_path(name))
+        done: Imported = interop("import_new")(
+            self._store, shown, source, options, create, progress
+        )
+        return done
 
     def verify_table(
         self,

@@ -10,6 +10,7 @@ from versioned_catalog.catalog.declaration import creation
 from versioned_catalog.catalog.locations import Mode
 from versioned_catalog.conflicts.operations import Create
 from versioned_catalog.errors import AlreadyExistsError, naming_table
+from versioned_catalog.interop import interop
 from versioned_catalog.schema.maintained import SOURCE
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
@@ -17,7 +18,6 @@ from versioned_catalog.types.paths import parse_path, render_path
 from versioned_catalog.warehouse.state import Name
 
 if TYPE_CHECKING:
-    # Conversions load much that most processes never need.
     from versioned_catalog.conversion.convert import Conversion, Request, Synced
 
 
@@ -77,12 +77,10 @@ class Conversions(abc.ABC):
             AlreadyExistsError: the name is taken by a table that was not converted from this source.
             InvalidRequestError: the source can't be converted, or lies below no root.
         """
-        from versioned_catalog.conversion.convert import Conversion, Request
-
         return self.convert_and_tell(
             name,
-            Request(source, kind, root, version, dict(options or {})),
-            Conversion(copy, tuple(primary_key), deletes),
+            interop("Request")(source, kind, root, version, dict(options or {})),
+            interop("Conversion")(copy, tuple(primary_key), deletes),
             properties,
             comment,
         )[0]
@@ -96,24 +94,22 @@ class Conversions(abc.ABC):
         comment: str | None = None,
     ) -> tuple[Table, Synced]:
         """Convert a table, and return what was done. See ``convert``."""
-        from versioned_catalog.conversion.convert import first_schema, open_source, sync, sync_from
-
         shown = name if isinstance(name, str) else render_path(name)
         with naming_table(shown):
             how.check()
             if self.table_exists(name):
                 table = self._converted(name)
-                return table, sync(table.handle, request)
-            source, root = open_source(request, self._store)
+                return table, interop("sync")(table.handle, request)
+            source, root = interop("open_source")(request, self._store)
             bare = creation(
-                first_schema(source, how.primary_key),
+                interop("first_schema")(source, how.primary_key),
                 (),
                 properties,
                 comment,
                 primary_key=how.primary_key,
             )
             table = self._create_now(name, how.creation(bare, source, root), "create")
-            return table, sync_from(table.handle, source)
+            return table, interop("sync_from")(table.handle, source)
 
     def _converted(self, name: str | Name) -> Table:
         table = self.load_table(name)

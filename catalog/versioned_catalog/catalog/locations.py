@@ -12,12 +12,12 @@ from versioned_catalog.conflicts.entries import first_column_id
 from versioned_catalog.conflicts.matrix import propose
 from versioned_catalog.conflicts.operations import Base, Create, Drop, Replace
 from versioned_catalog.errors import CommitConflictError, NotFoundError
+from versioned_catalog.interop import interop
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.commit_log import CommitLog
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableCodec, TableLog
-from versioned_catalog.publishing.after_commit import publish_if_asked
 from versioned_catalog.storage.reserve import make_reserve
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
@@ -120,7 +120,7 @@ def create_at(
         loaded = timeline.commit(loaded, commit_id, attempt)
     make_reserve(store)
     table = Table(timeline, loaded, name)
-    publish_if_asked(table.handle)
+    interop("publish_if_asked")(table.handle)
     return table
 
 

@@ -188,6 +188,3 @@ def unset_property(key: str) -> Change:
 def partition_by(fields: tuple[str, ...]) -> Change:
     """Partition new data by FIELDS, such as days(ts); without FIELDS, stop partitioning."""
     return lambda table: table.alter().set_partitioning(fields)
-
-
-COMMANDS = (alter,)

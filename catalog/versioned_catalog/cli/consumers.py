@@ -35,6 +35,3 @@ def consumers(
         show_commit(found.name, found.drop_consumer(drop))
         return
     show_table(found.inspect.consumers(), _COLUMNS)
-
-
-COMMANDS = (consumers,)

@@ -9,6 +9,7 @@ import click
 from versioned_catalog.cli.output import show_object
 from versioned_catalog.cli.program import table_command
 from versioned_catalog.cli.session import Session
+from versioned_catalog.interop import interop
 
 if TYPE_CHECKING:
     from versioned_catalog.conversion.convert import Synced
@@ -50,10 +51,8 @@ def convert(
     The files stay where they are, and their owner's. SOURCE is the table's folder, or an Iceberg
     metadata file. It must lie below an external root: see --root.
     """
-    from versioned_catalog.conversion.convert import Conversion, Request
-
-    request = Request(source, kind, root_name, version)
-    how = Conversion(copy, primary_key, deletes)
+    request = interop("Request")(source, kind, root_name, version)
+    how = interop("Conversion")(copy, primary_key, deletes)
     found, done = session.catalog().convert_and_tell(table, request, how)
     _show(found.name, done)
 
@@ -81,6 +80,3 @@ def _show(name: str, done: Synced) -> None:
             "readers need": " ".join(roots),
         }
     )
-
-
-COMMANDS = (convert, sync)

@@ -10,6 +10,7 @@ from versioned_catalog.cli.maintenance import show_progress
 from versioned_catalog.cli.output import show_object
 from versioned_catalog.cli.program import Command
 from versioned_catalog.cli.session import Session, is_folder
+from versioned_catalog.interop import interop
 
 if TYPE_CHECKING:
     from versioned_catalog.importing.import_files import Imported
@@ -54,14 +55,11 @@ def import_(
 
     Parquet files stay where they are, below a --root. A second call imports what is new.
     """
-    from versioned_catalog.importing.disagreements import Dialect
-    from versioned_catalog.importing.option_text import parse_aliases
-
     options |= {
-        "aliases": parse_aliases(", ".join(aliases)),
+        "aliases": interop("parse_aliases")(", ".join(aliases)),
         "path_columns": not no_path_columns,
         "header": not no_header,
-        "dialect": Dialect.CLI,
+        "dialect": interop("Dialect").CLI,
     }
     with show_progress() as progress:
         into = session.table(table) if is_folder(table) else None
@@ -85,6 +83,3 @@ def _show(table: str, found: Imported) -> None:
             "unreadable": [f"{one.path}: {one.reason}" for one in found.unreadable],
         }
     )
-
-
-COMMANDS = (import_,)

@@ -97,6 +97,3 @@ def changes(
     assert first is not None, "the option is required"
     found = session.table(table).changes(first, version_of(end), net=net)
     show_table(found.to_arrow() if limit is None else found.head(limit))
-
-
-COMMANDS = (describe, schema, history, snapshots, segments, partitions, changes)

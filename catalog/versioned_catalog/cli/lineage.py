@@ -50,6 +50,3 @@ def _print(lineage: dict[str, Any]) -> None:
     for rows in (lineage["schemas"], lineage["segments"]):
         click.echo()
         print_table(rows, list(rows[0]) if rows else [])
-
-
-COMMANDS = (lineage,)

@@ -46,6 +46,3 @@ def views(session: Session, broken: bool) -> None:
         session.check_warehouse()
     shown = [row for row in rows if row["problem"] is not None or not broken]
     show_rows(shown, ["view", "reads", "column", "column_id", "problem"])
-
-
-COMMANDS = (namespaces, tables, views)

@@ -81,21 +81,37 @@ def main(
     )
 
 
-_MODULES = (
-    listing,
-    inspect,
-    lineage,
-    page,
-    importing,
-    conversion,
-    alter,
-    schemas,
-    pins,
-    consumers,
-    versions,
-    maintenance,
-    publishing,
+_COMMANDS = (
+    listing.namespaces,
+    listing.tables,
+    listing.views,
+    inspect.describe,
+    inspect.schema,
+    inspect.history,
+    inspect.snapshots,
+    inspect.segments,
+    inspect.partitions,
+    inspect.changes,
+    lineage.lineage,
+    page.page,
+    importing.import_,
+    conversion.convert,
+    conversion.sync,
+    alter.alter,
+    schemas.ddl,
+    schemas.plan,
+    schemas.apply,
+    pins.pin,
+    consumers.consumers,
+    versions.rollback,
+    versions.tag,
+    maintenance.compact,
+    maintenance.vacuum,
+    maintenance.expire,
+    maintenance.verify,
+    maintenance.recover,
+    publishing.publish,
+    publishing.unpublish,
 )
-for _module in _MODULES:
-    for _command in _module.COMMANDS:
-        main.add_command(_command)
+for _command in _COMMANDS:
+    main.add_command(_command)

@@ -262,6 +262,3 @@ def compact(
             "version": result.version,
         }
     )
-
-
-COMMANDS = (compact, vacuum, expire, verify, recover)

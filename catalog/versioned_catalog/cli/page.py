@@ -28,6 +28,3 @@ def page(session: Session, table: str, output: str) -> None:
         show_json({"table": without_credentials(found.name), "file": output, "bytes": len(text)})
     else:
         click.echo(f"wrote {printable(output)}")
-
-
-COMMANDS = (page,)

@@ -77,6 +77,3 @@ def retire_pin(session: Session, table: str, label: str, dry_run: bool) -> None:
             "rows": done.rows,
         }
     )
-
-
-COMMANDS = (pin,)

@@ -44,6 +44,3 @@ def unpublish(session: Session, table: str) -> None:
     """Delete the published Iceberg metadata of TABLE. The table stays."""
     found = session.table(table)
     show_object({"table": found.name, "deleted files": found.maintenance.unpublish()})
-
-
-COMMANDS = (publish, unpublish)

@@ -168,6 +168,3 @@ def _summary(plans: Sequence[FilePlan]) -> str:
     if refused:
         text += f" Refused without {allowing(refused)}."
     return text
-
-
-COMMANDS = (ddl, plan, apply)

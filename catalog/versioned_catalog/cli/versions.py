@@ -71,6 +71,3 @@ def drop_tag(session: Session, table: str, name: str) -> None:
     """Drop the tag NAME; the version itself stays."""
     found = session.table(table)
     show_commit(found.name, found.drop_tag(name))
-
-
-COMMANDS = (rollback, tag)

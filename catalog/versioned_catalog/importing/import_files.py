@@ -14,7 +14,7 @@ from versioned_catalog.alteration import Alteration
 from versioned_catalog.conflicts.operations import Base, Import
 from versioned_catalog.conflicts.segments import ImportedMeanwhileError
 from versioned_catalog.datafile.foreign_file import size_of
-from versioned_catalog.errors import CommitConflictError
+from versioned_catalog.errors import CommitConflictError, naming_table
 from versioned_catalog.evolution.changes import Change
 from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.handle import TableHandle
@@ -42,9 +42,10 @@ from versioned_catalog.log.imported import ImportedFile, Taken
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.progress import Progress
+from versioned_catalog.schema.ddl import render_columns
 from versioned_catalog.schema.schema import name_key
 from versioned_catalog.storage.external import open_file
-from versioned_catalog.storage.store import StoredFile
+from versioned_catalog.storage.store import Store, StoredFile
 from versioned_catalog.transaction import Transaction
 from versioned_catalog.types.types import Column
 from versioned_catalog.values.constants import to_constant, to_scalar
@@ -91,6 +92,27 @@ def import_into(
     files = file_source(handle.store, source, in_place=not checked_options.copy)
     planned = plan_import(handle.store, files, checked_options, handle, progress)
     return run_import(handle, planned, progress)
+
+
+def import_new(
+    store: Store,
+    name: str,
+    source: str | os.PathLike[str],
+    options: Mapping[str, Any],
+    create: Callable[[str], TableHandle],
+    progress: Progress,
+) -> Imported:
+    """Import files into a table that ``create`` makes of the columns that they have, in DDL.
+
+    Args:
+        store: the warehouse's folder.
+        name: the name of the table, for errors.
+    """
+    checked_options = import_options(**options)
+    files = file_source(store, source, in_place=not checked_options.copy)
+    with naming_table(name):
+        planned = plan_import(store, files, checked_options, None, progress)
+    return run_import(create(render_columns(planned.columns)), planned, progress)
 
 
 def run_import(handle: TableHandle, planned: Planned, progress: Progress) -> Imported:

@@ -15,6 +15,9 @@ import pyarrow as pa
 
 from versioned_catalog.types.arrow_values import array_of
 
+TIME = pa.timestamp("us", tz="UTC")
+"""The Arrow type of times."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -8,23 +8,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.inspection.arrow_rows import table_of
+from versioned_catalog.inspection.arrow_rows import TIME, table_of
 from versioned_catalog.log.consumers import Consumer
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
 from versioned_catalog.log.state import TableState
 
-_TIME = pa.timestamp("us", tz="UTC")
-
 CONSUMERS = pa.schema(
     {
         "name": pa.string(),
         "version": pa.int64(),
-        "moved": _TIME,
+        "moved": TIME,
         "versions_behind": pa.int64(),
         "rows_behind": pa.int64(),
-        "unread_since": _TIME,
-        "kept_until": _TIME,
+        "unread_since": TIME,
+        "kept_until": TIME,
         "lapsed": pa.bool_(),
     }
 )

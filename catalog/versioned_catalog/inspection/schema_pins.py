@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.inspection.arrow_rows import table_of
+from versioned_catalog.inspection.arrow_rows import TIME, table_of
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
 from versioned_catalog.log.state import TableState
@@ -17,20 +17,18 @@ from versioned_catalog.schema.pins import Pin
 from versioned_catalog.schema.seen import breaks
 from versioned_catalog.types.types import walk
 
-_TIME = pa.timestamp("us", tz="UTC")
-
 SCHEMA_PINS = pa.schema(
     {
         "label": pa.string(),
         "schema_version": pa.int32(),
         "owner": pa.string(),
-        "until": _TIME,
+        "until": TIME,
         "declared": pa.bool_(),
         "needs_hidden": pa.list_(pa.string()),
         "may_fail": pa.list_(pa.string()),
         "writes": pa.int64(),
         "last_version": pa.int64(),
-        "last_time": _TIME,
+        "last_time": TIME,
     }
 )
 

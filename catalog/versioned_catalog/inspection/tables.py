@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.inspection.arrow_rows import table_of
+from versioned_catalog.inspection.arrow_rows import TIME, table_of
 from versioned_catalog.inspection.lineage import COLUMNS
 from versioned_catalog.inspection.schema_pins import SCHEMA_PINS
 from versioned_catalog.log.entry import Commit
@@ -20,12 +20,10 @@ from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.transforms import parse_transform, result_type
 from versioned_catalog.types.arrow_values import array_of
 
-_TIME = pa.timestamp("us", tz="UTC")
-
 HISTORY = pa.schema(
     {
         "version": pa.int64(),
-        "time": _TIME,
+        "time": TIME,
         "operation": pa.string(),
         "schema_version": pa.int32(),
         "rows_added": pa.int64(),
@@ -49,7 +47,7 @@ SEGMENTS = pa.schema(
 SNAPSHOTS = pa.schema(
     {
         "version": pa.int64(),
-        "time": _TIME,
+        "time": TIME,
         "operation": pa.string(),
         "schema_version": pa.int32(),
         "segments": pa.int64(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from versioned_catalog.compaction import compaction
 from versioned_catalog.compaction.compaction import Compacted, Done
@@ -12,14 +12,16 @@ from versioned_catalog.compaction.plan import Strategy
 from versioned_catalog.compaction.tasks import CompactionTask
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
+from versioned_catalog.interop import interop
 from versioned_catalog.maintenance import retention as retentions
 from versioned_catalog.maintenance.expiry import Expired, expire
 from versioned_catalog.maintenance.findings import Verified
 from versioned_catalog.maintenance.vacuum import Vacuumed, vacuum
 from versioned_catalog.maintenance.verify import verify
 from versioned_catalog.progress import Progress, silent
-from versioned_catalog.publishing.publish import Published, publish
-from versioned_catalog.publishing.withdrawal import unpublish
+
+if TYPE_CHECKING:
+    from versioned_catalog.publishing.publish import Published
 
 
 @names_table_in_errors(lambda maintenance: maintenance._handle.error_names)
@@ -203,11 +205,14 @@ class Maintenance:
                 way out. Or fastavro is not installed.
             CommitConflictError: another engine has written to the published table.
         """
-        return publish(self._handle, format_version=format_version, overwrite=overwrite)
+        publish = interop("publish")
+        done: Published = publish(self._handle, format_version=format_version, overwrite=overwrite)
+        return done
 
     def unpublish(self) -> int:
         """Delete the published Iceberg metadata, and return the number of files. The table stays."""
-        return unpublish(self._handle.store)
+        files: int = interop("unpublish")(self._handle.store)
+        return files
 
     def verify(
         self, *, deep: bool = False, every_version: bool = False, progress: Progress = silent

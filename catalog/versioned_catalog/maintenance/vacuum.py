@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from versioned_catalog.conflicts.operations import Base, Fence
 from versioned_catalog.handle import TableHandle
+from versioned_catalog.interop import interop
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.expiry import write_stubs
@@ -26,7 +27,6 @@ from versioned_catalog.maintenance.retention import (
     newest_before,
 )
 from versioned_catalog.progress import Progress
-from versioned_catalog.publishing.withdrawal import keep_readable, unpublish
 from versioned_catalog.storage.reserve import make_reserve, with_room
 from versioned_catalog.storage.store import Store
 
@@ -120,7 +120,7 @@ def vacuum(
     now = clock_of(handle.store, dry_run=dry_run)
     plan = plan_vacuum(handle.log, handle.refresh().state, handle.name, span, now)
     if not dry_run:
-        keep_readable(handle, plan.cutoff)
+        interop("keep_readable")(handle, plan.cutoff)
     if dry_run or not plan.orphans.paths:
         return plan.report(dry_run=dry_run)
     if plan.needs_fence:
@@ -191,7 +191,7 @@ def vacuum_dropped(
         with_room(timeline.store, close, orphans.unfenced)
         delete(timeline.store, orphans.paths, progress)
     if not dry_run and is_due:
-        unpublish(timeline.store)
+        interop("unpublish")(timeline.store)
     return plan.report(dry_run=dry_run)
 
 

@@ -17,7 +17,6 @@ from versioned_catalog.datafile.merge_prefetch import PREFETCH_SEGMENTS
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, read_task
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.export.engines import to_duckdb, to_pandas, to_polars
 from versioned_catalog.export.stream import stream_capsule
 from versioned_catalog.expressions.filters import (
     And,
@@ -27,6 +26,7 @@ from versioned_catalog.expressions.filters import (
     filter_on,
     render_filter,
 )
+from versioned_catalog.interop import interop
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.constants import place_texts
@@ -38,7 +38,6 @@ from versioned_catalog.pruning.segments import every_match
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.scan.merge_planning import MergePlanner, ends_of
 from versioned_catalog.scan.merge_splitting import split_merge
-from versioned_catalog.scan.notebook import scan_html
 from versioned_catalog.scan.packing import TARGET_BYTES, pack
 from versioned_catalog.scan.partial_columns import cut_to, like_schema
 from versioned_catalog.scan.selection import Selected, select
@@ -125,7 +124,8 @@ class Scan:
 
     def _repr_html_(self) -> str:
         """The past of the shown columns, for notebooks: in the schemas of the segments to be read."""
-        return scan_html(self)
+        html: str = interop("scan_html")(self)
+        return html
 
     @property
     def schema(self) -> pa.Schema:
@@ -385,11 +385,11 @@ class Scan:
 
     def to_pandas(self, **options: Any) -> Any:
         """Read all rows to a pandas DataFrame; options are those of ``pyarrow.Table.to_pandas``."""
-        return to_pandas(self, **options)
+        return interop("to_pandas")(self, **options)
 
     def to_polars(self) -> Any:
         """A Polars LazyFrame, whose queries read only the columns and rows that they need."""
-        return to_polars(self)
+        return interop("to_polars")(self)
 
     def to_duckdb(self, connection: Any = None) -> Any:
         """A DuckDB relation, whose queries read only the columns and rows that they need.
@@ -397,7 +397,7 @@ class Scan:
         Args:
             connection: of DuckDB; None for its default one.
         """
-        return to_duckdb(self, connection)
+        return interop("to_duckdb")(self, connection)
 
     def count(self) -> int:
         """The number of rows; without a filter or merges, from metadata alone."""

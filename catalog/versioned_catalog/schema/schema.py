@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, KeysView, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from versioned_catalog.drawing.notebooks import columns_html
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.interop import interop
 from versioned_catalog.limits import TYPE_DEPTH
 from versioned_catalog.schema.arrangement_text import arrangement
 from versioned_catalog.schema.ddl import parse_columns, render_columns
@@ -125,7 +125,8 @@ class Schema:
     def _repr_html_(self) -> str:
         """The columns and the arrangement, for notebooks."""
         facts = [f"version {self.version}", *arrangement(self)]
-        return columns_html("Schema", facts, visible(self.columns))
+        html: str = interop("columns_html")("Schema", facts, visible(self.columns))
+        return html
 
     def __post_init__(self) -> None:
         _check_names(self.columns, ())

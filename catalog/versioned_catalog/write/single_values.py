@@ -11,14 +11,13 @@ from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.log.segment_table import parse_texts
 from versioned_catalog.projection.adapter import constant_array
 from versioned_catalog.schema import transforms
+from versioned_catalog.schema.partition_values import PartitionKey
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transform_values import apply_transform
 from versioned_catalog.statistics.extremes import has_bounds
 from versioned_catalog.statistics.stats import ColumnStats, collect
 from versioned_catalog.types.types import Column, Constant, DataType, is_floating
 from versioned_catalog.values.constants import from_scalar_text
-
-PartitionKey = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
