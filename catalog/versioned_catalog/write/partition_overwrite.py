@@ -66,8 +66,9 @@ def _of_other_partitioning(
     found = repeat(False, len(paths))
     for key in wanted:
         every, some = repeat(True, len(paths)), repeat(True, len(paths))
-        for field, text in zip(fields, key, strict=True):
-            every, some = pc.and_(every, field.every(text)), pc.and_(some, field.some(text))
+        for partition, text in zip(fields, key, strict=True):
+            every = pc.and_(every, partition.every(text))
+            some = pc.and_(some, partition.some(text))
         partial = paths.filter(pc.and_not(some, every))
         if len(partial):
             shown = [f"{field.name}={text}" for field, text in zip(fields, key, strict=True)]
