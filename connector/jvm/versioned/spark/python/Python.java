@@ -2,14 +2,23 @@ package versioned.spark.python;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import java.lang.reflect.ParameterizedType;
+import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.*;
 import versioned.spark.protocol.Message.CommittingRequest;
 import versioned.spark.protocol.Message.Request;
 
-/** Sends requests to Python, which decides what tables are; the jar has no rules of its own about them. */
+/**
+ * Sends requests to Python, which decides what tables are; the jar has no rules of its own about them. Each is logged, by its
+ * name and what it is about, at the level DEBUG.
+ */
 public final class Python {
+    private static final Logger LOG = LoggerFactory.getLogger(Python.class);
+
     private static final String WORKER = "pyspark_versioned.sql.worker";
 
     /** The type of the response to each type of request. */
@@ -63,8 +72,19 @@ public final class Python {
 
     private static <R> R exchange(Request<R> request, Commit commit) {
         String name = Codec.nameOf(request.getClass());
-        String json = SparkPython.exchange(WORKER, Codec.text(new Envelope(name, request, commit)));
+        String text = Codec.text(new Envelope(name, request, commit));
+        if (LOG.isDebugEnabled()) {
+            LOG.debug("{} {}", name, subject(Codec.tree(text).path("body")));
+        }
+        String json = SparkPython.exchange(WORKER, text);
         return parse(Codec.tree(json), request, "the response to " + name);
+    }
+
+    /** The name of what a request is about; a missing node if it has none. A request has secrets as well. */
+    private static JsonNode subject(JsonNode body) {
+        return Stream.of("/table/name", "/table", "/write/table/name", "/creation/declaration/name", "/declaration/name",
+            "/name", "/namespace").map(body::at).filter(node -> node.isTextual() || node.isArray()).findFirst()
+            .orElse(MissingNode.getInstance());
     }
 
     @SuppressWarnings("unchecked")
