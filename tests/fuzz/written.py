@@ -372,7 +372,7 @@ def make_request(random: Random) -> bytes:
                 "schema_label": None,
             }
             if request.get("request") == "load":
-                body |= {"views": False, "writes": False, "schema_version": None, "overflow": None}
+                body |= {"views": False, "schema_version": None, "overflow": None}
         request.setdefault("request", strange(random))
     return dumped(request)
 

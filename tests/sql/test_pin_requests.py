@@ -34,7 +34,7 @@ class Jar:
 
     def load(self, **options: str) -> Json:
         asked = {"schema_version": None, "overflow": None, **options}
-        body = {"version": None, "timestamp": None, "views": False, "writes": False, **asked}
+        body = {"version": None, "timestamp": None, "views": False, **asked}
         response = self.send("load", catalog=self._catalog, name=["n", "t"], **body)
         loaded: Json = response["response"]["relation"]
         return loaded

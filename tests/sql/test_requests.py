@@ -21,7 +21,6 @@ LOAD = {
     "version": None,
     "timestamp": None,
     "views": False,
-    "writes": False,
     "schema_version": None,
     "overflow": None,
 }
@@ -211,7 +210,7 @@ def test_an_invalid_member_is_named(ask: Any, change: Json, problem: str) -> Non
     assert f"the request load: {problem}; " in error["message"]
 
 
-@pytest.mark.parametrize("member", ["name", "version", "writes"])
+@pytest.mark.parametrize("member", ["name", "version", "views"])
 def test_a_missing_member_is_named(ask: Any, member: str) -> None:
     body = {"name": ["n", "t"], **LOAD}
     del body[member]

@@ -8,7 +8,7 @@ from pyspark_versioned.sql import stage_requests
 from pyspark_versioned.sql.protocol.base import Commit
 from pyspark_versioned.sql.protocol.rows import PythonCommit
 from pyspark_versioned.sql.snapshots import open_snapshot, open_table
-from pyspark_versioned.sql.write_plans import of_stored_rows, plan_of
+from pyspark_versioned.sql.write_plans import of_stored_rows, plan_creation, plan_of
 from pyspark_versioned.sql.write_requests import commit_records
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import PlannedWriter, records_of
@@ -28,7 +28,7 @@ class JarWriter(PlannedWriter):
     def of(asked: PythonCommit) -> JarWriter:
         """The writer for what the jar asks to commit."""
         if asked.creation is not None:
-            return JarWriter(stage_requests.plan_creation(asked.creation), asked)
+            return JarWriter(plan_creation(asked.creation), asked)
         if asked.write is not None:
             write = asked.write
             plan = plan_of(open_snapshot(write.table), write.mode, write.change_column)

@@ -11,16 +11,21 @@ from dataclasses import asdict, replace
 from typing import cast
 
 from pyspark_versioned.hadoop import hadoop_folder
-from pyspark_versioned.sql.declarations import Declaration, parse_declaration
+from pyspark_versioned.sql.declarations import parse_declaration
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
 from pyspark_versioned.sql.snapshots import open_catalog
 from pyspark_versioned.sql.table_description import describe_schema
 from pyspark_versioned.sql.view_errors import full_name
+from pyspark_versioned.sql.write_plans import (
+    declared_of,
+    describe_plan,
+    placement_of,
+    plan_creation,
+)
 from pyspark_versioned.sql.written_segments import parse_records
 from versioned_catalog.catalog.locations import Mode, Placement
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.write.plan import WritePlan
 
 
 def stage(request: messages.Stage) -> messages.Staged:
@@ -54,15 +59,8 @@ def stage(request: messages.Stage) -> messages.Staged:
     )
     schema = plan.spec.schema
     described = describe_schema(table, schema, dict(declared.properties), declared.comment)
-    return messages.Staged(described, placement)
-
-
-def plan_creation(creation: messages.Creation) -> WritePlan:
-    """The plan for the rows of a new table."""
-    declared = _declared(creation)
-    return open_catalog(creation.catalog).plan_rows(
-        declared.name, _placement(creation), declared.operation()
-    )
+    plan_of_rows = describe_plan(plan, request.declaration.properties)
+    return messages.Staged(described, placement, plan_of_rows)
 
 
 def commit_stage(request: messages.CommitStage, commit: Commit) -> messages.Committed:
@@ -82,26 +80,18 @@ def create_staged(
     Returns:
         The version of the commit.
     """
-    declared = _declared(creation)
+    declared = declared_of(creation)
     operation = replace(declared.operation(), records=tuple(records))
     catalog = open_catalog(creation.catalog)
     return catalog.commit_creation(
-        declared.name, _placement(creation), operation, commit_id
+        declared.name, placement_of(creation), operation, commit_id
     ).version
-
-
-def _declared(creation: messages.Creation) -> Declaration:
-    return parse_declaration(creation.declaration, defaults=not creation.from_query)
 
 
 def _sent(placement: Placement) -> messages.Placement:
     members = asdict(placement)
     del members["read_version"]
     return messages.Placement(**members)
-
-
-def _placement(creation: messages.Creation) -> Placement:
-    return Placement(**asdict(creation.placement), read_version=creation.read_version)
 
 
 HANDLERS = (stage, commit_stage)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from pyspark_versioned.option_names import Use
 from pyspark_versioned.options import parse_options, parse_overflow
@@ -16,10 +17,17 @@ from pyspark_versioned.sql.metadata_requests import (
 )
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
-from pyspark_versioned.sql.snapshots import landed, open_catalog, open_table, remember
+from pyspark_versioned.sql.snapshots import (
+    Opened,
+    landed,
+    open_catalog,
+    open_table,
+    remember,
+)
 from pyspark_versioned.sql.table_description import describe
 from pyspark_versioned.sql.values import parse_timestamp, parse_type
 from pyspark_versioned.sql.view_errors import full_name, refuse_view, view_problems
+from pyspark_versioned.sql.write_plans import plan_whole
 from pyspark_versioned.target import Target
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.conflicts.versions import version_or_tag
@@ -31,26 +39,37 @@ from versioned_catalog.types.types import Struct
 from versioned_catalog.types.widening import widens
 from versioned_catalog.write.refusal import unknown_columns
 
+_AnyLoad: TypeAlias = messages.Load | messages.LoadToWrite
+
 
 def load(request: messages.Load) -> messages.Loaded:
     """Load a table or a metadata table."""
+    return _load(request)[0]
+
+
+def load_to_write(request: messages.LoadToWrite) -> messages.LoadedTarget:
+    """Load a table, and plan a write of all its columns."""
+    loaded, opened = _load(request)
+    return messages.LoadedTarget(loaded, None if opened is None else plan_whole(opened))
+
+
+def _load(request: _AnyLoad) -> tuple[messages.Loaded, Opened | None]:
+    """A table, or a metadata table, which is not opened."""
     catalog, name = open_catalog(request.catalog), tuple(request.name)
     if not catalog.table_exists(name):
-        return messages.Loaded(_load_metadata(catalog, request), ())
+        return messages.Loaded(_load_metadata(catalog, request), ()), None
     table = _seen(_opened(catalog.load_table(name), request.catalog, name), request)
-    loaded = describe(
-        table,
-        _snapshot(table, request),
-        request.catalog.storage,
-        overflow=parse_overflow(request.overflow),
-    )
+    state, overflow = _snapshot(table, request), parse_overflow(request.overflow)
+    loaded = describe(table, state, request.catalog.storage, overflow=overflow)
     hidden = hidden_warning(catalog, name)
-    return messages.Loaded(loaded, () if hidden is None else (hidden,))
+    warnings = () if hidden is None else (hidden,)
+    return messages.Loaded(loaded, warnings), Opened(table, state, state, ())
 
 
-def _load_metadata(catalog: Catalog, request: messages.Load) -> messages.LoadedMetadata:
+def _load_metadata(catalog: Catalog, request: _AnyLoad) -> messages.LoadedMetadata:
     name = tuple(request.name)
-    if not request.views and catalog.view_exists(name):
+    counts_as_missing = isinstance(request, messages.Load) and request.views
+    if not counts_as_missing and catalog.view_exists(name):
         refuse_view(request)
     found = described_table(catalog, name)
     if found is None:
@@ -67,7 +86,7 @@ def _opened(table: Table, catalog: messages.CatalogRef, name: Sequence[str]) -> 
     return remembered
 
 
-def _seen(table: Table, request: messages.Load) -> Table:
+def _seen(table: Table, request: _AnyLoad) -> Table:
     """The table in the schema that the statement's option names, or else the session.
 
     Raises:
@@ -90,7 +109,9 @@ def _seen(table: Table, request: messages.Load) -> Table:
     return table.seen_as(label, overflow=overflow)
 
 
-def _snapshot(table: Table, request: messages.Load) -> TableState:
+def _snapshot(table: Table, request: _AnyLoad) -> TableState:
+    if isinstance(request, messages.LoadToWrite):
+        return table.state
     if request.version is not None:
         return table.at(version_or_tag(request.version))
     if request.timestamp is not None:
@@ -225,6 +246,7 @@ def without_catalog(
 
 HANDLERS = (
     load,
+    load_to_write,
     load_format,
     format_exists,
     create,

@@ -20,7 +20,7 @@ def view_problems(catalog: Catalog, ref: messages.CatalogRef, name: Sequence[str
     return [one.text for one in catalog.view_problems(tuple(name), partial(full_name, ref))]
 
 
-def refuse_view(request: messages.Load) -> None:
+def refuse_view(request: messages.Load | messages.LoadToWrite) -> None:
     """Refuse to load a view as a table.
 
     Raises:
@@ -28,15 +28,15 @@ def refuse_view(request: messages.Load) -> None:
     """
     catalog = request.catalog.name
     view = full_name(request.catalog, request.name)
+    if isinstance(request, messages.LoadToWrite):
+        raise InvalidRequestError(
+            f"{view} is a view and holds no rows; write to the tables that it reads, which "
+            f"CALL {quote(catalog)}.system.views() lists"
+        )
     if request.version is not None or request.timestamp is not None:
         raise InvalidRequestError(
             f"{view} is a view, which has no versions; write VERSION AS OF or TIMESTAMP AS OF after "
             "the tables in a query of your own"
-        )
-    if request.writes:
-        raise InvalidRequestError(
-            f"{view} is a view and holds no rows; write to the tables that it reads, which "
-            f"CALL {quote(catalog)}.system.views() lists"
         )
     raise InvalidRequestError(
         f"{view} is a view; to read it, use Spark 4.2 or newer and set "

@@ -62,7 +62,6 @@ def _load(request: messages.LoadRelation) -> messages.Loaded:
             version=None,
             timestamp=None,
             views=False,
-            writes=False,
             schema_version=None,
             overflow=None,
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 
 from pyspark.sql.types import StructType
 
@@ -11,17 +11,18 @@ from pyspark_versioned.batch_options import check_no_batch
 from pyspark_versioned.change_options import check_applied_by
 from pyspark_versioned.native import is_written_alike
 from pyspark_versioned.spark_types import arrow_schema, can_declare
-from pyspark_versioned.sql import stage_requests
+from pyspark_versioned.sql.declarations import Declaration, parse_declaration
 from pyspark_versioned.sql.distribution import distribution_by_key, distribution_of
 from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.sink_rows import bound_columns, widens_all
-from pyspark_versioned.sql.snapshots import Opened, open_snapshot
+from pyspark_versioned.sql.snapshots import Opened, open_catalog, open_snapshot
 from pyspark_versioned.sql.stored_rows import check_projected, stored_rows
 from pyspark_versioned.sql.table_description import name_and_size
 from versioned_catalog import InvalidRequestError
+from versioned_catalog.catalog.locations import Placement
 from versioned_catalog.conflicts.operations import Base
 from versioned_catalog.datafile.file_schema import file_schema
 from versioned_catalog.expressions.filters import AllOf
@@ -43,14 +44,13 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
     overwrite_condition(request.filters, table)
     if request.creation is not None:
         check_no_batch(request.options, table)
-        plan = stage_requests.plan_creation(request.creation)
+        plan = plan_creation(request.creation)
         properties = request.creation.declaration.properties
     else:
         opened = open_snapshot(request.table)
         plan = plan_of(opened, change_column=request.change_column)
         properties = opened.state.properties
-    spec, seen = plan.spec, plan.seen
-    schema = spec.schema
+    seen = plan.seen
     if plan.change_column is not None:
         check_changes(plan, request.schema, plan.change_column)
         is_native = False
@@ -66,6 +66,40 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
         if request.carried is not None:
             check_projected(rows, table)
         is_native = is_native and rows is not None
+    return _described(
+        plan,
+        distribution_of(seen.schema, properties, request.distribution_mode)
+        if plan.change_column is None
+        else distribution_by_key(seen.schema, properties),
+        rows if is_native or request.carried is not None else None,
+        is_native=is_native,
+    )
+
+
+def plan_whole(opened: Opened) -> messages.WritePlan | None:
+    """How rows of all columns become segments; None if not all columns are seen."""
+    return (
+        describe_plan(plan_of(opened), opened.state.properties)
+        if opened.state.seen.is_whole
+        else None
+    )
+
+
+def describe_plan(plan: planning.WritePlan, properties: Mapping[str, str]) -> messages.WritePlan:
+    """How rows of all columns become segments, if Spark checks their lengths."""
+    schema = plan.seen.schema
+    is_native = _is_native(plan.seen, lengths_checked=True)
+    return _described(plan, distribution_of(schema, properties), None, is_native=is_native)
+
+
+def _described(
+    plan: planning.WritePlan,
+    distribution: messages.Distribution,
+    rows: messages.StoredRows | None,
+    *,
+    is_native: bool,
+) -> messages.WritePlan:
+    spec, schema = plan.spec, plan.spec.schema
     footer = file_schema(schema, spec.table_uuid).metadata
     return messages.WritePlan(
         is_native=is_native,
@@ -75,11 +109,27 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
         footer={key.decode(): value.decode() for key, value in footer.items()},
         target_bytes=spec.target_bytes,
         partitioning=[_source(field, schema) for field in schema.partitioning],
-        distribution=distribution_of(seen.schema, properties, request.distribution_mode)
-        if plan.change_column is None
-        else distribution_by_key(seen.schema, properties),
-        rows=rows if is_native or request.carried is not None else None,
+        distribution=distribution,
+        rows=rows,
     )
+
+
+def plan_creation(creation: messages.Creation) -> planning.WritePlan:
+    """The plan for the rows of a new table."""
+    declared = declared_of(creation)
+    return open_catalog(creation.catalog).plan_rows(
+        declared.name, placement_of(creation), declared.operation()
+    )
+
+
+def declared_of(creation: messages.Creation) -> Declaration:
+    """The table that is created; if a query yields its rows, its columns have no defaults."""
+    return parse_declaration(creation.declaration, defaults=not creation.from_query)
+
+
+def placement_of(creation: messages.Creation) -> Placement:
+    """Where the table is created."""
+    return Placement(**asdict(creation.placement), read_version=creation.read_version)
 
 
 def plan_of(

@@ -2,6 +2,7 @@ package versioned.spark;
 
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchViewException;
@@ -10,8 +11,10 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Relation;
 import org.apache.spark.sql.connector.catalog.RelationCatalog;
 import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableSummary;
 import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.View;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.catalog.CatalogRequests;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.protocol.*;
@@ -40,6 +43,13 @@ public final class VersionedRelationCatalog extends VersionedCatalog implements 
         return table;
     }
 
+    /** The tables of a namespace, none of which is loaded; Spark's own summaries load each for its type. */
+    @Override
+    public TableSummary[] listTableSummaries(String[] namespace) throws NoSuchNamespaceException {
+        return Stream.of(listTables(namespace)).map(ident -> TableSummary.of(ident, TableSummary.FOREIGN_TABLE_TYPE))
+            .toArray(TableSummary[]::new);
+    }
+
     @Override
     public boolean isView(Identifier ident) {
         try {
@@ -52,13 +62,13 @@ public final class VersionedRelationCatalog extends VersionedCatalog implements 
     /** Loads a table; a view counts as missing. */
     @Override
     public Table loadTable(Identifier ident) throws NoSuchTableException {
-        return requests().loadTableOnly(ident);
+        return RelationCatalog.super.loadTable(ident);
     }
 
     /** Loads a table to write to. */
     @Override
     public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
-        return requests().loadToWrite(ident);
+        return requests().loadToWrite(ident, CaseInsensitiveStringMap.empty());
     }
 
     @Override

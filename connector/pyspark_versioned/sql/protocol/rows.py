@@ -22,7 +22,12 @@ from pyspark_versioned.sql.protocol.common import (
     Term,
     TypedValue,
 )
-from pyspark_versioned.sql.protocol.table import Declaration, LoadedTable, PartitionTransform
+from pyspark_versioned.sql.protocol.table import (
+    Declaration,
+    Loaded,
+    LoadedTable,
+    PartitionTransform,
+)
 
 
 class ScanPlan(Message):
@@ -228,6 +233,7 @@ class Whole(Message):
 class Staged(Message):
     table: LoadedTable
     placement: Placement
+    plan: WritePlan
 
 
 class Placement(Message):
@@ -249,6 +255,18 @@ class Creation(Message):
 
 SortKey: TypeAlias = TransformKey | HashKey
 ColumnSource: TypeAlias = GivenColumn | UnseenColumn
+
+
+class LoadedTarget(Message):
+    loaded: Loaded
+    plan: WritePlan | None
+
+
+class LoadToWrite(Request[LoadedTarget]):
+    catalog: CatalogRef
+    name: Sequence[str]
+    schema_version: str | None
+    overflow: str | None
 
 
 class PlanWrite(Request[WritePlan]):

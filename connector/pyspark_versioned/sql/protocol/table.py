@@ -194,7 +194,6 @@ class Load(Request[Loaded]):
     version: str | None
     timestamp: int | None
     views: bool
-    writes: bool
     schema_version: str | None
     overflow: str | None
 

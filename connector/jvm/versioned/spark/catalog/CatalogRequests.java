@@ -1,7 +1,10 @@
 package versioned.spark.catalog;
 
+import com.google.common.collect.MapMaker;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -15,6 +18,7 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import versioned.spark.internals.SparkStatements;
 import versioned.spark.protocol.*;
 import versioned.spark.protocol.Message.CommittingRequest;
 import versioned.spark.protocol.Message.Request;
@@ -27,6 +31,9 @@ import versioned.spark.python.SchemaOptions;
 /** Requests about one catalog. Refusals become Spark's own exceptions. */
 public record CatalogRequests(CatalogRef catalog) {
     private static final Logger LOG = LoggerFactory.getLogger(CatalogRequests.class);
+
+    /** The responses to requests of each analysis that runs, which end with it: the next one needs the newest version. */
+    private static final Map<Object, Map<Request<?>, Object>> ANALYSES = new MapMaker().weakKeys().makeMap();
 
     /** Marks the declaration of a table that replaces another by the option {@code overwriteSchema}. */
     public static final String REPLACES_SCHEMA = "__replaces_schema";
@@ -42,9 +49,15 @@ public record CatalogRequests(CatalogRef catalog) {
         return new CatalogRef(catalog.name(), catalog.warehouse(), catalog.storage(), SchemaOptions.label(catalog.name()));
     }
 
-    /** Sends a request, and its commit if it has one. */
+    /** Sends a request, and its commit if it has one. An analysis gets one response to each request, however often it asks. */
+    @SuppressWarnings("unchecked")
     public static <R> R send(Request<R> request) {
-        return request instanceof CommittingRequest<R> commit ? Commits.send(commit) : Python.send(request);
+        if (request instanceof CommittingRequest<R> commit) {
+            return Commits.send(commit);
+        }
+        Optional<Object> analysis = SparkStatements.analysis();
+        return analysis.isEmpty() ? Python.send(request)
+            : (R) ANALYSES.computeIfAbsent(analysis.get(), key -> new HashMap<>()).computeIfAbsent(request, Python::send);
     }
 
     /** Sends a request; throws an exception of Spark's if it is refused for a reason. */
@@ -96,56 +109,52 @@ public record CatalogRequests(CatalogRef catalog) {
 
     /** Loads a table or a metadata table, at a version, at a time in microseconds, or else at the newest version. */
     public Table load(Identifier ident, String version, Long timestamp) throws NoSuchTableException {
-        return table(load(ident, version, timestamp, false, false), version != null || timestamp != null);
+        return table(load(ident, version, timestamp, false, CaseInsensitiveStringMap.empty()), version != null || timestamp != null);
     }
 
-    /** Loads a table in the schema that options choose; see {@link SchemaOptions}. */
-    Table loadSeen(Identifier ident, String version, Long timestamp, boolean writes, String schema, String overflow)
-            throws NoSuchTableException {
-        return table(load(ident, version, timestamp, !writes, writes, schema, overflow), version != null || timestamp != null);
+    /** Loads a table in the schema that options choose; see {@link SchemaOptions}. A view counts as missing. */
+    Table loadSeen(Identifier ident, String version, Long timestamp, CaseInsensitiveStringMap options) throws NoSuchTableException {
+        return table(load(ident, version, timestamp, true, options), version != null || timestamp != null);
     }
 
     /** Loads the newest version of a table in the schema that options choose. */
     Table loadNewest(Identifier ident, CaseInsensitiveStringMap options) throws NoSuchTableException {
-        return table(load(ident, null, null, false, false, options.get(SchemaOptions.SCHEMA_VERSION),
-            options.get(SchemaOptions.ON_OVERFLOW)), false);
-    }
-
-    /** Loads a table that may not be a view. */
-    public Table loadTableOnly(Identifier ident) throws NoSuchTableException {
-        return table(load(ident, null, null, true, false), false);
-    }
-
-    /** Loads a table to write to. */
-    public Table loadToWrite(Identifier ident) throws NoSuchTableException {
-        return table(load(ident, null, null, false, true), false);
+        return table(load(ident, null, null, false, options), false);
     }
 
     /** Loads a table to write to, in the schema that options choose; see {@link SchemaOptions}. */
     public Table loadToWrite(Identifier ident, CaseInsensitiveStringMap options) throws NoSuchTableException {
-        return loadSeen(ident, null, null, true, options.get(SchemaOptions.SCHEMA_VERSION), options.get(SchemaOptions.ON_OVERFLOW));
+        LoadedTarget target = loadTarget(ident, options);
+        Table table = table(target.loaded().relation(), false);
+        if (table instanceof VersionedTable versioned) {
+            versioned.planned(target.plan());
+        }
+        return table;
+    }
+
+    private LoadedTarget loadTarget(Identifier ident, CaseInsensitiveStringMap options) throws NoSuchTableException {
+        LoadedTarget target = ofTable(ident, new LoadToWrite(catalog(), name(ident), options.get(SchemaOptions.SCHEMA_VERSION),
+            options.get(SchemaOptions.ON_OVERFLOW)));
+        log(target.loaded().warnings());
+        return target;
     }
 
     /** Loads a table whose schema one statement may change in the commit of its rows. */
     public VersionedTable loadEvolving(Identifier ident) throws NoSuchTableException {
-        LoadedTable loaded = (LoadedTable) load(ident, null, null, false, true);
+        LoadedTarget target = loadTarget(ident, CaseInsensitiveStringMap.empty());
+        LoadedTable loaded = (LoadedTable) target.loaded().relation();
         if (loaded.table().seen() != null) {
             throw Condition.NOT_SUPPORTED.error(loaded.table().name() + " is seen in an earlier schema ("
                 + loaded.table().seen() + "), through which a write can't change the schema; leave out WITH SCHEMA EVOLUTION and "
                 + "mergeSchema, or unset " + SchemaOptions.labelKey(catalog.name()));
         }
-        return VersionedTable.evolving(loaded);
+        return VersionedTable.evolving(loaded).planned(target.plan());
     }
 
-    private Relation load(Identifier ident, String version, Long timestamp, boolean views, boolean writes)
+    private Relation load(Identifier ident, String version, Long timestamp, boolean views, CaseInsensitiveStringMap options)
             throws NoSuchTableException {
-        return load(ident, version, timestamp, views, writes, null, null);
-    }
-
-    private Relation load(Identifier ident, String version, Long timestamp, boolean views, boolean writes,
-            String schema, String overflow) throws NoSuchTableException {
-        Loaded loaded = ofTable(ident,
-            new Load(catalog(), name(ident), version, timestamp, views, writes, schema, overflow));
+        Loaded loaded = ofTable(ident, new Load(catalog(), name(ident), version, timestamp, views,
+            options.get(SchemaOptions.SCHEMA_VERSION), options.get(SchemaOptions.ON_OVERFLOW)));
         log(loaded.warnings());
         return loaded.relation();
     }

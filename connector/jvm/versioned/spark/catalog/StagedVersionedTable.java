@@ -23,25 +23,32 @@ public final class StagedVersionedTable implements StagedTable, SupportsWrite, W
     private final VersionedTable described;
     private final Stage stage;
     private final Placement placement;
+    private final WritePlan plan;
     private final String commitId = Commits.newId();
     private boolean fromQuery;
     private Long readVersion;
     private List<WrittenSegment> segments = List.of();
 
-    private StagedVersionedTable(VersionedTable described, Stage stage, Placement placement) {
+    private StagedVersionedTable(VersionedTable described, Stage stage, Placement placement, WritePlan plan) {
         this.described = described;
         this.stage = stage;
         this.placement = placement;
+        this.plan = plan;
     }
 
     /** A table that was staged. */
     public static StagedVersionedTable of(Stage request, Staged staged) {
-        return new StagedVersionedTable(VersionedTable.newest(staged.table()), request, staged.placement());
+        return new StagedVersionedTable(VersionedTable.newest(staged.table()), request, staged.placement(), staged.plan());
     }
 
     @Override
     public TableRef table() {
         return described.ref();
+    }
+
+    @Override
+    public WritePlan plan() {
+        return plan;
     }
 
     @Override

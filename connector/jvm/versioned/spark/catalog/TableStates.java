@@ -30,9 +30,9 @@ public final class TableStates {
     public static Table load(CatalogRequests requests, Identifier ident, TableContext context,
             CaseInsensitiveStringMap options) throws NoSuchTableException {
         TimeTravel time = context.timeTravel().orElse(null);
-        Table loaded = requests.loadSeen(ident, time instanceof TimeTravel.AsOfVersion as ? as.version() : null,
-            time instanceof TimeTravel.AsOfTimestamp as ? as.micros() : null, !context.writePrivileges().isEmpty(),
-            options.get(SchemaOptions.SCHEMA_VERSION), options.get(SchemaOptions.ON_OVERFLOW));
+        Table loaded = !context.writePrivileges().isEmpty() ? requests.loadToWrite(ident, options)
+            : requests.loadSeen(ident, time instanceof TimeTravel.AsOfVersion as ? as.version() : null,
+                time instanceof TimeTravel.AsOfTimestamp as ? as.micros() : null, options);
         if (loaded instanceof VersionedTable table && options.containsKey(TableOptions.CHANGE_COLUMN)) {
             table.takesChanges();
         }

@@ -60,6 +60,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     private boolean takesChanges;
     private String within;
     private Rerun rerun = Rerun.NEVER;
+    private WritePlan plan;
 
     VersionedTable(Role role, LoadedTable loaded) {
         this.loaded = loaded;
@@ -177,6 +178,17 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     /** Sets what happens to the statement that changes this table, if its commit conflicts with another. */
     public void rerun(Rerun rerun) {
         this.rerun = rerun;
+    }
+
+    /** Notes the plan of a write of all its columns; null if there is none. */
+    VersionedTable planned(WritePlan plan) {
+        this.plan = plan;
+        return this;
+    }
+
+    @Override
+    public WritePlan plan() {
+        return plan;
     }
 
     @Override

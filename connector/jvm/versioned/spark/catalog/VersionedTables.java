@@ -13,15 +13,10 @@ import versioned.spark.internals.SparkCatalogs;
 public interface VersionedTables extends TableCatalog {
     /** A name in a catalog of versioned tables, without the catalog's own. */
     record Named(VersionedTables catalog, Identifier ident) {
-        /** The table at its newest version; empty if there is none, or it has no rows of its own. */
-        public Optional<VersionedTable> load() {
-            return load(CaseInsensitiveStringMap.empty());
-        }
-
-        /** The same, in the schema that options choose. */
+        /** The table to write to, in the schema that options choose; empty if there is none, or it has no rows of its own. */
         public Optional<VersionedTable> load(CaseInsensitiveStringMap options) {
             try {
-                return catalog.requests().loadNewest(ident, options) instanceof VersionedTable table
+                return catalog.requests().loadToWrite(ident, options) instanceof VersionedTable table
                     ? Optional.of(table) : Optional.empty();
             } catch (NoSuchTableException e) {
                 return Optional.empty();

@@ -127,7 +127,7 @@ public final class EvolveWithRows extends PlanRule {
     private static Optional<LogicalPlan> relationOf(VersionedTables catalog, Identifier ident,
             CaseInsensitiveStringMap options, boolean onlyLive) {
         try {
-            if (onlyLive && !isLive(catalog.loadTable(ident), options)) {
+            if (onlyLive && !isLive(catalog.requests().loadToWrite(ident, CaseInsensitiveStringMap.empty()), options)) {
                 return Optional.empty();
             }
             EvolvingCatalog evolving = catalog.evolving(ident);

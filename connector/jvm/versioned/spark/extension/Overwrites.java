@@ -145,6 +145,6 @@ record Overwrites(SparkSession session, String table, CaseInsensitiveStringMap o
         }
         return target instanceof UnresolvedRelation relation
             && VersionedTables.find(session, CollectionConverters.asJava(relation.multipartIdentifier()))
-                .flatMap(VersionedTables.Named::load).map(Table::partitioning).filter(found -> found.length > 0).isPresent();
+                .flatMap(named -> named.load(CaseInsensitiveStringMap.empty())).map(Table::partitioning).filter(found -> found.length > 0).isPresent();
     }
 }

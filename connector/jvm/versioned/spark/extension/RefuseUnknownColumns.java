@@ -4,7 +4,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -15,14 +14,12 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkStatements;
 import versioned.spark.protocol.RefuseRows;
 import versioned.spark.python.Python;
-import versioned.spark.python.SchemaOptions;
 import versioned.spark.python.TableOptions;
 
 /**
@@ -101,21 +98,10 @@ public final class RefuseUnknownColumns extends PlanRule {
         }
         if (target instanceof UnresolvedRelation relation) {
             return VersionedTables.find(session, CollectionConverters.asJava(relation.multipartIdentifier()))
-                .flatMap(named -> load(named, relation.options()));
+                .flatMap(named -> named.load(relation.options()));
         }
         return target instanceof DataSourceV2Relation relation && relation.table() instanceof VersionedTable table
                 && relation.catalog().nonEmpty() && relation.catalog().get() instanceof VersionedTables
             ? Optional.of(table) : Optional.empty();
-    }
-
-    private static Optional<VersionedTable> load(VersionedTables.Named named, CaseInsensitiveStringMap options) {
-        try {
-            boolean asksForSchema = SchemaOptions.keys().stream().anyMatch(options::containsKey);
-            return (asksForSchema ? named.catalog().requests().loadToWrite(named.ident(), options)
-                : named.catalog().loadTable(named.ident())) instanceof VersionedTable table
-                ? Optional.of(table) : Optional.empty();
-        } catch (NoSuchTableException e) {
-            return Optional.empty(); // Spark's error has the position in the statement.
-        }
     }
 }

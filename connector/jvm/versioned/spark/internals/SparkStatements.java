@@ -6,6 +6,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
 import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -25,6 +26,8 @@ public final class SparkStatements {
     private static final String STREAM_WRITER = ".DataStreamWriter";
     private static final String TABLE_WRITER = ".DataFrameWriter";
     private static final String NAMED_WRITER = ".DataFrameWriterV2";
+    private static final String ANALYSIS = "org.apache.spark.sql.catalyst.analysis.AnalysisContext";
+    private static final String EXECUTION = "org.apache.spark.sql.execution.QueryExecution";
     // Spark's StreamExecution.QUERY_ID_KEY and MicroBatchExecution.BATCH_ID_KEY, whose packages changed in Spark 4.1.
     private static final String QUERY = "sql.streaming.queryId";
     private static final String EPOCH = "streaming.sql.batchId";
@@ -64,6 +67,16 @@ public final class SparkStatements {
 
     private static boolean isRunBy(String writer) {
         return StackWalker.getInstance().walk(frames -> frames.anyMatch(frame -> frame.getClassName().endsWith(writer)));
+    }
+
+    /**
+     * The analysis that this thread runs, as an object by whose identity it differs from every other; empty if it runs none, as
+     * where Spark executes a statement or looks whether tables have changed since they were analysed.
+     */
+    public static Optional<Object> analysis() {
+        Optional<String> runs = StackWalker.getInstance().walk(frames -> frames.map(StackWalker.StackFrame::getClassName)
+            .filter(name -> name.startsWith(ANALYSIS) || name.startsWith(EXECUTION)).findFirst());
+        return runs.filter(name -> name.startsWith(ANALYSIS)).map(name -> AnalysisContext.get().relationCache());
     }
 
     /** Whether INSERT OVERWRITE of this session replaces only the partitions that its rows are in. */

@@ -79,7 +79,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         TableRef table = target.table();
         Creation creation = target.creation();
         TableOptions.refuseUnresolved(table.name(), options);
-        WritePlan plan = Python.send(new PlanWrite(table, creation, info.schema(), condition,
+        WritePlan plan = isPlanned() ? target.plan() : Python.send(new PlanWrite(table, creation, info.schema(), condition,
             new ArrayList<>(options.keySet()), !SQLConf.get().charVarcharAsString(),
             options.get(DISTRIBUTION_MODE), rewrite == null ? null : List.of(rewrite.carried().fieldNames()),
             changeColumn()));
@@ -100,6 +100,12 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             info.queryId(), rows, TableRefs.sourceOptions(table, commit)), target::commitByPython);
         return target.streaming(new DistributedPythonWrite(
             rewrite == null ? python : RewriteInPython.of(python, rows, projection), distribution.unordered()));
+    }
+
+    /** Whether the write is of the kind that was planned when the table was loaded. */
+    private boolean isPlanned() {
+        return target.plan() != null && info.schema().size() == target.plan().schema().size() && condition.isEmpty()
+            && options.isEmpty() && !SQLConf.get().charVarcharAsString();
     }
 
     private Write write(List<String> removed) {

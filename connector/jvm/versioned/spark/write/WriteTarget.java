@@ -5,6 +5,7 @@ import versioned.spark.protocol.Creation;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.protocol.Write;
 import versioned.spark.protocol.WriteBatch;
+import versioned.spark.protocol.WritePlan;
 import versioned.spark.protocol.WrittenSegment;
 import versioned.spark.python.Commits;
 
@@ -12,6 +13,11 @@ import versioned.spark.python.Commits;
 public interface WriteTarget {
     /** The table, at the version on which the write is planned. */
     TableRef table();
+
+    /** The plan of a write of all columns without options, as it was made when the table was loaded; null if there is none. */
+    default WritePlan plan() {
+        return null;
+    }
 
     /** The staged table; null for a table that exists. */
     default Creation creation() {
