@@ -41,7 +41,7 @@ import {PACKAGE}.Message.*;
 public %s {{%s}}
 """
 _WITHOUT_SECRETS = '\n    @Override\n    public String toString() {\n        return "%s";\n    }\n'
-_DOCUMENTED = {str: "string", int: "integer", bool: "boolean", bytes: "base64", Any: "value"}
+_DOCUMENTED = {str: "string", int: "integer", bool: "boolean", bytes: "bytes", Any: "value"}
 _JAVA = {str: "String", int: "long", bool: "boolean", bytes: "byte[]", Any: "JsonNode"}
 _BOXED = {"long": "Long", "int": "Integer", "boolean": "Boolean"}
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 JVM = ROOT / "connector" / "jvm" / "versioned" / "spark"
-WRITTEN = {"path": "p", "rows": 1, "bytes": 2, "partition": ["x", None], "footer": "AAE="}
+WRITTEN = {"path": "p", "rows": 1, "bytes": 2, "partition": ["x", None], "footer": 0}
 HASH = {"kind": "hash_key", "by": [{"column": ["a"], "transform": "bucket", "size": 4}]}
 DISTRIBUTION = {"mode": "hash", "by": [HASH], "bytes": 1 << 40, "order_by": []}
 
@@ -31,14 +31,17 @@ DISTRIBUTION = {"mode": "hash", "by": [HASH], "bytes": 1 << 40, "order_by": []}
 def recode(sql_spark: SparkSession) -> Any:
     """A function that has the jar parse a message and write it again."""
     java = sql_spark._jvm.versioned.spark.protocol  # type: ignore[union-attr]
+    utilities = sql_spark._jvm.java.util  # type: ignore[union-attr]
     find = sql_spark._jvm.org.apache.spark.util.Utils.classForName  # type: ignore[union-attr]
 
     def recoded(name: str, value: object) -> Any:
         message = find(f"versioned.spark.protocol.{name}", True, False)
-        text = json.dumps(value)
-        return json.loads(
-            java.Codec.text(java.Codec.parse(java.Codec.tree(text), message, "the message"))
-        )
+        tree, attached = java.Codec.tree(json.dumps(value)), utilities.ArrayList()
+        attached.add(b"\x00\xff")
+        again = utilities.ArrayList()
+        text = java.Codec.text(java.Codec.parse(tree, message, attached, "the message"), again)
+        assert [bytes(one) for one in again] == [b"\x00\xff"] * ("footer" in value)
+        return json.loads(text)
 
     return recoded
 
@@ -63,6 +66,8 @@ def test_messages_round_trip(recode: Any, name: str, value: Any) -> None:
         ("WrittenSegment", {**WRITTEN, "rows": "1"}, "the member rows does not fit"),
         ("WrittenSegment", {**WRITTEN, "rows": 1.0}, "the member rows does not fit"),
         ("WrittenSegment", {**WRITTEN, "rows": None}, "the member rows does not fit"),
+        ("WrittenSegment", {**WRITTEN, "footer": 1}, "the member footer does not fit"),
+        ("WrittenSegment", {**WRITTEN, "footer": "AAE="}, "the member footer does not fit"),
         ("WrittenSegment", {**WRITTEN, "path": 1}, "the member path does not fit"),
         ("WrittenSegment", {**WRITTEN, "path": None}, "the member path does not fit"),
         ("WrittenSegment", {**WRITTEN, "path": True}, "the member path does not fit"),

@@ -12,7 +12,7 @@ import pytest
 
 from pyspark_versioned.sql.dispatch import FUNCTIONS, HANDLERS
 from pyspark_versioned.sql.protocol.base import (
-    Base64,
+    Attachment,
     Commit,
     CommittingRequest,
     Int32,
@@ -94,7 +94,7 @@ Text.
         (int, "integer", "long"),
         (Int32, "integer", "int"),
         (bool, "boolean", "boolean"),
-        (Base64, "base64", "byte[]"),
+        (Attachment, "bytes", "byte[]"),
         (Value, "value", "JsonNode"),
         (SparkType, "type", "DataType"),
         (SparkStruct, "type", "StructType"),

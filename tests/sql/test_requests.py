@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,8 @@ LOAD = {
 }
 
 
-def exchange(given: Any) -> Json:
-    response: Json = json.loads(respond(given))
+def exchange(given: Any, attachments: Sequence[bytes] = ()) -> Json:
+    response: Json = json.loads(respond(given, attachments))
     return response
 
 
@@ -43,12 +43,18 @@ def ask(tmp_path: Path) -> Any:
         "schema_label": None,
     }
 
-    def request(name: str, /, commit_id: str = "c" * 36, retry: bool = False, **body: Any) -> Json:
+    def request(
+        name: str,
+        /,
+        commit_id: str = "c" * 36,
+        retry: bool = False,
+        attachments: Sequence[bytes] = (),
+        **body: Any,
+    ) -> Json:
         if name in (*CATALOG, "rename"):
             body["catalog"] = where
-        return exchange(
-            {"request": name, "body": body, "commit": {"id": commit_id, "retry": retry}}
-        )
+        commit = {"id": commit_id, "retry": retry}
+        return exchange({"request": name, "body": body, "commit": commit}, attachments)
 
     return request
 
@@ -59,7 +65,7 @@ def load(ask: Any) -> Json:
 
 
 def segment(tmp_path: Path, value: int, key: str, partition: str) -> Json:
-    """Write a segment and describe it as the jar does."""
+    """Write a segment and describe it as the jar does, its footer as bytes."""
     file = tmp_path / "n" / "t" / "data" / f"0-{value:032}.parquet"
     file.parent.mkdir(exist_ok=True)
     pq.write_table(pa.table({"a": pa.array([value], pa.int32()), "k": [key]}), file)
@@ -70,7 +76,7 @@ def segment(tmp_path: Path, value: int, key: str, partition: str) -> Json:
         "rows": 1,
         "bytes": len(tail),
         "partition": [partition],
-        "footer": base64.b64encode(tail[-8 - length :]).decode(),
+        "footer": tail[-8 - length :],
     }
 
 
@@ -85,7 +91,12 @@ def commit(
     write = {"table": table, "mode": "append", "operation": "insert", "filters": []}
     write |= {"own_rows": False, "removed": [], "batch": None, "change_column": None, **members}
     response: Json = ask(
-        "commit_write", commit_id=commit_id, retry=retry, write=write, segments=segments
+        "commit_write",
+        commit_id=commit_id,
+        retry=retry,
+        attachments=[one["footer"] for one in segments],
+        write=write,
+        segments=[{**one, "footer": at} for at, one in enumerate(segments)],
     )
     return response
 
@@ -126,7 +137,7 @@ def test_a_segment_of_another_partition_is_refused(ask: Any, tmp_path: Path) -> 
 
 
 def test_an_invalid_footer_is_refused(ask: Any, tmp_path: Path) -> None:
-    broken = {**segment(tmp_path, 1, "x", "x"), "footer": base64.b64encode(b"x" * 20).decode()}
+    broken = {**segment(tmp_path, 1, "x", "x"), "footer": b"x" * 20}
     assert (
         commit(ask, load(ask)["table"], [broken])["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
     )
@@ -240,3 +251,14 @@ def test_a_commit_without_retry_is_refused(ask: Any) -> None:
     given = {"request": "truncate", "body": {"table": table}, "commit": {"id": "x"}}
     message = exchange(given)["error"]["message"]
     assert "the commit of the request truncate: the member retry is missing" in message
+
+
+def test_bytes_must_be_attached(ask: Any, tmp_path: Path) -> None:
+    found = load(ask)["table"]
+    write = {"table": found, "mode": "append", "operation": "insert", "filters": []}
+    write |= {"own_rows": False, "removed": [], "batch": None, "change_column": None}
+    for index in (1, -1, "AAE=", True, None):
+        written = {**segment(tmp_path, 1, "x", "x"), "footer": index}
+        given = {"attachments": [b"x"], "write": write, "segments": [written]}
+        message = ask("commit_write", **given)["error"]["message"]
+        assert "the member segments[0].footer must be the index of an attachment" in message

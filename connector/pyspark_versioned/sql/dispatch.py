@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, get_type_hints
 
 from pyspark_versioned.sql import (
@@ -68,19 +68,21 @@ HANDLERS: dict[type, Callable[..., object]] = {
 _BY_NAME = {wire_name(message): message for message in HANDLERS}
 
 
-def respond(given: Any) -> str:
+def respond(given: Any, received: Sequence[bytes] = (), sent: list[bytes] | None = None) -> str:
     """Carry out one request.
 
     Args:
         given: the request, parsed from JSON; see ``connector/PROTOCOL.md``.
+        received: the bytes that came with the request.
+        sent: the bytes that go with the response are added here.
 
     Returns:
         The response as the text of its JSON: a result, a refusal or an error.
     """
-    return encode(_outcome(given))
+    return encode(_outcome(given, received), sent)
 
 
-def _outcome(given: Any) -> Json:
+def _outcome(given: Any, received: Sequence[bytes]) -> Json:
     request: object = None
     try:
         name = given.get("request") if isinstance(given, dict) else None
@@ -90,7 +92,7 @@ def _outcome(given: Any) -> Json:
                 f"the jar sent the request {name!r}, which this pyspark_versioned does not know; use "
                 "the jar that pyspark_versioned.jar_path() names"
             )
-        request = decode(message, given.get("body"), f"the request {name}")
+        request = decode(message, given.get("body"), f"the request {name}", received)
         return {"response": HANDLERS[message](request, *_commit(message, given))}
     except Refused as refused:
         return {"refused": refused.reason}

@@ -65,7 +65,12 @@ _run = _worker_run()
 
 def _respond(infile: IO[Any], outfile: IO[Any]) -> None:
     request = json.loads(infile.read(_read_int(infile)))
-    _write_with_length(respond(request).encode(), outfile)
+    received = [infile.read(_read_int(infile)) for _ in range(_read_int(infile))]
+    sent: list[bytes] = []
+    _write_with_length(respond(request, received, sent).encode(), outfile)
+    _write_int(len(sent), outfile)
+    for attachment in sent:
+        _write_with_length(attachment, outfile)
 
 
 def main(infile: IO[Any], outfile: IO[Any]) -> None:

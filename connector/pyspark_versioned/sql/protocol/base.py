@@ -17,8 +17,8 @@ SparkStruct = Annotated[SparkType, "StructType"]
 Int32 = Annotated[int, "int"]
 """An integer that is an ``int`` in the jar, such as an index; others are ``long``."""
 
-Base64 = bytes
-"""Bytes, as text in JSON."""
+Attachment = bytes
+"""Bytes, which travel behind the JSON."""
 
 Value = Any
 """A value as text, a list of values, or None."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
 import types
@@ -15,7 +13,9 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 from pyspark_versioned.sql.protocol.base import Message, SparkType, Variant
 from versioned_catalog import InvalidRequestError
 
-Convert = Callable[[Any], Any]
+Convert = Callable[[Any, Sequence[bytes]], Any]
+"""What JSON stands for, which has the indexes of bytes."""
+
 T = TypeVar("T")
 
 
@@ -24,19 +24,20 @@ def wire_name(message: type) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).lower()
 
 
-def decode(hint: type[T], given: object, what: str) -> T:
+def decode(hint: type[T], given: object, what: str, attachments: Sequence[bytes] = ()) -> T:
     """A message from JSON.
 
     Args:
         hint: the type of the message, or a list of messages.
         given: the JSON, parsed.
         what: the message in errors, as in ``the request plan_scan``.
+        attachments: the bytes of which the JSON has the indexes.
 
     Raises:
         InvalidRequestError: a member is missing, unknown or of another type.
     """
     try:
-        found: T = _decoder(cast(Any, hint))(given)
+        found: T = _decoder(cast(Any, hint))(given, attachments)
     except _Mismatch as mismatch:
         path = "".join(reversed(mismatch.path)).lstrip(".")
         raise InvalidRequestError(
@@ -47,20 +48,24 @@ def decode(hint: type[T], given: object, what: str) -> T:
     return found
 
 
-def encode(response: object) -> str:
-    """Messages, alone or inside lists and objects, as the text of their JSON."""
-    return json.dumps(response, default=_plain)
+def encode(response: object, attachments: list[bytes] | None = None) -> str:
+    """Messages, alone or inside lists and objects, as the text of their JSON.
+
+    It has the indexes of bytes, which are added to ``attachments``.
+    """
+    return json.dumps(response, default=lambda value: _plain(value, attachments))
 
 
-def _plain(value: object) -> object:
+def _plain(value: object, attachments: list[bytes] | None) -> object:
     """What JSON has for a value, whose members may be messages again."""
     match value:
         case Variant():
             return {**vars(value), "kind": wire_name(type(value))}
         case Message():
             return vars(value)
-        case bytes() | bytearray() | memoryview():
-            return base64.b64encode(value).decode()
+        case bytes() if attachments is not None:
+            attachments.append(value)
+            return len(attachments) - 1
         case Mapping():
             return dict(value)
         case Sequence():
@@ -79,14 +84,16 @@ class _Mismatch(Exception):
         self.path = list(path)
 
 
-def _located(members: Iterable[tuple[str, Convert, Any]]) -> _Mismatch:
+def _located(
+    members: Iterable[tuple[str, Convert, Any]], attachments: Sequence[bytes]
+) -> _Mismatch:
     """The mismatch of the first member that does not fit, with its step of the path.
 
     Members are decoded again, so that decoding what fits keeps no track of where it is.
     """
     for step, member, given in members:
         try:
-            member(given)
+            member(given, attachments)
         except _Mismatch as mismatch:
             return _Mismatch(mismatch.problem, *mismatch.path, step)
     raise AssertionError("all members fit")
@@ -106,7 +113,7 @@ def _decoder(hint: Any) -> Convert:
     inner, optional = _without_none(hint)
     if optional:
         required = _decoder(inner)
-        return lambda given: None if given is None else required(given)
+        return lambda given, attachments: None if given is None else required(given, attachments)
     match get_origin(hint):
         case origin if origin is Sequence:
             return _decode_list(_decoder(get_args(hint)[0]))
@@ -127,12 +134,12 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
     return Union[rest], True  # noqa: UP007  of a tuple
 
 
-def _as_is(given: Any) -> Any:
+def _as_is(given: Any, attachments: Sequence[bytes]) -> Any:
     return given
 
 
 def _decode_scalar(wanted: type) -> Convert:
-    def decode_scalar(given: Any) -> Any:
+    def decode_scalar(given: Any, attachments: Sequence[bytes]) -> Any:
         if type(given) is not wanted:
             raise _Mismatch(f"must be {_SCALARS[wanted]}")
         return given
@@ -140,33 +147,34 @@ def _decode_scalar(wanted: type) -> Convert:
     return decode_scalar
 
 
-def _decode_bytes(given: Any) -> bytes:
-    try:
-        return base64.b64decode(given, validate=True)
-    except (binascii.Error, TypeError, ValueError):
-        raise _Mismatch("must be base64") from None
+def _decode_bytes(given: Any, attachments: Sequence[bytes]) -> bytes:
+    if type(given) is not int or not 0 <= given < len(attachments):
+        raise _Mismatch("must be the index of an attachment")
+    return attachments[given]
 
 
 def _decode_list(item: Convert) -> Convert:
-    def decode_list(given: Any) -> tuple[Any, ...]:
+    def decode_list(given: Any, attachments: Sequence[bytes]) -> tuple[Any, ...]:
         if not isinstance(given, list):
             raise _Mismatch("must be a list")
         try:
-            return tuple(map(item, given))
+            return tuple([item(one, attachments) for one in given])
         except _Mismatch:
-            raise _located((f"[{at}]", item, one) for at, one in enumerate(given)) from None
+            steps = ((f"[{at}]", item, one) for at, one in enumerate(given))
+            raise _located(steps, attachments) from None
 
     return decode_list
 
 
 def _decode_map(item: Convert) -> Convert:
-    def decode_map(given: Any) -> dict[str, Any]:
+    def decode_map(given: Any, attachments: Sequence[bytes]) -> dict[str, Any]:
         if not isinstance(given, dict):
             raise _Mismatch("must be an object")
         try:
-            return {key: item(one) for key, one in given.items()}
+            return {key: item(one, attachments) for key, one in given.items()}
         except _Mismatch:
-            raise _located((f".{key}", item, one) for key, one in given.items()) from None
+            steps = ((f".{key}", item, one) for key, one in given.items())
+            raise _located(steps, attachments) from None
 
     return decode_map
 
@@ -174,11 +182,11 @@ def _decode_map(item: Convert) -> Convert:
 def _decode_variant(variants: Sequence[type]) -> Convert:
     by_kind = {wire_name(one): _decoder(one) for one in variants}
 
-    def decode_variant(given: Any) -> Any:
+    def decode_variant(given: Any, attachments: Sequence[bytes]) -> Any:
         kind = given.get("kind") if isinstance(given, dict) else None
         if not isinstance(kind, str) or kind not in by_kind:
             raise _Mismatch(f"must be one of {', '.join(by_kind)}", ".kind")
-        return by_kind[kind](given)
+        return by_kind[kind](given, attachments)
 
     return decode_variant
 
@@ -191,7 +199,7 @@ def _decode_message(message: type) -> Convert:
     # Messages may contain themselves, so the decoders of members are looked up at the first use.
     members: list[tuple[str, Convert]] = []
 
-    def decode_message(given: Any) -> Any:
+    def decode_message(given: Any, attachments: Sequence[bytes]) -> Any:
         if not isinstance(given, dict):
             raise _Mismatch("must be an object")
         if given.keys() != known:
@@ -201,8 +209,9 @@ def _decode_message(message: type) -> Convert:
         if not members:
             members.extend((name, _decoder(hints[name])) for name in names)
         try:
-            return message(*[member(given[name]) for name, member in members])
+            return message(*[member(given[name], attachments) for name, member in members])
         except _Mismatch:
-            raise _located((f".{name}", member, given[name]) for name, member in members) from None
+            steps = ((f".{name}", member, given[name]) for name, member in members)
+            raise _located(steps, attachments) from None
 
     return decode_message

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from pyspark_versioned.sql.protocol.base import (
-    Base64,
+    Attachment,
     CommittingRequest,
     Int32,
     Message,
@@ -195,7 +195,7 @@ class WrittenSegment(Message):
     rows: int
     bytes: int
     partition: Sequence[str | None]
-    footer: Base64
+    footer: Attachment
 
 
 class Write(Message):

@@ -5,6 +5,8 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import net.razorvine.pickle.Pickler;
@@ -27,13 +29,16 @@ public final class SparkPython {
 
     private SparkPython() {}
 
+    /** JSON, and the bytes that stand behind it on the wire. */
+    public record Frame(String json, List<byte[]> attachments) {}
+
     /**
      * Sends a request to a worker module and waits for its response.
      *
      * @param module a Python module whose name starts with {@code pyspark}
      * @throws IllegalStateException if Python fails without a response
      */
-    public static String exchange(String module, String request) {
+    public static Frame exchange(String module, Frame request) {
         return new Exchange(Function.INSTANCE, module, request).runInPython(true);
     }
 
@@ -62,14 +67,14 @@ public final class SparkPython {
         static final PythonFunction INSTANCE = PythonUtils$.MODULE$.createPythonFunction(new byte[0]);
     }
 
-    private static final class Exchange extends PythonPlannerRunner<String> {
+    private static final class Exchange extends PythonPlannerRunner<Frame> {
         private final String module;
-        private final byte[] request;
+        private final Frame request;
 
-        Exchange(PythonFunction function, String module, String request) {
+        Exchange(PythonFunction function, String module, Frame request) {
             super(function);
             this.module = module;
-            this.request = request.getBytes(StandardCharsets.UTF_8);
+            this.request = request;
         }
 
         @Override
@@ -80,30 +85,47 @@ public final class SparkPython {
         @Override
         public void writeToPython(DataOutputStream out, Pickler pickler) {
             try {
-                out.writeInt(request.length);
-                out.write(request);
+                write(request.json().getBytes(StandardCharsets.UTF_8), out);
+                out.writeInt(request.attachments().size());
+                for (byte[] attachment : request.attachments()) {
+                    write(attachment, out);
+                }
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }
         }
 
         @Override
-        public String receiveFromPython(DataInputStream in) {
+        public Frame receiveFromPython(DataInputStream in) {
             try {
                 int length = in.readInt();
                 if (length == PYTHON_EXCEPTION_THROWN) {
                     throw new IllegalStateException("Python failed during a request about a versioned table:\n"
-                        + read(in, in.readInt()));
+                        + text(read(in, in.readInt())));
                 }
-                return read(in, length);
+                String json = text(read(in, length));
+                List<byte[]> attachments = new ArrayList<>();
+                for (int left = in.readInt(); left > 0; left--) {
+                    attachments.add(read(in, in.readInt()));
+                }
+                return new Frame(json, attachments);
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }
         }
 
-        private static String read(DataInputStream in, int length) throws IOException {
+        private static void write(byte[] bytes, DataOutputStream out) throws IOException {
+            out.writeInt(bytes.length);
+            out.write(bytes);
+        }
+
+        private static byte[] read(DataInputStream in, int length) throws IOException {
             byte[] bytes = new byte[length];
             in.readFully(bytes);
+            return bytes;
+        }
+
+        private static String text(byte[] bytes) {
             return new String(bytes, StandardCharsets.UTF_8);
         }
     }

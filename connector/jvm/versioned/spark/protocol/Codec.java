@@ -7,6 +7,7 @@ import com.fasterxml.jackson.annotation.PropertyAccessor;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.databind.DeserializationContext;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonDeserializer;
@@ -44,6 +45,8 @@ public final class Codec {
         .annotationIntrospector(new Members())
         .addModule(new SimpleModule()
             .addSerializer(DataType.class, new TypeWriter())
+            .addSerializer(byte[].class, new BytesWriter())
+            .addDeserializer(byte[].class, new BytesReader())
             .addDeserializer(DataType.class, new TypeReader<>(DataType.class))
             .addDeserializer(StructType.class, new TypeReader<>(StructType.class)))
         .propertyNamingStrategy(NAMES)
@@ -58,6 +61,8 @@ public final class Codec {
         .withCoercionConfig(LogicalType.Textual, texts -> Stream.of(CoercionInputShape.Boolean, CoercionInputShape.Float,
             CoercionInputShape.Integer).forEach(shape -> texts.setCoercion(shape, CoercionAction.Fail)))
         .build();
+
+    private static final String ATTACHMENTS = "attachments";
 
     private Codec() {}
 
@@ -75,10 +80,15 @@ public final class Codec {
         }
     }
 
-    /** A message as JSON. No list: its elements would lose their kinds, since Java erases their common type. */
+    /** A message without bytes as JSON. No list: its elements would lose their kinds, since Java erases their common type. */
     public static String text(Record message) {
+        return text(message, null);
+    }
+
+    /** A message as JSON, which has the indexes of bytes that are added to a list. */
+    public static String text(Record message, List<byte[]> attachments) {
         try {
-            return JSON.writeValueAsString(message);
+            return JSON.writer().withAttribute(ATTACHMENTS, attachments).writeValueAsString(message);
         } catch (JsonProcessingException e) {
             throw new IllegalStateException(e);
         }
@@ -87,12 +97,13 @@ public final class Codec {
     /**
      * A message from JSON.
      *
+     * @param attachments the bytes of which the JSON has the indexes
      * @param what the message in errors
      * @throws IllegalStateException if a member is missing, unknown or of another type
      */
-    public static <T> T parse(JsonNode json, Class<T> message, String what) {
+    public static <T> T parse(JsonNode json, Class<T> message, List<byte[]> attachments, String what) {
         try {
-            return JSON.treeToValue(json, message);
+            return JSON.reader().withAttribute(ATTACHMENTS, attachments).treeToValue(json, message);
         } catch (JsonProcessingException e) {
             throw new IllegalStateException(what + ": " + problem(e) + "; the jar and pyspark_versioned must come from "
                 + "one release: use the jar that pyspark_versioned.jar_path() names", e);
@@ -135,6 +146,26 @@ public final class Codec {
         @Override
         public void serialize(DataType type, JsonGenerator out, SerializerProvider provider) throws IOException {
             out.writeRawValue(type.json());
+        }
+    }
+
+    private static final class BytesWriter extends JsonSerializer<byte[]> {
+        @Override
+        @SuppressWarnings("unchecked")
+        public void serialize(byte[] bytes, JsonGenerator out, SerializerProvider provider) throws IOException {
+            List<byte[]> attachments = (List<byte[]>) provider.getAttribute(ATTACHMENTS);
+            out.writeNumber(attachments.size());
+            attachments.add(bytes);
+        }
+    }
+
+    private static final class BytesReader extends JsonDeserializer<byte[]> {
+        @Override
+        public byte[] deserialize(JsonParser in, DeserializationContext context) throws IOException {
+            List<?> attachments = (List<?>) context.getAttribute(ATTACHMENTS);
+            int index = in.currentToken() == JsonToken.VALUE_NUMBER_INT ? in.getIntValue() : -1;
+            return index >= 0 && index < attachments.size() ? (byte[]) attachments.get(index)
+                : context.reportInputMismatch(byte[].class, "it must be the index of an attachment");
         }
     }
 

@@ -4,12 +4,20 @@ import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import java.lang.reflect.ParameterizedType;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import versioned.spark.internals.SparkPython.Frame;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.*;
 import versioned.spark.protocol.Message.CommittingRequest;
+import versioned.spark.protocol.Message.Request;
+import versioned.spark.internals.SparkPython.Frame;
+import versioned.spark.protocol.Codec;
+import versioned.spark.protocol.Message.CommittingRequest;
+import versioned.spark.protocol.Handshake;
 import versioned.spark.protocol.Message.Request;
 
 /**
@@ -72,12 +80,13 @@ public final class Python {
 
     private static <R> R exchange(Request<R> request, Commit commit) {
         String name = Codec.nameOf(request.getClass());
-        String text = Codec.text(new Envelope(name, request, commit));
+        List<byte[]> attachments = new ArrayList<>();
+        String text = Codec.text(new Envelope(name, request, commit), attachments);
         if (LOG.isDebugEnabled()) {
             LOG.debug("{} {}", name, subject(Codec.tree(text).path("body")));
         }
-        String json = SparkPython.exchange(WORKER, text);
-        return parse(Codec.tree(json), request, "the response to " + name);
+        Frame response = SparkPython.exchange(WORKER, new Frame(text, attachments));
+        return parse(Codec.tree(response.json()), response.attachments(), request, "the response to " + name);
     }
 
     /** The name of what a request is about; a missing node if it has none. A request has secrets as well. */
@@ -88,14 +97,14 @@ public final class Python {
     }
 
     @SuppressWarnings("unchecked")
-    private static <R> R parse(JsonNode json, Request<R> request, String what) {
+    private static <R> R parse(JsonNode json, List<byte[]> attachments, Request<R> request, String what) {
         if (json.has("error")) {
             throw VersionedException.<RuntimeException>unchecked(
-                new VersionedException(Codec.parse(json.get("error"), Failure.class, what)));
+                new VersionedException(Codec.parse(json.get("error"), Failure.class, attachments, what)));
         }
         if (json.has("refused")) {
             throw new Refusal(json.get("refused").asText());
         }
-        return (R) Codec.parse(json.path("response"), RESPONSES.get(request.getClass()), what);
+        return (R) Codec.parse(json.path("response"), RESPONSES.get(request.getClass()), attachments, what);
     }
 }
