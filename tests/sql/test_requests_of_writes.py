@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from sql.requests import recorded
@@ -99,8 +100,15 @@ def test_each_statement_sees_the_newest_table(
     with pytest.raises(Exception, match="k"):
         rows.writeTo(t).append()
     sql_spark.sql(f"INSERT INTO {t} VALUES (4, 'w', 8)")
-    shown = sorted(tuple(row) for row in sql_spark.table(t).collect())
-    assert shown == [(1, "x", 7), (2, "y", 7), (2, "y", 7), (3, "z", 7), (4, "w", 8)]
+    shown = [(1, "x", 7), (2, "y", 7), (2, "y", 7), (3, "z", 7), (4, "w", 8)]
+    assert sorted(tuple(row) for row in sql_spark.table(t).collect()) == shown
+    table.refresh().append(
+        pa.table({"a": pa.array([5], pa.int32()), "l": ["v"], "c": pa.array([9], pa.int32())})
+    )
+    assert sorted(tuple(row) for row in sql_spark.table(t).collect()) == [*shown, (5, "v", 9)]
+    sql_spark.sql(f"DROP TABLE {t}")
+    sql_spark.sql(f"CREATE TABLE {t} (b INT)")
+    assert sql_spark.table(t).columns == ["b"]
 
 
 def test_a_plan_of_all_columns_is_not_taken_for_another_write(

@@ -27,7 +27,7 @@ from pyspark_versioned.sql.snapshots import (
 from pyspark_versioned.sql.table_description import describe
 from pyspark_versioned.sql.values import parse_timestamp, parse_type
 from pyspark_versioned.sql.view_errors import full_name, refuse_view, view_problems
-from pyspark_versioned.sql.write_plans import plan_whole
+from pyspark_versioned.sql.write_plans import describe_plan, plan_of
 from pyspark_versioned.target import Target
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.conflicts.versions import version_or_tag
@@ -50,7 +50,10 @@ def load(request: messages.Load) -> messages.Loaded:
 def load_to_write(request: messages.LoadToWrite) -> messages.LoadedTarget:
     """Load a table, and plan a write of all its columns."""
     loaded, opened = _load(request)
-    return messages.LoadedTarget(loaded, None if opened is None else plan_whole(opened))
+    if opened is None or not opened.state.seen.is_whole:
+        return messages.LoadedTarget(loaded, None)
+    plan = describe_plan(plan_of(opened), opened.state.properties)
+    return messages.LoadedTarget(loaded, plan)
 
 
 def _load(request: _AnyLoad) -> tuple[messages.Loaded, Opened | None]:

@@ -76,15 +76,6 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
     )
 
 
-def plan_whole(opened: Opened) -> messages.WritePlan | None:
-    """How rows of all columns become segments; None if not all columns are seen."""
-    return (
-        describe_plan(plan_of(opened), opened.state.properties)
-        if opened.state.seen.is_whole
-        else None
-    )
-
-
 def describe_plan(plan: planning.WritePlan, properties: Mapping[str, str]) -> messages.WritePlan:
     """How rows of all columns become segments, if Spark checks their lengths."""
     schema = plan.seen.schema
