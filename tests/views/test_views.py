@@ -344,3 +344,17 @@ def test_queries_that_can_not_be_bound_are_refused(catalog: Catalog, cpu: Table)
     with pytest.raises(NotFoundError, match=r"there is no table m\.nope"):
         catalog.create_view("m.v", "…", "a INT", reads={"m.nope": ["a"]})
     assert catalog.list_views("m") == []
+
+
+def test_a_change_reports_only_the_views_that_it_breaks(catalog: Catalog) -> None:
+    table = catalog.create_table("m.other", "a INT, b INT")
+    catalog.create_view(
+        "m.v", "SELECT a, b FROM m.other", "a INT, b INT", reads={"m.other": ["a", "b"]}
+    )
+    table.alter().rename_column("a", "x").commit()
+    before = table.state
+    table.alter().rename_column("b", "y").commit()
+    (problem,) = catalog.problems_since("m.other", before)
+    assert problem.column == ("b",)
+    assert catalog.problems_since("m.other", table.state) == []
+    assert len(catalog.view_problems("m.other")) == 2

@@ -243,19 +243,28 @@ class Views:
         Raises:
             NotFoundError: there is no such table.
         """
-        only = self._identity(name)
-        key = full_key(self._names.find(self._names.state(), parse_path(name)).name)
         known = {(one.view, one.table, one.column_id) for one in self.view_problems(name)}
+        newest = self.load_table(name).state
+        after = replace(newest, schemas=Schemas(schema, {}), schema_version=schema.version)
+        problems = self._problems_in(name, after, shown)
+        return [one for one in problems if (one.view, one.table, one.column_id) not in known]
 
-        def load(other: Name) -> TableState:
-            found = self.load_table(other).state
-            if full_key(other) != key:
-                return found
-            changed = Schemas(schema, {})
-            return replace(found, schemas=changed, schema_version=schema.version)
+    def problems_since(
+        self, name: str | Name, before: TableState, shown: Shown = render_path
+    ) -> list[Problem]:
+        """Find what views of a table can't read now, but could read in an earlier state of the table.
 
-        found = ViewReports(self._names.state(), load, shown).problems(only)
-        return [one for one in found if (one.view, one.table, one.column_id) not in known]
+        Args:
+            name: the table.
+            before: the earlier state.
+            shown: renders names in the problems.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        problems = self.view_problems(name, shown)
+        known = self._problems_in(name, before, shown) if problems else []
+        return [problem for problem in problems if problem not in known]
 
     def problems_of(
         self, view: View, table: str | Name, shown: Shown = render_path
@@ -282,6 +291,16 @@ class Views:
         if table is None:
             return None
         return self._names.find(self._names.state(), parse_path(table)).table_uuid
+
+    def _problems_in(self, name: str | Name, state: TableState, shown: Shown) -> list[Problem]:
+        """Find what views can't read of a table in some state."""
+        key = full_key(self._names.find(self._names.state(), parse_path(name)).name)
+
+        def load(other: Name) -> TableState:
+            return state if full_key(other) == key else self.load_table(other).state
+
+        reports = ViewReports(self._names.state(), load, shown)
+        return reports.problems(self._identity(name))
 
     def _reports(self, shown: Shown) -> ViewReports:
         return ViewReports(self._names.state(), lambda name: self.load_table(name).state, shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from pyspark_versioned.option_names import Use
@@ -171,12 +172,12 @@ def alter(request: messages.Alter, commit: Commit) -> messages.Altered:
             condition="NOT_SUPPORTED",
         )
     changes = parse_changes(request.changes, table.schema, table.name)
-    before = view_problems(catalog, request.catalog, name)
+    before = table.state
     if changes:
         table.alter().add_all(changes).commit(commit_id=commit.id)
-    after = view_problems(catalog, request.catalog, name)
+    problems = catalog.problems_since(name, before, partial(full_name, request.catalog))
     loaded = describe(table, table.state, request.catalog.storage)
-    return messages.Altered(loaded, [problem for problem in after if problem not in before])
+    return messages.Altered(loaded, [problem.text for problem in problems])
 
 
 def evolve(request: messages.Evolve) -> messages.LoadedTable:
