@@ -357,3 +357,9 @@ def test_a_stream_by_python_alone_creates_its_table_once(tmp_path: Path) -> None
     table = Catalog.load_path(tmp_path / "t")
     assert (table.version, table.partitioning) == (0, ["day"])
     assert [column.nullable for column in table.schema.columns] == [True, True]
+
+
+@pytest.mark.parametrize("name", ["segments", "microBatch", "changes", "compact", "tableName"])
+def test_what_the_jar_reads_is_no_option(name: str) -> None:
+    with pytest.raises(InvalidRequestError, match=f"the option {name} is unknown"):
+        parse_options({"path": "/t", name: "{}"})

@@ -85,13 +85,13 @@ def table_columns(schema: StructType) -> list[str]:
 
 
 def changes_reader(
-    table: Table, asked: VersionRange, schema: StructType, name: str
+    table: Table, asked: VersionRange, schema: StructType, filters: Sequence[Term] = ()
 ) -> ChangesReader:
     """The reader of the columns of a schema, of the changes of a range."""
+    where = _known(filters, table.at(asked.end).seen.schema)
     columns = table_columns(schema)
-    filters = _known(asked.filters, table.at(asked.end).seen.schema)
-    request = Request(asked.net, asked.carryovers, asked.updates, columns, filters)
-    return reader_of(table.changes_between(asked.start, asked.end, request), schema, name)
+    request = Request(asked.net, asked.carryovers, asked.updates, columns, where)
+    return reader_of(table.changes_between(asked.start, asked.end, request), schema, table.name)
 
 
 def reader_of(changes: Changes, schema: StructType, name: str) -> ChangesReader:

@@ -55,18 +55,12 @@ def planned(table: Table, request: Mapping[str, Any]) -> list[CompactionTask]:
 class CompactingReader(DataSourceReader):
     """Runs compaction tasks, and returns one row each."""
 
-    def __init__(self, table: Table, request: Mapping[str, Any]) -> None:
-        self._location: Location = table.store.location
-        self._tasks = planned(table, request)
-
-    def partitions(self) -> list[InputPartition]:
-        """One partition a compaction task."""
-        return [Work(task) for task in self._tasks]
+    def __init__(self, location: Location) -> None:
+        self._location = location
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Run a compaction task."""
-        if not isinstance(partition, Work):
-            return  # what Spark passes to a read without partitions
+        assert isinstance(partition, Work)
         records = partition.task.run(reopen(self._location), scratch())
         row = [list(partition.task.paths), [record_to_json(one) for one in records]]
         yield pa.RecordBatch.from_arrays([pa.array([json.dumps(one)]) for one in row], DONE.names)

@@ -12,10 +12,7 @@ from importlib.resources import files
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.spelling import meant
 
-OF_JAR = (
-    *("compact", "segments", "commit", "changes", "saveMode", "sessionOverwriteMode"),
-    *("tableName", "microBatch"),
-)
+OF_JAR = ("commit", "saveMode", "sessionOverwriteMode")
 """Internal options, which the jar passes to the data source; users can't set them."""
 
 STORAGE = "storage."

@@ -11,9 +11,7 @@ from typing import Any
 from pyspark_versioned.batch_options import parse_batch
 from pyspark_versioned.option_names import ANY_USE, OF_JAR, ROOT, STORAGE, Use, accepted
 from pyspark_versioned.sql.protocol.codec import decode
-from pyspark_versioned.sql.protocol.rows import PythonCommit, SegmentRead
-from pyspark_versioned.sql.protocol.stream import MicroBatch
-from pyspark_versioned.sql.protocol.table import VersionRange
+from pyspark_versioned.sql.protocol.rows import PythonCommit
 from pyspark_versioned.stream_options import stream_options
 from versioned_catalog import CorruptTableError, InvalidRequestError
 from versioned_catalog.conflicts.versions import version_or_tag
@@ -55,12 +53,7 @@ class Options:
         overflow: what is shown of a value that does not fit its type there: ``error`` or ``null``.
         batch: application and number of a write that is repeated until it has happened.
         pushdown: whether to take filters from Spark; None to decide by Spark's version.
-        segments: what to read of which segments, from the jar; None for all segments.
-        compact: the compaction to carry out, from ``CALL system.compact``.
-        changes: the range of versions whose changes are read, from the jar; None to read rows.
         commit: what to commit for the jar, of a write that it leaves to Python.
-        name: the table's name in errors of a read, from the jar; None for the table's own.
-        micro_batch: the rows of a stream that are read, from the jar.
         stream: the options that only streams have.
         overwrite_mode: which rows an overwrite replaces: ``dynamic`` for those of the partitions that it
             writes, ``static`` for all; None for what the session says.
@@ -90,12 +83,7 @@ class Options:
     overflow: str = "error"
     batch: Batch | None = None
     pushdown: bool | None = None
-    segments: SegmentRead | None = None
-    compact: Mapping[str, Any] | None = None
-    name: str | None = None
     commit: PythonCommit | None = field(default=None, repr=False)
-    changes: VersionRange | None = None
-    micro_batch: MicroBatch | None = field(default=None, repr=False)
     stream: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -153,12 +141,7 @@ def parse_options(given: Mapping[str, str], use: Use | None = None, table: str =
         overflow=parse_overflow(known["onoverflow"]),
         batch=parse_batch(known["application"], known["batch"], known["path"]),
         pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
-        segments=_message(SegmentRead, "segments", known["segments"]),
-        compact=None if known["compact"] is None else _json("compact", known["compact"], dict),
-        name=known["tablename"],
-        changes=_message(VersionRange, "changes", known["changes"]),
         commit=_message(PythonCommit, "commit", known["commit"]),
-        micro_batch=_message(MicroBatch, "microBatch", known["microbatch"]),
         stream=stream_options(found),
         storage=storage,
     )

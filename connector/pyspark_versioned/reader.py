@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import pickle
+import struct
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
 
 from pyspark_versioned.projection import finder
 from pyspark_versioned.pushdown import to_unbound
 from pyspark_versioned.unseen import Shared
 from pyspark_versioned.worker_errors import shows_errors
-from versioned_catalog import CorruptTableError, NotFoundError
+from versioned_catalog import CorruptTableError
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, restrict
 from versioned_catalog.errors import naming_table
@@ -57,8 +60,6 @@ class VersionedReader(DataSourceReader):
         parts: the snapshots, each with the wanted columns as it has them.
         shape: the Arrow schema that Spark expects of every batch.
         table: the table's name in errors.
-        only: the paths of the segments to read, or None for all.
-        where: filters of which all hold for the rows to read.
     """
 
     def __init__(
@@ -67,15 +68,12 @@ class VersionedReader(DataSourceReader):
         parts: Sequence[Part],
         shape: pa.Schema,
         table: str,
-        only: frozenset[str] | None = None,
-        where: Sequence[BoundFilter] = (),
     ) -> None:
         self._location: Location = store.location
         self._columns = parts[0][1] if parts else ()
         self._shape = shape
         self._table = table
-        self._only = only
-        self._where = tuple(where)
+        self._where: tuple[BoundFilter, ...] = ()
         self._planning: tuple[Store, Sequence[Part]] | None = (store, parts)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,27 +84,12 @@ class VersionedReader(DataSourceReader):
         """Plan the scan: pack the segments into splits, each of which one Spark task reads."""
         assert self._planning is not None
         store, parts = self._planning
-        self._check_only([path for state, _ in parts for path in state.segments.paths])
         where = And(self._where) if self._where else None
         found: list[InputPartition] = []
         for state, columns in parts:
             shared = Shared.of(columns)
-            scan = Scan(store, state, shared.read, where)
-            tasks = scan.tasks() if self._only is None else _only(scan.tasks(), self._only)
-            total = sum(size for _, size in tasks)
-            wanted = max(MIN_SPLIT_BYTES, min(TARGET_BYTES, total // WANTED_SPLITS))
-            found += [Split(split, shared) for split in pack(tasks, wanted)]
+            found += splits(Scan(store, state, shared.read, where), shared)
         return found
-
-    def _check_only(self, paths: Iterable[str]) -> None:
-        """Check that the snapshot has the wanted segments; a new table at the same path has others."""
-        lost = None if self._only is None else self._only.difference(paths)
-        if lost:
-            raise NotFoundError(
-                f"{self._table} has no segment {min(lost)} any more; it was dropped or replaced while "
-                "the query ran, run it again",
-                condition="VERSION_NOT_FOUND",
-            )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a split."""
@@ -134,10 +117,40 @@ class PushdownReader(VersionedReader):
                 self._where += (bound,)
 
 
-def _only(tasks: list[tuple[Task, int]], paths: frozenset[str]) -> list[tuple[Task, int]]:
-    """The tasks that read the given segments."""
-    found = ((restrict(task, paths), size) for task, size in tasks)
-    return [(task, size) for task, size in found if task is not None]
+def splits(scan: Scan, shared: Shared, only: Collection[str] | None = None) -> list[InputPartition]:
+    """The tasks of a scan, packed for Spark.
+
+    Args:
+        only: the paths of the segments to read; None for all.
+    """
+    tasks = scan.tasks()
+    if only is not None:
+        restricted = ((restrict(task, only), size) for task, size in tasks)
+        tasks = [(task, size) for task, size in restricted if task is not None]
+    total = sum(size for _, size in tasks)
+    wanted = max(MIN_SPLIT_BYTES, min(TARGET_BYTES, total // WANTED_SPLITS))
+    return [Split(split, shared) for split in pack(tasks, wanted)]
+
+
+@dataclass(frozen=True)
+class ReadPartition:
+    """The function by which an executor reads a partition, which comes pickled in a batch of one row."""
+
+    reader: DataSourceReader
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition."""
+        for batch in batches:
+            yield from self.reader.read(pickle.loads(batch.column(0)[0].as_py()))
+
+
+def planned_read(
+    reader: DataSourceReader, partitions: Sequence[InputPartition], schema: StructType
+) -> bytes:
+    """A planned read, as Spark's own worker (``plan_data_source_read``) sends it to the JVM."""
+    pickled = map(pickle.dumps, ((ReadPartition(reader), schema), *partitions))
+    function, *parts = [struct.pack(">i", len(one)) + one for one in pickled]
+    return b"".join((function, struct.pack(">i", len(parts)), *parts))
 
 
 def shaped(batch: pa.RecordBatch, shape: pa.Schema) -> pa.RecordBatch:

@@ -18,20 +18,18 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from pyspark_versioned.changes_reader import changes_reader
-from pyspark_versioned.compacting import DONE, CompactingReader
 from pyspark_versioned.option_names import Use
 from pyspark_versioned.options import Options, parse_options
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import PushdownReader, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema, to_spark_schema
-from pyspark_versioned.sql.predicates import bound_filters
 from pyspark_versioned.stream_options import (
     changes_asked,
     stream_limits,
     stream_of,
     wanted_changes,
 )
-from pyspark_versioned.stream_reader import RefusedStream, StreamReader, micro_batch_reader
+from pyspark_versioned.stream_reader import RefusedStream, StreamReader
 from pyspark_versioned.stream_writer import Began, SinkOptions, stream_writer
 from pyspark_versioned.target import Target
 from pyspark_versioned.unseen import shown_columns, unseen_columns
@@ -82,18 +80,10 @@ class VersionedDataSource(DataSource):
                 f"there was no table at {table.name} when the read was planned; read it again",
                 condition="TABLE_NOT_FOUND",
             )
-        state = table.at(self._pinned)
-        asked = self._parsed.segments
-        if asked is not None and asked.pending:
-            from pyspark_versioned.sql.snapshots import apply_pending
-
-            state, _ = apply_pending(state, asked.pending, table.name)
-        return table, state
+        return table, table.at(self._pinned)
 
     def schema(self) -> StructType:
         """The columns of the snapshot, or those that the option ``columns`` names."""
-        if self._parsed.compact is not None:
-            return DONE
         _, state = self._snapshot()
         names = self._parsed.columns
         schema = state.seen.schema
@@ -104,25 +94,14 @@ class VersionedDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of all columns, or of those in the user's schema."""
-        if self._parsed.compact is not None:
-            return CompactingReader(self._target.load(), self._parsed.compact)
-        if self._parsed.changes is not None:
-            name = self._parsed.name or self._target.path
-            return changes_reader(self._target.load(), self._parsed.changes, schema, name)
         self._check(Use.READ)
-        shape, by_jar = arrow_schema(schema), self._parsed.segments
-        only = None if by_jar is None else frozenset(by_jar.paths)
-        if self._parsed.micro_batch is not None:
-            return micro_batch_reader(self._parsed.micro_batch, schema, only)
         table, state = self._snapshot()
         asked = changes_asked(self._parsed.stream, table, state.version)
         if asked is not None:
-            return changes_reader(table, asked, schema, table.name)
+            return changes_reader(table, asked, schema)
         columns = project(schema, state.seen.schema, table.name, unseen_columns(state.seen))
         kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
-        name = self._parsed.name or table.name
-        where = () if by_jar is None else bound_filters(by_jar.filters, state.known)
-        return kind(table.store, [(state, columns)], shape, name, only, where)
+        return kind(table.store, [(state, columns)], arrow_schema(schema), table.name)
 
     def _takes_filters(self) -> bool:
         """Whether to take filters that Spark pushes down.

@@ -118,7 +118,7 @@ def changes_asked(options: Mapping[str, str], table: Table, end: int) -> Version
             condition="INVALID_OPTION",
         )
     start = table.version_of(version_or_tag(version))
-    return VersionRange(start, end, wanted.net, wanted.carryovers, wanted.updates, ())
+    return VersionRange(start, end, wanted.net, wanted.carryovers, wanted.updates)
 
 
 def check_starts_nothing(options: Mapping[str, str], table: str) -> None:

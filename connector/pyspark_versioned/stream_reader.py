@@ -1,4 +1,4 @@
-"""Readers of streams: of a table in Python alone, and of the parts of a micro-batch for the jar."""
+"""Readers of streams of a table, without the jar."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from pyspark_versioned.changes_reader import ChangesReader, reader_of, table_columns
 from pyspark_versioned.projection import project
-from pyspark_versioned.reader import Part, VersionedReader
+from pyspark_versioned.reader import VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, to_spark_schema
-from pyspark_versioned.sql.protocol.stream import MicroBatch
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import InvalidRequestError, VersionedError
 from versioned_catalog.projection.arrays import own_nulls
@@ -39,32 +38,6 @@ except ImportError:  # before Spark 4.2, which reads all there is in every batch
         """Nothing: Spark does not ask."""
 
 
-def micro_batch_reader(
-    batch: MicroBatch, schema: StructType, only: frozenset[str] | None
-) -> DataSourceReader:
-    """The reader of a micro-batch, for the jar.
-
-    Args:
-        only: the paths of the segments to read, or None for all; changes are read whole.
-    """
-    from pyspark_versioned.sql.snapshots import open_stream
-
-    stream, name = open_stream(batch.stream), batch.stream.table.name
-    start, end = Offset.from_json(batch.start), Offset.from_json(batch.end)
-    if isinstance(stream, ChangeStream):
-        return reader_of(stream.changes(start, end, table_columns(schema)), schema, name)
-    parts = _parts(stream, start, end, schema, name)
-    return VersionedReader(stream.store, parts, arrow_schema(schema), name, only)
-
-
-def _parts(
-    stream: TableStream, start: Offset, end: Offset, schema: StructType, name: str
-) -> Sequence[Part]:
-    return [
-        (state, project(schema, state.seen.schema, name)) for state in stream.states(start, end)
-    ]
-
-
 class AddedRows:
     """Reads the rows of a stream of added rows.
 
@@ -82,7 +55,10 @@ class AddedRows:
 
     def partitions(self, stream: TableStream, start: Offset, end: Offset) -> list[InputPartition]:
         """Plan a micro-batch."""
-        parts = _parts(stream, start, end, self._wanted, self._table)
+        parts = [
+            (state, project(self._wanted, state.seen.schema, self._table))
+            for state in stream.states(start, end)
+        ]
         planner = VersionedReader(stream.store, parts, arrow_schema(self._wanted), self._table)
         return planner.partitions()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +14,20 @@ from pyspark.sql.types import StructType
 from pyspark_versioned.reader import shaped
 from pyspark_versioned.source import VersionedDataSource
 from pyspark_versioned.spark_types import to_spark_schema
+from pyspark_versioned.sql.changes_requests import plan_changes
 from pyspark_versioned.sql.protocol.base import SparkType
-from pyspark_versioned.sql.protocol.codec import encode
 from pyspark_versioned.sql.protocol.common import (
     ColumnTerm,
     LiteralTerm,
     PredicateTerm,
-    TableRef,
     TypedValue,
 )
-from pyspark_versioned.sql.protocol.stream import MicroBatch, StreamRef
+from pyspark_versioned.sql.protocol.rows import PlanChanges
+from pyspark_versioned.sql.protocol.stream import MicroBatch, PlanMicroBatch, StreamRef
 from pyspark_versioned.sql.protocol.table import VersionRange
+from pyspark_versioned.sql.stream_requests import plan_micro_batch
+from sql import planned_reads
+from sql.planned_reads import ref_of
 from versioned_catalog import Catalog, CorruptTableError, Table
 from versioned_catalog.projection.arrays import recast
 from versioned_catalog.schema.ddl import parse_columns
@@ -87,18 +91,12 @@ def spark_schema(ddl: str) -> StructType:
     return to_spark_schema(tuple(parse_columns(ddl)))
 
 
-def ref_of(table: Table) -> TableRef:
-    """The table as the jar refers to it."""
-    state = table.state
-    return TableRef(
-        *(table.location, {}, None, "t", state.table_uuid, state.version, state.schema_version),
-        *((), None, "error", None),
-    )
-
-
 def rows_of(reader: Any, parts: Any) -> list[dict[str, Any]]:
-    found = [one for part in parts for batch in reader.read(part) for one in batch.to_pylist()]
-    return sorted(found, key=lambda one: (one["_commit_version"], one["id"], one["_change_type"]))
+    return in_order(one for part in parts for rows in reader.read(part) for one in rows.to_pylist())
+
+
+def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda one: (one["_commit_version"], one["id"], one["_change_type"]))
 
 
 def test_a_batch_of_changes_shows_fields_by_name(table: Table) -> None:
@@ -130,21 +128,19 @@ def test_a_stream_of_changes_shows_fields_by_name(table: Table, by_jar: bool) ->
     if not by_jar:
         assert rows_of(stream, stream.partitions(start, end)) == expected(table)
         return
-    ref = ref_of(table)
-    batch = MicroBatch(StreamRef(ref, options), json.dumps(start), json.dumps(end))
-    asked = {"path": table.location, "microBatch": encode(batch)}
-    reader = VersionedDataSource(asked).reader(schema)
-    assert rows_of(reader, reader.partitions()) == expected(table)
+    batch = MicroBatch(StreamRef(ref_of(table), options), json.dumps(start), json.dumps(end))
+    asked = PlanMicroBatch(batch, SparkType(schema.jsonValue()), allow_native=True)
+    assert in_order(planned_reads.rows_of(plan_micro_batch(asked))) == expected(table)
 
 
 def test_a_filter_may_leave_nothing_to_compare(table: Table) -> None:
     """No segment of version 2 may hold such a row, so its task has no bytes."""
     literal = LiteralTerm(TypedValue(SparkType("long"), "99"))
     where = PredicateTerm("=", (ColumnTerm(("id",)), literal))
-    asked = VersionRange(2, 3, net=False, carryovers=False, updates=False, filters=(where,))
-    source = VersionedDataSource({"path": table.location, "changes": encode(asked)})
-    reader = source.reader(spark_schema("id BIGINT"))
-    assert [row for part in reader.partitions() for row in reader.read(part) if len(row)] == []
+    asked = VersionRange(2, 3, net=False, carryovers=False, updates=False)
+    schema = SparkType(spark_schema("id BIGINT").jsonValue())
+    plan = plan_changes(PlanChanges(ref_of(table), asked, schema, (where,)))
+    assert planned_reads.rows_of(plan) == []
 
 
 def test_a_struct_is_cast_by_the_names_of_its_fields() -> None:

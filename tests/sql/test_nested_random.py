@@ -26,8 +26,8 @@ from model.test_keyed import KeyedHistories
 from model.test_model import Histories
 from pyspark_versioned.source import VersionedDataSource
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
+from pyspark_versioned.sql.changes_requests import plan_changes
 from pyspark_versioned.sql.protocol.base import SparkType
-from pyspark_versioned.sql.protocol.codec import encode
 from pyspark_versioned.sql.protocol.common import (
     ColumnTerm,
     LiteralTerm,
@@ -35,8 +35,10 @@ from pyspark_versioned.sql.protocol.common import (
     Term,
     TypedValue,
 )
-from pyspark_versioned.sql.protocol.rows import SegmentRead
+from pyspark_versioned.sql.protocol.rows import PlanChanges
 from pyspark_versioned.sql.protocol.table import VersionRange
+from sql import planned_reads
+from sql.planned_reads import ref_of, scanned
 from versioned_catalog import Catalog, Table
 from versioned_catalog.schema.ddl import parse_columns, parse_type
 from versioned_catalog.types.types import Atom
@@ -151,20 +153,15 @@ def read(reader: Any, parts: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def rows_of(table: Table, wanted: Sequence[Field], filters: tuple[Term, ...]) -> list[Any]:
-    paths = tuple(table.state.segments.paths)
-    options = {"path": table.location, "versionAsOf": str(table.version)}
-    asked = encode(SegmentRead(paths, (), filters))
-    reader = VersionedDataSource({**options, "segments": asked}).reader(spark_schema(wanted))
-    return read(reader, reader.partitions())
+    return scanned(table, spark_schema(wanted), filters)
 
 
 def changes_of(
     table: Table, start: int, end: int, wanted: Sequence[Field], filters: tuple[Term, ...]
 ) -> list[dict[str, Any]]:
-    asked = VersionRange(start, end, net=False, carryovers=False, updates=True, filters=filters)
-    options = {"path": table.location, "versionAsOf": str(end), "changes": encode(asked)}
-    reader = VersionedDataSource(options).reader(spark_schema(wanted, FEED))
-    return read(reader, reader.partitions())
+    asked = VersionRange(start, end, net=False, carryovers=False, updates=True)
+    schema = SparkType(spark_schema(wanted, FEED).jsonValue())
+    return planned_reads.rows_of(plan_changes(PlanChanges(ref_of(table), asked, schema, filters)))
 
 
 def streamed_changes(table: Table, start: int, wanted: Sequence[Field]) -> list[dict[str, Any]]:

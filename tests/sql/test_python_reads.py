@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pyspark_versioned.source import VersionedDataSource
+from pyspark_versioned.spark_types import to_spark_schema
 from pyspark_versioned.sql.protocol.base import SparkType
-from pyspark_versioned.sql.protocol.codec import encode
 from pyspark_versioned.sql.protocol.common import (
     ColumnTerm,
     LiteralTerm,
@@ -21,7 +20,7 @@ from pyspark_versioned.sql.protocol.common import (
     Term,
     TypedValue,
 )
-from pyspark_versioned.sql.protocol.rows import SegmentRead
+from sql.planned_reads import scanned
 from sql.plans import is_python
 from versioned_catalog import Catalog, Table
 
@@ -61,17 +60,7 @@ def key_is(value: int) -> Term:
 
 
 def read(table: Table, filters: tuple[Term, ...]) -> list[dict[str, Any]]:
-    paths = tuple(table.inspect.segments()["path"].to_pylist())
-    asked = encode(SegmentRead(paths, (), filters))
-    options = {"path": table.location, "versionAsOf": str(table.version), "segments": asked}
-    source = VersionedDataSource(options)
-    reader = source.reader(source.schema())
-    return [
-        row
-        for part in reader.partitions()
-        for batch in reader.read(part)
-        for row in batch.to_pylist()
-    ]
+    return scanned(table, to_spark_schema(table.schema.columns), filters)
 
 
 def test_filters_of_the_jar_skip_row_groups(tmp_path: Path) -> None:

@@ -18,9 +18,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as f
 
-from pyspark_versioned.source import VersionedDataSource
 from sql.plans import is_native, is_python, plan_of, pruned
-from versioned_catalog import Catalog, NotFoundError, Table
+from versioned_catalog import Catalog, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -207,15 +206,6 @@ def test_storage_that_spark_has_no_file_system_for(sql_spark: SparkSession, sche
 
     assert not is_reachable(f"{'s3a' if scheme == 's3' else scheme}://bucket/t")
     assert is_reachable("/tmp/t")
-
-
-def test_segments_that_a_snapshot_lacks_are_an_error(make: Any) -> None:
-    table = make("a INT")
-    table.append(pa.table({"a": integers(1)}))
-    read = '{"paths": ["data/other.parquet"], "pending": [], "filters": []}'
-    source = VersionedDataSource({"path": table.location, "segments": read})
-    with pytest.raises(NotFoundError, match=r"data/other\.parquet"):
-        source.reader(source.schema()).partitions()
 
 
 def test_strings_longer_than_their_truncated_bounds(make: Any, read: Any) -> None:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from pyspark.sql.types import StructType
+
+from pyspark_versioned.changes_reader import ChangesReader, changes_reader
+from pyspark_versioned.reader import planned_read
 from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.scan_requests import merged_plan
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.table_description import describe_columns
 from versioned_catalog import NotFoundError, Table
@@ -19,16 +26,28 @@ def load_changes(request: messages.LoadChanges) -> messages.LoadedChanges:
     """
     ref, asked = request.table, request.range
     table, state = open_table(ref)
-    if ref.seen is not None:
-        table = table.seen_as(ref.seen, overflow=ref.overflow)
     if asked.start is None and asked.start_time is None:
         start, end = state.version + 1, state.version
     else:
         start, end = _start(table, asked), _end(table, asked)
     wanted = Request(asked.net, asked.carryovers, asked.updates)
     plan = table.changes_between(start, end, wanted).plan
-    found = messages.VersionRange(start, end, asked.net, asked.carryovers, asked.updates, ())
+    found = messages.VersionRange(start, end, asked.net, asked.carryovers, asked.updates)
     return messages.LoadedChanges(describe_columns(feed_columns(plan.columns)), found)
+
+
+def plan_changes(request: messages.PlanChanges) -> messages.ScanPlan:
+    """The changes of a range."""
+    table, _ = open_table(request.table)
+    schema = StructType.fromJson(request.schema)  # type: ignore[arg-type]
+    reader = changes_reader(table, request.changes, schema, request.filters)
+    return plan_of_changes(reader, schema)
+
+
+def plan_of_changes(reader: ChangesReader, schema: StructType) -> messages.ScanPlan:
+    """A plan of changes, which Python alone reads, and which have no segments of their own."""
+    tasks = planned_read(reader, reader.partitions(), schema)
+    return replace(merged_plan(()), groups=[messages.PythonGroup(tasks)])
 
 
 def _start(table: Table, asked: messages.ChangeRange) -> int:
@@ -55,4 +74,4 @@ def _version_at(table: Table, micros: int, *, inclusive: bool) -> int:
     return table.version_at(time)
 
 
-HANDLERS = (load_changes,)
+HANDLERS = (load_changes, plan_changes)

@@ -6,14 +6,16 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from pyspark_versioned.compacting import planned
+from pyspark_versioned.compacting import DONE, CompactingReader, Work, planned
+from pyspark_versioned.reader import planned_read
 from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row
+from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.protocol.names import ProcedureJob
 from versioned_catalog.log.record import record_from_json
 
 
 def _asked(call: Invocation, version: int) -> dict[str, Any]:
-    """The option ``compact`` of the job."""
+    """What the job compacts."""
     given = call.arguments
     return {
         "version": version,
@@ -28,11 +30,11 @@ def _job(call: Invocation) -> ProcedureJob | None:
     if call.flag("dry_run", False) or call.landed(table) is not None:
         return None
     asked = _asked(call, table.version)
-    if not planned(table, asked):
+    tasks = planned(table, asked)
+    if not tasks:
         return None
-    storage = {f"storage.{key}": value for key, value in call.request.catalog.storage.items()}
-    options = {**storage, "io": "python", "compact": json.dumps(asked)}
-    return ProcedureJob(table.location, options)
+    read = planned_read(CompactingReader(table.store.location), list(map(Work, tasks)), DONE)
+    return ProcedureJob(json.dumps(asked), SparkType(DONE.jsonValue()), read)
 
 
 def _compact(call: Invocation) -> Iterable[Row]:
@@ -46,7 +48,7 @@ def _compact(call: Invocation) -> Iterable[Row]:
         removed, size = sum(len(p.paths) for p in plans), sum(p.bytes for p in plans)
         yield removed, size, 0, 0, 0, table.version
         return
-    asked = json.loads(call.request.job.options["compact"])
+    asked = json.loads(call.request.job)
     plans = planned(table, asked)
     by_paths = {one.paths: one for one in plans}
     done = [

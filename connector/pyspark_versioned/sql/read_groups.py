@@ -49,7 +49,7 @@ _SEGMENT_MEMBERS = {
 
 
 class ReadGroups:
-    """The ways of reading that a scan needs, without duplicates."""
+    """The ways of reading that a scan needs, without duplicates; None for reading in Python."""
 
     def __init__(self, scan: Scan, filters: Sequence[messages.Term], *, in_spark: bool) -> None:
         self._scan = scan
@@ -62,7 +62,7 @@ class ReadGroups:
         self.shows_row_sequence = any(
             column.id == metadata_columns.SEQUENCE_OF_ROW for column in scan.columns
         )
-        self.found: list[messages.ReadGroup] = []
+        self.found: list[messages.NativeGroup | None] = []
 
     def index(self, layout: FileLayout, nan_free: frozenset[int], *, alone: bool) -> int:
         """The group of a segment. Layouts that are read alike share a group.
@@ -83,12 +83,12 @@ class ReadGroups:
 
     def _group(
         self, layout: FileLayout, nan_free: frozenset[int], alone: bool
-    ) -> messages.ReadGroup:
+    ) -> messages.NativeGroup | None:
         if self._narrowed is None or not (self._in_spark and alone):
-            return messages.PythonGroup()
+            return None
         plan, is_foreign = self._scan.plan(layout), layout.id_map is not None
         if not (is_exact(plan) and reads_exactly(plan, layout)):
-            return messages.PythonGroup()
+            return None
         if is_foreign:
             plan = by_file_names(plan)
         names: dict[Path, Path] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -11,7 +11,8 @@ from pyspark.sql import types as spark
 
 from pyspark_versioned.native import is_plain, is_written_alike
 from pyspark_versioned.projection import project
-from pyspark_versioned.spark_types import to_spark
+from pyspark_versioned.reader import VersionedReader, planned_read, splits
+from pyspark_versioned.spark_types import arrow_schema, to_spark
 from pyspark_versioned.sql.foreign_files import Urls
 from pyspark_versioned.sql.predicates import bound_filters
 from pyspark_versioned.sql.protocol import messages
@@ -35,28 +36,21 @@ _ESTIMATED = (
 
 def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
     """The segments to read, in groups that are read in one way each."""
-    table, filters = request.table, request.filters
-    scan, shared = _scan(table, request.schema, filters, request.limit)
-    return planned(scan, shared, table, filters, allow_native=request.allow_native)
+    scan, shared = _scan(request.table, request.schema, request.filters, request.limit)
+    return planned(scan, shared, request)
 
 
-def planned(
-    scan: Scan,
-    shared: Shared,
-    table: messages.TableRef,
-    filters: Sequence[messages.Term],
-    *,
-    allow_native: bool,
-) -> messages.ScanPlan:
+def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.ScanPlan:
     """The segments of a scan, in groups that are read in one way each."""
     scan.check_roots()
-    kept = scan.kept
-    groups = ReadGroups(scan, filters, in_spark=allow_native and shared.is_plain)
+    kept, table = scan.kept, request.table
+    groups = ReadGroups(scan, request.filters, in_spark=request.allow_native and shared.is_plain)
     row_sequences = _row_sequences(kept)
     merged = scan.merged_paths()
     path: list[str] = kept["path"].to_pylist()
     url = _urls(scan, table, path)
     external = {one for one, found in zip(path, url, strict=False) if found is not None}
+    in_python = frozenset(path if request.in_python is None else request.in_python)
     # Spark can only read a sequence that all rows of a segment share.
     wants_sequence = groups.shows_row_sequence
     group = [
@@ -67,6 +61,7 @@ def planned(
             (
                 (is_plain(one) or one in external)
                 and one not in merged
+                and (request.in_python is None or one not in in_python)
                 and not (wants_sequence and sequence is None)
                 for one, sequence in zip(path, row_sequences, strict=True)
             ),
@@ -86,7 +81,20 @@ def planned(
         scan.constant_texts(),
     )
     layout = [column.name for column in layout_columns(scan)]
-    return messages.ScanPlan(groups.found, segments, scan.state.segments.count, layout)
+    in_python &= {one for one, at in zip(path, group, strict=True) if groups.found[at] is None}
+    found = [
+        messages.PythonGroup(_tasks(scan, shared, in_python, request)) if one is None else one
+        for one in groups.found
+    ]
+    return messages.ScanPlan(found, segments, scan.state.segments.count, layout)
+
+
+def _tasks(scan: Scan, shared: Shared, paths: Collection[str], request: messages.PlanScan) -> bytes:
+    """The tasks of segments that Python reads, whose filters skip no row if segments are read whole."""
+    read = Scan(scan.store, scan.state, scan.columns, like=scan) if request.whole else scan
+    schema = spark.StructType.fromJson(request.schema)  # type: ignore[arg-type]
+    reader = VersionedReader(scan.store, (), arrow_schema(schema), request.table.name)
+    return planned_read(reader, splits(read, shared, paths), schema)
 
 
 _LEFT_OUT: Mapping[str, Any] = {"url": None, "constants": ()}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pyspark.sql import types as spark
 
+from pyspark_versioned.changes_reader import reader_of, table_columns
 from pyspark_versioned.projection import project
+from pyspark_versioned.sql.changes_requests import plan_of_changes
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.scan_requests import merged_plan, planned
 from pyspark_versioned.sql.snapshots import open_stream
 from pyspark_versioned.stream_options import stream_limits
 from pyspark_versioned.unseen import Shared
-from versioned_catalog import InvalidRequestError
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.streaming.changes import ChangeStream
 from versioned_catalog.streaming.limits import NO_LIMITS
@@ -49,16 +50,20 @@ def stream_consumed(request: messages.StreamConsumed) -> messages.Done:
 
 
 def plan_micro_batch(request: messages.PlanMicroBatch) -> messages.ScanPlan:
-    """The segments of a micro-batch, planned as a scan of each schema version's."""
+    """The segments of a micro-batch, planned as a scan of each schema version's; or its changes."""
     batch, plans = request.batch, []
     stream, table = open_stream(batch.stream), batch.stream.table
+    start, end = Offset.from_json(batch.start), Offset.from_json(batch.end)
     wanted = spark.StructType.fromJson(request.schema)  # type: ignore[arg-type]
     if isinstance(stream, ChangeStream):
-        raise InvalidRequestError(f"{table.name}: only Python reads the changes of a table")
-    for state in stream.states(Offset.from_json(batch.start), Offset.from_json(batch.end)):
+        changes = stream.changes(start, end, table_columns(wanted))
+        return plan_of_changes(reader_of(changes, wanted, table.name), wanted)
+    asked = messages.PlanScan(
+        table, request.schema, (), None, request.allow_native, whole=False, in_python=None
+    )
+    for state in stream.states(start, end):
         shared = Shared.of(project(wanted, state.seen.schema, table.name))
-        scan = Scan(stream.store, state, shared.read)
-        plans.append(planned(scan, shared, table, (), allow_native=request.allow_native))
+        plans.append(planned(Scan(stream.store, state, shared.read), shared, asked))
     return merged_plan(plans)
 
 

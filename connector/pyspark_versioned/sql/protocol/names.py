@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from pyspark_versioned.sql.protocol.base import (
+    Attachment,
     CommittingRequest,
     Message,
     Request,
@@ -122,8 +123,9 @@ class Parameter(Message):
 
 
 class ProcedureJob(Variant):
-    path: str
-    options: Mapping[str, str]
+    job: str
+    schema: SparkStruct
+    tasks: Attachment
 
 
 class ProcedureRows(Variant):
@@ -148,5 +150,5 @@ class Call(CommittingRequest[CallResult]):
     catalog: CatalogRef
     name: Sequence[str]
     arguments: Mapping[str, str | None]
-    job: ProcedureJob | None
+    job: str | None
     results: Sequence[Sequence[str]]

@@ -17,7 +17,6 @@ from pyspark_versioned.sql.protocol.base import (
 )
 from pyspark_versioned.sql.protocol.common import (
     CatalogRef,
-    Change,
     TableRef,
     Term,
     TypedValue,
@@ -27,6 +26,7 @@ from pyspark_versioned.sql.protocol.table import (
     Loaded,
     LoadedTable,
     PartitionTransform,
+    VersionRange,
 )
 
 
@@ -51,7 +51,7 @@ class Segments(Message):
 
 
 class PythonGroup(Variant):
-    pass
+    tasks: Attachment
 
 
 class NativeGroup(Variant):
@@ -85,12 +85,6 @@ class PhysicalName(Message):
     physical: Sequence[str]
 
 
-class SegmentRead(Message):
-    paths: Sequence[str]
-    pending: Sequence[Change]
-    filters: Sequence[Term]
-
-
 class ColumnEstimates(Message):
     columns: Sequence[ColumnStatistics]
 
@@ -122,6 +116,15 @@ class PlanScan(Request[ScanPlan]):
     filters: Sequence[Term]
     limit: Int32 | None
     allow_native: bool
+    whole: bool
+    in_python: Sequence[str] | None
+
+
+class PlanChanges(Request[ScanPlan]):
+    table: TableRef
+    changes: VersionRange
+    schema: SparkStruct
+    filters: Sequence[Term]
 
 
 class EstimateColumns(Request[ColumnEstimates]):

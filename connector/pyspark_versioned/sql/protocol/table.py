@@ -22,7 +22,6 @@ from pyspark_versioned.sql.protocol.common import (
     Default,
     Done,
     TableRef,
-    Term,
 )
 
 
@@ -169,7 +168,6 @@ class VersionRange(Message):
     net: bool
     carryovers: bool
     updates: bool
-    filters: Sequence[Term]
 
 
 class PartitionColumn(Message):

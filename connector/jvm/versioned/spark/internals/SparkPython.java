@@ -1,5 +1,6 @@
 package versioned.spark.internals;
 
+import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
@@ -12,16 +13,22 @@ import java.util.Optional;
 import net.razorvine.pickle.Pickler;
 import org.apache.spark.api.python.PythonFunction;
 import org.apache.spark.api.python.PythonUtils$;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.LogicalWriteInfoImpl;
 import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceReadInfo;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
 import org.apache.spark.sql.execution.python.PythonPlannerRunner;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
 
 /** How Spark runs Python while it plans a query: its daemon, workers and environment. */
 public final class SparkPython {
@@ -47,11 +54,23 @@ public final class SparkPython {
         return table instanceof PythonTable && table.name().equalsIgnoreCase(format);
     }
 
-    /** A read of some columns by a Python data source. */
-    public static Batch scan(String format, StructType wanted, CaseInsensitiveStringMap options) {
+    /** Tasks that Python has planned, as a table of its data source; Spark does not plan them again. */
+    private static PythonTable table(StructType schema, byte[] tasks) {
         PythonDataSourceV2 source = new PythonDataSourceV2();
-        source.setShortName(format);
-        return new PythonTable(source, format, wanted).newScanBuilder(options).build().toBatch();
+        source.setShortName("versioned");
+        source.setReadInfo(PythonDataSourceReadInfo.receive(new DataInputStream(new ByteArrayInputStream(tasks))));
+        return new PythonTable(source, "tasks in Python", schema);
+    }
+
+    /** A read by tasks that Python has planned. */
+    public static Batch read(StructType schema, byte[] tasks) {
+        return table(schema, tasks).newScanBuilder(CaseInsensitiveStringMap.empty()).build().toBatch();
+    }
+
+    /** The rows of tasks that Python has planned. */
+    public static List<Row> collect(StructType schema, byte[] tasks) {
+        return Dataset.ofRows((SparkSession) SparkSession.active(),
+            DataSourceV2Relation.create(table(schema, tasks), Option.empty(), Option.empty())).collectAsList();
     }
 
     /** A write by a Python data source, with other options than the user's. */

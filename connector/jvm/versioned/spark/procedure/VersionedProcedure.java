@@ -1,14 +1,11 @@
 package versioned.spark.procedure;
 
-import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.apache.spark.sql.DataFrameReader;
-import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
@@ -16,6 +13,7 @@ import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.*;
 import versioned.spark.python.Commits;
 import versioned.spark.python.LocalRows;
@@ -76,7 +74,7 @@ public final class VersionedProcedure implements UnboundProcedure, BoundProcedur
         String id = Commits.newId();
         CallResult found = Commits.send(new Call(catalog, fullName, arguments, null, List.of()), id);
         if (found instanceof ProcedureJob job) {
-            found = Commits.send(new Call(catalog, fullName, arguments, job, results(job)), id);
+            found = Commits.send(new Call(catalog, fullName, arguments, job.job(), results(job)), id);
         }
         ProcedureRows rows = (ProcedureRows) found;
         if (rows.table() != null) {
@@ -85,14 +83,10 @@ public final class VersionedProcedure implements UnboundProcedure, BoundProcedur
         return List.<Scan>of(LocalRows.parse("VersionedProcedure " + name(), procedure.result(), rows.rows())).iterator();
     }
 
-    /** Runs a job, a read of the data source that Spark spreads over executors. */
+    /** Runs the tasks of a job on executors. */
     private static List<List<String>> results(ProcedureJob job) {
-        List<List<String>> results = new ArrayList<>();
-        DataFrameReader reader = SparkSession.active().read().format("versioned").options(job.options());
-        for (Row row : reader.load(job.path()).collectAsList()) {
-            results.add(IntStream.range(0, row.size()).mapToObj(row::getString).toList());
-        }
-        return results;
+        return SparkPython.collect(job.schema(), job.tasks()).stream()
+            .map(row -> IntStream.range(0, row.size()).mapToObj(row::getString).toList()).toList();
     }
 
     /** Drops the rows of a cached table, as Spark's own statements do when they write. */

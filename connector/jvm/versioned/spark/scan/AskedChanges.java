@@ -1,10 +1,8 @@
 package versioned.spark.scan;
 
-import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import versioned.spark.protocol.ChangeRange;
-import versioned.spark.protocol.Term;
 import versioned.spark.protocol.VersionRange;
 import versioned.spark.python.Condition;
 import versioned.spark.python.VersionedException;
@@ -22,8 +20,8 @@ public record AskedChanges(String table, ChangeRange range, VersionRange found, 
     private static final String VERSION = "startingVersion";
     private static final String TIME = "startingTimestamp";
 
-    /** The changes of a batch, in rows that satisfy filters. */
-    VersionRange ofBatch(List<Term> filters) {
+    /** The changes of a batch. */
+    VersionRange ofBatch() {
         if (problem != null) {
             throw VersionedException.<RuntimeException>unchecked(problem);
         }
@@ -31,7 +29,7 @@ public record AskedChanges(String table, ChangeRange range, VersionRange found, 
             throw Condition.INVALID_OPTION.error(table + ": changes need a first version; write CHANGES FROM VERSION or "
                 + "FROM TIMESTAMP");
         }
-        return new VersionRange(found.start(), found.end(), found.net(), found.carryovers(), found.updates(), filters);
+        return found;
     }
 
     /** The options of a stream of changes, with the place where it starts. */

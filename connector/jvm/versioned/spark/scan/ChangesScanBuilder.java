@@ -1,9 +1,10 @@
 package versioned.spark.scan;
 
 import java.util.List;
-import java.util.Map;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
@@ -11,13 +12,11 @@ import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.internals.SparkPython;
-import versioned.spark.protocol.Codec;
+import versioned.spark.protocol.PlanChanges;
 import versioned.spark.protocol.StreamRef;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.PathOptions;
-import versioned.spark.python.SchemaOptions;
-import versioned.spark.python.TableRefs;
+import versioned.spark.python.Python;
 import versioned.spark.python.Terms;
 
 /** A scan of changes, which tasks in Python find out. */
@@ -61,11 +60,13 @@ public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRe
 
     @Override
     public Scan build() {
-        return new ChangesScan(table, asked, options, wanted, filters);
+        return new ChangesScan();
     }
 
-    private record ChangesScan(TableRef table, AskedChanges asked, CaseInsensitiveStringMap options, StructType wanted,
-            List<Predicate> filters) implements Scan {
+    /** The scan of what was pushed; Spark asks it several times for its batch. */
+    private final class ChangesScan implements Scan, Batch {
+        private ScanPlan plan;
+
         @Override
         public StructType readSchema() {
             return wanted;
@@ -83,15 +84,24 @@ public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRe
 
         @Override
         public Batch toBatch() {
-            Map<String, String> options = TableRefs.sourceOptions(table); // not those of the user
-            options.put("versionAsOf", Long.toString(table.version()));
-            options.put("tableName", table.name());
-            options.put("changes", Codec.text(asked.ofBatch(Terms.of(filters))));
-            if (table.seen() != null) {
-                options.put(SchemaOptions.SCHEMA_VERSION, table.seen());
-                options.put(SchemaOptions.ON_OVERFLOW, table.overflow());
+            return this;
+        }
+
+        private synchronized ScanPlan plan() {
+            if (plan == null) {
+                plan = ScanPlan.of(Python.send(new PlanChanges(table, asked.ofBatch(), wanted, Terms.of(filters))));
             }
-            return new TranslatingBatch(SparkPython.scan("versioned", wanted, new CaseInsensitiveStringMap(options)));
+            return plan;
+        }
+
+        @Override
+        public InputPartition[] planInputPartitions() {
+            return plan().pythonPartitions(wanted).toArray(InputPartition[]::new);
+        }
+
+        @Override
+        public PartitionReaderFactory createReaderFactory() {
+            return plan().pythonFactory(wanted);
         }
     }
 }

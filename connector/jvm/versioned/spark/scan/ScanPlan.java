@@ -2,14 +2,17 @@ package versioned.spark.scan;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
+import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.*;
 import versioned.spark.python.Python;
-import versioned.spark.python.Terms;
 import versioned.spark.python.Values;
 
 /**
@@ -57,10 +60,6 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
         }
     }
 
-    static ScanPlan of(TableRef table, StructType schema, List<Predicate> filters, Integer limit, boolean allowNative) {
-        return of(Python.send(new PlanScan(table, schema, Terms.of(filters), limit, allowNative)));
-    }
-
     static ScanPlan of(versioned.spark.protocol.ScanPlan plan) {
         Segments columns = plan.segments();
         List<Segment> segments = new ArrayList<>(columns.group().length);
@@ -71,6 +70,26 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
                 columns.constants().isEmpty() ? List.of() : columns.constants().get(i)));
         }
         return new ScanPlan(plan.groups(), segments, plan.live(), plan.layout());
+    }
+
+    /** The partitions that Python reads. */
+    List<InputPartition> pythonPartitions(StructType wanted) {
+        return pythonReads(wanted).flatMap(read -> Stream.of(read.planInputPartitions())).toList();
+    }
+
+    /** Reads any of these partitions, also those of other plans of the table; null if there are none. */
+    PartitionReaderFactory pythonFactory(StructType wanted) {
+        return pythonReads(wanted).findFirst().map(read -> new TranslatingReads(read.createReaderFactory())).orElse(null);
+    }
+
+    private Stream<Batch> pythonReads(StructType wanted) {
+        return groups.stream().filter(PythonGroup.class::isInstance)
+            .map(group -> SparkPython.read(wanted, ((PythonGroup) group).tasks()));
+    }
+
+    /** The paths of the segments that Python reads. */
+    List<String> inPython() {
+        return segments.stream().filter(segment -> !isNative(segment)).map(Segment::path).toList();
     }
 
     boolean isAnyNative() {

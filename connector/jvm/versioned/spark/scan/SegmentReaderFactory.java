@@ -55,13 +55,13 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
 
     /** Asks for a way to read Parquet only if a segment is read natively. */
     static SegmentReaderFactory of(TableRef table, ScanPlan plan, StructType wanted, List<Predicate> filters,
-            Supplier<SparkParquetReading> parquet, PartitionReaderFactory python) {
+            Supplier<SparkParquetReading> parquet) {
         List<Way> ways = new ArrayList<>();
         SparkParquetReading reading = plan.isAnyNative() ? parquet.get() : null;
         for (ReadGroup group : plan.groups()) {
             ways.add(group instanceof NativeGroup found ? way(table, reading, found, filters) : null);
         }
-        return new SegmentReaderFactory(table.name(), wanted, ways.toArray(Way[]::new), python);
+        return new SegmentReaderFactory(table.name(), wanted, ways.toArray(Way[]::new), plan.pythonFactory(wanted));
     }
 
     private static Way way(TableRef table, SparkParquetReading reading, NativeGroup group, List<Predicate> filters) {

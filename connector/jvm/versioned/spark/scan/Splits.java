@@ -18,8 +18,13 @@ final class Splits {
 
     private Splits() {}
 
-    /** @param whole whether a segment must stay one split */
-    static List<InputPartition> pack(TableRef table, ScanPlan plan, List<ScanPlan.Segment> segments, boolean whole) {
+    /**
+     * The partitions of the segments that Spark reads itself.
+     *
+     * @param whole whether a segment must stay one split
+     */
+    static List<InputPartition> pack(TableRef table, ScanPlan plan, List<ScanPlan.Segment> all, boolean whole) {
+        List<ScanPlan.Segment> segments = all.stream().filter(plan::isNative).toList();
         long open = SparkFiles.openCost();
         double total = segments.stream().mapToDouble(s -> s.bytes() + open).sum();
         // Sizes in the log are untrusted: beside one for each segment, there are never more splits than this.

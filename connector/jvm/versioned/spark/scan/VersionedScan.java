@@ -1,7 +1,6 @@
 package versioned.spark.scan;
 
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -23,11 +22,14 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.HadoopFolders;
 import versioned.spark.internals.SparkParquetReading;
+import versioned.spark.protocol.PlanScan;
 import versioned.spark.protocol.StreamRef;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.PathOptions;
+import versioned.spark.python.Python;
 import versioned.spark.python.TableOptions;
 import versioned.spark.python.TableRefs;
+import versioned.spark.python.Terms;
 
 /** The rows of one snapshot, read by Spark's own Parquet reader where that is exact, else by Python. */
 class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
@@ -39,9 +41,9 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
     private final boolean isFiltered;
     private final boolean isNative;
     private ScanPlan plan;
-    private Set<String> kept;
+    private Set<String> kept; // paths of the segments that runtime filters leave; null for all
+    private ScanPlan narrowed; // by runtime filters; only the tasks of Python are read by it
     private List<Predicate> runtimeFilters = List.of();
-    private PythonSegments python;
     private PartitionReaderFactory factory;
 
     VersionedScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters,
@@ -57,9 +59,14 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
 
     private synchronized ScanPlan plan() {
         if (plan == null) {
-            plan = ScanPlan.of(table, wanted, filters, limit, isNative);
+            plan = plan(filters, limit, null);
         }
         return plan;
+    }
+
+    private ScanPlan plan(List<Predicate> filters, Integer limit, List<String> inPython) {
+        return ScanPlan.of(Python.send(
+            new PlanScan(table, wanted, Terms.of(filters), limit, isNative, isWhole(), inPython)));
     }
 
     /** The segments left by runtime filters. Indexes of groups stay the same. */
@@ -98,33 +105,27 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
     @Override
     public void filter(Predicate[] predicates) {
         List<Predicate> found = NormalFilters.of(List.of(predicates));
-        keep(ScanPlan.of(table, wanted, and(filters, found), null, false).segments().stream()
-            .map(ScanPlan.Segment::path).collect(Collectors.toCollection(HashSet::new)));
+        List<Predicate> all = new ArrayList<>(filters);
+        all.addAll(found);
+        ScanPlan left = plan(all, null, plan().inPython());
         synchronized (this) {
             runtimeFilters = found;
+            narrowed = left;
+            kept = left.segments().stream().map(ScanPlan.Segment::path).collect(Collectors.toSet());
         }
-    }
-
-    private static List<Predicate> and(List<Predicate> some, List<Predicate> others) {
-        List<Predicate> all = new ArrayList<>(some);
-        all.addAll(others);
-        return all;
     }
 
     /** Reads only these segments. */
     final synchronized void keep(Set<String> paths) {
+        List<String> inPython = plan().inPython();
         kept = paths;
+        narrowed = inPython.isEmpty() ? plan : plan(filters, null, inPython.stream().filter(paths::contains).toList());
     }
 
     @Override
     public InputPartition[] planInputPartitions() {
-        Map<Boolean, List<ScanPlan.Segment>> byReader =
-            segments().stream().collect(Collectors.partitioningBy(plan()::isNative));
-        List<InputPartition> partitions =
-            new ArrayList<>(Splits.pack(table, plan(), byReader.get(true), isWhole()));
-        if (!byReader.get(false).isEmpty()) {
-            partitions.addAll(python(byReader.get(false)).partitions());
-        }
+        List<InputPartition> partitions = Splits.pack(table, plan(), segments(), isWhole());
+        partitions.addAll((narrowed == null ? plan() : narrowed).pythonPartitions(wanted));
         return partitions.toArray(InputPartition[]::new);
     }
 
@@ -133,21 +134,11 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         return false;
     }
 
-    /** Python plans once for the partitions and the factory, which reads any partition of the scan. */
-    private synchronized PythonSegments python(List<ScanPlan.Segment> segments) {
-        List<Predicate> rows = isWhole() ? List.of() : and(filters, runtimeFilters);
-        python = new PythonSegments(table, wanted, segments, rows);
-        return python;
-    }
-
     @Override
     public synchronized PartitionReaderFactory createReaderFactory() {
         if (factory == null) { // adaptive execution calls this twice
-            List<ScanPlan.Segment> byPython = plan().segments().stream().filter(s -> !plan().isNative(s)).toList();
-            PythonSegments read = python != null || byPython.isEmpty() ? python : python(byPython);
-            PartitionReaderFactory other = read == null ? null : read.factory();
             factory = SegmentReaderFactory.of(table, plan(), wanted, isWhole() ? List.of() : filters,
-                () -> SparkParquetReading.of(table.hadoop()), other);
+                () -> SparkParquetReading.of(table.hadoop()));
         }
         return factory;
     }

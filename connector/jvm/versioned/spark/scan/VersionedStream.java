@@ -1,10 +1,8 @@
 package versioned.spark.scan;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.stream.Collectors;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
@@ -36,27 +34,25 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
     private final StreamRef stream;
     private final StructType wanted;
     private final boolean isNative;
-    private final boolean isOfChanges;
     private String until;
     private StreamAhead ahead; // what Python last said; Spark asks for its parts one by one
     private Planned planned; // the last micro-batch: Spark plans each of them twice
     private SparkParquetReading parquet; // of all micro-batches: it broadcasts Hadoop's configuration
 
-    private VersionedStream(StreamRef stream, StructType wanted, boolean isNative, boolean isOfChanges) {
+    private VersionedStream(StreamRef stream, StructType wanted, boolean isNative) {
         this.stream = stream;
         this.wanted = wanted;
         this.isNative = isNative;
-        this.isOfChanges = isOfChanges;
     }
 
     /** The rows that are added to a table. */
     static VersionedStream ofRows(StreamRef stream, StructType wanted, boolean isNative) {
-        return new VersionedStream(stream, wanted.asNullable(), isNative, false); // a column may be dropped meanwhile
+        return new VersionedStream(stream, wanted.asNullable(), isNative); // a column may be dropped meanwhile
     }
 
     /** The changes of a table, which Python finds. */
     static VersionedStream ofChanges(StreamRef stream, StructType wanted) {
-        return new VersionedStream(stream, wanted, false, true);
+        return new VersionedStream(stream, wanted, false);
     }
 
     @Override
@@ -109,23 +105,12 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
     }
 
     private InputPartition[] partitions(MicroBatch batch) {
-        if (isOfChanges) {
-            PythonSegments changes = new PythonSegments(batch, wanted);
-            return partitions(changes.partitions(), changes.factory());
-        }
         ScanPlan plan = ScanPlan.of(Python.send(new PlanMicroBatch(batch, wanted, isNative)));
         TableRef table = stream.table();
-        Map<Boolean, List<ScanPlan.Segment>> byReader =
-            plan.segments().stream().collect(Collectors.partitioningBy(plan::isNative));
-        List<InputPartition> found = new ArrayList<>(Splits.pack(table, plan, byReader.get(true), false));
-        PythonSegments python =
-            byReader.get(false).isEmpty() ? null : new PythonSegments(batch, wanted, byReader.get(false));
-        if (python != null) {
-            found.addAll(python.partitions());
-        }
-        PartitionReaderFactory factory = SegmentReaderFactory.of(table, plan, wanted, List.of(), this::parquet,
-            python == null ? null : python.factory());
-        return partitions(found, factory);
+        List<InputPartition> found = Splits.pack(table, plan, plan.segments(), false);
+        found.addAll(plan.pythonPartitions(wanted));
+        PartitionReaderFactory factory = SegmentReaderFactory.of(table, plan, wanted, List.of(), this::parquet);
+        return found.stream().map(one -> new StreamPartition(one, factory)).toArray(InputPartition[]::new);
     }
 
     private SparkParquetReading parquet() {
@@ -133,10 +118,6 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
             parquet = SparkParquetReading.of(stream.table().hadoop());
         }
         return parquet;
-    }
-
-    private static InputPartition[] partitions(List<InputPartition> found, PartitionReaderFactory factory) {
-        return found.stream().map(one -> new StreamPartition(one, factory)).toArray(InputPartition[]::new);
     }
 
     @Override
