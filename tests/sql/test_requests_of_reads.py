@@ -1,0 +1,103 @@
+"""The requests that a read sends: one plans it, also where Python reads the rows.
+
+Spark loads a table when it analyses a query, and again before it runs it, to show the rows of then
+(``V2TableRefreshUtil``, since 4.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from sql.plans import is_native, is_python, pruned
+from sql.requests import Request, recorded
+from versioned_catalog import Catalog, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PLAN = Request("plan_scan", "t")
+
+
+@pytest.fixture
+def plain(catalog: Catalog, ns: str) -> Table:
+    """Two segments that Spark reads itself."""
+    table = catalog.create_table(f"{ns}.t", "id BIGINT, n BIGINT")
+    for start in (0, 10):
+        table.append(pa.table({"id": [start, start + 1], "n": [start, 1]}))
+    return table
+
+
+@pytest.fixture
+def keyed(catalog: Catalog, ns: str) -> Table:
+    """Two segments with the same keys, which Python merges."""
+    table = catalog.create_table(f"{ns}.t", "id BIGINT, n BIGINT", primary_key=["id"])
+    for n in (1, 2):
+        table.append(pa.table({"id": [0, 1], "n": [n, n]}))
+    return table
+
+
+def requests_of(spark: SparkSession, statement: str) -> tuple[list[Request], DataFrame]:
+    """The requests of a statement, and what it has read."""
+    with recorded(spark) as requests:
+        frame = spark.sql(statement)
+        frame.collect()
+    return requests, frame
+
+
+@pytest.mark.parametrize("where", ["", " WHERE id = 1", " WHERE n > 0 ORDER BY id LIMIT 1"])
+@pytest.mark.parametrize("kind", ["plain", "keyed"])
+def test_a_select_is_planned_once(
+    request: pytest.FixtureRequest, sql_spark: SparkSession, ns: str, kind: str, where: str
+) -> None:
+    request.getfixturevalue(kind)
+    requests, frame = requests_of(sql_spark, f"SELECT * FROM versioned.{ns}.t{where}")
+    first, second, *others = requests
+    assert {first.name, second.name} <= {"load", "load_relation"}
+    assert others == [PLAN]
+    reads_as: Callable[[DataFrame], bool] = is_native if kind == "plain" else is_python
+    assert reads_as(frame)
+
+
+def test_a_runtime_filter_narrows_what_python_reads(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """A join sends the values that it has found with a second plan."""
+    table = catalog.create_table(f"{ns}.t", "id BIGINT, n BIGINT", primary_key=["id"])
+    for n in range(8):
+        start = n // 2 * 10
+        table.append(pa.table({"id": [start, start + 5], "n": [n, n]}))
+    small = catalog.create_table(f"{ns}.small", "x BIGINT, word STRING")
+    small.append(pa.table({"x": [10, 99], "word": ["yes", "no"]}))
+    requests, frame = requests_of(
+        sql_spark,
+        f"SELECT n FROM versioned.{ns}.t t JOIN versioned.{ns}.small s ON t.id = s.x "
+        "WHERE s.word = 'yes'",
+    )
+    assert requests.count(PLAN) == 2
+    assert pruned(frame) == (6, 8)
+    assert [row.n for row in frame.collect()] == [3]
+
+
+@pytest.mark.usefixtures("keyed")
+def test_changes_are_planned_once(sql_spark: SparkSession, ns: str) -> None:
+    changes = f"SELECT * FROM versioned.{ns}.t CHANGES FROM VERSION 1"
+    requests, frame = requests_of(sql_spark, changes)
+    assert [request.name for request in requests] == ["load", "load_changes", "plan_changes"]
+    assert len(frame.collect()) == 6
+
+
+@pytest.mark.parametrize("kind", ["plain", "keyed"])
+def test_an_update_plans_each_of_its_reads_once(
+    request: pytest.FixtureRequest, sql_spark: SparkSession, ns: str, kind: str
+) -> None:
+    """Copy on write reads twice: which segments have such rows, and these segments."""
+    table = request.getfixturevalue(kind)
+    with recorded(sql_spark) as requests:
+        sql_spark.sql(f"UPDATE versioned.{ns}.t SET n = n + 5 WHERE id = 1")
+    assert requests.count(PLAN) == (2 if kind == "plain" else 1)
+    changed = table.refresh().scan(["n"], filters=[("id", "=", 1)]).to_arrow()
+    assert changed["n"].to_pylist() == [6 if kind == "plain" else 7]
