@@ -10,8 +10,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from model.pinned_naive import INT_MAX, KEY, Model, Shown
 from model.seeded import first_seed, sample
+from pins.naive import INT_MAX, KEY, Model, Shown
 from versioned_catalog import Catalog, InvalidRequestError, Table
 
 PINNED = {3: "third", 7: "seventh"}

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pairwise import matrix
 from pins.cases import (
     AFTER,
     ARROW,
@@ -65,13 +66,32 @@ def is_possible(change: Change, operation: str, keyed: bool) -> bool:
     return change.keyed is None or change.keyed == keyed
 
 
-CASES = [
-    pytest.param(change, operation, keyed, id=f"{change.name} / {operation} / {kind}")
-    for change in CHANGES
-    for operation in IN_PYTHON
-    for keyed, kind in ((False, "no key"), (True, "key"))
-    if is_possible(change, operation, keyed)
-]
+KINDS = {
+    **dict.fromkeys(("read", "compact"), "read"),
+    **dict.fromkeys(("insert", "upsert", "partial upsert"), "add"),
+    **dict.fromkeys(("update", "delete"), "rewrite"),
+}
+
+
+def covered(change: Change, operation: str, keyed: bool) -> set[tuple[str, object]]:
+    """Each change with each kind of operation and of table, and each operation with each table."""
+    kind = KINDS[operation]
+    return {(change.name, kind), (change.name, keyed), (operation, keyed)}
+
+
+CASES = matrix(
+    [
+        (change, operation, keyed)
+        for change in CHANGES
+        for operation in IN_PYTHON
+        for keyed in (False, True)
+        if is_possible(change, operation, keyed)
+    ],
+    lambda change, operation, keyed: (
+        f"{change.name} / {operation} / {'key' if keyed else 'no key'}"
+    ),
+    covered,
+)
 
 
 @pytest.mark.parametrize(("change", "operation", "keyed"), CASES)

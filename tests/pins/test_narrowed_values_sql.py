@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from pins.conftest import LABEL
 from sql.plans import is_native, is_python, plan_of
 from versioned_catalog import Catalog
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
 
-LABEL = "spark.sql.catalog.versioned.schema_label"
 PAIRS: list[tuple[str, str, str, Any, str]] = [
     ("TINYINT", "SMALLINT", "-128", -128, "128"),
     ("TINYINT", "INT", "127", 127, "-129"),
@@ -68,14 +68,6 @@ _SETTINGS = {
     "python": ("spark.versioned.io", "python"),
 }
 _numbers = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def job(spark: SparkSession) -> SparkSession:
-    session = spark.newSession()
-    session.conf.set("spark.versioned.io", "native")
-    session.conf.set(LABEL, "job")
-    return session
 
 
 @pytest.fixture(scope="module")

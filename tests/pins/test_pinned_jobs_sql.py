@@ -1,7 +1,7 @@
 """Jobs pinned to an earlier schema in SQL, and statements on a table with hidden columns.
 
 Needs a JVM because Spark plans the statements, and the jar projects and writes the rows;
-``tests/test_pins.py`` tests the same rules with PyArrow, with the same expectations.
+``test_pinned_jobs.py`` tests the same rules with PyArrow, with the same expectations.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pairwise import cover
 from pins.cases import AFTER, ARROW, CHANGES, Change, Row, create, expected_now, touch
 from versioned_catalog import Catalog, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-LABEL = "spark.sql.catalog.versioned.schema_label"
 STATEMENTS = {
     "read": [],
     "insert": [
@@ -41,15 +41,6 @@ STATEMENTS = {
 """What the pinned job runs; ``AFTER`` has the rows that it then sees."""
 
 
-@pytest.fixture(scope="module")
-def job(spark: SparkSession) -> SparkSession:
-    """A session that sets nothing but the label of its pin."""
-    session = spark.newSession()
-    session.conf.set("spark.versioned.io", "native")
-    session.conf.set(LABEL, "job")
-    return session
-
-
 @pytest.fixture(params=["native", pytest.param("python", marks=pytest.mark.thorough)])
 def io(request: pytest.FixtureRequest, job: SparkSession) -> Iterator[str]:
     job.conf.set("spark.versioned.io", request.param)
@@ -71,28 +62,40 @@ def stored(table: Table) -> list[Row]:
     return found
 
 
-def _marks(change: Change, operation: str, io: str, *, keyed: bool) -> list[pytest.MarkDecorator]:
-    """The short set has every operation after one change, the thorough set MERGE after each change."""
-    if change.name == "several at once":
-        return [] if io == "native" and not keyed else [pytest.mark.thorough]
-    often = (io, operation, keyed) == ("native", "merge", True)
-    return [pytest.mark.thorough if often else pytest.mark.nightly]
+def covered(change: Change, operation: str, keyed: bool, io: str) -> set[tuple[object, ...]]:
+    """MERGE, which does what the others do, after each change; each operation with each kind of
+    table and each way to read it."""
+    after = {(change.name,)} if operation == "merge" else set()
+    return after | {(operation, keyed), (operation, io), (keyed, io)}
 
 
-CASES = [
-    pytest.param(
-        change,
-        operation,
-        keyed,
-        io,
-        id=f"{io}-{change.name} / {operation} / {'key' if keyed else 'no key'}",
-        marks=_marks(change, operation, io, keyed=keyed),
-    )
+MATRIX = [
+    (change, operation, keyed, io)
     for io in ("native", "python")
     for change in CHANGES
     for operation in STATEMENTS
     for keyed in (False, True)
     if change.keyed in (None, keyed) and (keyed or operation != "upsert")
+]
+THOROUGH = {*cover(MATRIX, covered)}
+
+
+def mark(at: int) -> list[pytest.MarkDecorator]:
+    """The short set has every operation after several changes, the thorough set a cover."""
+    change, _, keyed, io = MATRIX[at]
+    if (change.name, keyed, io) == ("several at once", False, "native"):
+        return []
+    return [pytest.mark.thorough if at in THOROUGH else pytest.mark.nightly]
+
+
+CASES = [
+    pytest.param(
+        *case,
+        id=f"{io}-{change.name} / {operation} / {'key' if keyed else 'no key'}",
+        marks=mark(at),
+    )
+    for at, case in enumerate(MATRIX)
+    for change, operation, keyed, io in [case]
 ]
 
 

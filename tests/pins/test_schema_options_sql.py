@@ -1,6 +1,6 @@
 """How sessions, statements and DataFrames choose the schema in which they use a table.
 
-Needs a JVM because Spark loads the tables; ``test_pin_requests.py`` tests the responses of Python.
+Needs a JVM because Spark loads the tables; ``test_requests.py`` tests the responses of Python.
 """
 
 from __future__ import annotations
@@ -10,22 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+from pins.conftest import LABEL
 from sql.plans import is_native
 from versioned_catalog import Catalog, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-LABEL = "spark.sql.catalog.versioned.schema_label"
-
-
-@pytest.fixture(scope="module")
-def job(spark: SparkSession) -> SparkSession:
-    """A session that sets nothing but the label of its pin."""
-    session = spark.newSession()
-    session.conf.set("spark.versioned.io", "native")
-    session.conf.set(LABEL, "job")
-    return session
 
 
 @pytest.fixture

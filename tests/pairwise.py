@@ -1,0 +1,40 @@
+"""A small part of a large matrix for the short set; the nightly set has the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+
+def pairs(*case: Any) -> Collection[Hashable]:
+    """Every pair of values of a case, with their positions."""
+    return {*combinations(enumerate(case), 2)}
+
+
+def cover(
+    cases: Sequence[tuple[Any, ...]], covered: Callable[..., Collection[Hashable]]
+) -> list[int]:
+    """Positions of a few cases that cover all that some case covers: greedily, the most first."""
+    wanted = [set(covered(*case)) for case in cases]
+    missing, chosen = set[Hashable]().union(*wanted), list[int]()
+    while missing:
+        best = max(range(len(cases)), key=lambda at: len(wanted[at] & missing))
+        chosen.append(best)
+        missing -= wanted[best]
+    return sorted(chosen)
+
+
+def matrix(
+    cases: Sequence[tuple[Any, ...]],
+    name: Callable[..., str],
+    covered: Callable[..., Collection[Hashable]] = pairs,
+) -> list[Any]:
+    """Parameters of all cases: those beyond a cover, by default of the pairs, are nightly."""
+    chosen = {*cover(cases, covered)}
+    return [
+        pytest.param(*case, id=name(*case), marks=[] if at in chosen else [pytest.mark.nightly])
+        for at, case in enumerate(cases)
+    ]
