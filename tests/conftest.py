@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import progress
-from jar import built_jar
+from jar import ROOT, built_jar
 from pyspark_versioned.java import JavaMissing, require_java
 from s3.proxied import Proxied, proxied
 from s3.server import BUCKET, Server, serve
@@ -24,6 +24,13 @@ settings.register_profile("dev", COMMON, max_examples=50)
 settings.register_profile("ci", COMMON, max_examples=50, derandomize=True, print_blob=True)
 settings.register_profile("nightly", COMMON, max_examples=5000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+if sys.dont_write_bytecode:
+    # Otherwise each command and each Spark worker compiles the library and PySpark again, for over a
+    # second. One cache, away from the sources, serves all of them.
+    sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / ".pytest_cache" / "bytecode")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 
 @pytest.hookimpl(trylast=True)  # after pytest has created its terminal reporter
@@ -57,6 +64,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """End the run with one message if a Spark test is next and there is no Java."""
     if item.get_closest_marker("spark") and (problem := java_problem()):
         pytest.exit(problem, returncode=1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unsynced() -> Iterator[None]:
+    """Let ``fsync`` return at once in this process: tests spent half of their time waiting for it.
+
+    Only a power failure needs it. ``faults/disk.py`` simulates one, and records each call.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
 
 
 @pytest.fixture(scope="session")
