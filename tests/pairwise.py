@@ -14,6 +14,11 @@ def pairs(*case: Any) -> Collection[Hashable]:
     return {*combinations(enumerate(case), 2)}
 
 
+def values(*case: Any) -> Collection[Hashable]:
+    """Every value of a case, with its position."""
+    return {*enumerate(case)}
+
+
 def cover(
     cases: Sequence[tuple[Any, ...]], covered: Callable[..., Collection[Hashable]]
 ) -> list[int]:

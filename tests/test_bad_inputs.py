@@ -71,6 +71,12 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def intact(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """One for all requests that are refused, and so change nothing."""
+    return Bench(tmp_path_factory.mktemp("intact"))
+
+
 def refused(act: Callable[[], Any], error: type[VersionedError], fragment: str) -> None:
     """Check that ``act`` raises exactly this error, with the fragment in its message."""
     with pytest.raises(VersionedError) as caught:
@@ -449,17 +455,17 @@ READS: list[Request] = [
     ],
 )
 def test_request(
-    bench: Bench, act: Callable[[Bench], Any], error: type[VersionedError], fragment: str
+    intact: Bench, act: Callable[[Bench], Any], error: type[VersionedError], fragment: str
 ) -> None:
-    refused(lambda: act(bench), error, fragment)
-    for table in (bench.table, Catalog(bench.folder.parents[1]).load_table("db.t")):
+    refused(lambda: act(intact), error, fragment)
+    for table in (intact.table, Catalog(intact.folder.parents[1]).load_table("db.t")):
         assert table.version == 1
         assert table.scan(columns=["id"]).to_arrow().to_pylist() == [{"id": 1}]
         assert table.schema.names == [
             c.split()[0] for c in DDL.replace(", y", "").split(", ")[:5]
         ] + [*("s", "l", "m", "ts", "f", "b", "z")]
-    assert bench.catalog.list_tables("db") == ["t"]
-    assert bench.catalog.list_namespaces() == ["db"]
+    assert intact.catalog.list_tables("db") == ["t"]
+    assert intact.catalog.list_namespaces() == ["db"]
 
 
 # Invalid stored files.

@@ -18,6 +18,7 @@ from faults.interrupted import InterruptedStore, Interruption
 from faults.rules import skip_rule
 from faults.serial import Done, State, findings
 from faults.store import Plan
+from pairwise import matrix
 from versioned_catalog import Catalog, CommitConflictError, Scan, Table
 from versioned_catalog.conflicts.operations import Rewrite
 from versioned_catalog.conflicts.rows import reads_unchanged
@@ -119,7 +120,7 @@ class Interleaving:
         return findings(self.done, self.states, serializable=level == "serializable")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("level", LEVELS)
 def test_random_interleavings(level: str) -> None:
     """100 interleavings under each isolation level."""
@@ -209,9 +210,10 @@ def lands(mine: str, theirs: str, level: str) -> bool:
     return mine != "whole" or theirs != "whole"
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("theirs", ACTS)
-@pytest.mark.parametrize("mine", ACTS)
+INTERLEAVINGS = [(mine, theirs, level) for mine in ACTS for theirs in ACTS for level in LEVELS]
+
+
+@pytest.mark.parametrize("mine, theirs, level", matrix(INTERLEAVINGS, "{} - {} - {}".format))
 def test_forced_interleavings(mine: str, theirs: str, level: str, tmp_path: Any) -> None:
     catalog = Catalog(tmp_path)
     catalog.create_namespace("n")

@@ -15,6 +15,7 @@ import pytest
 
 from faults.store import Fault, Plan
 from faults.test_crashes import LOAD, LOAD_TABLE, assert_clean, faults_at, run, run_killed
+from pairwise import matrix, values
 from versioned_catalog import Catalog
 
 Operation = Callable[[Catalog], object]
@@ -176,8 +177,16 @@ def test_a_fault_at_every_call(
             shutil.rmtree(copy)
 
 
-@pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.REPLY_TAKEN])
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.__name__)
+LOST = [
+    (operation, fault)
+    for operation in OPERATIONS
+    for fault in (Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.REPLY_TAKEN)
+]
+
+
+@pytest.mark.parametrize(
+    "operation, fault", matrix(LOST, lambda o, f: f"{o.__name__}-{f.name}", values)
+)
 def test_a_lost_reply_is_success_once(
     operation: Operation, fault: Fault, prepared: Path, tmp_path: Path
 ) -> None:

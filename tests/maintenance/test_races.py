@@ -14,6 +14,7 @@ import pytest
 from maintenance.racers import Job, processes, trials
 from maintenance.steps import check_whole
 from maintenance.tables import expire, ids, load, make, write
+from pairwise import matrix, values
 from versioned_catalog import Catalog, InvalidRequestError, Table
 
 COUNT = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 8
@@ -59,8 +60,14 @@ def test_retained_versions_stay_readable(jobs: list[str], tmp_path: Path, race: 
     assert set(ends) <= {"done", "CommitConflictError", "NotFoundError"}, ends
 
 
-@pytest.mark.parametrize("job", ["delete", "update"])
-@pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
+@pytest.mark.parametrize(
+    "job, isolation",
+    matrix(
+        [(job, level) for job in ("delete", "update") for level in ("snapshot", "serializable")],
+        "{} {}".format,
+        values,
+    ),
+)
 def test_no_copied_row_loses_a_column_that_a_rollback_restores(
     job: str, isolation: str, tmp_path: Path, race: Race
 ) -> None:

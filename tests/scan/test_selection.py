@@ -153,7 +153,9 @@ def check(
     assert found.decoded(len(read)) == [live[at].delta for at in read]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize(
+    "seed", [*range(10), *(pytest.param(n, marks=pytest.mark.nightly) for n in range(10, 60))]
+)
 def test_selection_of_random_segments_equals_the_model(seed: int) -> None:
     chance = random.Random(seed)
     buckets = ["bucket(3, a)"] if seed % 2 else []
