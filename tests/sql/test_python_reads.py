@@ -138,7 +138,8 @@ def test_a_rewrite_in_python_keeps_rows_that_do_not_match(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", ["keyed", pytest.param("plain", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["keyed", "plain"])
 def test_a_merge_with_schema_evolution_reads_its_target_in_python(
     request: pytest.FixtureRequest, sql_spark: SparkSession, catalog: Catalog, ns: str, kind: str
 ) -> None:
