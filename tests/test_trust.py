@@ -235,7 +235,7 @@ def test_a_stub_that_refers_to_itself_is_refused(floor: int, table: Table) -> No
     refused(table, "the stub of version 1")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_very_many_stubs() -> None:
     """Each stub refers to the checkpoint before the next one."""
     table = Catalog.create_path("memory://stubs", "a INT")

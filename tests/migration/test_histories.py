@@ -498,7 +498,7 @@ def test_files_and_tables_are_as_the_model_has_them(tmp_path: Path) -> None:
         run(tmp_path, seed)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_every_kind_of_step_happens_in_some_history(tmp_path: Path) -> None:
     done = set[str]().union(*(run(tmp_path, seed) for seed in range(100, 160)))
     assert done >= {

@@ -12,7 +12,7 @@ from publishing.engines import DUCKDB, PYICEBERG
 from publishing.lives import Life
 from versioned_catalog import Catalog
 
-THOROUGH, NIGHTLY = 12, 400
+THOROUGH, NIGHTLY = 6, 400
 
 
 def live(folder: Path, seed: int, steps: int) -> None:

@@ -29,11 +29,10 @@ DATES = [
     "1582-10-15",
     "2024-02-29",
 ]
-ZONES = ["UTC", pytest.param("+05:30", marks=pytest.mark.nightly)]
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.nightly
+@pytest.mark.parametrize("zone", ["UTC", "+05:30"])
 def test_what_spark_writes_in_the_legacy_mode_is_read_as_it_was(lake: Lake, zone: str) -> None:
     """The values are the texts above, on the calendar of whoever wrote them."""
     lake.spark.conf.set("spark.sql.session.timeZone", zone)

@@ -58,7 +58,7 @@ def rows(*ids: int, name: str = "n", factor: int = 10) -> pa.Table:
 Reads = Callable[..., "DataFrame"]
 
 
-@pytest.fixture(params=["by the jar", pytest.param("by Python alone", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["by the jar", pytest.param("by Python alone", marks=pytest.mark.nightly)])
 def reads(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Reads:
     def read(table: Table, **options: object) -> DataFrame:
         reader = sql_spark.readStream.options(**options)

@@ -26,7 +26,7 @@ from versioned_catalog import Catalog, Table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COUNT = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 2
+COUNT = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
 STEPS = 9
 
 

@@ -44,7 +44,7 @@ from versioned_catalog.schema.ddl import parse_columns, parse_type
 from versioned_catalog.types.types import Atom
 from versioned_catalog.values.literals import constant
 
-COUNT = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 24
+COUNT = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 4
 STEPS = 9
 FEED = "_change_type STRING, _commit_version BIGINT"
 

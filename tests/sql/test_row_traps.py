@@ -42,8 +42,8 @@ def make(catalog: Catalog, ns: str) -> Any:
     params=[
         (True, True),
         pytest.param((False, False), marks=pytest.mark.thorough),
-        pytest.param((True, False), marks=pytest.mark.thorough),
-        pytest.param((False, True), marks=pytest.mark.thorough),
+        pytest.param((True, False), marks=pytest.mark.nightly),
+        pytest.param((False, True), marks=pytest.mark.nightly),
     ]
 )
 def planned(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[None]:

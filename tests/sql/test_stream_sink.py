@@ -80,8 +80,8 @@ class Sink:
 @pytest.fixture(
     params=[
         "natively",
-        pytest.param("natively by path", marks=pytest.mark.thorough),
-        pytest.param("by Python for the jar", marks=pytest.mark.thorough),
+        pytest.param("natively by path", marks=pytest.mark.nightly),
+        pytest.param("by Python for the jar", marks=pytest.mark.nightly),
         pytest.param("by Python alone", marks=pytest.mark.thorough),
     ]
 )

@@ -66,7 +66,7 @@ Reads = Callable[[Table], "DataFrame"]
 @pytest.fixture(
     params=[
         "native",
-        pytest.param("by Python for the jar", marks=pytest.mark.thorough),
+        pytest.param("by Python for the jar", marks=pytest.mark.nightly),
         pytest.param("by Python alone", marks=pytest.mark.thorough),
     ]
 )
@@ -191,7 +191,7 @@ def test_errors_name_the_table_and_the_way_out(
 
 @pytest.mark.parametrize(
     "io",
-    ["native", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("python", "by path"))],
+    ["native", *(pytest.param(one, marks=pytest.mark.nightly) for one in ("python", "by path"))],
 )
 def test_a_batch_that_is_written_again_is_there_once(
     table: Table, catalog: Catalog, sql_spark: SparkSession, query: Query, io: str

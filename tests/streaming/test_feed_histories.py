@@ -145,6 +145,6 @@ def test_histories() -> None:
     check((12, 15, 33, 62, 83, 99))
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_more_histories() -> None:
     check(range(400))
