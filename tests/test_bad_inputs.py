@@ -454,7 +454,7 @@ READS: list[Request] = [
         for case in cases
     ],
 )
-def test_request(
+def test_an_invalid_request_is_refused_and_changes_nothing(
     intact: Bench, act: Callable[[Bench], Any], error: type[VersionedError], fragment: str
 ) -> None:
     refused(lambda: act(intact), error, fragment)
@@ -834,7 +834,7 @@ SEGMENTS: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 
 @pytest.mark.parametrize("kind", list(SEGMENTS))
-def test_segment(bench: Bench, kind: str) -> None:
+def test_a_segment_that_does_not_match_the_log_is_refused(bench: Bench, kind: str) -> None:
     damage, fragment = SEGMENTS[kind]
     path = segment(bench)
     damage(path)
@@ -966,7 +966,7 @@ CHECKPOINTS: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("kind", list(CHECKPOINTS))
-def test_checkpoint(bench: Bench, kind: str) -> None:
+def test_a_damaged_checkpoint_is_ignored(bench: Bench, kind: str) -> None:
     CHECKPOINTS[kind](checkpoint(bench))
     table = Catalog.load_path(bench.folder)
     assert table.scan(filters=[("id", "=", 1)]).to_arrow()["id"].to_pylist() == [1]
@@ -992,7 +992,7 @@ def test_checkpoint_with_an_unknown_feature(bench: Bench) -> None:
         *(b'{"version": 1e99}', b"\xff", b"[" * 100_000, b'{"version": ' + b"9" * 60 + b"}"),
     ],
 )
-def test_hint(bench: Bench, hint: bytes) -> None:
+def test_a_damaged_hint_is_ignored(bench: Bench, hint: bytes) -> None:
     checkpoint(bench)
     (bench.folder / "_versioned" / "last_checkpoint.json").write_bytes(hint)
     assert [row["id"] for row in reload(bench)] == [1]

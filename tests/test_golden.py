@@ -117,7 +117,7 @@ def test_column_names_of_each_version(catalog: Catalog) -> None:
     assert catalog.list_tables() == ["lives"]
 
 
-def test_rows(cpu: Table) -> None:
+def test_every_row_of_the_early_table_is_read(cpu: Table) -> None:
     for prune in (True, False):
         assert by_time(cpu.scan(prune=prune).to_arrow().to_pylist()) == by_time(NOW)
     assert cpu.count() == 7
@@ -140,7 +140,7 @@ def test_rows_with_and_without_the_checkpoint(catalog: Catalog, without: str) ->
     assert by_time(found) == by_time(NOW)
 
 
-def test_filters(cpu: Table) -> None:
+def test_filters_of_the_early_table_are_pruned_right(cpu: Table) -> None:
     for prune in (True, False):
         found = [
             cpu.scan(filters=filters, prune=prune).count()

@@ -69,7 +69,7 @@ def test_earlier_versions(table: Table) -> None:
     assert [row["id"] for row in rows(table, version=1)] == [10, 11, 20, 21]
 
 
-def test_writes(table: Table) -> None:
+def test_the_early_table_can_be_changed(table: Table) -> None:
     table.rollback(2)
     assert [row["id"] for row in rows(table)] == [5, 6, 10, 11, 20, 21]
     table.update({"host": "x"}, [("id", "<", 11)])

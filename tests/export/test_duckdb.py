@@ -39,7 +39,7 @@ def test_the_default_connection(evolved: Table) -> None:
     assert duckdb.sql("SELECT id FROM relation WHERE place.lon = 9").fetchall() == [(6,)]
 
 
-def test_types(typed: Table, connection: Any) -> None:
+def test_every_type_has_its_type_in_duckdb(typed: Table, connection: Any) -> None:
     relation = typed.to_duckdb(connection)
     shown = dict(zip(relation.columns, map(str, relation.types), strict=True))
     assert shown["t"] == "TIME"

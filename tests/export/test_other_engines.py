@@ -13,14 +13,14 @@ from versioned_catalog import Table
 
 
 @pytest.mark.thorough
-def test_datafusion(evolved: Table) -> None:
+def test_datafusion_reads_an_evolved_table(evolved: Table) -> None:
     datafusion = pytest.importorskip("datafusion", reason="needs datafusion")
     frame = datafusion.SessionContext().from_arrow(evolved)
     same(frame.sort("id").to_arrow_table().to_pylist(), EVOLVED)
 
 
 @pytest.mark.thorough
-def test_daft(evolved: Table) -> None:
+def test_daft_reads_an_evolved_table(evolved: Table) -> None:
     daft = pytest.importorskip("daft", reason="needs daft")
     same(daft.from_arrow(pa.table(evolved)).sort("id").to_pylist(), EVOLVED)
 

@@ -24,7 +24,7 @@ def test_an_evolved_table(evolved: Table) -> None:
     assert evolved.snapshot(1).to_polars().select("gone").collect()["gone"].to_list() == ["x", "y"]
 
 
-def test_types(typed: Table) -> None:
+def test_every_type_has_its_type_in_polars(typed: Table) -> None:
     schema = typed.to_polars().collect_schema()
     assert schema["t"] == pl.Time
     assert schema["du"] == pl.Duration("us")

@@ -403,7 +403,7 @@ def test_a_checkpoint_is_used(tmp_path: Path) -> None:
     assert table.scan(version=4).count() == 4
 
 
-def test_stubs(tmp_path: Path) -> None:
+def test_versions_from_the_oldest_retained_on_are_read_beside_stubs(tmp_path: Path) -> None:
     table = many(tmp_path)
     stub = {"format": 1, "stub": True, "commit_id": "x", "time": "2020-01-01T00:00:00.000000Z"}
     for number in range(4):

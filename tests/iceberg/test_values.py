@@ -32,7 +32,7 @@ JSON: list[tuple[LeafType, str, Any]] = [
 
 
 @pytest.mark.parametrize("type_, text, expected", JSON, ids=lambda one: str(one)[:20])
-def test_defaults(type_: LeafType, text: str, expected: Any) -> None:
+def test_defaults_are_written_as_iceberg_says(type_: LeafType, text: str, expected: Any) -> None:
     assert default_json(Constant(f'"{text}"'), type_) == expected
 
 
@@ -62,7 +62,7 @@ def test_defaults_that_cannot_be_said(type_: LeafType, text: str) -> None:
     ],
     ids=lambda one: str(one)[:20],
 )
-def test_bounds(type_: LeafType, text: str, expected: bytes) -> None:
+def test_bounds_are_encoded_as_iceberg_says(type_: LeafType, text: str, expected: bytes) -> None:
     assert bound(text, type_, upper=False) == bound(text, type_, upper=True) == expected
 
 

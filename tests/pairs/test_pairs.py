@@ -116,7 +116,9 @@ OPERATIONS: dict[str, Callable[[Subject], None]] = {
 
 @pytest.mark.parametrize("feature", FEATURES)
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_pairs(operation: str, feature: str, tmp_path: Path) -> None:
+def test_each_feature_keeps_its_promise_through_each_operation(
+    operation: str, feature: str, tmp_path: Path
+) -> None:
     OPERATIONS[operation](FEATURES[feature](tmp_path))
 
 

@@ -144,7 +144,7 @@ def test_put_if_absent_of_a_name_that_is_taken(proxy: Proxied, bucket: Folder) -
     at_once(check, folders_for(proxy, bucket, faults, method="PUT", path="/x"))
 
 
-def test_read(proxy: Proxied, bucket: Folder) -> None:
+def test_a_read_returns_the_object_or_an_error(proxy: Proxied, bucket: Folder) -> None:
     def check(fault: Fault, folder: Folder) -> None:
         folder.direct.overwrite("x", OURS)
         found = result_of(lambda: folder.store.read("x"))
@@ -162,7 +162,7 @@ def test_read_of_a_missing_file(proxy: Proxied, bucket: Folder) -> None:
     at_once(check, folders_for(proxy, bucket, ALL, method="GET", path="/x"))
 
 
-def test_open(proxy: Proxied, bucket: Folder) -> None:
+def test_a_file_is_read_whole_or_an_error(proxy: Proxied, bucket: Folder) -> None:
     """A file is read by ranges: its end first, then the requested range."""
     content = bytes(range(256)) * 1024
 
@@ -211,7 +211,7 @@ def test_a_missing_bucket_is_an_error(ask: Callable[[Store], object], proxy: Pro
         ask(store)
 
 
-def test_overwrite(proxy: Proxied, bucket: Folder) -> None:
+def test_an_overwrite_takes_effect_or_is_an_error(proxy: Proxied, bucket: Folder) -> None:
     def check(fault: Fault, folder: Folder) -> None:
         folder.direct.overwrite("x", THEIRS)
         found = result_of(lambda: folder.store.overwrite("x", OURS))
@@ -228,7 +228,7 @@ def test_overwrite(proxy: Proxied, bucket: Folder) -> None:
     [("PUT", "/x$"), ("POST", "uploads"), ("PUT", "partNumber=2"), ("POST", "uploadId")],
     ids=["one put", "first request", "a part", "last request"],
 )
-def test_create(
+def test_a_file_is_created_whole_or_an_error(
     method: str, path: str, proxy: Proxied, bucket: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files of one put or several parts are written whole, or an error is raised."""
@@ -270,7 +270,7 @@ def test_an_upload_whose_completion_was_lost(
     assert folder.direct.read("x") == content
 
 
-def test_files(proxy: Proxied, bucket: Folder) -> None:
+def test_a_listing_is_complete_or_an_error(proxy: Proxied, bucket: Folder) -> None:
     def check(fault: Fault, folder: Folder) -> None:
         for name in "ab":
             folder.direct.overwrite(f"data/{name}", b"1")
@@ -284,7 +284,7 @@ def test_files(proxy: Proxied, bucket: Folder) -> None:
     assert were_applied(proxy, ALL)
 
 
-def test_delete(proxy: Proxied, bucket: Folder) -> None:
+def test_a_delete_takes_effect_or_is_an_error(proxy: Proxied, bucket: Folder) -> None:
     def check(fault: Fault, folder: Folder) -> None:
         folder.direct.overwrite("x", OURS)
         found = result_of(lambda: folder.store.delete("x"))
@@ -313,7 +313,9 @@ def test_delete_all(fault: Fault, proxy: Proxied, bucket: Folder) -> None:
 @pytest.mark.parametrize(
     "fault", [Fault.DROP_REPLY, Fault.ERROR_500_AFTER], ids=lambda fault: fault.name
 )
-def test_now(fault: Fault, proxy: Proxied, bucket: Folder) -> None:
+def test_the_time_of_the_store_survives_a_lost_reply(
+    fault: Fault, proxy: Proxied, bucket: Folder
+) -> None:
     proxy.set_rules(Rule(fault, "HEAD"))
     assert abs((bucket.store.now() - datetime.now(UTC)).total_seconds()) < 10
     assert were_applied(proxy, (fault,))

@@ -27,7 +27,7 @@ def test_options_of_any_case_are_found() -> None:
     assert stream_options(given) == {"startingVersion": "latest", "onRewrite": "skip"}
 
 
-def test_settings() -> None:
+def test_options_become_settings() -> None:
     assert stream_settings({}, 3, "t") == Settings(schema_version=3)
     assert stream_settings({"startingVersion": "7"}, None, "t").starting_version == 7
     assert stream_settings({"startingVersion": "release"}, None, "t").starting_version == "release"
@@ -43,7 +43,7 @@ def test_choices_that_do_not_exist_are_refused(option: str) -> None:
         stream_settings({option: "perhaps"}, None, "t")
 
 
-def test_limits() -> None:
+def test_options_become_limits() -> None:
     assert stream_limits({}, "t") == NO_LIMITS
     given = {"maxSegmentsPerTrigger": "2", "maxRowsPerTrigger": "3k", "maxBytesPerTrigger": "512MB"}
     assert stream_limits(given, "t") == Limits(2, 3072, 536870912)

@@ -376,7 +376,7 @@ def test_row_counts_that_do_not_add_up_are_refused(tmp_path: Path) -> None:
         read_footer(lying)
 
 
-def test_thrift() -> None:
+def test_thrift_is_decoded_and_damage_is_refused() -> None:
     """By hand: field 1 an i32 of 3, field 2 a text of 2 bytes, field 4 a list of two structs."""
     data = b"\x15\x06\x18\x02ab\x29\x2c\x15\x01\x00\x00\x00rest"
     reader = Reader(data)

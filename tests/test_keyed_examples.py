@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from plans import is_identity, source_needed
-from test_seeds import read_all, rows
+from test_evolution_examples import read_all, rows
 from versioned_catalog import Catalog, Schema, Table
 from versioned_catalog.projection.resolver import plan_columns
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE, arranged_columns
