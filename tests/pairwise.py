@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -42,4 +42,12 @@ def matrix(
     return [
         pytest.param(*case, id=name(*case), marks=[] if at in chosen else [pytest.mark.nightly])
         for at, case in enumerate(cases)
+    ]
+
+
+def some(chosen: Collection[Any], all_: Iterable[Any]) -> list[Any]:
+    """Parameters of all values; the thorough set runs those that are not chosen."""
+    return [
+        value if value in chosen else pytest.param(value, marks=pytest.mark.thorough)
+        for value in all_
     ]
