@@ -187,6 +187,7 @@ def test_changes_of_chars(sql_spark: SparkSession, catalog: Catalog, ns: str, qu
     assert [tuple(row)[:3] for row in batch.where("a = 'x'").collect()] == [("x  ", "y", ("z ",))]
 
 
+@pytest.mark.thorough
 def test_a_batch_needs_a_first_version(sql_spark: SparkSession, table: Table) -> None:
     table.append(rows(1))
     with pytest.raises(Exception, match="changes need a first version"):

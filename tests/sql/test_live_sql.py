@@ -126,6 +126,7 @@ def test_what_a_live_table_refuses(sql_spark: SparkSession, live: Table, t: str)
     assert live.refresh().version == 0
 
 
+@pytest.mark.thorough
 @OLD
 def test_a_keyed_table(sql_spark: SparkSession, catalog: Catalog, ns: str, t: str) -> None:
     mode = {"schema_mode": "live"}

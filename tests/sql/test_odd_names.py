@@ -44,6 +44,7 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+@pytest.mark.thorough
 def test_unusual_names_of_columns(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     """All names are columns of one table, since each statement takes a while."""
     columns = ", ".join(f"{quoted(name)} INT" for name in NAMES)

@@ -249,6 +249,7 @@ def test_partitions_by_nested_columns_with_a_sort_order(
         assert inside == sorted(inside, reverse=True)
 
 
+@pytest.mark.thorough
 def test_a_partition_column_is_altered_during_a_write(
     sql_spark: SparkSession, catalog: Catalog, ns: str, tmp_path: Path
 ) -> None:

@@ -189,6 +189,7 @@ def test_errors_name_the_table_and_the_way_out(
         query.run(sql_spark.readStream.option("onRewrit", "skip").table(f"versioned.{table.name}"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "io",
     ["native", *(pytest.param(one, marks=pytest.mark.nightly) for one in ("python", "by path"))],
