@@ -6,7 +6,7 @@ import re
 import tomllib
 
 import test_fresh_installs
-import test_house
+import test_repository
 from jar import ROOT
 
 HOOKS = (ROOT / ".pre-commit-config.yaml").read_text()
@@ -28,7 +28,7 @@ def matrix(name: str) -> list[str]:
 def test_the_hooks_run_the_tools_of_the_tests_from_the_lock() -> None:
     entries = re.findall(r"entry: \.venv/bin/uv run --frozen --extra test (.*)", HOOKS)
     tools = [entry.removesuffix(" --force-exclude") for entry in entries]
-    assert tools == parameters(test_house.test_the_tool_finds_nothing)
+    assert tools == parameters(test_repository.test_the_tool_finds_nothing)
 
 
 def test_a_subject_of_more_than_72_characters_is_refused() -> None:

@@ -29,7 +29,7 @@ class Jar:
 
     def send(self, name: str, /, **body: Any) -> Json:
         given = {"request": name, "body": body, "commit": {"id": "c" * 36, "retry": False}}
-        response: Json = json.loads(respond(given))
+        response: Json = json.loads(respond(given, sent=[]))
         return response
 
     def load(self, **options: str) -> Json:
@@ -47,6 +47,8 @@ class Jar:
             filters=list(filters),
             limit=None,
             allow_native=True,
+            whole=False,
+            in_python=None,
         )
         groups: list[Json] = plan["response"]["groups"]
         return groups
@@ -114,7 +116,7 @@ def test_a_narrowed_column_in_an_array_is_read_in_python(catalog: Catalog, tmp_p
     jar = Jar(tmp_path)
     array = {"type": "array", "elementType": "integer", "containsNull": True}
     (group,) = jar.plan_scan(jar.load()["table"], [column("l", array)])
-    assert group == {"kind": "python_group"}
+    assert group == {"kind": "python_group", "tasks": 0}
 
 
 def test_unseen_columns_have_names_that_no_column_has(catalog: Catalog, tmp_path: Path) -> None:
