@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.common import Report
-from versioned_catalog.statistics.chunk_bounds import chunk_bounds
+from versioned_catalog.log.footer_statistics import chunk_bounds
 from versioned_catalog.storage.parquet import check_column_chunks, footer_of, open_parquet
 
 ROWS = 200

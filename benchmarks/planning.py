@@ -22,16 +22,16 @@ import pyarrow as pa
 
 from benchmarks.common import Figure, Report, seconds
 from versioned_catalog import Catalog, Table
-from versioned_catalog.catalog.locations import timeline_at
-from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.segment_table import CORE
-from versioned_catalog.scan.columns import bind_filters
-from versioned_catalog.scan.scan import Scan
-from versioned_catalog.scan.selection import select
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.types import Atom, Column
+from versioned_catalog.names.folders import timeline_at
+from versioned_catalog.read.filters import BoundFilter
+from versioned_catalog.read.planning import select
+from versioned_catalog.read.scan import Scan
+from versioned_catalog.read.scan_columns import bind_filters
 from versioned_catalog.storage.opening import open_store
-from versioned_catalog.types.arrow import to_arrow_type
-from versioned_catalog.types.types import Atom, Column
 
 KINDS = ["TIMESTAMP", "STRING", "BIGINT", "DOUBLE", "INT"]
 ROWS = 1_000_000

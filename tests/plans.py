@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from versioned_catalog.projection.resolver import SegmentPlan, Take
-from versioned_catalog.types.types import Column
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.projection import SegmentPlan, Take
 
 
 def source_needed(plan: SegmentPlan, source: Sequence[Column]) -> tuple[bool, ...]:

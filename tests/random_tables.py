@@ -10,12 +10,13 @@ from random import Random
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution.table_changes import check_arrangement
-from versioned_catalog.schema.column_ids import new_schema
-from versioned_catalog.schema.definition import Definition
-from versioned_catalog.schema.keying import KeyNames
-from versioned_catalog.schema.schema import PartitionField, Schema, SortField, name_key
-from versioned_catalog.types.types import (
+from versioned_catalog.model.column_ids import new_schema
+from versioned_catalog.model.keys import KeyNames
+from versioned_catalog.model.schema import PartitionField, Schema, SortField, name_key
+from versioned_catalog.model.sql_literals import constant, to_sql
+from versioned_catalog.model.table_changes import check_arrangement
+from versioned_catalog.model.table_text import Definition
+from versioned_catalog.model.types import (
     Array,
     Atom,
     Char,
@@ -36,7 +37,6 @@ from versioned_catalog.types.types import (
     map_columns,
     walk,
 )
-from versioned_catalog.values.literals import constant, to_sql
 
 NAMES = [
     *"abcdefghijk",
@@ -185,7 +185,7 @@ def table(
 
 
 def with_ids_in_defaults(columns: tuple[Column, ...], schema: Schema) -> Schema:
-    from versioned_catalog.schema.column_ids import rekey_defaults
+    from versioned_catalog.model.column_ids import rekey_defaults
 
     pairs = zip(columns, schema.columns, strict=True)
     return replace(schema, columns=tuple(rekey_defaults(old, new) for old, new in pairs))

@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 MUTANTS = ROOT / "tests" / "mutants.toml"
 SOURCES = ("connector", "catalog")
-PACKAGES = ("pyspark_versioned", "versioned_catalog")
+PACKAGES = ("pyspark_versioned", "versioned_catalog", "versioned_interop")
 LEFT_OUT = (".*", "__pycache__", "build", "data", "dist", "spark-warehouse", "metastore_db")
 TESTS_PASSED, TESTS_FAILED = 0, 1
 TIME_LIMIT = 1800

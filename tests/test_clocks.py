@@ -15,7 +15,7 @@ import pytest
 
 from sealing import sealed
 from versioned_catalog import Catalog, NotFoundError, StorageError, Table
-from versioned_catalog.scan.aggregates import count_rows
+from versioned_catalog.read.aggregates import count_rows
 from versioned_catalog.storage import clock
 from versioned_catalog.storage.clock import REFRESH_SECONDS, Clock
 from versioned_catalog.storage.local import LocalStore

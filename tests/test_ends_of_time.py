@@ -11,7 +11,7 @@ import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.log.times import moment, moment_of_micros
-from versioned_catalog.streaming.settings import Settings
+from versioned_catalog.stream.offsets import Settings
 
 BEYOND = [
     "9999-12-31T23:59:59-12:00",

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from plans import is_identity, source_needed
 from versioned_catalog import Catalog, Schema, Table
-from versioned_catalog.projection.file_layout import FileLayout
-from versioned_catalog.projection.resolver import Fill, Take
-from versioned_catalog.schema.arrow_schema import schema_from_arrow, schema_to_arrow
-from versioned_catalog.schema.column_ids import new_schema
-from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.types.arrow import to_arrow_schema
-from versioned_catalog.types.types import Array, Column, DataType, Map, Struct
+from versioned_catalog.model.arrow import to_arrow_schema
+from versioned_catalog.model.column_ids import new_schema
+from versioned_catalog.model.ddl import parse_type
+from versioned_catalog.model.types import Array, Column, DataType, Map, Struct
+from versioned_catalog.model.wire import schema_from_arrow, schema_to_arrow
+from versioned_catalog.read.projection import FileLayout, Fill, Take
 
 
 def rows(table: Table, **how: Any) -> list[dict[str, Any]]:

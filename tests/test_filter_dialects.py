@@ -18,20 +18,19 @@ from pyspark_versioned.sql.protocol.common import (
     Term,
     TypedValue,
 )
-from versioned_catalog.export.arrow_filters import translate_arrow
-from versioned_catalog.export.polars_filters import translate_polars
-from versioned_catalog.export.pushdown import Pushdown
-from versioned_catalog.expressions.dialects import (
+from versioned_catalog.model.types import Atom, Column
+from versioned_catalog.read.binding import bind_filter
+from versioned_catalog.read.dialects import (
     OPERATORS,
     UNKNOWN,
     Call,
     Dialect,
     Field,
     Value,
+    parse_filters,
     translate,
 )
-from versioned_catalog.expressions.filter_binding import bind_filter
-from versioned_catalog.expressions.filters import (
+from versioned_catalog.read.filters import (
     AllOf,
     AnyOf,
     Comparison,
@@ -40,9 +39,10 @@ from versioned_catalog.expressions.filters import (
     Op,
     UnboundFilter,
 )
-from versioned_catalog.expressions.tuple_filters import parse_filters
-from versioned_catalog.expressions.where import parse_where
-from versioned_catalog.types.types import Atom, Column
+from versioned_catalog.read.where import parse_where
+from versioned_interop.engines.duckdb import translate_arrow
+from versioned_interop.engines.polars_filters import translate_polars
+from versioned_interop.engines.pushdown import Pushdown
 
 pl = pytest.importorskip("polars", reason="needs polars: pip install polars")
 

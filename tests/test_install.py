@@ -293,7 +293,7 @@ def zipped(tmp_path: Path) -> Path:
     archive_path = tmp_path / "pyspark_versioned.zip"
     with zipfile.ZipFile(archive_path, "w") as archive:
         for root in (ROOT / "connector", ROOT / "catalog"):
-            for package in ("pyspark_versioned", "versioned_catalog"):
+            for package in ("pyspark_versioned", "versioned_catalog", "versioned_interop"):
                 for file in (root / package).rglob("*"):
                     if file.suffix in (".py", ".jar"):
                         archive.write(file, file.relative_to(root))

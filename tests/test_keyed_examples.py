@@ -13,9 +13,9 @@ import pytest
 from plans import is_identity, source_needed
 from test_evolution_examples import read_all, rows
 from versioned_catalog import Catalog, Schema, Table
-from versioned_catalog.projection.resolver import plan_columns
-from versioned_catalog.schema.store import OP_TYPE, SEQUENCE, arranged_columns
-from versioned_catalog.types.types import Column
+from versioned_catalog.model.keys import OP_TYPE, SEQUENCE, arranged_columns
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.projection import plan_columns
 
 INTERNAL = (SEQUENCE, OP_TYPE)
 INTS = pa.int32()

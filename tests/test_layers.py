@@ -1,78 +1,120 @@
-"""The packages of the catalog import one way: each only packages that are lower in this list."""
+"""The rooms of docs/architecture.md: what each is, and what it may import."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-import versioned_catalog
+ROOT = Path(__file__).parents[1]
+CATALOG = ROOT / "catalog"
+CORE, INTEROP = "versioned_catalog", "versioned_interop"
 
-ROOT = Path(versioned_catalog.__file__).parent
-
-# fmt: off
-LAYERS = [
-    "errors", "limits", "spelling",
-    "types", "values", "storage", "drawing", "schema", "statistics", "iceberg", "evolution",
-    "log",
-    "projection", "expressions", "export", "pruning",
-    "merge_on_read", "conflicts", "handle", "consuming",
-    "datafile", "scan", "changes", "write",
-    "progress", "compaction", "properties", "streaming",
-    "error_context", "publishing", "alteration", "warehouse",
-    "inspection", "page", "pinning", "versions", "snapshot", "migration", "maintenance",
-    "conversion", "transaction", "sink",
-    "table_schema", "table_reading", "importing", "table_writing", "table",
-    "views", "catalog", "cli",
-    "__init__",
-]
-# fmt: on
-"""The lowest layer first; packages and top-level modules are treated alike."""
+PARSES_ITSELF = ("versioned_catalog.model.schema", "versioned_catalog.model.table_parser")
+"""``Schema.from_ddl`` makes a schema by the parser, which makes schemas: the only circle."""
 
 
-def package(file: Path) -> str:
-    first = file.relative_to(ROOT).parts[0]
-    return first.removesuffix(".py")
+def rooms() -> dict[str, str]:
+    """The rooms with what they are, the lowest first, from the tables of the page."""
+    text = (ROOT / "docs" / "architecture.md").read_text().split("\n## Rooms\n")[1]
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| (.+) \|$", text.split("\n## ")[0], re.M)
+    return {name: what for names, what in rows for name in re.findall(r"`(\w+)`", names)}
 
 
-def imports() -> Iterator[tuple[Path, str, str]]:
-    """Each import from another package: the file, its package, and the imported package."""
-    for file in sorted(ROOT.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
-            names = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module == "versioned_catalog":
-                names = [f"versioned_catalog.{alias.name}" for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                assert not node.level, f"{file} imports by a relative path"
-                names = [node.module or ""]
-            for name in names:
-                root, _, rest = name.partition(".")
-                imported = rest.partition(".")[0]
-                if root == "versioned_catalog" and imported != package(file):
-                    known = (ROOT / imported).is_dir() or (ROOT / f"{imported}.py").is_file()
-                    yield file, package(file), imported if known and imported else "__init__"
+def module_of(file: Path) -> str:
+    parts = file.relative_to(CATALOG).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
 
 
-def test_every_package_has_its_layer() -> None:
-    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    modules = {path.stem for path in ROOT.glob("*.py")}
-    assert sorted(LAYERS) == sorted(folders | modules)
+MODULES = {
+    module_of(file): file
+    for package in (CORE, INTEROP)
+    for file in sorted((CATALOG / package).rglob("*.py"))
+}
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def statements(node: ast.AST, *, types: bool) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Imports anywhere in a module; with or without those that are for type checkers alone."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING" and not types:
+            continue
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        yield from statements(child, types=types)
+
+
+@cache
+def imported(module: str, *, types: bool = False) -> frozenset[str]:
+    """The modules of both packages that a module imports, also inside functions."""
+    names = set()
+    for node in statements(ast.parse(MODULES[module].read_text()), types=types):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        else:
+            assert not node.level, f"{module} imports by a relative path"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                names.add(inner if inner in MODULES else str(node.module))
+    return frozenset(name for name in names if name in MODULES and name != module)
+
+
+def test_every_package_and_module_is_a_room() -> None:
+    """A package of ``versioned_catalog`` or ``versioned_interop``, or a module at the top of either."""
+    assert set(rooms()) == {room(module) for module in MODULES if "." in module}
+
+
+def test_each_room_says_what_it_is() -> None:
+    for name, what in rooms().items():
+        for package in (CORE, INTEROP):
+            if (CATALOG / package / name / "__init__.py").exists():
+                said = import_module(f"{package}.{name}").__doc__ or ""
+                assert " ".join(said.split("\n\n")[0].split()) == what, name
 
 
 def test_no_import_runs_upward() -> None:
+    order = [*rooms(), "__init__"]
     upward = {
-        f"{file.relative_to(ROOT)} imports {imported}"
-        for file, own, imported in imports()
-        if LAYERS.index(imported) > LAYERS.index(own)
+        f"{module} imports {other}"
+        for module in MODULES
+        for other in imported(module)
+        if order.index(room(other)) > order.index(room(module))
     }
     assert upward == set()
 
 
-@pytest.mark.parametrize("layer", ["errors", "log", "conflicts", "table"])
-def test_the_check_reads_imports(layer: str) -> None:
-    """Each of these is imported by a higher layer."""
-    assert any(imported == layer for _, _, imported in imports())
+def test_the_core_imports_nothing_beside_it() -> None:
+    """Types may be named where only a type checker looks; functions are reached by the registry."""
+    assert not {
+        m for m in MODULES for n in imported(m) if m.startswith(CORE) and n.startswith(INTEROP)
+    }
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    graph: Mapping[str, set[str]] = {
+        module: {other for other in imported(module) if (module, other) != PARSES_ITSELF}
+        for module in MODULES
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle of imports: {' <- '.join(error.args[1])}")
+
+
+@pytest.mark.parametrize("name", ["errors", "log", "commit", "table", "pages"])
+def test_the_check_reads_imports(name: str) -> None:
+    """Each of these is imported by another room."""
+    assert any(
+        room(other) == name and room(module) != name
+        for module in MODULES
+        for other in imported(module, types=True)
+    ) or any(f"{INTEROP}.{name}." in file.read_text() for file in MODULES.values())

@@ -13,7 +13,7 @@ from pyspark_versioned.sql.protocol.common import (
     Term,
     TypedValue,
 )
-from versioned_catalog.expressions.filters import Comparison, NullSafe, Op
+from versioned_catalog.read.filters import Comparison, NullSafe, Op
 
 COLUMN = ColumnTerm(("s", "x"))
 FALSE = PredicateTerm("ALWAYS_FALSE", ())

@@ -12,7 +12,7 @@ import pytest
 
 from plans import is_identity
 from versioned_catalog import Catalog, InvalidRequestError, Table
-from versioned_catalog.projection.file_layout import FileLayout
+from versioned_catalog.read.projection import FileLayout
 
 INTS = pa.int32()
 NAN = float("nan")

@@ -19,10 +19,10 @@ from versioned_catalog import (
     NotFoundError,
     Table,
 )
-from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import create_at
-from versioned_catalog.conflicts.operations import Replace
-from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.commit.operations import Replace
+from versioned_catalog.log.statistics import ColumnStats
+from versioned_catalog.names.creation import creation
+from versioned_catalog.names.folders import create_at
 
 INTS = pa.int32()
 DAY = "2024-02-29T12:00:00Z"

@@ -32,10 +32,10 @@ from versioned_catalog.limits import (
 )
 from versioned_catalog.log.checkpoint import state_from_bytes, state_to_bytes
 from versioned_catalog.log.entry_json import commit_from_bytes
-from versioned_catalog.scan.packing import pack
-from versioned_catalog.statistics.footers import read_footer
+from versioned_catalog.log.footer_statistics import read_footer
+from versioned_catalog.read.planning import pack
+from versioned_catalog.storage.footer import Damaged, Reader
 from versioned_catalog.storage.parquet import open_parquet
-from versioned_catalog.storage.thrift import Damaged, Reader
 
 INTS = pa.int32()
 

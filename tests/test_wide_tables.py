@@ -16,12 +16,14 @@ import pytest
 from faults.store import FaultyStore, Plan
 from sealing import sealed_checkpoint
 from versioned_catalog import Catalog, Table, UnsupportedFeatureError
-from versioned_catalog.log import features, schemas_json, segment_table, statistic_lists
-from versioned_catalog.log.checkpoint_retention import retained_checkpoints
+from versioned_catalog.log import features, segment_table
+from versioned_catalog.log import schemas as schemas_json
+from versioned_catalog.log import segment_table as statistic_lists
+from versioned_catalog.log.checkpoint import retained_checkpoints
 from versioned_catalog.log.schemas import Schemas
-from versioned_catalog.schema.schema import Schema
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import Atom, Column
 from versioned_catalog.storage.local import LocalStore
-from versioned_catalog.types.types import Atom, Column
 
 TYPES = {
     "INT": pa.array(range(4), pa.int32()),

@@ -10,7 +10,7 @@ import pytest
 from pyspark_versioned import worker_errors
 from pyspark_versioned.writer import ReplacingWriter
 from versioned_catalog import Catalog, VersionedError
-from versioned_catalog.catalog.declaration import creation
+from versioned_catalog.names.creation import creation
 
 
 def test_an_overwrite_of_the_schema_of_a_dropped_table(

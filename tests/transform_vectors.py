@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from versioned_catalog.types.arrow import to_arrow_type
-from versioned_catalog.types.types import DataType
-from versioned_catalog.values.constants import from_scalar_text, to_constant, to_scalar
-from versioned_catalog.values.value_text import ValueText
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.constants import from_scalar_text, to_constant, to_scalar
+from versioned_catalog.model.types import DataType
+from versioned_catalog.model.value_text import ValueText
 
 Texts = list[ValueText]
 

@@ -17,7 +17,7 @@ import pytest
 from sealing import sealed
 from versioned_catalog import Catalog, Table
 from versioned_catalog.errors import StorageError
-from versioned_catalog.log.layout import entry_path
+from versioned_catalog.log.features import entry_path
 from versioned_catalog.log.times import time_from_text, time_to_text
 from versioned_catalog.storage import clock
 from versioned_catalog.storage.local import LocalStore

@@ -21,13 +21,13 @@ from versioned_catalog.errors import (
 
 if TYPE_CHECKING:
     from versioned_catalog.alteration import Alteration
-    from versioned_catalog.catalog.catalog import Catalog
-    from versioned_catalog.changes.feed import Changes
-    from versioned_catalog.inspection.inspection import Inspection
-    from versioned_catalog.maintenance.maintenance import Maintenance
-    from versioned_catalog.scan.scan import Scan
-    from versioned_catalog.schema.schema import Schema
+    from versioned_catalog.catalog import Catalog
+    from versioned_catalog.maintain.inspection import Inspection
+    from versioned_catalog.maintain.maintenance import Maintenance
+    from versioned_catalog.model.schema import Schema
+    from versioned_catalog.read.scan import Scan
     from versioned_catalog.snapshot import Snapshot
+    from versioned_catalog.stream.feed import Changes
     from versioned_catalog.table import Table
     from versioned_catalog.transaction import Transaction
     from versioned_catalog.write.expressions import expr
@@ -60,13 +60,13 @@ __all__ = [
 
 _MODULES = {
     "Alteration": "alteration",
-    "Catalog": "catalog.catalog",
-    "Changes": "changes.feed",
+    "Catalog": "catalog",
+    "Changes": "stream.feed",
     "ExternalFile": "write.external",
-    "Inspection": "inspection.inspection",
-    "Maintenance": "maintenance.maintenance",
-    "Scan": "scan.scan",
-    "Schema": "schema.schema",
+    "Inspection": "maintain.inspection",
+    "Maintenance": "maintain.maintenance",
+    "Scan": "read.scan",
+    "Schema": "model.schema",
     "Snapshot": "snapshot",
     "Table": "table",
     "Transaction": "transaction",

@@ -1,9 +1,13 @@
-"""Every error this project raises on purpose, split by what the caller can do about it."""
+"""Every error that this project raises on purpose, split by what the caller can do about it."""
 
+from __future__ import annotations
+
+import functools
+import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 ConditionName = Literal[
     "ALREADY_EXISTS",
@@ -139,7 +143,7 @@ class CommitOutcomeUnknown(VersionedError):
         super().__init__(message)
         self.commit_id = commit_id
 
-    def __reduce__(self) -> tuple[type["CommitOutcomeUnknown"], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[CommitOutcomeUnknown], tuple[str, str]]:
         return type(self), (str(self), self.commit_id)
 
 
@@ -180,3 +184,32 @@ def naming_table(*names: str) -> Iterator[None]:
     except VersionedError as error:
         error.name_table(*names)
         raise
+
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def names_table_in_errors(names: Callable[[Any], tuple[str, ...]]) -> Callable[[_Class], _Class]:
+    """Decorate a class whose public methods raise errors that name the table.
+
+    ``names`` returns what errors may call the table of an object; see ``VersionedError.name_table``.
+    """
+
+    def decorate(cls: _Class) -> _Class:
+        for name, method in list(vars(cls).items()):
+            if inspect.isfunction(method) and not name.startswith("_"):
+                setattr(cls, name, _naming(method, names))
+        return cls
+
+    return decorate
+
+
+def _naming(
+    method: Callable[..., Any], names: Callable[[Any], tuple[str, ...]]
+) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def naming(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with naming_table(*names(self)):
+            return method(self, *args, **kwargs)
+
+    return naming

@@ -8,21 +8,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.error_context import names_table_in_errors
-from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.inspection import lineage, tables
+from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
 from versioned_catalog.log.state import TableState
-from versioned_catalog.scan.columns import bind_filters, shown_columns
-from versioned_catalog.scan.scan import Scan
-from versioned_catalog.schema.definition import Definition, sql_name
-from versioned_catalog.schema.keying import key_properties
-from versioned_catalog.schema.partition_changes import partition_fields
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.sorting import render_sort_by
-from versioned_catalog.schema.table_text import render_table
-from versioned_catalog.schema.ttl import user_properties
+from versioned_catalog.maintain import column_tables as lineage
+from versioned_catalog.maintain import metadata_tables as tables
+from versioned_catalog.model.keys import key_properties, render_sort_by, user_properties
+from versioned_catalog.model.partitioning import partition_fields
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.table_text import Definition, render_table, sql_name
+from versioned_catalog.model.type_text import parse_path
+from versioned_catalog.read.scan import Scan
+from versioned_catalog.read.scan_columns import bind_filters, shown_columns
 from versioned_catalog.storage.store import Store
-from versioned_catalog.types.paths import parse_path
 
 
 @names_table_in_errors(lambda snapshot: (snapshot.name, snapshot.store.url))

@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, Self
+import os
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Self
 
-from versioned_catalog import versions
-from versioned_catalog.error_context import names_table_in_errors
-from versioned_catalog.handle import TableHandle
-from versioned_catalog.inspection.inspection import Inspection
+from versioned_catalog import alteration as pinning
+from versioned_catalog import alteration as versions
+from versioned_catalog.alteration import Alteration, Retired
+from versioned_catalog.commit.handle import Progress, TableHandle, silent
+from versioned_catalog.commit.operations import Base, Overwrite
+from versioned_catalog.errors import names_table_in_errors
 from versioned_catalog.interop import interop
 from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.commit_log import TableLog
+from versioned_catalog.log.entry import Batch
+from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_log import TableLog
-from versioned_catalog.maintenance.maintenance import Maintenance
-from versioned_catalog.schema.maintained import SOURCE
-from versioned_catalog.schema.schema import Schema
+from versioned_catalog.maintain.inspection import Inspection
+from versioned_catalog.maintain.maintenance import Maintenance
+from versioned_catalog.migrate.schema_plan import SchemaPlan, apply_plan, make_plan
+from versioned_catalog.model.alter_parser import parse_alter
+from versioned_catalog.model.ddl import SOURCE
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.table_parser import parse_table
+from versioned_catalog.model.table_text import check_name, is_folder, sql_name
+from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.read.columns import CHANGE_TYPE
+from versioned_catalog.read.scan import Scan
+from versioned_catalog.read.scan_columns import bind_filters
+from versioned_catalog.snapshot import Snapshot
 from versioned_catalog.storage.store import Store
-from versioned_catalog.table_reading import TableReading
-from versioned_catalog.table_schema import TableSchema
-from versioned_catalog.table_writing import TableWriting
+from versioned_catalog.stream import consumers as consuming
+from versioned_catalog.stream.change_planner import Request
+from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.stream.feed import Changes, changes_between, table_changes
+from versioned_catalog.stream.offsets import Settings
+from versioned_catalog.stream.sink import TableSink
+from versioned_catalog.stream.stream import TableStream
+from versioned_catalog.transaction import Transaction
+from versioned_catalog.write import row_level
+from versioned_catalog.write.external import ExternalFile
+from versioned_catalog.write.plan import WritePlan, batches_of, check_keyed
+from versioned_catalog.write.retry import BatchLike, batch_of, once
 
 if TYPE_CHECKING:
-    from versioned_catalog.conversion.origin import Origin
+    from versioned_interop.convert.convert import Synced
+    from versioned_interop.convert.origin import Origin
+    from versioned_interop.imports.import_files import Imported
+
 
 _SHOWN = 20
 """How many columns a table's ``repr`` names."""
@@ -33,7 +61,7 @@ def _publish(handle: TableHandle) -> None:
 
 
 @names_table_in_errors(lambda table: table._handle.error_names)
-class Table(TableReading, TableWriting, TableSchema):
+class Table:
     """One table, at the newest version it has seen.
 
     From a ``Catalog``. It sees its own commits at once, and those of others after ``refresh()``.
@@ -253,3 +281,562 @@ class Table(TableReading, TableWriting, TableSchema):
             InvalidRequestError: a column of that schema was dropped for good.
         """
         return self._of(self._handle.seen_as(schema, overflow))
+
+    def snapshot(
+        self, version: int | str | None = None, timestamp: datetime | str | None = None
+    ) -> Snapshot:
+        """Return one version of the table. Arguments and errors are those of ``at``."""
+        return Snapshot(self._handle.store, self.at(version, timestamp), self._handle.name)
+
+    def move_consumer(
+        self,
+        name: str,
+        version: int | None = None,
+        *,
+        keep: timedelta | None = None,
+        commit_id: str | None = None,
+    ) -> int:
+        """Say how far a consumer has read, so that expiry keeps what it has not read.
+
+        Expiry keeps the version and all later ones, each until ``keep`` after it was replaced; a stream
+        with the option ``consumer`` does this by itself. A consumer that is not there is made.
+
+        Args:
+            version: the last version that it has read; by default the newest.
+            keep: at first 30 days, then as before, if omitted; whole seconds count.
+            commit_id: Idempotency key of the commit; generated if omitted.
+
+        Returns:
+            The version of the commit.
+
+        Raises:
+            NotFoundError: the version is expired, or of a table that was replaced.
+            InvalidRequestError: there is no such version, or an argument is not as above.
+        """
+        return consuming.move_consumer(self._handle, name, version, keep, commit_id)
+
+    def drop_consumer(self, name: str, *, commit_id: str | None = None) -> int:
+        """Remove a consumer, and return the version of the commit.
+
+        Raises:
+            NotFoundError: there is none of this name.
+        """
+        return consuming.drop_consumer(self._handle, name, commit_id)
+
+    def at(
+        self, version: int | str | None = None, timestamp: datetime | str | None = None
+    ) -> TableState:
+        """Return the metadata at a version or time, by default of the version that this table shows.
+
+        Args:
+            version: a version, or the name of a tag.
+            timestamp: a time, as a datetime or ISO 8601 text; UTC if it has no offset.
+
+        Raises:
+            NotFoundError: the version or tag does not exist or is expired, or the table did not exist.
+            InvalidRequestError: both are given, or the time cannot be parsed.
+        """
+        return self._handle.at(version, timestamp)
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        filters: Any = None,
+        version: int | str | None = None,
+        timestamp: datetime | str | None = None,
+        *,
+        prune: bool = True,
+        limit: int | None = None,
+    ) -> Scan:
+        """Scan one snapshot; later commits do not change the scan.
+
+        Args:
+            columns: names of top-level columns and metadata columns (``_segment``,
+                ``_schema_version``, ``_row_position``, ``_sequence``, ``_commit_time``); None for all
+                columns of the table.
+            filters: tuples as in ``pyarrow.parquet.read_table``, with Spark's semantics: a list of
+                tuples is an AND, a list of lists an OR of ANDs.
+            version: read this version, or tag, in the schema it had.
+            timestamp: read the version of this time (UTC if it has no offset).
+            prune: False reads all segments; the result is the same.
+            limit: the most rows to return; which ones is not defined.
+
+        Raises:
+            NotFoundError: there is no such column or version.
+            InvalidRequestError: the filters or the limit are malformed.
+        """
+        return self.snapshot(version, timestamp).scan(columns, filters, prune=prune, limit=limit)
+
+    def changes(
+        self,
+        start: int | str | datetime,
+        end: int | str | datetime | None = None,
+        *,
+        net: bool = False,
+        columns: Sequence[str] | None = None,
+        filters: Any = None,
+        carryovers: bool = False,
+        updates: bool = True,
+    ) -> Changes:
+        """The rows that the commits of a range of versions inserted, deleted and updated.
+
+        They have the columns of the last version, or of the schema that the table is seen in, whatever
+        the schema was at the time; then ``_change_type`` (``insert``, ``delete``, ``update_preimage``,
+        ``update_postimage``), ``_commit_version`` and ``_commit_timestamp``. Only tables with a primary
+        key have updates; in others, an updated row is a ``delete`` and an ``insert``.
+
+        Args:
+            start, end: the first and the last version, both included; or tags, or datetimes (UTC if they
+                have no offset), which stand for the first version from then on and the last until then.
+                By default, the range ends with the newest version. A range without commits, between
+                two times or from the version after the newest one, has no changes.
+            net: only the difference between the states before and after the range. All of these changes
+                have the last version and its time.
+            columns, filters: as for ``scan``; a filter applies to each row of the result.
+            carryovers: also rows that were rewritten without a change.
+            updates: False shows updates as a ``delete`` and an ``insert``.
+
+        Raises:
+            NotFoundError: there is no such column or version, or an entry that is needed is expired.
+            InvalidRequestError: the range ends before it starts, or reaches beyond a replacement of the
+                table, or an argument is malformed.
+        """
+        request = Request(net, carryovers, updates, columns, filters)
+        return table_changes(self._handle, start, end, request)
+
+    def version_of(self, version: int | str) -> int:
+        """A version that is given as such, or as the name of a tag; it need not exist.
+
+        Raises:
+            NotFoundError: there is no such tag.
+        """
+        return self._handle.version_of(version)
+
+    def version_at(self, timestamp: datetime | str) -> int:
+        """The last version that was committed at a time or before.
+
+        Raises:
+            NotFoundError: the table did not exist yet.
+        """
+        return self._handle.version_at(timestamp)
+
+    def changes_between(self, start: int, end: int, request: Request) -> Changes:
+        """The changes of some versions, both included; none if ``start`` is one above ``end``.
+
+        Raises:
+            NotFoundError: there is no such column or version, or an entry that is needed is expired.
+            InvalidRequestError: the range or the request is malformed.
+        """
+        return changes_between(self._handle, start, end, request)
+
+    def stream(self, settings: Settings | None = None) -> TableStream:
+        """The rows that are added to the table from now on, after a snapshot of those that are there.
+
+        Raises:
+            InvalidRequestError: the table has a primary key, or a setting is malformed.
+        """
+        return TableStream(self._handle, settings)
+
+    def change_stream(
+        self, settings: Settings | None = None, *, updates: bool = True, carryovers: bool = False
+    ) -> ChangeStream:
+        """The rows of the table as inserts, and its changes from now on.
+
+        Args:
+            settings: where it starts and how it follows the schema.
+            updates, carryovers: as for ``changes``.
+
+        Raises:
+            InvalidRequestError: a setting is malformed.
+        """
+        return ChangeStream(self._handle, settings, updates=updates, carryovers=carryovers)
+
+    def count(self) -> int:
+        """Count the rows: from metadata alone where no segments have to be merged."""
+        return self.snapshot().count()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Export all rows as an Arrow stream, in bounded memory: see Arrow's PyCapsule interface."""
+        return self.scan().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self, **options: Any) -> Any:
+        """Read all rows to a pandas DataFrame; options are those of ``pyarrow.Table.to_pandas``."""
+        return self.scan().to_pandas(**options)
+
+    def to_polars(self) -> Any:
+        """A Polars LazyFrame of this version. See ``Scan.to_polars``."""
+        return self.scan().to_polars()
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """A DuckDB relation of this version. See ``Scan.to_duckdb``."""
+        return self.scan().to_duckdb(connection)
+
+    def page(self) -> str:
+        """One HTML page about the table, which loads nothing: write it to a file and open it.
+
+        It shows the columns through the schema versions, the segments by schema, sizes, and the history.
+        """
+        page: str = interop("table_page")(self._handle)
+        return page
+
+    def _repr_html_(self) -> str:
+        """The columns through the schema versions, for notebooks."""
+        html: str = interop("table_html")(self._handle)
+        return html
+
+    def transaction(self) -> Transaction:
+        """Return a transaction, for writes that are planned, carried out and committed apart."""
+        return Transaction(self._handle)
+
+    def sink(self, application: str, *, schema_version: int | None = None) -> TableSink:
+        """Return the target of a stream of batches, each of which is written once.
+
+        Args:
+            application: a name that no other stream into this table has.
+            schema_version: the one whose columns the rows name; that of now if omitted.
+
+        Raises:
+            NotFoundError: there is no such schema version.
+        """
+        return TableSink(self._handle, application, schema_version)
+
+    def append(
+        self, data: Any, *, merge_schema: bool | None = None, batch: BatchLike | None = None
+    ) -> int:
+        """Add rows. Columns are matched by name; a missing column takes its write default.
+
+        Args:
+            data: a pyarrow Table, RecordBatch or RecordBatchReader.
+            merge_schema: in the same commit, add the columns and nested fields that the table does not
+                have, and widen its types; None for what the property ``schema_mode`` says.
+            batch: an application and the number of its batch, such as ``("billing", 7)``, so that the
+                write can be repeated: if this or a later batch of the application was committed,
+                nothing is written.
+        """
+        return self._append(data, merge_schema, batch)
+
+    def _append(
+        self, data: Any, merge_schema: bool | None, given: BatchLike | None, partial: bool = False
+    ) -> int:
+        batch = batch_of(given, self._handle.name)
+
+        def write() -> int:
+            plan, records = self._write(data, merge_schema, partial)
+            return self.transaction().commit_append(plan, records, batch=batch)
+
+        return once(self._handle, batch, write)
+
+    def append_external(
+        self,
+        files: Sequence[ExternalFile],
+        *,
+        commit_id: str | None = None,
+        batch: Batch | None = None,
+    ) -> int:
+        """Adopt Parquet files of somebody else in place, without a copy. See ``write.external``.
+
+        The files stay their owner's: this library never deletes or changes them, and readers notice if
+        their owner does. Every reader must allow the root below which they lie (see ``Catalog``).
+
+        Args:
+            batch: application and batch number; a batch is committed at most once.
+
+        Raises:
+            AlreadyExistsError: a file is in the table already.
+        """
+        return self.transaction().commit_external(files, commit_id=commit_id, batch=batch)
+
+    def import_files(
+        self, source: str | os.PathLike[str], *, progress: Progress = silent, **options: Any
+    ) -> Imported:
+        """Import files of somebody else: Parquet in place, or copied; ORC, CSV and JSON copied.
+
+        A second call imports the files that are new, and reports those that have changed or are gone.
+
+        Args:
+            source: a folder, file or pattern (``s3://bucket/raw/**/*.parquet``, ``root:lake/raw``).
+            progress: called with the step and how much of it is done.
+            options: those of ``Catalog.import_files``; also ``evolve``, which lets the table get new
+                columns and wider types.
+
+        Raises:
+            InvalidRequestError: files can't be read, or do not fit; the error lists them.
+        """
+        handle = self._handle.refresh()
+        done: Imported = interop("import_into")(handle, source, options, progress)
+        return done
+
+    def remove_external(self, paths: Sequence[str], *, commit_id: str | None = None) -> int:
+        """Remove segments from the table unread, such as files that their owner has deleted.
+
+        The files themselves are not touched. Their rows are gone from this version on.
+
+        Args:
+            paths: as the metadata column ``_segment`` shows them, or of the files: ``root:<name>/...``.
+        """
+        return self.transaction().commit_external((), removed=paths, commit_id=commit_id)
+
+    def sync(self, source: Any = None, *, options: Mapping[str, str] | None = None) -> Synced:
+        """Follow what the source of a converted table has committed since. See ``Catalog.convert``.
+
+        Changes of its schema are commits of their own, and those of its files are one commit. What was
+        changed here stays. Twice in a row, the second sync does nothing.
+
+        Args:
+            source: the source as its library loads it, or its newest metadata file; found by its
+                location if omitted.
+            options: storage options of the library that reads the source's metadata.
+
+        Raises:
+            InvalidRequestError: the table was not converted, or a column or file was changed on both
+                sides.
+        """
+        request = interop("Request")(source, options=dict(options or {}))
+        done: Synced = interop("sync")(self._handle, request)
+        return done
+
+    def upsert(
+        self,
+        data: Any,
+        *,
+        partial: bool = False,
+        merge_schema: bool | None = None,
+        batch: BatchLike | None = None,
+    ) -> int:
+        """Add rows to a table with a primary key, replacing those with the same row key.
+
+        An upsert reads nothing and never conflicts with another upsert: the last commit wins, and in
+        ``data`` the last row of a key. On a table with a primary key, ``append`` does the same.
+
+        Args:
+            data, merge_schema, batch: as for ``append``.
+            partial: columns missing in ``data`` keep their value; in new rows they take their default.
+        """
+        check_keyed(self._handle.state.seen.schema, self._handle.name)
+        return self._append(data, merge_schema, batch, partial)
+
+    def apply_changes(
+        self,
+        changes: Any,
+        *,
+        change_column: str = CHANGE_TYPE,
+        merge_schema: bool | None = None,
+        batch: BatchLike | None = None,
+    ) -> int:
+        """Apply a change feed to a table with a primary key, in one commit.
+
+        Of several changes of a row key, the one with the greatest ``_commit_version`` counts, or the
+        last one if there is no such column. Like an upsert, it reads nothing and never conflicts with
+        another upsert. The columns of the feed are not written.
+
+        Args:
+            changes: a feed, as ``Table.changes`` returns it, or other Arrow data.
+            change_column: the column that says what each row is: ``insert`` and ``update_postimage``
+                upsert it, ``delete`` deletes its row key, and ``update_preimage`` does nothing.
+            merge_schema, batch: as for ``append``.
+        """
+        number = batch_of(batch, self._handle.name)
+
+        def write() -> int:
+            arrow, batches = batches_of(changes)
+            plan = self.transaction().plan_write(
+                arrow, merge_schema=merge_schema, change_column=change_column
+            )
+            records = plan.write(arrow, batches, self._handle.store)
+            if not (records or plan.changes):
+                return self._handle.state.version
+            return self.transaction().commit_append(plan, records, batch=number)
+
+        return once(self._handle, number, write)
+
+    def overwrite(
+        self, data: Any, *, merge_schema: bool | None = None, batch: BatchLike | None = None
+    ) -> int:
+        """Replace all rows that this table shows. Arguments are those of ``append``."""
+        number = batch_of(batch, self._handle.name)
+
+        def write() -> int:
+            plan, records = self._write(data, merge_schema)
+            return self.transaction().commit_overwrite(plan, records, batch=number)
+
+        return once(self._handle, number, write)
+
+    def overwrite_partitions(self, data: Any, *, merge_schema: bool | None = None) -> int:
+        """Replace the partitions that the new rows are in. Arguments are those of ``append``.
+
+        Raises:
+            InvalidRequestError: a segment written under another partitioning may hold rows of such a
+                partition and others.
+        """
+        plan, records = self._write(data, merge_schema)
+        return self.transaction().commit_overwrite_partitions(plan, records)
+
+    def overwrite_where(self, data: Any, filters: Any, *, merge_schema: bool | None = None) -> int:
+        """Replace the rows that match a filter; rows for which it is false or null stay.
+
+        Args:
+            data, merge_schema: as for ``append``; the rows need not match the filter.
+            filters: as for ``scan``.
+        """
+        bind_filters(filters, self._handle.state.known)  # refuse before anything is written
+        plan, records = self._write(data, merge_schema)
+        return self.transaction().commit_overwrite_where(plan, records, filters)
+
+    def truncate(self, *, commit_id: str | None = None) -> int:
+        """Remove all rows that this table shows; schema, column IDs and history stay."""
+        return self._handle.commit(Overwrite(Base.of(self._handle.state), ()), commit_id)
+
+    def delete(self, filters: Any, *, commit_id: str | None = None) -> int:
+        """Delete the rows that match a filter; rows for which it is false or null stay.
+
+        Segments without matching rows stay; segments that match as a whole are removed unread; the
+        others are rewritten in the current schema and partitioning.
+
+        Args:
+            filters: as for ``scan``; None for all rows.
+        """
+        return row_level.delete(self._handle, filters, commit_id)
+
+    def delete_keys(self, keys: Any, *, commit_id: str | None = None) -> int:
+        """Delete rows by row key. Reads nothing and never conflicts with upserts: the last commit wins.
+
+        Args:
+            keys: a pyarrow Table, RecordBatch or RecordBatchReader of the row key columns.
+        """
+        return row_level.delete_keys(self._handle, keys, commit_id)
+
+    def update(
+        self, assignments: Mapping[str, Any], filters: Any = None, *, commit_id: str | None = None
+    ) -> int:
+        """Set columns to new values in the rows that match a filter, and return the new version.
+
+        Args:
+            assignments: the new value of each column, ``{"col": value}``, or of a field of a struct,
+                ``{"a.b": value}``; a struct that is null stays null. A value is a Python value, SQL
+                wrapped in ``expr`` (``expr("n + 1")``), or a ``pyarrow.compute`` expression over
+                top-level columns (``pc.field("n") + 1``). Expressions read the values from before the
+                update.
+            filters: the rows to update, as for ``scan``; None for all rows.
+
+        Raises:
+            NotFoundError: the table has no such column.
+        """
+        return row_level.update(self._handle, assignments, filters, commit_id)
+
+    def drop(self) -> int:
+        """Drop the table; its log stays, and its name is not freed: see ``Catalog.drop_table``."""
+        return versions.drop(self._handle)
+
+    def _write(
+        self, data: Any, merge_schema: bool | None, partial: bool = False
+    ) -> tuple[WritePlan, list[SegmentRecord]]:
+        arrow, batches = batches_of(data)
+        plan = self.transaction().plan_write(arrow, merge_schema=merge_schema, partial=partial)
+        return plan, plan.write(arrow, batches, self._handle.store)
+
+    @property
+    def handle(self) -> TableHandle:
+        """The table's log and newest state, for the packages that work on a table."""
+        return self._handle
+
+    def ddl(self, ids: bool = False, *, name: str | None = None) -> str:
+        """The CREATE TABLE statement of the table. See ``Snapshot.ddl``."""
+        return Snapshot(self._handle.store, self._handle.state, self._handle.name).ddl(
+            ids, name=name
+        )
+
+    def alter(self) -> Alteration:
+        """Start changing the schema or properties: chain changes, then ``commit()``."""
+        return Alteration(self._handle)
+
+    def alter_sql(self, sql: str) -> Alteration:
+        """Parse ALTER TABLE statements to an alteration, which ``commit()`` commits as a whole.
+
+        Args:
+            sql: one or more statements, separated by semicolons, as Spark with the jar accepts them.
+
+        Raises:
+            InvalidRequestError: a statement does not parse, is not supported, or is of another table.
+            NotFoundError: a column does not exist.
+        """
+        return self.alter().add_all(parse_alter(sql, self._handle.state.evolution, self._name()))
+
+    def evolve_to(
+        self,
+        ddl: str,
+        *,
+        renames: Mapping[str, str] | None = None,
+        allow_drop: Collection[str] = (),
+        dry_run: bool = False,
+        commit_id: str | None = None,
+    ) -> SchemaPlan:
+        """Make the table what a CREATE TABLE statement declares, in one commit.
+
+        Columns are matched by the ID in a comment (``-- id 2``, see ``ddl``), then by ``renames`` or a
+        comment ``-- was host``, then by name. A line ``-- table UUID`` before CREATE says of which
+        table the IDs are: those of other tables are ignored, and without such a line none renames a
+        column. A dropped and an added column that could be a rename are refused; ``-- new`` says that a
+        column is new although another one of its name is dropped.
+
+        Args:
+            ddl: the statement.
+            renames: new names by current paths: ``{"place.lat": "latitude"}``.
+            allow_drop: paths of columns that may be dropped with their values; ``ttl = 7 days`` to let
+                that property hide rows.
+            dry_run: only return the plan.
+            commit_id: idempotency key of the commit; generated if omitted.
+
+        Returns:
+            The plan; ``committed`` is the version of its commit.
+
+        Raises:
+            InvalidRequestError: the table can't become that, a rename is ambiguous, or a drop is not
+                allowed; nothing is changed.
+            CommitConflictError: the schema was changed by another commit.
+        """
+        target = parse_table(ddl, self._handle.state.table_uuid)
+        check_name(target.name, self._name())
+        table = render_path(sql_name(self._handle.name))
+        plan = make_plan(self._handle.state, table, target, ddl, renames, allow_drop)
+        return plan if dry_run else apply_plan(self._handle, plan, commit_id)
+
+    def _name(self) -> ColumnPath | None:
+        name = self._handle.name
+        return None if is_folder(name) else sql_name(name)
+
+    def pin_schema(
+        self,
+        label: str,
+        schema_version: int | None = None,
+        *,
+        owner: str | None = None,
+        until: datetime | str | None = None,
+        commit_id: str | None = None,
+    ) -> int:
+        """Declare that a job uses a schema version: dropped columns stay, hidden, until it is retired.
+
+        Args:
+            label: the name of the pin, which the job names; an existing pin keeps what is not given.
+            schema_version: the current one by default. An existing pin that is moved to a later one
+                lets go of the hidden columns that only it needed.
+            owner: who to ask about the job.
+            until: when the job will have moved on; for people, nothing happens by itself.
+
+        Raises:
+            NotFoundError: there is no such schema version.
+            InvalidRequestError: a column of it was dropped for good.
+        """
+        return pinning.pin_schema(self._handle, label, schema_version, owner, until, commit_id)
+
+    def retire_schema(
+        self, label: str, *, dry_run: bool = False, commit_id: str | None = None
+    ) -> Retired:
+        """Remove a pin, and drop the hidden columns that no other pin needs.
+
+        Args:
+            dry_run: only say what would be dropped.
+
+        Raises:
+            NotFoundError: there is no such pin.
+        """
+        return pinning.retire_schema(self._handle, label, dry_run, commit_id)

@@ -8,25 +8,22 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.compaction.compaction import compact_if_due
-from versioned_catalog.conflicts.operations import Append, Base, Import, Overwrite, Rewrite
-from versioned_catalog.error_context import names_table_in_errors
-from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution.evolution import BoundChange
-from versioned_catalog.handle import TableHandle
+from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.operations import Append, Base, Import, Overwrite, Rewrite
+from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
 from versioned_catalog.log.entry import REWRITES, Batch
 from versioned_catalog.log.imported import adopted_files
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.scan.columns import bind_filters
-from versioned_catalog.schema.schema import Schema
+from versioned_catalog.model.evolution import BoundChange
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.read.scan_columns import bind_filters
 from versioned_catalog.storage.root_paths import file_of
 from versioned_catalog.write import row_level
-from versioned_catalog.write.batches import once
+from versioned_catalog.write.compaction import compact_if_due
 from versioned_catalog.write.copy_on_write import matching_segments, whole_segments
 from versioned_catalog.write.external import ExternalFile, external_records, used_roots
-from versioned_catalog.write.key_check import key_check
-from versioned_catalog.write.partition_overwrite import segments_of_partitions
+from versioned_catalog.write.partitions import segments_of_partitions
 from versioned_catalog.write.plan import (
     WritePlan,
     check_changes_rows,
@@ -34,7 +31,8 @@ from versioned_catalog.write.plan import (
     plan_delta,
     plan_write,
 )
-from versioned_catalog.write.replan import commit_replanned
+from versioned_catalog.write.retry import commit_replanned, once
+from versioned_catalog.write.row_level import key_check
 
 Importing = Callable[[Base, Sequence[SegmentRecord], tuple[BoundChange, ...]], Import]
 """Builds the operation of an import from its base, segments, and the columns that they bring along."""
@@ -109,7 +107,7 @@ class Transaction:
         return plan_delta(self._handle.store, self._handle.state, self._handle.name)
 
     def once(self, batch: Batch | None, commit: Callable[[], int]) -> int:
-        """Commit a batch, unless it was committed already. See ``write.batches.once``."""
+        """Commit a batch, unless it was committed already. See ``write.retry.once``."""
         return once(self._handle, batch, commit)
 
     def commit_append(
@@ -172,7 +170,7 @@ class Transaction:
         return handle.commit(operation, commit_id)
 
     def commit_adopted(self, files: Sequence[ExternalFile], importing: Importing) -> int:
-        """Adopt the files of an import; ``importing`` builds the operation."""
+        """Adopt the files of an import; ``versioned_interop.imports`` builds the operation."""
         handle, state = self._handle, self._handle.state
         check_newest(state, handle.name)
         records = external_records(handle.store, state, files, handle.name)

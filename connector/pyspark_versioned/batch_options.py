@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.log.entry import Batch
-from versioned_catalog.write.batches import batch_of
+from versioned_catalog.write.retry import batch_of
 
 OF_BATCHES = ("application", "batch")
 

@@ -19,19 +19,19 @@ from pyspark_versioned.sql.protocol.table import VersionRange
 from pyspark_versioned.unseen import Shared
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import Table
-from versioned_catalog.changes.columns import CHANGE_COLUMNS, feed_columns
-from versioned_catalog.changes.feed import Changes
-from versioned_catalog.changes.planner import Request
-from versioned_catalog.changes.reading import read_changes
-from versioned_catalog.changes.tasks import ChangeTask
 from versioned_catalog.errors import naming_table
-from versioned_catalog.expressions.filter_binding import bind_if_known
-from versioned_catalog.expressions.filters import AllOf
-from versioned_catalog.scan.columns import resolve
-from versioned_catalog.scan.packing import TARGET_BYTES, next_fit
-from versioned_catalog.schema.schema import Schema
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.read.binding import bind_if_known
+from versioned_catalog.read.columns import CHANGE_COLUMNS, feed_columns
+from versioned_catalog.read.filters import AllOf
+from versioned_catalog.read.planning import TARGET_BYTES, next_fit
+from versioned_catalog.read.scan_columns import resolve
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location
+from versioned_catalog.stream.change_planner import Request
+from versioned_catalog.stream.change_reading import read_changes
+from versioned_catalog.stream.change_tasks import ChangeTask
+from versioned_catalog.stream.feed import Changes
 
 
 @dataclass

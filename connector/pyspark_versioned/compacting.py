@@ -14,12 +14,12 @@ from pyspark.sql.types import StringType, StructType
 from pyspark_versioned.scratch import scratch
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import Table
-from versioned_catalog.compaction.tasks import CompactionTask
-from versioned_catalog.expressions.where import parse_where
 from versioned_catalog.log.record import record_to_json
-from versioned_catalog.schema.sorting import split_names
+from versioned_catalog.model.keys import split_names
+from versioned_catalog.read.where import parse_where
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location
+from versioned_catalog.write.compaction_choice import CompactionTask
 
 DONE = StructType().add("paths", StringType()).add("records", StringType())
 """One row a compaction task: paths of the removed segments and records of the new ones, as JSON."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from versioned_catalog.schema.schema import name_key
-from versioned_catalog.types.types import Column, children, with_children
+from versioned_catalog.model.schema import name_key
+from versioned_catalog.model.types import Column, children, with_children
 
 
 def bound(given: Sequence[Column], known: Sequence[Column]) -> tuple[Column, ...]:

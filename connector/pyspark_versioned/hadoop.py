@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark_versioned.sql.protocol.common import HadoopFolder
 from versioned_catalog.storage.root_paths import split_options
-from versioned_catalog.storage.s3_options import flat_options
+from versioned_catalog.storage.s3 import flat_options
 
 _PROVIDERS = "org.apache.hadoop.fs.s3a."
 _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")

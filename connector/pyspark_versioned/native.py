@@ -5,16 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from versioned_catalog.projection.resolver import (
-    Cast,
-    Fill,
-    Metadata,
-    Output,
-    Rebuild,
-    SegmentPlan,
-    Take,
-)
-from versioned_catalog.types.types import (
+from versioned_catalog.model.types import (
     Array,
     Atom,
     Char,
@@ -30,6 +21,15 @@ from versioned_catalog.types.types import (
     Varchar,
     children,
     is_nested,
+)
+from versioned_catalog.read.projection import (
+    Cast,
+    Fill,
+    Metadata,
+    Output,
+    Rebuild,
+    SegmentPlan,
+    Take,
 )
 
 _PLAIN = re.compile(r"(?:[A-Za-z0-9-][A-Za-z0-9_.=-]*/)*[A-Za-z0-9-][A-Za-z0-9_.=-]*")

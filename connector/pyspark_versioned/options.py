@@ -14,12 +14,12 @@ from pyspark_versioned.sql.protocol.codec import decode
 from pyspark_versioned.sql.protocol.rows import PythonCommit
 from pyspark_versioned.stream_options import stream_options
 from versioned_catalog import CorruptTableError, InvalidRequestError
-from versioned_catalog.conflicts.versions import version_or_tag
+from versioned_catalog.commit.versions import version_or_tag
 from versioned_catalog.log.entry import Batch
-from versioned_catalog.schema.partition_changes import split_fields, split_outside
-from versioned_catalog.schema.sorting import split_names
-from versioned_catalog.storage.json_text import parse_json
-from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.model.keys import split_names
+from versioned_catalog.model.partitioning import split_fields, split_outside
+from versioned_catalog.model.type_text import parse_path, render_path
+from versioned_catalog.storage.text import parse_json
 
 
 @dataclass(frozen=True)

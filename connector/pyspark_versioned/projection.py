@@ -9,10 +9,10 @@ from pyspark.sql import types as spark
 
 from pyspark_versioned.spark_types import from_spark, to_spark
 from versioned_catalog import InvalidRequestError, NotFoundError
-from versioned_catalog.projection.metadata_columns import find_metadata
-from versioned_catalog.schema.schema import Schema, name_key
-from versioned_catalog.types.paths import ColumnPath, render_path
-from versioned_catalog.types.types import Array, Column, Map, Struct, children
+from versioned_catalog.model.schema import Schema, name_key
+from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.types import Array, Column, Map, Struct, children
+from versioned_catalog.read.columns import find_metadata
 
 
 def project(

@@ -6,8 +6,8 @@ from dataclasses import fields
 
 from pyspark.sql import datasource as spark
 
-from versioned_catalog.expressions.dialects import Call, Dialect, Field, Node, Value, translate
-from versioned_catalog.expressions.filters import UnboundFilter
+from versioned_catalog.read.dialects import Call, Dialect, Field, Node, Value, translate
+from versioned_catalog.read.filters import UnboundFilter
 
 
 def to_unbound(pushed: spark.Filter) -> UnboundFilter | None:

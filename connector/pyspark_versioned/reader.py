@@ -17,18 +17,17 @@ from pyspark_versioned.pushdown import to_unbound
 from pyspark_versioned.unseen import Shared
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import CorruptTableError
-from versioned_catalog.datafile.read_ahead import read_segments
-from versioned_catalog.datafile.tasks import Task, restrict
 from versioned_catalog.errors import naming_table
-from versioned_catalog.expressions.filter_binding import bind_if_known
-from versioned_catalog.expressions.filters import And, BoundFilter
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.arrays import recast
-from versioned_catalog.scan.packing import TARGET_BYTES, pack
-from versioned_catalog.scan.scan import Scan
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.arrays import recast
+from versioned_catalog.read.binding import bind_if_known
+from versioned_catalog.read.filters import And, BoundFilter
+from versioned_catalog.read.planning import TARGET_BYTES, pack
+from versioned_catalog.read.scan import Scan
+from versioned_catalog.read.tasks import Task, read_segments, restrict
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
-from versioned_catalog.types.types import Column
 
 MIN_SPLIT_BYTES = 8 * 1024 * 1024
 WANTED_SPLITS = 16

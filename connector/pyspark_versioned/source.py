@@ -36,11 +36,11 @@ from pyspark_versioned.unseen import shown_columns, unseen_columns
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import plan_writer
 from versioned_catalog import InvalidRequestError, NotFoundError, Table, VersionedError
-from versioned_catalog.changes.columns import feed_columns, nullable
 from versioned_catalog.errors import naming_table
 from versioned_catalog.log.state import TableState
-from versioned_catalog.scan.columns import resolve
-from versioned_catalog.schema.schema import Schema
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.read.columns import feed_columns, nullable
+from versioned_catalog.read.scan_columns import resolve
 
 _PUSHDOWN_MODULE = "pyspark.sql.worker.data_source_pushdown_filters"
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.types.leaves import DAY_TIME_UNITS
-from versioned_catalog.types.paths import ColumnPath, render_path
-from versioned_catalog.types.types import (
+from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.types import (
+    DAY_TIME_UNITS,
     UNASSIGNED,
     Array,
     Atom,

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pyspark_versioned.option_names import names_of_topic
 from pyspark_versioned.sql.protocol.table import VersionRange
 from versioned_catalog import InvalidRequestError, Table
-from versioned_catalog.conflicts.versions import version_or_tag
-from versioned_catalog.consuming import check_name
-from versioned_catalog.streaming.changes import ChangeStream
-from versioned_catalog.streaming.limits import Limits
-from versioned_catalog.streaming.settings import (
+from versioned_catalog.commit.versions import version_or_tag
+from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.stream.consumers import check_name
+from versioned_catalog.stream.offsets import (
+    Limits,
     Settings,
     on_drop_of,
     on_rewrite_of,
     schema_mode_of,
 )
-from versioned_catalog.streaming.stream import TableStream
+from versioned_catalog.stream.stream import TableStream
 
 READ_CHANGES = "readChanges"
 
@@ -62,7 +62,7 @@ def stream_settings(options: Mapping[str, str], schema_version: int | None, tabl
 
 @dataclass(frozen=True)
 class ChangesWanted:
-    """Which changes a read shows, and how: see ``changes.planner.Request``."""
+    """Which changes a read shows, and how: see ``stream.change_planner.Request``."""
 
     net: bool
     carryovers: bool

@@ -15,15 +15,14 @@ from pyspark_versioned.reader import VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, to_spark_schema
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import InvalidRequestError, VersionedError
-from versioned_catalog.projection.arrays import own_nulls
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.streaming.changes import ChangeStream
-from versioned_catalog.streaming.limits import NO_LIMITS, Limits
-from versioned_catalog.streaming.offset import Offset
-from versioned_catalog.streaming.shape import shown
-from versioned_catalog.streaming.stream import TableStream
-from versioned_catalog.types.paths import render_path
-from versioned_catalog.types.types import walk
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.type_text import render_path
+from versioned_catalog.model.types import walk
+from versioned_catalog.read.arrays import own_nulls
+from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.stream.offsets import NO_LIMITS, Limits, Offset
+from versioned_catalog.stream.stream import TableStream
+from versioned_catalog.stream.stream_log import shown
 
 try:
     from pyspark.sql.streaming.datasource import (

@@ -25,9 +25,9 @@ from pyspark_versioned.writer import (
 from versioned_catalog import AlreadyExistsError, Catalog, CommitConflictError, Table
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.through import replaced_under_stream
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.types.types import walk
-from versioned_catalog.write.feed_rows import check_feed, row_fields
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import walk
+from versioned_catalog.write.delta_rows import check_feed, row_fields
 from versioned_catalog.write.plan import WritePlan
 
 QUERY = "sql.streaming.queryId"

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.arrays import cut_array
-from versioned_catalog.schema.schema import Schema, name_key
-from versioned_catalog.schema.seen import Overflow, Seen, loosened_column
-from versioned_catalog.types.arrow import to_arrow_schema
-from versioned_catalog.types.types import (
+from versioned_catalog.model.arrow import to_arrow_schema
+from versioned_catalog.model.pins import Overflow, Seen, loosened_column
+from versioned_catalog.model.schema import Schema, name_key
+from versioned_catalog.model.types import (
     Array,
     Column,
     DataType,
@@ -26,6 +25,7 @@ from versioned_catalog.types.types import (
     walk,
     with_children,
 )
+from versioned_catalog.read.arrays import cut_array
 
 _PREFIX = "__unseen_"
 

@@ -24,22 +24,22 @@ from versioned_catalog import (
     Table,
     VersionedError,
 )
-from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.conflicts.operations import Create, Replace
+from versioned_catalog.commit.operations import Create, Replace
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.schema.keying import key_properties
-from versioned_catalog.schema.partition_changes import partition_fields
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.transforms import parse_partitioning, parse_transform
+from versioned_catalog.model.keys import key_properties
+from versioned_catalog.model.partitioning import partition_fields
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.transforms import parse_partitioning, parse_transform
+from versioned_catalog.model.type_text import parse_path
+from versioned_catalog.model.types import Column, Map, children, with_children
+from versioned_catalog.names.creation import creation
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.transaction import Transaction
-from versioned_catalog.types.paths import parse_path
-from versioned_catalog.types.types import Column, Map, children, with_children
-from versioned_catalog.write.feed_rows import check_feed
-from versioned_catalog.write.key_check import share_keys
+from versioned_catalog.write.conditions import RowCondition
+from versioned_catalog.write.delta_rows import check_feed
 from versioned_catalog.write.plan import WritePlan
-from versioned_catalog.write.row_condition import RowCondition
+from versioned_catalog.write.row_level import share_keys
 
 
 @dataclass

@@ -26,9 +26,9 @@ from versioned_catalog import (
     StorageError,
     Table,
 )
-from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import Mode, Placement, create_at
-from versioned_catalog.conflicts.operations import Create, Replace
+from versioned_catalog.commit.operations import Create, Replace
+from versioned_catalog.names.creation import creation
+from versioned_catalog.names.folders import Mode, Placement, create_at
 from versioned_catalog.storage.local import LocalStore
 
 INTS = pa.int32()

@@ -10,9 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from versioned_catalog.changes import cancelling
-from versioned_catalog.changes.cancelling import NEW, OLD, without_pairs
-from versioned_catalog.changes.difference import difference
+from versioned_catalog.stream import difference as cancelling
+from versioned_catalog.stream.difference import NEW, OLD, difference, without_pairs
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("s", pa.string()), ("x", pa.float64()), ("l", pa.list_(pa.int32()))]

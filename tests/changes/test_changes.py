@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
-from versioned_catalog.changes import difference
-from versioned_catalog.changes.cancelling import NEW, OLD
-from versioned_catalog.changes.feed import Changes
+from versioned_catalog.stream import difference
+from versioned_catalog.stream.difference import NEW, OLD
+from versioned_catalog.stream.feed import Changes
 
 
 def short(changes: Changes) -> list[tuple[Any, ...]]:

@@ -12,10 +12,8 @@ import pytest
 
 from model.seeded import first_seed
 from versioned_catalog import Catalog, Table
-from versioned_catalog.changes.feed import Changes
-from versioned_catalog.streaming.limits import Limits
-from versioned_catalog.streaming.offset import Offset
-from versioned_catalog.streaming.settings import Settings
+from versioned_catalog.stream.feed import Changes
+from versioned_catalog.stream.offsets import Limits, Offset, Settings
 
 Rows = Counter[tuple[int, str]]
 

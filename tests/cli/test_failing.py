@@ -22,7 +22,7 @@ from versioned_catalog import (
     VersionedError,
 )
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.inspection.inspection import Inspection
+from versioned_catalog.maintain.inspection import Inspection
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from jar import ROOT
 from versioned_catalog.cli.alter import alter
-from versioned_catalog.cli.failures import MEANINGS
+from versioned_catalog.cli.inspect import tag
 from versioned_catalog.cli.main import main
-from versioned_catalog.cli.versions import tag
+from versioned_catalog.cli.program import MEANINGS
 
 PAGE = (ROOT / "docs" / "cli.md").read_text()
 ASKS = "; echo $?"

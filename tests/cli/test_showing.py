@@ -8,8 +8,8 @@ import pytest
 
 from cli.conftest import Run
 from versioned_catalog import Catalog
-from versioned_catalog.cli.secrets import storage_values, without_secrets
-from versioned_catalog.inspection.inspection import Inspection
+from versioned_catalog.cli.output import storage_values, without_secrets
+from versioned_catalog.maintain.inspection import Inspection
 
 LONG = "x" * 5000
 

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
-from versioned_catalog.compaction import clustering
-from versioned_catalog.compaction.z_order import Curve
-from versioned_catalog.datafile.segment_writer import SegmentWriter
+from versioned_catalog.write import clustering
+from versioned_catalog.write.clustering import Curve
+from versioned_catalog.write.segment_writer import SegmentWriter
 
 SIDE = 64
 

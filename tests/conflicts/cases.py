@@ -11,9 +11,11 @@ from typing import Any
 from conflicts.cells import Case, Refusal
 from conflicts.planned import UNKNOWN, Planned, Step
 from versioned_catalog import CommitConflictError, InvalidRequestError, NotFoundError
-from versioned_catalog.conflicts.operations import Append, Drop, Rewrite
-from versioned_catalog.conflicts.segments import ImportedMeanwhileError
-from versioned_catalog.evolution.changes import (
+from versioned_catalog.commit.operations import Append, Drop, Rewrite
+from versioned_catalog.commit.segments import ImportedMeanwhileError
+from versioned_catalog.log.features import DELETE_ROW
+from versioned_catalog.log.record import Delta
+from versioned_catalog.model.changes import (
     AddColumn,
     ChangeType,
     DropColumn,
@@ -24,10 +26,8 @@ from versioned_catalog.evolution.changes import (
     SetNotNull,
     SetProperty,
 )
-from versioned_catalog.log.delta import Delta
-from versioned_catalog.log.op_types import DELETE
-from versioned_catalog.schema.pins import Pin, PinnedSchema
-from versioned_catalog.types.types import Atom
+from versioned_catalog.model.pins import Pin, PinnedSchema
+from versioned_catalog.model.types import Atom
 
 # The errors.
 
@@ -238,7 +238,7 @@ HIGH = [("k", ">", 10)]
 
 def tombstones(t: Planned, kind: str) -> Rewrite:
     rewrite = t.rewrite(kind)
-    gone = Delta(ops={DELETE: 10})
+    gone = Delta(ops={DELETE_ROW: 10})
     return replace(rewrite, records=tuple(replace(one, delta=gone) for one in rewrite.records))
 
 

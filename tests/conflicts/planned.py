@@ -7,10 +7,8 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import timeline_at
-from versioned_catalog.conflicts.matrix import propose
-from versioned_catalog.conflicts.operations import (
+from versioned_catalog.commit.matrix import propose
+from versioned_catalog.commit.operations import (
     Alter,
     Append,
     Base,
@@ -29,15 +27,17 @@ from versioned_catalog.conflicts.operations import (
     Rollback,
     Tag,
 )
-from versioned_catalog.evolution.bind import plan_changes
-from versioned_catalog.evolution.changes import AddColumn, Change
 from versioned_catalog.log.imported import ImportedFile, Taken
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.scan.columns import bind_filters
-from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.log.statistics import ColumnStats
+from versioned_catalog.model.bind import plan_changes
+from versioned_catalog.model.changes import AddColumn, Change
+from versioned_catalog.model.types import Atom
+from versioned_catalog.names.creation import creation
+from versioned_catalog.names.folders import timeline_at
+from versioned_catalog.read.scan_columns import bind_filters
 from versioned_catalog.storage.opening import open_store
-from versioned_catalog.types.types import Atom
 
 UNKNOWN = -1
 """In place of a number of nulls: the segment has no statistics."""

@@ -13,10 +13,10 @@ import pytest
 
 from pyspark_versioned.sql.dispatch import respond
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table, VersionedError
-from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.conflicts import incarnation, operations, schema, versions
-from versioned_catalog.conflicts.attempt import Rule
-from versioned_catalog.conflicts.matrix import MATRIX
+from versioned_catalog.commit import incarnation, operations, schema, versions
+from versioned_catalog.commit.attempt import Rule
+from versioned_catalog.commit.matrix import MATRIX
+from versioned_catalog.names.creation import creation
 
 INTEGERS = pa.schema([("id", pa.int32())])
 

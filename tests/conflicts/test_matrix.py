@@ -9,8 +9,8 @@ import pytest
 from conflicts.cases import CASES, drop
 from conflicts.cells import Case, Cell, read_matrix
 from conflicts.planned import Planned, now
-from versioned_catalog.conflicts.matrix import MATRIX
-from versioned_catalog.conflicts.operations import Operation
+from versioned_catalog.commit.matrix import MATRIX
+from versioned_catalog.commit.operations import Operation
 
 CELLS, NOTES_OF_ROWS = read_matrix()
 

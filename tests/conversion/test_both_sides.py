@@ -26,7 +26,7 @@ from conversion.sources import (
     sorted_rows,
 )
 from versioned_catalog import InvalidRequestError, Table
-from versioned_catalog.conversion.convert import Request, open_source, sync_from
+from versioned_interop.convert.convert import Request, open_source, sync_from
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType()),

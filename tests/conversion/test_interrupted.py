@@ -15,7 +15,7 @@ import pytest
 from conversion.sources import Lake, delta_rows, rows_of
 from faults.store import Fault, FaultyStore, Plan
 from versioned_catalog import Catalog, CommitConflictError, VersionedError
-from versioned_catalog.conversion.convert import Request, open_source, sync_from
+from versioned_interop.convert.convert import Request, open_source, sync_from
 
 LATER = pa.table({"id": [3, 4], "v": ["c", None], "w": [1, 2]})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from merge_on_read.tables import make, rows, shown
-from versioned_catalog.datafile import merge_prefetch
+from versioned_catalog.read import tasks as merge_prefetch
 from versioned_catalog.storage.local import LocalStore
 
 

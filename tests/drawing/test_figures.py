@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from versioned_catalog.drawing.figures import clip, count_text, plural, size_text
-from versioned_catalog.drawing.markup import Markup, tag
+from versioned_interop.pages.drawing import Markup, clip, count_text, plural, size_text, tag
 
 
 def test_sizes_have_three_digits() -> None:

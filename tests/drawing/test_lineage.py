@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from versioned_catalog.drawing.lineage import Event, Kind, Lane, Lineage, trace
-from versioned_catalog.drawing.lineage_layout import lay_out
-from versioned_catalog.drawing.lineage_svg import draw_lineage
-from versioned_catalog.drawing.notebooks import lineage_html
-from versioned_catalog.types.types import Atom, Column, Constant, Struct
+from versioned_catalog.model.types import Atom, Column, Constant, Struct
+from versioned_interop.pages.lineage import Event, Kind, Lane, Lineage, trace
+from versioned_interop.pages.lineage_svg import draw_lineage, lay_out
+from versioned_interop.pages.notebooks import lineage_html
 
 A = Column(1, "a", Atom.INT)
 B = Column(2, "b", Atom.STRING)

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError, Table
-from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.ddl import parse_type
 
 D = dt.date
 N = dt.datetime

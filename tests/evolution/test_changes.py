@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
-from versioned_catalog.evolution.bind import apply_all, newly_not_null, plan_changes, rebase
-from versioned_catalog.evolution.changes import (
+from versioned_catalog.model.bind import apply_all, newly_not_null, plan_changes, rebase
+from versioned_catalog.model.changes import (
     UNSET,
     AddColumn,
     Change,
@@ -29,18 +29,18 @@ from versioned_catalog.evolution.changes import (
     SetProperty,
     UnsetProperty,
 )
-from versioned_catalog.evolution.evolution import (
+from versioned_catalog.model.column_ids import new_schema
+from versioned_catalog.model.ddl import parse_type
+from versioned_catalog.model.evolution import (
     BoundChange,
     Evolution,
     SchemaChange,
     used_physical_names,
 )
-from versioned_catalog.schema.column_ids import new_schema
-from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.schema.sorting import parse_sort_by, render_sort_by
-from versioned_catalog.types.paths import parse_path as p
-from versioned_catalog.types.types import Atom, Column, Constant, DataType, Decimal, Now, walk
-from versioned_catalog.values.literals import to_python
+from versioned_catalog.model.keys import parse_sort_by, render_sort_by
+from versioned_catalog.model.sql_literals import to_python
+from versioned_catalog.model.type_text import parse_path as p
+from versioned_catalog.model.types import Atom, Column, Constant, DataType, Decimal, Now, walk
 
 NOON = dt.datetime(2026, 11, 21, 12, 30, tzinfo=dt.UTC)
 

@@ -12,15 +12,14 @@ import random_tables
 from model.seeded import first_seed
 from random_tables import PLAIN, shape
 from versioned_catalog.errors import VersionedError
-from versioned_catalog.evolution.alter_parser import parse_alter
-from versioned_catalog.evolution.bind import finish, plan_changes, render_changes
-from versioned_catalog.evolution.changes import DropColumn
-from versioned_catalog.evolution.diff import Step, difference
-from versioned_catalog.evolution.evolution import Evolution, used_physical_names
-from versioned_catalog.schema.definition import Definition
-from versioned_catalog.schema.table_parser import parse_table
-from versioned_catalog.schema.table_text import render_table
-from versioned_catalog.types.types import walk
+from versioned_catalog.model.alter_parser import parse_alter
+from versioned_catalog.model.bind import finish, plan_changes, render_changes
+from versioned_catalog.model.changes import DropColumn
+from versioned_catalog.model.diff import Step, difference
+from versioned_catalog.model.evolution import Evolution, used_physical_names
+from versioned_catalog.model.table_parser import parse_table
+from versioned_catalog.model.table_text import Definition, render_table
+from versioned_catalog.model.types import walk
 
 
 def evolution_of(table: Definition) -> Evolution:

@@ -12,7 +12,7 @@ import pytest
 from pyspark_versioned.sql.dispatch import respond
 from versioned_catalog import Catalog, Table
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.types.types import Now
+from versioned_catalog.model.types import Now
 
 DDL = (
     "k INT NOT NULL DEFAULT 5 COMMENT 'here', s STRUCT<x: INT, y: VARCHAR(5)>, "

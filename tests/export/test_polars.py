@@ -11,8 +11,8 @@ import pytest
 
 from export.evolved_tables import EVOLVED, NAN, TYPED, UTC, remove, same, spoil
 from versioned_catalog import Table
-from versioned_catalog.export.polars_filters import translate_polars as translate
-from versioned_catalog.export.pushdown import Pushdown
+from versioned_interop.engines.polars_filters import translate_polars as translate
+from versioned_interop.engines.pushdown import Pushdown
 
 pl = pytest.importorskip("polars", reason="needs polars: pip install polars")
 c, lit = pl.col, pl.lit

@@ -11,7 +11,19 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from versioned_catalog.expressions.filters import (
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.type_text import ColumnPath
+from versioned_catalog.model.types import (
+    Atom,
+    Char,
+    Column,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Time,
+    Varchar,
+)
+from versioned_catalog.read.filters import (
     AllOf,
     AnyOf,
     Comparison,
@@ -23,18 +35,6 @@ from versioned_catalog.expressions.filters import (
     TextKind,
     TextTest,
     UnboundFilter,
-)
-from versioned_catalog.types.arrow import to_arrow_type
-from versioned_catalog.types.paths import ColumnPath
-from versioned_catalog.types.types import (
-    Atom,
-    Char,
-    Column,
-    DataType,
-    DayTimeInterval,
-    Decimal,
-    Time,
-    Varchar,
 )
 
 PATH = ("c",)

@@ -11,9 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from expressions.filter_oracle import PATH, UTC, array_of, expected, filtered, resolver
-from versioned_catalog.expressions.evaluate import evaluate, keep_mask
-from versioned_catalog.expressions.filter_binding import bind_filter
-from versioned_catalog.expressions.filters import (
+from versioned_catalog.model.types import (
+    Atom,
+    Char,
+    Column,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Struct,
+    Time,
+)
+from versioned_catalog.read.binding import bind_filter
+from versioned_catalog.read.evaluate import evaluate, keep_mask
+from versioned_catalog.read.filters import (
     AllOf,
     AnyOf,
     Comparison,
@@ -25,16 +35,6 @@ from versioned_catalog.expressions.filters import (
     TextKind,
     TextTest,
     UnboundFilter,
-)
-from versioned_catalog.types.types import (
-    Atom,
-    Char,
-    Column,
-    DataType,
-    DayTimeInterval,
-    Decimal,
-    Struct,
-    Time,
 )
 
 NAN, INF = math.nan, math.inf

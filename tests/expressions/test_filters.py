@@ -15,8 +15,23 @@ from hypothesis import given
 
 from expressions.filter_oracle import PATH, filtered, resolver
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.expressions.filter_binding import bind_filter
-from versioned_catalog.expressions.filters import (
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import (
+    Array,
+    Atom,
+    Char,
+    Column,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Geometry,
+    Map,
+    Struct,
+    Time,
+)
+from versioned_catalog.read.binding import bind_filter
+from versioned_catalog.read.dialects import parse_filters
+from versioned_catalog.read.filters import (
     AllOf,
     Always,
     And,
@@ -39,21 +54,6 @@ from versioned_catalog.expressions.filters import (
     UnboundFilter,
     columns_of,
     filter_on,
-)
-from versioned_catalog.expressions.tuple_filters import parse_filters
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.types.types import (
-    Array,
-    Atom,
-    Char,
-    Column,
-    DataType,
-    DayTimeInterval,
-    Decimal,
-    Geometry,
-    Map,
-    Struct,
-    Time,
 )
 
 A, B = ("a",), ("b",)
@@ -298,12 +298,12 @@ LIGHT = """
 import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
-from versioned_catalog.expressions.evaluate import keep_mask
-from versioned_catalog.expressions.filter_binding import bind_filter
-from versioned_catalog.expressions.tuple_filters import parse_filters
-from versioned_catalog.pruning.inclusive import ColumnBounds, may_match
-from versioned_catalog.types.types import Atom, Column
-from versioned_catalog.statistics.stats import collect
+from versioned_catalog.read.evaluate import keep_mask
+from versioned_catalog.read.binding import bind_filter
+from versioned_catalog.read.dialects import parse_filters
+from versioned_catalog.read.inclusive import ColumnBounds, may_match
+from versioned_catalog.model.types import Atom, Column
+from versioned_catalog.log.statistics import collect
 
 columns = Column(1, "a", Atom.DOUBLE), Column(2, "b", Atom.STRING)
 batch = pa.record_batch([pa.nulls(3, pa.float64()), pa.nulls(3, pa.string())], ["a", "b"])

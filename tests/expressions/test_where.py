@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import (
+from versioned_catalog.read.filters import (
     AllOf,
     AnyOf,
     Comparison,
@@ -19,7 +19,7 @@ from versioned_catalog.expressions.filters import (
     OneOf,
     Op,
 )
-from versioned_catalog.expressions.where import parse_where
+from versioned_catalog.read.where import parse_where
 
 A, B = ("a",), ("b", "x y")
 DAY = dt.date(2026, 1, 31)

@@ -10,12 +10,12 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from expressions.filter_oracle import PATH, array_of
-from versioned_catalog.expressions.filters import Comparison, Op, TextKind, TextTest, UnboundFilter
-from versioned_catalog.pruning.inclusive import ColumnBounds
-from versioned_catalog.statistics.stats import ColumnStats, collect
-from versioned_catalog.types.arrow import to_arrow_type
-from versioned_catalog.types.types import Column, DataType
-from versioned_catalog.values.value_text import decode_raw
+from versioned_catalog.log.statistics import ColumnStats, collect
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.types import Column, DataType
+from versioned_catalog.model.value_text import decode_raw
+from versioned_catalog.read.filters import Comparison, Op, TextKind, TextTest, UnboundFilter
+from versioned_catalog.read.inclusive import ColumnBounds
 
 Unit = tuple[int, int | None, int | None, Any, Any]
 

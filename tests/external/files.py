@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from versioned_catalog import ExternalFile, Table
-from versioned_catalog.datafile.foreign_file import open_foreign
-from versioned_catalog.schema.id_map import Held, IdMap, file_columns
-from versioned_catalog.statistics.foreign import foreign_stats
-from versioned_catalog.types.forms import Form, seen_as
-from versioned_catalog.types.types import (
+from versioned_catalog.log.foreign_statistics import foreign_stats
+from versioned_catalog.model.forms import Form, seen_as
+from versioned_catalog.model.id_map import Held, IdMap, file_columns
+from versioned_catalog.model.types import (
     Array,
     Column,
     DayTimeInterval,
@@ -24,6 +23,7 @@ from versioned_catalog.types.types import (
     children,
     is_text,
 )
+from versioned_catalog.read.foreign_file import open_foreign
 
 ROOT = "lake"
 

@@ -14,8 +14,8 @@ import pytest
 
 from external.files import ROOT, mapped, write
 from versioned_catalog import Catalog, Table
-from versioned_catalog.scan.aggregates import count_values, extreme
-from versioned_catalog.types.forms import Form
+from versioned_catalog.model.forms import Form
+from versioned_catalog.read.aggregates import count_values, extreme
 
 Row = dict[str, Any]
 

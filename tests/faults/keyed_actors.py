@@ -24,9 +24,9 @@ from faults.keyed_asks import (
 )
 from faults.keyed_model import KEY_PARTS, Ask, Snapshot, after, is_late, made, reads
 from versioned_catalog import Catalog, CommitConflictError, Table
-from versioned_catalog.scan.columns import bind_filters
-from versioned_catalog.write.keyed_changes import delete_rows, update_rows
+from versioned_catalog.read.scan_columns import bind_filters
 from versioned_catalog.write.plan import plan_delta, plan_now
+from versioned_catalog.write.row_level import delete_rows, update_rows
 from versioned_catalog.write.update import Updater
 
 KEYS = 6

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from versioned_catalog.conflicts.attempt import Rule
-from versioned_catalog.conflicts.matrix import MATRIX
+from versioned_catalog.commit.attempt import Rule
+from versioned_catalog.commit.matrix import MATRIX
 
 
 def skip_rule(monkeypatch: pytest.MonkeyPatch, operation: type, rule: Rule) -> None:

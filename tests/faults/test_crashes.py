@@ -17,10 +17,10 @@ import pytest
 
 from faults.store import Fault, FaultyStore, Plan
 from versioned_catalog import Catalog, NotFoundError, Table, VersionedError
-from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import timeline_at
-from versioned_catalog.maintenance.vacuum import vacuum_dropped as vacuum_of_dropped
-from versioned_catalog.progress import silent
+from versioned_catalog.commit.handle import silent
+from versioned_catalog.maintain.vacuum import vacuum_dropped as vacuum_of_dropped
+from versioned_catalog.names.creation import creation
+from versioned_catalog.names.folders import timeline_at
 from versioned_catalog.storage.local import LocalStore
 
 ROWS = pa.table({"id": pa.array([7, 8], pa.int64()), "b": ["x", None]})

@@ -20,9 +20,9 @@ from faults.serial import Done, State, findings
 from faults.store import Plan
 from pairwise import matrix
 from versioned_catalog import Catalog, CommitConflictError, Scan, Table
-from versioned_catalog.conflicts.operations import Rewrite
-from versioned_catalog.conflicts.rows import reads_unchanged
-from versioned_catalog.conflicts.segments import removed_are_live
+from versioned_catalog.commit.operations import Rewrite
+from versioned_catalog.commit.rows import reads_unchanged
+from versioned_catalog.commit.segments import removed_are_live
 from versioned_catalog.storage.local import LocalStore
 
 LEVELS = ["snapshot", "serializable"]

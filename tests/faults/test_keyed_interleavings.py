@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from faults.keyed_actors import Stage
 from faults.rules import skip_rule
-from versioned_catalog.compaction.overlapping import Levels
-from versioned_catalog.conflicts.operations import Rewrite
-from versioned_catalog.conflicts.rows import row_keys_unchanged
+from versioned_catalog.commit.operations import Rewrite
+from versioned_catalog.commit.rows import row_keys_unchanged
+from versioned_catalog.write.compaction_choice import Levels
 
 pytestmark = pytest.mark.thorough
 

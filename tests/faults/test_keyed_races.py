@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, CommitConflictError, Table
-from versioned_catalog.conflicts.rows import KeyConflictError
-from versioned_catalog.scan.columns import bind_filters
-from versioned_catalog.write.keyed_changes import delete_rows, update_rows
+from versioned_catalog.commit.rows import KeyConflictError
+from versioned_catalog.read.scan_columns import bind_filters
 from versioned_catalog.write.plan import plan_delta, plan_now
+from versioned_catalog.write.row_level import delete_rows, update_rows
 from versioned_catalog.write.update import Updater
 
 Rows = dict[int, tuple[Any, ...]]

@@ -22,8 +22,8 @@ from versioned_catalog import (
     NotFoundError,
     VersionedError,
 )
-from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import create_at
+from versioned_catalog.names.creation import creation
+from versioned_catalog.names.folders import create_at
 from versioned_catalog.storage.local import LocalStore
 
 NAMES = "put _versioned/log/N.json"

@@ -13,18 +13,12 @@ import pytest
 
 from faults.interrupted import InterruptedStore, Interruption
 from faults.store import Fault, FaultyStore, Plan
-from versioned_catalog import (
-    Catalog,
-    CommitOutcomeUnknown,
-    CorruptTableError,
-    StorageError,
-    Table,
-)
+from versioned_catalog import Catalog, CommitOutcomeUnknown, CorruptTableError, StorageError, Table
 from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.log.codec import LoadedState
-from versioned_catalog.log.table_log import TableCodec
+from versioned_catalog.log.commit_log import TableCodec
+from versioned_catalog.storage.failures import PUT_TRIES
 from versioned_catalog.storage.local import LocalStore
-from versioned_catalog.storage.retrying import PUT_TRIES
 from versioned_catalog.storage.store import Put, Store
 
 LOG = "put n/t/_versioned/log/N.json"

@@ -18,10 +18,10 @@ from versioned_catalog import Catalog, Table, VersionedError
 from versioned_catalog.log.checkpoint import state_from_bytes
 from versioned_catalog.log.document import hint_from_bytes
 from versioned_catalog.log.entry_json import commit_from_bytes
-from versioned_catalog.scan.aggregates import count_rows
-from versioned_catalog.scan.packing import pack
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.statistics.footers import footer_stats, read_footer
+from versioned_catalog.log.footer_statistics import footer_stats, read_footer
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.read.aggregates import count_rows
+from versioned_catalog.read.planning import pack
 
 FILTERS = [
     *(("id", ">", 1), ("name", "=", "n3n3n3"), ("ts", "<", "2001-01-01"), ("f", "=", float("nan"))),

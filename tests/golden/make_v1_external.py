@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 from fsspec.implementations.memory import MemoryFileSystem
 
 from versioned_catalog import Catalog, ExternalFile, Table
-from versioned_catalog.datafile.foreign_file import open_foreign
-from versioned_catalog.schema.id_map import Held, IdMap, file_columns
-from versioned_catalog.statistics.foreign import foreign_stats
-from versioned_catalog.types.forms import Form
-from versioned_catalog.types.types import Atom
+from versioned_catalog.log.foreign_statistics import foreign_stats
+from versioned_catalog.model.forms import Form
+from versioned_catalog.model.id_map import Held, IdMap, file_columns
+from versioned_catalog.model.types import Atom
+from versioned_catalog.read.foreign_file import open_foreign
 
 FOLDER = Path(__file__).parent / "v1-external"
 ROOTS = {"lake": "memory://golden/raw"}

@@ -10,7 +10,7 @@ import pytest
 from pyiceberg.table.puffin import PuffinFile as Reader
 from pyroaring import BitMap
 
-from versioned_catalog.iceberg.deletion_vectors import puffin_file
+from versioned_interop.publish.vectors import puffin_file
 
 POSITIONS = [
     [0],

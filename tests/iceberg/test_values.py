@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from versioned_catalog.iceberg.values import (
+from versioned_catalog.model.iceberg_values import (
     bound,
     default_json,
     fixed_size,
     partition_value,
     shortest,
 )
-from versioned_catalog.types.types import Atom, Constant, Decimal, LeafType, Time, Varchar
+from versioned_catalog.model.types import Atom, Constant, Decimal, LeafType, Time, Varchar
 
 JSON: list[tuple[LeafType, str, Any]] = [
     (Atom.BOOLEAN, "true", True),

@@ -16,8 +16,8 @@ from pyarrow import orc
 
 from importing.lake import Lake
 from versioned_catalog import CorruptTableError, ExternalFile, InvalidRequestError
-from versioned_catalog.importing.orc_calendar import footer_numbers
-from versioned_catalog.schema.id_map import Held, IdMap
+from versioned_catalog.model.id_map import Held, IdMap
+from versioned_interop.imports.reading import footer_numbers
 
 DAY = 86_400_000_000
 

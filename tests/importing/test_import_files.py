@@ -16,11 +16,11 @@ import pytest
 from importing.lake import Lake
 from sealing import unsealed
 from versioned_catalog import Catalog, InvalidRequestError
-from versioned_catalog.importing.import_files import run_import
-from versioned_catalog.importing.listing import file_source
-from versioned_catalog.importing.options import import_options
-from versioned_catalog.importing.planning import plan_import
-from versioned_catalog.progress import silent
+from versioned_catalog.commit.handle import silent
+from versioned_interop.imports.import_files import run_import
+from versioned_interop.imports.listing import file_source
+from versioned_interop.imports.options import import_options
+from versioned_interop.imports.planning import plan_import
 
 both = pytest.mark.parametrize("copy", [False, True], ids=["in place", "copied"])
 

@@ -22,14 +22,15 @@ from versioned_catalog import (
     InvalidRequestError,
     Table,
 )
-from versioned_catalog.importing import import_files as importing
-from versioned_catalog.importing.listing import file_source
-from versioned_catalog.importing.options import import_options
-from versioned_catalog.importing.planning import plan_import
-from versioned_catalog.log import imported, table_log
+from versioned_catalog.commit.handle import silent
+from versioned_catalog.log import commit_log as table_log
+from versioned_catalog.log import imported
 from versioned_catalog.log.entry import Commit
-from versioned_catalog.progress import silent
 from versioned_catalog.storage.store import Store
+from versioned_interop.imports import import_files as importing
+from versioned_interop.imports.listing import file_source
+from versioned_interop.imports.options import import_options
+from versioned_interop.imports.planning import plan_import
 
 both = pytest.mark.parametrize("copy", [False, True], ids=["in place", "copied"])
 

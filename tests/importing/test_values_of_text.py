@@ -11,10 +11,10 @@ from pyarrow import orc
 
 from importing.lake import Lake
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.importing.path_parts import value_text
-from versioned_catalog.importing.provided import parse_provided
-from versioned_catalog.types.types import Atom, DataType, Time
-from versioned_catalog.types.types import Decimal as DecimalType
+from versioned_catalog.model.types import Atom, DataType, Time
+from versioned_catalog.model.types import Decimal as DecimalType
+from versioned_interop.imports.path_parts import value_text
+from versioned_interop.imports.provided import parse_provided
 
 FORMATS = [
     ("DATE", "dd.MM.yyyy", "29.02.2024", dt.date(2024, 2, 29)),

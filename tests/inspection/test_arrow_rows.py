@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from versioned_catalog.inspection.arrow_rows import rows_of, table_of
+from versioned_catalog.maintain.column_tables import rows_of, table_of
 
 SCHEMA = pa.schema(
     {
@@ -49,7 +49,7 @@ def test_a_field_that_a_row_lacks_is_null() -> None:
 def test_pandas_is_not_imported() -> None:
     code = """
 import sys, datetime, pyarrow as pa
-from versioned_catalog.inspection.arrow_rows import rows_of, table_of
+from versioned_catalog.maintain.column_tables import rows_of, table_of
 schema = pa.schema({"t": pa.timestamp("us", tz="UTC"), "l": pa.list_(pa.string())})
 now = datetime.datetime.now(datetime.timezone.utc)
 assert rows_of(table_of([{"t": now, "l": ["a"]}], schema)) == [{"t": now, "l": ["a"]}]

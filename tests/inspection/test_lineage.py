@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
-from versioned_catalog.inspection import lineage, tables
+from versioned_catalog.maintain import column_tables as lineage
+from versioned_catalog.maintain import metadata_tables as tables
 
 INTS = pa.int32()
 

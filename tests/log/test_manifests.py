@@ -32,16 +32,15 @@ from versioned_catalog import (
     VersionedError,
 )
 from versioned_catalog import limits as bounds
-from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import load_at
-from versioned_catalog.conflicts.matrix import propose
-from versioned_catalog.conflicts.operations import Append, Base, Compact, Overwrite, Rewrite
+from versioned_catalog.commit.matrix import propose
+from versioned_catalog.commit.operations import Append, Base, Compact, Overwrite, Rewrite
 from versioned_catalog.log import document, features
-from versioned_catalog.log.entry import Batch, Commit
-from versioned_catalog.log.head import Stub
+from versioned_catalog.log.entry import Batch, Commit, Stub
 from versioned_catalog.log.manifest import fits_entry
 from versioned_catalog.log.record import SegmentRecord, record_to_json
-from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.log.statistics import ColumnStats
+from versioned_catalog.names.creation import creation
+from versioned_catalog.names.folders import load_at
 from versioned_catalog.storage.local import LocalStore
 
 FOLDER = "_versioned/manifest"
@@ -365,7 +364,7 @@ def test_an_interrupted_expiry_keeps_all_manifests(
         raise StorageError("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr("versioned_catalog.maintenance.expiry.write_stubs", die)
+        patch.setattr("versioned_catalog.maintain.expiry.write_stubs", die)
         with pytest.raises(StorageError):
             expire(table)
     table = again(table)

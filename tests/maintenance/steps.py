@@ -9,7 +9,7 @@ from pathlib import Path
 from faults.store import Fault, FaultyStore, Plan
 from maintenance.tables import shown
 from versioned_catalog import Catalog, Table
-from versioned_catalog.catalog.locations import load_at
+from versioned_catalog.names.folders import load_at
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.store import Store
 

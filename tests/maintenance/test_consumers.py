@@ -16,9 +16,9 @@ from versioned_catalog import (
     NotFoundError,
     Table,
 )
-from versioned_catalog.conflicts.operations import Base, Expire
-from versioned_catalog.consuming import EVERY, advance
-from versioned_catalog.streaming.settings import Settings
+from versioned_catalog.commit.operations import Base, Expire
+from versioned_catalog.stream.consumers import EVERY, advance
+from versioned_catalog.stream.offsets import Settings
 
 
 def expired(table: Table, **how: object) -> tuple[int, tuple[str, ...], tuple[str, ...]]:

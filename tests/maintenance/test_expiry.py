@@ -320,8 +320,8 @@ def test_a_commit_that_expired_before_its_reply_is_not_repeated(tmp_path: Path) 
 
 
 def _append(table: Table, state: object, commit_id: str) -> object:
-    from versioned_catalog.conflicts.matrix import propose
-    from versioned_catalog.conflicts.operations import Append, Base
+    from versioned_catalog.commit.matrix import propose
+    from versioned_catalog.commit.operations import Append, Base
 
     operation = Append(Base.of(table.state), ())
     return propose(operation, state, commit_id, "t", table.log)  # type: ignore[arg-type]

@@ -15,10 +15,9 @@ import pytest
 
 from maintenance.tables import NOW, age, data, ids, load, make, shown, tick, write
 from versioned_catalog import Catalog, StorageError, Table
-from versioned_catalog.maintenance.vacuum import Vacuumed
+from versioned_catalog.maintain.vacuum import Vacuumed
 from versioned_catalog.storage import local
-from versioned_catalog.storage.local import LocalStore
-from versioned_catalog.storage.reserve import RESERVE, RESERVE_BYTES
+from versioned_catalog.storage.local import RESERVE, RESERVE_BYTES, LocalStore
 
 ORPHAN = f"0-{'0' * 32}.parquet"
 

@@ -19,10 +19,10 @@ from versioned_catalog import (
     Table,
     VersionedError,
 )
+from versioned_catalog.commit.handle import silent
 from versioned_catalog.log.entry import Batch
-from versioned_catalog.maintenance.recover import MARGIN, Recovered
-from versioned_catalog.maintenance.recover import recover as recover_stores
-from versioned_catalog.progress import silent
+from versioned_catalog.maintain.recover import MARGIN, Recovered
+from versioned_catalog.maintain.recover import recover as recover_stores
 from versioned_catalog.storage.local import LocalStore
 
 FOLDER = "t/_versioned"

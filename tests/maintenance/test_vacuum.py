@@ -40,7 +40,7 @@ from versioned_catalog import (
     Table,
 )
 from versioned_catalog.log.times import time_to_text
-from versioned_catalog.maintenance.vacuum import Vacuumed
+from versioned_catalog.maintain.vacuum import Vacuumed
 from versioned_catalog.storage.local import LocalStore
 
 UUID = "0" * 32

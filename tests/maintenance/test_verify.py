@@ -18,7 +18,7 @@ import pytest
 from maintenance.tables import everything, expire, ids, load, make, write
 from sealing import sealed, sealed_checkpoint
 from versioned_catalog import Catalog, Table
-from versioned_catalog.maintenance.findings import Verified
+from versioned_catalog.maintain.log_check import Verified
 
 FOLDER = "t/_versioned"
 

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from merge_on_read.merge_model import DELETE, PATCH, PUT, ModelRow, ModelRun, merged
-from versioned_catalog.merge_on_read import chunks
-from versioned_catalog.merge_on_read import merge as merge_module
-from versioned_catalog.merge_on_read.keys import key_of
-from versioned_catalog.merge_on_read.merge import Run, Shape, merge
+from versioned_catalog.read import merge as merge_module
+from versioned_catalog.read import resolution as chunks
+from versioned_catalog.read.merge import Run, Shape, merge
+from versioned_catalog.read.row_keys import key_of
 
 D = decimal.Decimal
 UTC = dt.UTC
@@ -469,9 +469,9 @@ def test_buffered_rows_are_bounded(monkeypatch: pytest.MonkeyPatch, runs: int) -
 LIGHT = """
 import sys
 import pyarrow as pa
-from versioned_catalog.types.arrow_values import array_of
-from versioned_catalog.merge_on_read.keys import key_of
-from versioned_catalog.merge_on_read.merge import Run, Shape, merge
+from versioned_catalog.model.arrow import array_of
+from versioned_catalog.read.row_keys import key_of
+from versioned_catalog.read.merge import Run, Shape, merge
 
 def run(at, op, keys):
     sequence = array_of([at, at], pa.int64())

@@ -9,8 +9,8 @@ import pytest
 
 from merge_on_read.tables import make, rows, shown
 from versioned_catalog import Table
-from versioned_catalog.datafile.merge_task import MergeTask
-from versioned_catalog.scan.aggregates import count_rows, extreme
+from versioned_catalog.read.aggregates import count_rows, extreme
+from versioned_catalog.read.tasks import MergeTask
 
 
 def merged(table: Table, **how: object) -> list[int]:

@@ -14,11 +14,10 @@ from model.seeded import first_seed
 from random_tables import PLAIN, shape
 from versioned_catalog import Catalog, CommitConflictError, InvalidRequestError, Table
 from versioned_catalog.errors import VersionedError
-from versioned_catalog.migration.planned_change import Safety
-from versioned_catalog.migration.schema_plan import apply_plan
-from versioned_catalog.schema.definition import Definition
-from versioned_catalog.schema.table_parser import parse_table
-from versioned_catalog.schema.table_text import render_table
+from versioned_catalog.migrate.planned_change import Safety
+from versioned_catalog.migrate.schema_plan import apply_plan
+from versioned_catalog.model.table_parser import parse_table
+from versioned_catalog.model.table_text import Definition, render_table
 
 
 @pytest.fixture

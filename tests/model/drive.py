@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from model.naive import WIDER, Field, Model, Of, Type, find, inner, rewrap, walk
 from versioned_catalog import Catalog, Table
-from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import create_at
-from versioned_catalog.conflicts.operations import Replace
-from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.commit.operations import Replace
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.ddl import parse_type
+from versioned_catalog.names.creation import creation
+from versioned_catalog.names.folders import create_at
 
 NAN = float("nan")
 LONG = "x" * 70

@@ -35,19 +35,14 @@ from model.naive import Refused
 from model.rules import Verdict
 from model.seeded import AT_ONCE, first_seed, run, sample
 from model.test_model import Histories, map_rows, multiset, reaches_the_law
-from versioned_catalog import (
-    Catalog,
-    InvalidRequestError,
-    Table,
-    VersionedError,
-)
-from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import create_at
-from versioned_catalog.conflicts.operations import Replace
-from versioned_catalog.datafile import segment_writer
-from versioned_catalog.scan import merge_splitting
-from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
-from versioned_catalog.values.literals import decode
+from versioned_catalog import Catalog, InvalidRequestError, Table, VersionedError
+from versioned_catalog.commit.operations import Replace
+from versioned_catalog.model.sql_literals import decode
+from versioned_catalog.names.creation import creation
+from versioned_catalog.names.folders import create_at
+from versioned_catalog.read import merge_planning as merge_splitting
+from versioned_catalog.read.aggregates import count_rows, count_values, extreme
+from versioned_catalog.write import segment_writer
 
 # The steps of a history, the histories that Hypothesis draws, and the histories by seeds.
 STEPS, HISTORIES, SEEDS = {

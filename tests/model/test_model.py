@@ -48,9 +48,9 @@ from versioned_catalog import (
     Table,
     VersionedError,
 )
-from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
-from versioned_catalog.streaming.settings import Settings
-from versioned_catalog.values.literals import decode
+from versioned_catalog.model.sql_literals import decode
+from versioned_catalog.read.aggregates import count_rows, count_values, extreme
+from versioned_catalog.stream.offsets import Settings
 
 # The steps of a history, the histories that Hypothesis draws, and the histories by seeds.
 STEPS, HISTORIES, SEEDS = {

@@ -22,8 +22,7 @@ from pyiceberg.types import IntegerType, LongType, NestedField, StringType
 from conversion.sources import Lake
 from publishing.engines import connect_duckdb
 from versioned_catalog import Catalog, NotFoundError, Table
-from versioned_catalog.streaming.offset import Offset
-from versioned_catalog.streaming.settings import Settings
+from versioned_catalog.stream.offsets import Offset, Settings
 
 COLUMNS = "id BIGINT, v STRING, n INT"
 Rows = dict[int, tuple[Any, ...]]

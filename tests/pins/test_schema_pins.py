@@ -26,7 +26,7 @@ from versioned_catalog import (
     VersionedError,
 )
 from versioned_catalog.log import features
-from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
+from versioned_catalog.read.aggregates import count_rows, count_values, extreme
 from versioned_catalog.storage.local import LocalStore
 
 INTS, LONGS, TEXTS = pa.int32(), pa.int64(), pa.string()

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from expressions.filter_oracle import PATH, expected, filtered, resolver
 from expressions.units import Unit, bounds_of, cut, is_, starts
-from versioned_catalog.expressions.filter_binding import bind_filter
-from versioned_catalog.expressions.filters import (
+from versioned_catalog.model.types import Atom, Char, DataType, Decimal
+from versioned_catalog.read.binding import bind_filter
+from versioned_catalog.read.filters import (
     AllOf,
     AnyOf,
     Not,
@@ -21,8 +22,7 @@ from versioned_catalog.expressions.filters import (
     TextTest,
     UnboundFilter,
 )
-from versioned_catalog.pruning.strict import all_match
-from versioned_catalog.types.types import Atom, Char, DataType, Decimal
+from versioned_catalog.read.inclusive import all_match
 
 NAN = math.nan
 

@@ -21,10 +21,10 @@ from publishing.engines import DUCKDB, PYICEBERG, metadata_of, published_version
 from publishing.histories import Column, History, Version, _matches, _show
 from publishing.rows import canonical
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.catalog.locations import load_at
-from versioned_catalog.publishing.publication import HINT
+from versioned_catalog.names.folders import load_at
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.store import Put, StoredFile
+from versioned_interop.publish.publication import HINT
 
 HOME = 0
 """The key under which a row of the model has the file of somebody else that holds it; None for ours."""

@@ -17,9 +17,9 @@ from publishing.conftest import PUBLISHED
 from publishing.engines import DUCKDB, PYICEBERG, metadata_of, published_versions
 from publishing.lives import Slow
 from versioned_catalog import Catalog, CommitConflictError, InvalidRequestError, Table
-from versioned_catalog.catalog.locations import load_at
-from versioned_catalog.publishing.manifests import METADATA
-from versioned_catalog.publishing.publication import HINT
+from versioned_catalog.names.folders import load_at
+from versioned_interop.publish.manifests import METADATA
+from versioned_interop.publish.publication import HINT
 
 OLD, MIDDLE, NEW = (dt.datetime(year, 1, 1, tzinfo=dt.UTC) for year in (1970, 2000, 2026))
 
@@ -183,7 +183,7 @@ def test_a_publication_of_an_older_state_does_not_follow_a_newer_one(
     """Another one publishes between its look at the log and its look at the publication."""
     table = catalog.create_table("n.t", "id BIGINT")
     table.append(rows(1))
-    from versioned_catalog.publishing import publish as module
+    from versioned_interop.publish import publish as module
 
     newest, raced = module._newest, []
 

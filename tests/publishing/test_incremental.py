@@ -20,9 +20,9 @@ from publishing.conftest import PUBLISHED
 from publishing.engines import PYICEBERG, metadata_of, published_versions
 from publishing.rows import canonical
 from versioned_catalog import Catalog, Table, VersionedError
-from versioned_catalog.catalog.locations import load_at
-from versioned_catalog.publishing import manifest_set
+from versioned_catalog.names.folders import load_at
 from versioned_catalog.storage.local import LocalStore
+from versioned_interop.publish import manifests as manifest_set
 
 
 def row(value: int) -> pa.Table:

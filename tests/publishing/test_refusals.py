@@ -15,7 +15,7 @@ from publishing.conftest import PUBLISHED
 from publishing.engines import PYICEBERG, metadata_of, published_versions
 from publishing.rows import canonical
 from versioned_catalog import Catalog, CommitConflictError, InvalidRequestError, Table
-from versioned_catalog.maintenance.maintenance import Maintenance
+from versioned_catalog.maintain.maintenance import Maintenance
 
 
 def filled(catalog: Catalog, columns: str, **options: Any) -> Table:

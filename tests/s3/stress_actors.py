@@ -30,7 +30,7 @@ from versioned_catalog import (
     Table,
     VersionedError,
 )
-from versioned_catalog.types.types import Atom
+from versioned_catalog.model.types import Atom
 
 GROUPS, KEYS = 4, 40
 LEAST_TURNS = 6

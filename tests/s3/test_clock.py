@@ -11,7 +11,7 @@ from s3.server import Server
 from sealing import resealed
 from versioned_catalog import Catalog, Table
 from versioned_catalog.log.entry import Commit
-from versioned_catalog.log.layout import entry_path
+from versioned_catalog.log.features import entry_path
 from versioned_catalog.log.times import time_to_text
 from versioned_catalog.storage.opening import open_store
 from wrong_clocks import HOUR, YEAR, ages, make, readings, set_own_clock

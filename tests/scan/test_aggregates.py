@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, Table
-from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
-from versioned_catalog.scan.scan import Scan
-from versioned_catalog.types.types import Column
-from versioned_catalog.values.literals import decode
+from versioned_catalog.model.sql_literals import decode
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.aggregates import count_rows, count_values, extreme
+from versioned_catalog.read.scan import Scan
 
 NAN, INF = math.nan, math.inf
 INTS = pa.int32()

@@ -11,10 +11,9 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, Table
-from versioned_catalog.scan.estimates import ColumnEstimate, estimate
-from versioned_catalog.scan.layout import layout_columns
-from versioned_catalog.scan.scan import Scan
-from versioned_catalog.types.arrow import to_arrow_schema
+from versioned_catalog.model.arrow import to_arrow_schema
+from versioned_catalog.read.aggregates import ColumnEstimate, estimate, layout_columns
+from versioned_catalog.read.scan import Scan
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError, Table
-from versioned_catalog.scan.aggregates import count_rows
+from versioned_catalog.read.aggregates import count_rows
 
 INTS = pa.int32()
 

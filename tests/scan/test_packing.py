@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from versioned_catalog.scan.packing import next_fit
+from versioned_catalog.read.planning import next_fit
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "packing.json").read_text())
 

@@ -12,7 +12,7 @@ import pytest
 from faults.store import FaultyStore, Plan
 from versioned_catalog import Catalog, Table
 from versioned_catalog.log.segment_set import SegmentSet
-from versioned_catalog.scan.scan import Scan
+from versioned_catalog.read.scan import Scan
 from versioned_catalog.storage.local import LocalStore
 
 INTS = pa.int32()

@@ -9,12 +9,11 @@ import pyarrow.compute as pc
 import pytest
 
 from versioned_catalog import Catalog, Table
-from versioned_catalog.log.delta import PLAIN, Delta
-from versioned_catalog.log.op_types import DELETE, PATCH, PUT
-from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.features import DELETE_ROW, PATCH_ROW, PUT_ROW
+from versioned_catalog.log.record import PLAIN, Delta, SegmentRecord
 from versioned_catalog.log.segment_set import SegmentSet
-from versioned_catalog.scan.selection import Selected, select
-from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.log.statistics import ColumnStats
+from versioned_catalog.read.planning import Selected, select
 
 DDL = "a INT NOT NULL, b STRING NOT NULL, v DOUBLE"
 Interval = tuple[float, float]
@@ -45,10 +44,10 @@ def delta(chance: random.Random) -> Delta:
     return chance.choice(
         (
             *[PLAIN] * 6,
-            Delta(ops={DELETE: rows}),
-            Delta(ops={PUT: rows, DELETE: 1}),
+            Delta(ops={DELETE_ROW: rows}),
+            Delta(ops={PUT_ROW: rows, DELETE_ROW: 1}),
             Delta(order=(rows, 0), sequences=(0, rows)),
-            Delta(ops={PATCH: rows}, patch=(3,)),
+            Delta(ops={PATCH_ROW: rows}, patch=(3,)),
         )
     )
 
@@ -131,13 +130,13 @@ def modelled(
         tuple(group)
         for group in groups
         if (len(group) > 1 or live[group[0]].delta.ops)
-        and not all(set(live[at].delta.ops) == {DELETE} for at in group)
+        and not all(set(live[at].delta.ops) == {DELETE_ROW} for at in group)
     }
     inside = {at for group in merged for at in group}
     alone = [
         at
         for at in near
-        if at not in inside and set(live[at].delta.ops) != {DELETE} and live[at].v[0] < v_below
+        if at not in inside and set(live[at].delta.ops) != {DELETE_ROW} and live[at].v[0] < v_below
     ]
     return sorted([*inside, *alone]), merged
 

@@ -13,9 +13,9 @@ import pytest
 
 from merge_on_read.tables import make, rows, shown
 from versioned_catalog import Catalog
-from versioned_catalog.datafile import segment_writer
-from versioned_catalog.datafile.merge_task import MergeTask
-from versioned_catalog.scan import merge_splitting
+from versioned_catalog.read import merge_planning as merge_splitting
+from versioned_catalog.read.tasks import MergeTask
+from versioned_catalog.write import segment_writer
 
 KEYS: dict[str, list[Any]] = {
     "INT": [-3, -1, 0, 1, 2, 7, 8, 9],

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.schema.ddl import parse_columns, parse_type, render_columns, render_type
-from versioned_catalog.types.types import (
+from versioned_catalog.model.ddl import parse_columns, parse_type, render_columns, render_type
+from versioned_catalog.model.types import (
     Array,
     Atom,
     Char,

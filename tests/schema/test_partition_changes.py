@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError
-from versioned_catalog.schema.partition_changes import changed_partitioning, split_fields
-from versioned_catalog.schema.schema import Schema
+from versioned_catalog.model.partitioning import changed_partitioning, split_fields
+from versioned_catalog.model.schema import Schema
 
 
 @pytest.fixture

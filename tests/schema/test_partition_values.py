@@ -7,14 +7,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from versioned_catalog.schema.partition_values import key_reader, partition_text
-from versioned_catalog.schema.schema import PartitionField, Schema
-from versioned_catalog.schema.transform_values import apply_transform
-from versioned_catalog.schema.transforms import parse_transform, result_type
-from versioned_catalog.types.arrow import to_arrow_type
-from versioned_catalog.types.types import Atom, Char, Column, DataType, Decimal, Varchar
-from versioned_catalog.types.widening import widens
-from versioned_catalog.values.literals import from_scalar_text
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.partitioning import key_reader, partition_text
+from versioned_catalog.model.schema import PartitionField, Schema
+from versioned_catalog.model.sql_literals import from_scalar_text
+from versioned_catalog.model.transform_values import apply_transform
+from versioned_catalog.model.transforms import parse_transform, result_type
+from versioned_catalog.model.types import Atom, Char, Column, DataType, Decimal, Varchar
+from versioned_catalog.model.widening import widens
 
 VALUES: dict[DataType, list[Any]] = {
     Atom.BYTE: [-128, -1, 0, 7, 127],

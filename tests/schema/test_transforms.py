@@ -14,8 +14,9 @@ from pyiceberg import types as iceberg_types
 
 from transform_vectors import RESULTS, VALUES, Texts, array_of, texts_of
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.schema import transform_values
-from versioned_catalog.schema.transforms import (
+from versioned_catalog.model import transform_values
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.transforms import (
     Bucket,
     Days,
     Hours,
@@ -31,9 +32,8 @@ from versioned_catalog.schema.transforms import (
     render_field,
     result_type,
 )
-from versioned_catalog.types.arrow import to_arrow_type
-from versioned_catalog.types.type_text import parse_type
-from versioned_catalog.types.types import (
+from versioned_catalog.model.type_text import parse_type
+from versioned_catalog.model.types import (
     Array,
     Atom,
     Char,
@@ -48,7 +48,7 @@ from versioned_catalog.types.types import (
     Time,
     Varchar,
 )
-from versioned_catalog.values.value_text import decode_raw
+from versioned_catalog.model.value_text import decode_raw
 
 UTC = dt.UTC
 ALL = [Identity(), Years(), Months(), Days(), Hours(), Bucket(16), Truncate(10)]

@@ -303,8 +303,8 @@ def test_pushed_filters_prune_and_leave_the_plan(spark: SparkSession, path: str)
 
 
 def test_row_groups_are_pruned(spark: SparkSession, tmp_path: Path) -> None:
-    from versioned_catalog.datafile.segment_file import open_segment
-    from versioned_catalog.pruning.bounds import RowGroupBounds
+    from versioned_catalog.read.bounds import RowGroupBounds
+    from versioned_catalog.read.segment_file import open_segment
 
     table = Catalog.create_path(tmp_path / "t", "id LONG")
     table.append(pa.table({"id": pa.array(range(3_000_000), pa.int64())}))

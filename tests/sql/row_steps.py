@@ -8,8 +8,8 @@ from typing import Any
 from model import naive
 from model.drive import arrow_rows, quoted, random_filters, random_rows, random_value
 from model.naive import WIDER, Field, Model, Of, Refused
-from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.values.literals import constant, to_sql
+from versioned_catalog.model.ddl import parse_type
+from versioned_catalog.model.sql_literals import constant, to_sql
 
 # Types whose values compare equal in Spark exactly if they do in Python.
 KEYS = ("boolean", "byte", "short", "int", "long", "date", "string")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError
-from versioned_catalog.schema.ddl import render_type
+from versioned_catalog.model.ddl import render_type
 
 if TYPE_CHECKING:
     from pathlib import Path

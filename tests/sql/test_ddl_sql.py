@@ -16,8 +16,7 @@ from model.seeded import first_seed
 from random_tables import PLAIN, shape
 from versioned_catalog import Catalog, Table
 from versioned_catalog.errors import VersionedError
-from versioned_catalog.schema.definition import Definition
-from versioned_catalog.schema.table_text import render_table
+from versioned_catalog.model.table_text import Definition, render_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,9 +14,9 @@ from pyspark.sql import types as spark_types
 from pyspark_versioned.sql.protocol.common import Default, TypedValue
 from pyspark_versioned.sql.values import parse_default
 from versioned_catalog import Catalog, InvalidRequestError
-from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.types.types import Constant, Now
-from versioned_catalog.values.literals import to_python
+from versioned_catalog.model.ddl import parse_type
+from versioned_catalog.model.sql_literals import to_python
+from versioned_catalog.model.types import Constant, Now
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from versioned_catalog import Catalog
-from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.log.statistics import ColumnStats
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

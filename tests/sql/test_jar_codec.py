@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from versioned_catalog.limits import SCAN_SPLITS
-from versioned_catalog.log import op_types
-from versioned_catalog.scan.packing import OPEN_COST_BYTES
+from versioned_catalog.log import features as op_types
+from versioned_catalog.read.planning import OPEN_COST_BYTES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -129,8 +129,8 @@ def test_value_texts_mean_the_same_to_the_jar_and_python(sql_spark: SparkSession
 def test_constants_of_the_jar_and_python_agree() -> None:
     layout = (JVM / "write" / "DeltaLayout.java").read_text()
     assert dict(re.findall(r"byte (PUT|DELETE) = (\d);", layout)) == {
-        "PUT": str(op_types.PUT),
-        "DELETE": str(op_types.DELETE),
+        "PUT": str(op_types.PUT_ROW),
+        "DELETE": str(op_types.DELETE_ROW),
     }
     splits = (JVM / "scan" / "Splits.java").read_text()
     (most,) = re.findall(r"MAX_SPLITS = ([\d_]+);", splits)

@@ -17,7 +17,7 @@ from jar import built_jar
 from sql.exactly_once import Row, check_once
 from sql.killing import KillPoint, run_module
 from versioned_catalog import Catalog, Table
-from versioned_catalog.types.types import Atom
+from versioned_catalog.model.types import Atom
 
 SENT = [(1, 10), (2, 20), (3, 30)]
 

@@ -33,8 +33,8 @@ from spark.test_model_spark import spark_form
 from sql import row_steps
 from sql.plans import is_python, plan_of
 from versioned_catalog import Catalog, Table
-from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.values.literals import constant, to_sql
+from versioned_catalog.model.ddl import parse_type
+from versioned_catalog.model.sql_literals import constant, to_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession

@@ -29,8 +29,8 @@ from pyspark_versioned.sql.stream_requests import plan_micro_batch
 from sql import planned_reads
 from sql.planned_reads import ref_of
 from versioned_catalog import Catalog, CorruptTableError, Table
-from versioned_catalog.projection.arrays import recast
-from versioned_catalog.schema.ddl import parse_columns
+from versioned_catalog.model.ddl import parse_columns
+from versioned_catalog.read.arrays import recast
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -40,9 +40,9 @@ from pyspark_versioned.sql.protocol.table import VersionRange
 from sql import planned_reads
 from sql.planned_reads import ref_of, scanned
 from versioned_catalog import Catalog, Table
-from versioned_catalog.schema.ddl import parse_columns, parse_type
-from versioned_catalog.types.types import Atom
-from versioned_catalog.values.literals import constant
+from versioned_catalog.model.ddl import parse_columns, parse_type
+from versioned_catalog.model.sql_literals import constant
+from versioned_catalog.model.types import Atom
 
 COUNT = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 4
 STEPS = 9

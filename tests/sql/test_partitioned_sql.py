@@ -21,10 +21,10 @@ from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.protocol.table import CheckTransform
 from transform_vectors import RESULTS, VALUES, array_of, texts_of
 from versioned_catalog import Catalog, Table
-from versioned_catalog.schema import transforms
-from versioned_catalog.schema.transform_values import apply_transform
-from versioned_catalog.types.arrow import to_arrow_type
-from versioned_catalog.types.type_text import parse_type
+from versioned_catalog.model import transforms
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.transform_values import apply_transform
+from versioned_catalog.model.type_text import parse_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,7 +15,7 @@ import pytest
 
 from sql.exactly_once import Row, check_once
 from versioned_catalog import Catalog, Table
-from versioned_catalog.types.types import Atom
+from versioned_catalog.model.types import Atom
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

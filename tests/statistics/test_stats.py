@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.statistics.stats import (
+from versioned_catalog.log.statistics import (
     ColumnStats,
     StatsCollector,
     collect,
@@ -22,8 +22,8 @@ from versioned_catalog.statistics.stats import (
     stats_from_json,
     stats_to_json,
 )
-from versioned_catalog.types.arrow import to_arrow_schema
-from versioned_catalog.types.types import (
+from versioned_catalog.model.arrow import to_arrow_schema
+from versioned_catalog.model.types import (
     Array,
     Atom,
     Char,

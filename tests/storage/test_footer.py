@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from versioned_catalog import Catalog
-from versioned_catalog.statistics.chunk_bounds import chunk_bounds
+from versioned_catalog.log.footer_statistics import chunk_bounds
 from versioned_catalog.storage.footer import Footer
 from versioned_catalog.storage.parquet import footer_of, open_parquet
 

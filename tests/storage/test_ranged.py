@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from versioned_catalog.storage.parquet import footer_of
-from versioned_catalog.storage.ranged import GAP, REQUEST_BYTES, Range, RangedFile, joined
+from versioned_catalog.storage.remote import GAP, REQUEST_BYTES, Range, RangedFile, joined
 
 
 class RecordingFile:

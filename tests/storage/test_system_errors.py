@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from versioned_catalog import Catalog, CorruptTableError, StorageError, Table
-from versioned_catalog.maintenance import salvage
-from versioned_catalog.maintenance.segment_check import checksum_of, opened
+from versioned_catalog.maintain import salvage
+from versioned_catalog.maintain.segment_check import checksum_of, opened
 from versioned_catalog.storage import local
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.parquet import open_parquet, translate_errors

@@ -8,9 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from versioned_catalog import Catalog, Table
-from versioned_catalog.streaming.limits import NO_LIMITS, Limits
-from versioned_catalog.streaming.offset import Offset
-from versioned_catalog.streaming.stream import TableStream
+from versioned_catalog.stream.offsets import NO_LIMITS, Limits, Offset
+from versioned_catalog.stream.stream import TableStream
 
 Row = dict[str, Any]
 

@@ -13,9 +13,8 @@ import pytest
 from streaming.tables import Reader, Row, ids, table_at
 from versioned_catalog import InvalidRequestError, SchemaChangedError, Table
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.streaming.limits import Limits
-from versioned_catalog.streaming.settings import OnDrop, SchemaMode, Settings
-from versioned_catalog.streaming.stream import TableStream
+from versioned_catalog.stream.offsets import Limits, OnDrop, SchemaMode, Settings
+from versioned_catalog.stream.stream import TableStream
 
 COLUMNS = (
     "id BIGINT NOT NULL, n INT, s STRING DEFAULT 'd', p STRUCT<x: INT, y: STRING>, "
@@ -293,7 +292,7 @@ def test_a_pinned_stream_reads_what_its_pin_sees(table: Table) -> None:
 
 def test_a_rollback_that_is_skipped_leaves_the_schema_of_the_stream(tmp_path: Path) -> None:
     """Rows between hold n as BIGINT; after the rollback it is INT again, and rows are added."""
-    from versioned_catalog.streaming.settings import OnRewrite
+    from versioned_catalog.stream.offsets import OnRewrite
 
     table = table_at(tmp_path)
     table.append(ids(1))

@@ -11,17 +11,9 @@ import pyarrow as pa
 import pytest
 
 from streaming.tables import ids, table_at
-from versioned_catalog import (
-    Catalog,
-    InvalidRequestError,
-    NotFoundError,
-    SchemaChangedError,
-    Table,
-)
-from versioned_catalog.streaming.changes import ChangeStream
-from versioned_catalog.streaming.limits import NO_LIMITS, Limits
-from versioned_catalog.streaming.offset import Offset
-from versioned_catalog.streaming.settings import OnDrop, SchemaMode, Settings
+from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, SchemaChangedError, Table
+from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.stream.offsets import NO_LIMITS, Limits, Offset, OnDrop, SchemaMode, Settings
 
 Row = tuple[Any, ...]
 

@@ -12,8 +12,7 @@ import pytest
 from streaming.tables import Reader, ids, table_at
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.log.entry import OPERATIONS
-from versioned_catalog.streaming.limits import Limits
-from versioned_catalog.streaming.settings import OnRewrite, Settings
+from versioned_catalog.stream.offsets import Limits, OnRewrite, Settings
 
 SKIP = Settings(on_rewrite=OnRewrite.SKIP)
 

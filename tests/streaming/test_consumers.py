@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 
 from maintenance.tables import expire, ids, later, load, tick
-from versioned_catalog import Catalog, NotFoundError, Table, consuming
-from versioned_catalog.consuming import EVERY
-from versioned_catalog.streaming.changes import ChangeStream
-from versioned_catalog.streaming.settings import Settings
-from versioned_catalog.streaming.stream import TableStream
+from versioned_catalog import Catalog, NotFoundError, Table
+from versioned_catalog.stream import consumers as consuming
+from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.stream.consumers import EVERY
+from versioned_catalog.stream.offsets import Settings
+from versioned_catalog.stream.stream import TableStream
 
 NAMED = Settings(consumer="c")
 

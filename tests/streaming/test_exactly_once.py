@@ -18,9 +18,7 @@ from model.seeded import first_seed, sample
 from streaming.driver import Checkpoint, Columns, Delivered, Driver, Interruptions, check
 from streaming.tables import ids, table_at
 from versioned_catalog import Catalog
-from versioned_catalog.streaming.limits import NO_LIMITS, Limits
-from versioned_catalog.streaming.offset import Offset
-from versioned_catalog.streaming.settings import Settings
+from versioned_catalog.stream.offsets import NO_LIMITS, Limits, Offset, Settings
 
 STEPS, HISTORIES = {"dev": (20, 20), "ci": (30, 100), "nightly": (30, 2000)}[
     os.environ.get("HYPOTHESIS_PROFILE", "dev")

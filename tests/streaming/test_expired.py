@@ -11,7 +11,7 @@ import pytest
 
 from streaming.tables import ids, table_at
 from versioned_catalog import CorruptTableError, NotFoundError, Table
-from versioned_catalog.streaming.settings import OnRewrite, Settings
+from versioned_catalog.stream.offsets import OnRewrite, Settings
 
 SKIP = OnRewrite.SKIP
 Read = Callable[[], Any]

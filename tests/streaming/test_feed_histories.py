@@ -12,10 +12,9 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, Table, VersionedError
-from versioned_catalog.streaming.changes import ChangeStream
-from versioned_catalog.streaming.offset import Offset
-from versioned_catalog.streaming.settings import Settings
-from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.stream.offsets import Offset, Settings
 
 ACTIONS = (
     *("append", "append", "delete", "update", "add", "add", "drop", "drop", "widen", "set default"),

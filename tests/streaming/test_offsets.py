@@ -12,10 +12,8 @@ import pytest
 from streaming.tables import Reader, ids, table_at
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.storage.store import Store
-from versioned_catalog.streaming.limits import Limits
-from versioned_catalog.streaming.offset import Offset
-from versioned_catalog.streaming.settings import Settings
-from versioned_catalog.streaming.stream import Behind
+from versioned_catalog.stream.offsets import Limits, Offset, Settings
+from versioned_catalog.stream.stream import Behind
 
 
 @pytest.fixture

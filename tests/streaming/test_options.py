@@ -18,8 +18,14 @@ from pyspark_versioned.stream_options import (
 )
 from streaming.tables import table_at
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.streaming.limits import NO_LIMITS, Limits
-from versioned_catalog.streaming.settings import OnDrop, OnRewrite, SchemaMode, Settings
+from versioned_catalog.stream.offsets import (
+    NO_LIMITS,
+    Limits,
+    OnDrop,
+    OnRewrite,
+    SchemaMode,
+    Settings,
+)
 
 
 def test_options_of_any_case_are_found() -> None:

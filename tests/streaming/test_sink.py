@@ -12,7 +12,7 @@ import pytest
 from streaming.tables import Row, ids, table_at
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.sink import TableSink
+from versioned_catalog.stream.sink import TableSink
 
 
 def found(table: Table) -> list[Row]:

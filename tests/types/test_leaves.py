@@ -6,18 +6,19 @@ import typing
 
 import pytest
 
-from versioned_catalog.schema.ddl import parse_type, render_type
-from versioned_catalog.schema.wire import type_from_json, type_to_json
-from versioned_catalog.statistics.extremes import has_bounds
-from versioned_catalog.types.arrow import from_arrow_type, to_arrow_type
-from versioned_catalog.types.leaves import LEAVES, Family
-from versioned_catalog.types.types import (
+from versioned_catalog.log.statistics import has_bounds
+from versioned_catalog.model.arrow import from_arrow_type, to_arrow_type
+from versioned_catalog.model.ddl import parse_type, render_type
+from versioned_catalog.model.sql_literals import constant_from_sql, to_sql
+from versioned_catalog.model.types import (
+    LEAVES,
     Array,
     Atom,
     Char,
     Column,
     DayTimeInterval,
     Decimal,
+    Family,
     Geography,
     Geometry,
     LeafType,
@@ -29,8 +30,8 @@ from versioned_catalog.types.types import (
     is_opaque,
     is_text,
 )
-from versioned_catalog.values.leaf_text import integer_range
-from versioned_catalog.values.literals import constant_from_sql, to_sql
+from versioned_catalog.model.value_text import integer_range
+from versioned_catalog.model.wire import type_from_json, type_to_json
 
 SAMPLES: list[LeafType] = [
     *Atom,

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.types.types import (
+from versioned_catalog.model.types import (
     Array,
     Atom,
     Char,
@@ -20,7 +20,7 @@ from versioned_catalog.types.types import (
     Time,
     Varchar,
 )
-from versioned_catalog.types.widening import check_widens, widens
+from versioned_catalog.model.widening import check_widens, widens
 
 BOOLEAN, BYTE, SHORT, INT, LONG = Atom.BOOLEAN, Atom.BYTE, Atom.SHORT, Atom.INT, Atom.LONG
 FLOAT, DOUBLE, STRING, BINARY = Atom.FLOAT, Atom.DOUBLE, Atom.STRING, Atom.BINARY

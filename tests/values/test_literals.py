@@ -12,9 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.types.arrow import to_arrow_type
-from versioned_catalog.types.types import (
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.ddl import parse_type
+from versioned_catalog.model.sql_literals import (
+    constant,
+    constant_from_sql,
+    decode,
+    encode,
+    from_scalar,
+    from_scalar_text,
+    rekey_constant,
+    to_python,
+    to_scalar,
+    to_sql,
+    widen,
+)
+from versioned_catalog.model.types import (
     Array,
     Atom,
     Char,
@@ -27,19 +40,6 @@ from versioned_catalog.types.types import (
     Now,
     Struct,
     Varchar,
-)
-from versioned_catalog.values.literals import (
-    constant,
-    constant_from_sql,
-    decode,
-    encode,
-    from_scalar,
-    from_scalar_text,
-    rekey_constant,
-    to_python,
-    to_scalar,
-    to_sql,
-    widen,
 )
 
 UTC = dt.UTC

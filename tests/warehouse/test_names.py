@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sealing import sealed
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table, VersionedError
-from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.model.type_text import parse_path, render_path
 
 ODD = [
     *(

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError, Table
-from versioned_catalog.write import feed_rows
+from versioned_catalog.write import delta_rows as feed_rows
 
 LONG, TEXT = pa.int64(), pa.string()
 

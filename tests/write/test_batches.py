@@ -11,7 +11,7 @@ import pytest
 
 from faults.store import Fault, FaultyStore, Plan
 from versioned_catalog import Catalog, InvalidRequestError, Table, VersionedError
-from versioned_catalog.catalog.locations import timeline_at
+from versioned_catalog.names.folders import timeline_at
 from versioned_catalog.storage.local import LocalStore
 
 COLUMNS = "id BIGINT NOT NULL, n BIGINT"

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, CommitConflictError, InvalidRequestError, Table
-from versioned_catalog.conflicts.operations import Append
+from versioned_catalog.commit.operations import Append
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.schema.ddl import render_type
-from versioned_catalog.types.types import Now
+from versioned_catalog.model.ddl import render_type
+from versioned_catalog.model.types import Now
 from versioned_catalog.write.plan import WritePlan
-from versioned_catalog.write.replan import commit_replanned
+from versioned_catalog.write.retry import commit_replanned
 
 INT, LONG, TEXT = pa.int32(), pa.int64(), pa.string()
 

@@ -19,10 +19,10 @@ from versioned_catalog import (
     NotFoundError,
     Table,
 )
-from versioned_catalog.expressions.filters import Comparison, Op
-from versioned_catalog.schema.transform_values import apply_transform
-from versioned_catalog.schema.transforms import Bucket
-from versioned_catalog.types.types import Atom
+from versioned_catalog.model.transform_values import apply_transform
+from versioned_catalog.model.transforms import Bucket
+from versioned_catalog.model.types import Atom
+from versioned_catalog.read.filters import Comparison, Op
 
 INTS = pa.int32()
 Make = Callable[..., Table]

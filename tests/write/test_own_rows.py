@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, CommitConflictError, Table
-from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.types.types import UNASSIGNED
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import UNASSIGNED
+from versioned_catalog.names.creation import creation
 
 LEVELS = ["snapshot", "serializable"]
 OVERWRITES = ["all", "partitions", "where", "replace"]

@@ -16,8 +16,9 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, StorageError, Table
-from versioned_catalog.datafile import spilling, writer
-from versioned_catalog.datafile.spilling import Spill
+from versioned_catalog.write import writer
+from versioned_catalog.write import writer as spilling
+from versioned_catalog.write.writer import Spill
 
 Make = Callable[..., Table]
 EPOCH = dt.datetime(1969, 12, 20, tzinfo=dt.UTC)  # so that some days are before 1970

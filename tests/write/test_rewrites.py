@@ -22,7 +22,7 @@ from versioned_catalog import (
     NotFoundError,
     Table,
 )
-from versioned_catalog.expressions.filters import Comparison, Op
+from versioned_catalog.read.filters import Comparison, Op
 from versioned_catalog.write import copy_on_write
 
 INTS = pa.int32()
@@ -181,7 +181,7 @@ def test_a_segment_that_yields_fewer_rows_is_not_rewritten(
     days: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows that a read leaves out would be lost."""
-    from versioned_catalog.datafile import reader
+    from versioned_catalog.read import reader
 
     real = reader._adapted
 

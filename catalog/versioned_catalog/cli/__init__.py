@@ -1,4 +1,4 @@
 """The command line ``versioned``.
 
-PyArrow and rich are imported inside functions, so that help and usage errors appear at once.
+In come arguments, out go tables for people or JSON for scripts, and an exit code.
 """

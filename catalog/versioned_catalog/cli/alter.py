@@ -1,4 +1,4 @@
-"""The command ``alter``: change a table's schema or properties in one metadata commit."""
+"""The commands ``alter`` and ``pin``: change a table's schema, and declare who uses an earlier one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from versioned_catalog.cli.output import printable, show_commit
-from versioned_catalog.cli.program import Group, at_most_one, exactly_one
-from versioned_catalog.cli.session import Session
+from versioned_catalog.cli.output import printable, show_commit, show_object, show_table
+from versioned_catalog.cli.program import Group, Session, at_most_one, exactly_one
 
 if TYPE_CHECKING:
     from versioned_catalog.alteration import Alteration
@@ -70,9 +69,9 @@ def add(
     at_most_one({"--first": first, "--after": after})
 
     def change(table: Table) -> Alteration:
-        from versioned_catalog.evolution.changes import UNSET
-        from versioned_catalog.schema.ddl import parse_type
-        from versioned_catalog.values.literals import constant_from_sql
+        from versioned_catalog.model.changes import UNSET
+        from versioned_catalog.model.ddl import parse_type
+        from versioned_catalog.model.sql_literals import constant_from_sql
 
         parsed = parse_type(type_)
         value = UNSET if default is None else constant_from_sql(default, parsed)
@@ -144,8 +143,8 @@ def set_default(path: str, value: str) -> Change:
     """Set the value of new rows that omit the column. Existing rows do not change."""
 
     def change(table: Table) -> Alteration:
-        from versioned_catalog.types.paths import parse_path
-        from versioned_catalog.values.literals import constant_from_sql
+        from versioned_catalog.model.sql_literals import constant_from_sql
+        from versioned_catalog.model.type_text import parse_path
 
         type_ = table.schema.get(parse_path(path)).type
         return table.alter().set_default(path, constant_from_sql(value, type_))
@@ -188,3 +187,74 @@ def unset_property(key: str) -> Change:
 def partition_by(fields: tuple[str, ...]) -> Change:
     """Partition new data by FIELDS, such as days(ts); without FIELDS, stop partitioning."""
     return lambda table: table.alter().set_partitioning(fields)
+
+
+_table = click.argument("table")
+_label = click.argument("label")
+
+_COLUMNS = ["label", "schema_version", "owner", "until", "needs_hidden", "writes", "last_version"]
+
+
+@click.group(cls=Group)
+def pin() -> None:
+    """List, set and retire schema pins: jobs that use an earlier schema of a table."""
+
+
+@pin.command("list")
+@_table
+@click.pass_obj
+def list_pins(session: Session, table: str) -> None:
+    """List the pins of TABLE, and the schemas through which others wrote."""
+    show_table(session.table(table).inspect.schema_pins(), _COLUMNS)
+
+
+@pin.command("set")
+@_table
+@_label
+@click.option(
+    "--schema-version",
+    type=int,
+    help="Schema version to pin; the current one by default, for a new pin.",
+)
+@click.option("--owner", help="Whom to ask about the job.")
+@click.option("--until", metavar="DATE", help="When the job will have moved on.")
+@click.pass_obj
+def set_pin(
+    session: Session,
+    table: str,
+    label: str,
+    schema_version: int | None,
+    owner: str | None,
+    until: str | None,
+) -> None:
+    """Pin a schema version of TABLE under LABEL; of an existing pin, only what is given changes."""
+    found = session.table(table)
+    version = found.pin_schema(label, schema_version, owner=owner, until=until)
+    show_commit(found.name, version)
+    pinned, current = found.state.pins[label].schema_version, found.state.schema_version
+    if schema_version is None and pinned != current:
+        click.echo(
+            f"note: {printable(label)} stays on schema {pinned}, and the current one is {current}; "
+            f"--schema-version {current} moves it",
+            err=True,
+        )
+
+
+@pin.command("retire")
+@_table
+@_label
+@click.option("--dry-run", is_flag=True, help="Only show what would be dropped.")
+@click.pass_obj
+def retire_pin(session: Session, table: str, label: str, dry_run: bool) -> None:
+    """Remove the pin LABEL, and drop the hidden columns that no other pin needs."""
+    found = session.table(table)
+    done = found.retire_schema(label, dry_run=dry_run)
+    show_object(
+        {
+            "table": found.name,
+            "version": done.version,
+            "dropped": list(done.dropped),
+            "segments": done.segments,
+            "rows": done.rows,
+        }
+    )

@@ -1,14 +1,196 @@
-"""Commands that show a table's metadata: ``describe``, ``schema``, ``history`` and others."""
+"""Commands that show warehouses and tables: lists, metadata, history, lineage, pages, versions."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from versioned_catalog.cli.output import show_object, show_rows, show_table
-from versioned_catalog.cli.program import at_most_one, table_command
-from versioned_catalog.cli.session import Session
-from versioned_catalog.cli.versions import version_of
-from versioned_catalog.storage.credentials import without_credentials
+from versioned_catalog.cli.output import (
+    cell_text,
+    print_table,
+    printable,
+    show_commit,
+    show_json,
+    show_object,
+    show_rows,
+    show_table,
+    wants_json,
+)
+from versioned_catalog.cli.program import (
+    Command,
+    Group,
+    Session,
+    at_most_one,
+    exactly_one,
+    table_command,
+)
+from versioned_catalog.storage.secrets import without_credentials
+
+if TYPE_CHECKING:
+    from versioned_catalog.table import Table
+
+
+@table_command
+@click.argument("column")
+def lineage(session: Session, table: str, column: str) -> None:
+    """Show the names, types and defaults that COLUMN has had, and how each live segment holds it.
+
+    COLUMN is the current name, or the column ID, which also finds a dropped column.
+    """
+    found = _lineage(session.table(table), column)
+    if wants_json():
+        show_json(found)
+    else:
+        _print(found)
+
+
+def _lineage(table: Table, column: str) -> dict[str, Any]:
+    from versioned_catalog.maintain.column_tables import rows_of
+    from versioned_catalog.model.type_text import parse_path
+
+    given = int(column) if column.isdecimal() else column
+    column_id = given if isinstance(given, int) else table.schema.get(parse_path(given)).id
+    schemas = rows_of(table.inspect.lineage(given))
+    return {
+        "column_id": column_id,
+        "path": table.schema.path_text(column_id) if column_id in table.schema.ids else None,
+        "names": list(dict.fromkeys(row["path"] for row in schemas)),
+        "schemas": schemas,
+        "segments": rows_of(table.inspect.holding(given)),
+    }
+
+
+def _print(lineage: dict[str, Any]) -> None:
+    now = "dropped" if lineage["path"] is None else cell_text(lineage["path"])
+    click.echo(f"column {lineage['column_id']}: {now}; names so far: {cell_text(lineage['names'])}")
+    for rows in (lineage["schemas"], lineage["segments"]):
+        click.echo()
+        print_table(rows, list(rows[0]) if rows else [])
+
+
+@click.command(cls=Command)
+@click.argument("parent", required=False)
+@click.pass_obj
+def namespaces(session: Session, parent: str | None) -> None:
+    """List the namespaces in PARENT, or the top-level ones."""
+    found = session.catalog().list_namespaces(parent)
+    if not found:
+        session.check_warehouse()
+    show_rows([{"namespace": name} for name in found], ["namespace"])
+
+
+@click.command(cls=Command)
+@click.argument("namespace", required=False)
+@click.pass_obj
+def tables(session: Session, namespace: str | None) -> None:
+    """List the tables in NAMESPACE, or the top-level ones, by their full names."""
+    from versioned_catalog.model.type_text import parse_path, render_path
+
+    names = session.catalog().list_tables(namespace)
+    if not names:
+        session.check_warehouse()
+    above = parse_path(namespace) if namespace else ()
+    show_rows([{"table": render_path((*above, name))} for name in names], ["table"])
+
+
+@click.command(cls=Command)
+@click.option("--broken", is_flag=True, help="List only columns that a view can no longer read.")
+@click.pass_obj
+def views(session: Session, broken: bool) -> None:
+    """List the views, the table columns that each one reads, and any problem with them."""
+    from versioned_catalog.maintain.column_tables import rows_of
+
+    rows = rows_of(session.catalog().views())
+    if not rows:
+        session.check_warehouse()
+    shown = [row for row in rows if row["problem"] is not None or not broken]
+    show_rows(shown, ["view", "reads", "column", "column_id", "problem"])
+
+
+@table_command
+@click.option(
+    "--output", "-o", metavar="FILE", required=True, help="HTML file to write; it is replaced."
+)
+def page(session: Session, table: str, output: str) -> None:
+    """Write one HTML page about TABLE: columns over time, sizes and history. It loads nothing."""
+    found = session.table(table)
+    text = found.page().encode()
+    try:
+        Path(output).write_bytes(text)
+    except OSError as error:
+        raise click.UsageError(f"{output} can't be written: {error.strerror}") from error
+    if wants_json():
+        show_json({"table": without_credentials(found.name), "file": output, "bytes": len(text)})
+    else:
+        click.echo(f"wrote {printable(output)}")
+
+
+_table = click.argument("table")
+_name = click.argument("name")
+
+
+def version_of(text: str | None) -> int | str | None:
+    """Parse a version number or a tag; a tag never consists of digits alone."""
+    from versioned_catalog.commit.versions import version_or_tag
+
+    return None if text is None else version_or_tag(text)
+
+
+@table_command
+@click.option("--to-version", metavar="VERSION", type=int, help="Roll back to this version.")
+@click.option(
+    "--to-timestamp", metavar="TIME", help="Roll back to this time (UTC if it has no offset)."
+)
+@click.option("--to-tag", metavar="NAME", help="Roll back to the version with this tag.")
+def rollback(
+    session: Session,
+    table: str,
+    to_version: int | None,
+    to_timestamp: str | None,
+    to_tag: str | None,
+) -> None:
+    """Restore the rows, columns and properties of an earlier version of TABLE, in a new commit."""
+    exactly_one({"--to-version": to_version, "--to-timestamp": to_timestamp, "--to-tag": to_tag})
+    found = session.table(table)
+    show_commit(found.name, found.rollback(to_version, timestamp=to_timestamp, tag=to_tag))
+
+
+@click.group(cls=Group)
+def tag() -> None:
+    """List, set and drop tags, which are names of versions."""
+
+
+@tag.command("list")
+@_table
+@click.pass_obj
+def list_tags(session: Session, table: str) -> None:
+    """List the tags of TABLE."""
+    tags = session.table(table).tags
+    show_rows([{"tag": name, "version": tags[name]} for name in sorted(tags)], ["tag", "version"])
+
+
+@tag.command("set")
+@_table
+@_name
+@click.option("--version", type=int, help="Version to tag; the newest by default.")
+@click.pass_obj
+def set_tag(session: Session, table: str, name: str, version: int | None) -> None:
+    """Set the tag NAME to a version of TABLE; an existing tag moves."""
+    found = session.table(table)
+    show_commit(found.name, found.set_tag(name, version))
+
+
+@tag.command("drop")
+@_table
+@_name
+@click.pass_obj
+def drop_tag(session: Session, table: str, name: str) -> None:
+    """Drop the tag NAME; the version itself stays."""
+    found = session.table(table)
+    show_commit(found.name, found.drop_tag(name))
+
 
 _SCHEMA = (
     *("column_id", "path", "type", "nullable"),
@@ -51,7 +233,7 @@ def describe(session: Session, table: str) -> None:
 )
 def schema(session: Session, table: str, as_of: str | None, timestamp: str | None) -> None:
     """Show the columns and nested fields of TABLE, now or at an earlier version."""
-    from versioned_catalog.inspection.arrow_rows import rows_of
+    from versioned_catalog.maintain.column_tables import rows_of
 
     at_most_one({"--as-of": as_of, "--timestamp": timestamp})
     found = session.table(table)

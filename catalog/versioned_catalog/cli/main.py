@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import click
 
-from versioned_catalog.cli import (
-    alter,
-    consumers,
-    conversion,
-    importing,
-    inspect,
-    lineage,
-    listing,
-    maintenance,
-    page,
-    pins,
-    publishing,
-    schemas,
-    versions,
-)
-from versioned_catalog.cli.failures import MEANINGS
-from versioned_catalog.cli.program import Program
-from versioned_catalog.cli.secrets import STORAGE, STORAGE_VARIABLE
-from versioned_catalog.cli.session import Session
+from versioned_catalog.cli import alter, inspect, maintenance, schemas
+from versioned_catalog.cli import alter as pins
+from versioned_catalog.cli import files as conversion
+from versioned_catalog.cli import files as importing
+from versioned_catalog.cli import inspect as lineage
+from versioned_catalog.cli import inspect as listing
+from versioned_catalog.cli import inspect as page
+from versioned_catalog.cli import inspect as versions
+from versioned_catalog.cli import maintenance as consumers
+from versioned_catalog.cli import maintenance as publishing
+from versioned_catalog.cli.output import STORAGE, STORAGE_VARIABLE
+from versioned_catalog.cli.program import MEANINGS, Program, Session
 
 _EXIT_CODES = "\b\nExit codes:\n" + "\n".join(f"  {c:>3}  {text}" for c, text in MEANINGS.items())
 

@@ -1,4 +1,4 @@
-"""Maintenance commands: ``compact``, ``vacuum``, ``expire``, ``verify``, ``recover``."""
+"""Commands that look after a table: compaction, vacuum, expiry, consumers, publication."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from versioned_catalog.cli.failures import STORAGE
-from versioned_catalog.cli.output import show_json, show_object, show_rows, wants_json
-from versioned_catalog.cli.program import Command, table_command
-from versioned_catalog.cli.session import Session, is_folder
+from versioned_catalog.cli.output import (
+    show_commit,
+    show_json,
+    show_object,
+    show_rows,
+    show_table,
+    wants_json,
+)
+from versioned_catalog.cli.program import STORAGE, Command, Session, is_folder, table_command
 
 if TYPE_CHECKING:
-    from versioned_catalog.progress import Progress
+    from versioned_catalog.commit.handle import Progress
 
 _execute = click.option(
     "--execute",
@@ -73,7 +78,7 @@ def vacuum(session: Session, table: str, retention: float, execute: bool, force:
 
     Without --execute, only list them. For a dropped table, given by its folder, delete all its data.
     """
-    from versioned_catalog.catalog.catalog import Catalog
+    from versioned_catalog.catalog import Catalog
 
     span = _span(retention)
     with show_progress() as progress:
@@ -151,7 +156,7 @@ def expire(
 @click.option("--every-version", is_flag=True, help="Also check the segments of older versions.")
 def verify(session: Session, table: str, deep: bool, every_version: bool) -> None:
     """Check the log, checkpoints and segments of TABLE. The exit code is 6 if there are findings."""
-    from versioned_catalog.catalog.catalog import Catalog
+    from versioned_catalog.catalog import Catalog
 
     with show_progress() as progress:
         how = {"deep": deep, "every_version": every_version}
@@ -190,7 +195,7 @@ def verify(session: Session, table: str, deep: bool, every_version: bool) -> Non
 @click.pass_obj
 def recover(session: Session, broken: str, new: str) -> None:
     """Create a table in the folder NEW from the readable parts of the one in BROKEN."""
-    from versioned_catalog.catalog.catalog import Catalog
+    from versioned_catalog.catalog import Catalog
 
     with show_progress() as progress:
         result = Catalog.recover(broken, new, progress=progress, storage_options=session.storage)
@@ -240,8 +245,8 @@ def compact(
     dry_run: bool,
 ) -> None:
     """Merge segments of TABLE into fewer ones in the newest schema. Query results stay the same."""
-    from versioned_catalog.expressions.where import parse_where
-    from versioned_catalog.schema.sorting import split_names
+    from versioned_catalog.model.keys import split_names
+    from versioned_catalog.read.where import parse_where
 
     filters = None if where is None else parse_where(where)
     names = () if zorder is None else split_names(zorder, "zorder")
@@ -262,3 +267,69 @@ def compact(
             "version": result.version,
         }
     )
+
+
+_COLUMNS = [
+    "name",
+    "version",
+    "versions_behind",
+    "rows_behind",
+    "unread_since",
+    "kept_until",
+    "lapsed",
+]
+
+
+@table_command
+@click.option("--move", metavar="NAME", help="Say instead how far this consumer has read.")
+@click.option("--version", type=int, help="The version that it has read; the newest by default.")
+@click.option("--drop", metavar="NAME", help="Remove this consumer instead.")
+def consumers(
+    session: Session, table: str, move: str | None, version: int | None, drop: str | None
+) -> None:
+    """List the consumers of TABLE, whose unread versions expiry keeps, and how far behind each is."""
+    found = session.table(table)
+    if move is not None:
+        show_commit(found.name, found.move_consumer(move, version))
+        return
+    if drop is not None:
+        show_commit(found.name, found.drop_consumer(drop))
+        return
+    show_table(found.inspect.consumers(), _COLUMNS)
+
+
+@table_command
+@click.option(
+    "--format-version",
+    type=click.Choice(["2", "3"]),
+    help="Of Iceberg. By default that of the last publication, at first 3.",
+)
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Write all metadata again, also over what another engine wrote.",
+)
+def publish(session: Session, table: str, format_version: str | None, overwrite: bool) -> None:
+    """Publish TABLE as Iceberg metadata beside its files, for other engines. No data is copied."""
+    number = None if format_version is None else int(format_version)
+    found = session.table(table)
+    done = found.maintenance.publish(format_version=number, overwrite=overwrite)
+    show_object(
+        {
+            "table": done.table,
+            "version": done.version,
+            "metadata": done.metadata,
+            "format version": done.format_version,
+            "snapshots": done.snapshots,
+            "files written": done.files,
+            "bytes written": done.bytes,
+            "versions left out": done.left_out,
+        }
+    )
+
+
+@table_command
+def unpublish(session: Session, table: str) -> None:
+    """Delete the published Iceberg metadata of TABLE. The table stays."""
+    found = session.table(table)
+    show_object({"table": found.name, "deleted files": found.maintenance.unpublish()})

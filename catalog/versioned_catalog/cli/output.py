@@ -1,17 +1,56 @@
-"""Print results as tables for people, or as one JSON document for scripts."""
+"""Print results as tables for people or as one JSON document for scripts, without secrets."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 
+from versioned_catalog.storage.secrets import HIDDEN, without_credentials
+
 if TYPE_CHECKING:
     import pyarrow as pa
+
+STORAGE = "--storage"
+STORAGE_VARIABLE = "VERSIONED_STORAGE"
+
+
+def storage_values(arguments: Sequence[str], environment: Mapping[str, str]) -> frozenset[str]:
+    """The values of all storage options, malformed ones included.
+
+    They come from the raw arguments, since a usage error is reported before parsing has ended.
+    """
+    given = environment.get(STORAGE_VARIABLE, "").split()
+    given += [after for at, after in pairwise(arguments) if at == STORAGE]
+    given += [one.partition("=")[2] for one in arguments if one.startswith(f"{STORAGE}=")]
+    return frozenset(value for one in given if (value := _value(one)))
+
+
+def _value(option: str) -> str:
+    key, equals, value = option.partition("=")
+    return value if equals else key
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Hide secrets, in any quoting, and the credentials in URLs."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        for form in (secret, repr(secret)[1:-1], quote(secret, safe="")):
+            text = _pattern(form).sub(HIDDEN, text)
+    return without_credentials(text)
+
+
+def _pattern(secret: str) -> re.Pattern[str]:
+    # Hide a short value such as "1" only as a whole word, or every number would be garbled.
+    edges = (r"(?<!\w)", r"(?!\w)") if len(secret) < 4 else ("", "")
+    return re.compile(re.escape(secret).join(edges))
+
 
 Row = Mapping[str, Any]
 
@@ -51,7 +90,7 @@ def show_rows(rows: Sequence[Row], columns: Sequence[str]) -> None:
 
 def show_table(table: pa.Table, columns: Sequence[str] | None = None) -> None:
     """Print an Arrow table. See ``show_rows``."""
-    from versioned_catalog.inspection.arrow_rows import rows_of
+    from versioned_catalog.maintain.column_tables import rows_of
 
     show_rows(rows_of(table), columns or table.column_names)
 

@@ -1,18 +1,175 @@
-"""Base classes and checks of the commands: ``--json`` everywhere, and our own exit codes."""
+"""What all commands share: the session, ``--json``, and failures as text and exit codes."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from versioned_catalog.cli.failures import BROKEN_PIPE, failure_of
-from versioned_catalog.cli.output import json_option
-from versioned_catalog.cli.secrets import storage_values
+from versioned_catalog.cli.output import json_option, one_line, storage_values, without_secrets
+from versioned_catalog.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    CommitOutcomeUnknown,
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+    StorageError,
+    UnsupportedFeatureError,
+)
 from versioned_catalog.spelling import meant
+
+if TYPE_CHECKING:
+    from versioned_catalog.catalog import Catalog
+    from versioned_catalog.table import Table
+
+UNEXPECTED, USAGE, NOT_FOUND, REFUSED, TRY_AGAIN, STORAGE, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
+PLANNED = 7
+BROKEN_PIPE = 141
+
+MEANINGS = {
+    0: "done",
+    UNEXPECTED: "unexpected error: a bug in this program, please report it",
+    USAGE: "wrong usage",
+    NOT_FOUND: "not found: the table, namespace, column, version or tag",
+    REFUSED: "refused: change the request",
+    TRY_AGAIN: "conflict or unknown outcome: check, then try again",
+    STORAGE: "corrupt table, or storage failure",
+    PLANNED: "changes are planned (of plan)",
+    INTERRUPTED: "interrupted",
+    BROKEN_PIPE: "the reader of the output closed the pipe, as head does",
+}
+"""Meaning of each exit code."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error as the command line reports it.
+
+    Args:
+        code: Exit code of the process.
+        kind: Name of the exception's class.
+        message: Text of one line.
+        commit_id: ID of the commit, where its outcome is unknown.
+    """
+
+    code: int
+    kind: str
+    message: str
+    commit_id: str | None = None
+
+    def text(self) -> str:
+        """The error line for people."""
+        return f"error: {self.message}"
+
+    def json(self) -> str:
+        """The error as JSON, for scripts."""
+        document = {"error": self.message, "kind": self.kind, "exit_code": self.code}
+        return json.dumps(document | ({"commit_id": self.commit_id} if self.commit_id else {}))
+
+
+def failure_of(error: Exception, secrets: Iterable[str] = ()) -> Failure:
+    """Describe an exception as a ``Failure``, with ``secrets`` hidden in the message."""
+    commit_id = error.commit_id if isinstance(error, CommitOutcomeUnknown) else None
+    message = one_line(without_secrets(_message(error), secrets))
+    return Failure(_code(error), type(error).__name__, message, commit_id)
+
+
+def _code(error: Exception) -> int:
+    match error:
+        case click.UsageError():
+            return USAGE
+        case click.Abort():
+            return INTERRUPTED
+        case NotFoundError():
+            return NOT_FOUND
+        case InvalidRequestError() | AlreadyExistsError() | UnsupportedFeatureError():
+            return REFUSED
+        case CommitConflictError() | CommitOutcomeUnknown():
+            return TRY_AGAIN
+        case CorruptTableError() | StorageError():
+            return STORAGE
+        case _:
+            return UNEXPECTED
+
+
+def _message(error: Exception) -> str:
+    match error:
+        case click.UsageError():
+            command = error.ctx.command_path if error.ctx else "versioned"
+            return f"{error.format_message()} (see: {command} --help)"
+        case click.Abort():
+            return "interrupted"
+        case _ if _code(error) == UNEXPECTED:
+            return f"unexpected {type(error).__name__}: {error}"
+        case _:
+            return str(error)
+
+
+@dataclass(frozen=True)
+class Session:
+    """Where a run of the command line finds tables; ``storage`` options may hold secrets."""
+
+    warehouse: str | None
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def catalog(self) -> Catalog:
+        """Open the warehouse.
+
+        Raises:
+            click.UsageError: The user named no warehouse.
+            InvalidRequestError: The folder can't hold a warehouse.
+        """
+        from versioned_catalog.catalog import Catalog
+
+        if self.warehouse is None:
+            raise click.UsageError(
+                "no warehouse: give --warehouse before the command, or set VERSIONED_WAREHOUSE"
+            )
+        return Catalog(self.warehouse, self.storage)
+
+    def check_warehouse(self) -> None:
+        """Check that the folder is a warehouse: a mistyped folder would look like an empty one.
+
+        Raises:
+            NotFoundError: There is no warehouse.
+        """
+        from versioned_catalog.errors import NotFoundError
+        from versioned_catalog.names.names import Names
+        from versioned_catalog.storage.opening import open_store
+
+        store = open_store(self.warehouse or "", self.storage)
+        if Names(store).log.load().state is None:
+            raise NotFoundError(f"there is no warehouse at {store.url}")
+
+    def table(self, name: str) -> Table:
+        """Load a table by its name or its folder.
+
+        Raises:
+            click.UsageError: It is a name, and the user named no warehouse.
+            NotFoundError: There is no such table.
+        """
+        from versioned_catalog.catalog import Catalog
+
+        if is_folder(name):
+            return Catalog.load_path(name, self.storage)
+        return self.catalog().load_table(name)
+
+    def view_problems(self, table: str) -> list[str]:
+        """Problems of the views that read a table; none for a folder, whose name is unknown."""
+        if is_folder(table):
+            return []
+        return [problem.text for problem in self.catalog().view_problems(table)]
+
+
+def is_folder(name: str) -> bool:
+    """Whether text is a folder: no table name starts like one."""
+    return name.startswith(("/", ".", "~")) or "://" in name
 
 
 class Command(click.Command):

@@ -17,9 +17,9 @@ from versioned_catalog.errors import (
 )
 
 if TYPE_CHECKING:
-    from versioned_catalog.catalog.catalog import Catalog
-    from versioned_catalog.migration.schema_plan import SchemaPlan
-    from versioned_catalog.schema.definition import Definition
+    from versioned_catalog.catalog import Catalog
+    from versioned_catalog.migrate.schema_plan import SchemaPlan
+    from versioned_catalog.model.table_text import Definition
     from versioned_catalog.table import Table
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ def path_of(folder: Path, table: str) -> Path:
     Raises:
         InvalidRequestError: a part of its name would lead out of the folder.
     """
-    from versioned_catalog.types.paths import parse_path
+    from versioned_catalog.model.type_text import parse_path
 
     parts = parse_path(table)
     if any(part in (".", "..") for part in parts):
@@ -65,7 +65,7 @@ def path_of(folder: Path, table: str) -> Path:
 
 def all_tables(catalog: Catalog, namespace: str | None = None) -> Iterator[str]:
     """The names of all tables of a warehouse."""
-    from versioned_catalog.types.paths import parse_path, render_path
+    from versioned_catalog.model.type_text import parse_path, render_path
 
     above = parse_path(namespace) if namespace else ()
     for table in catalog.list_tables(namespace):
@@ -81,8 +81,8 @@ def write(file: Path, table: Table) -> None:
         InvalidRequestError: the file is of another table, or not a schema file.
         StorageError: it can't be read or written.
     """
-    from versioned_catalog.migration.file_text import rewritten
-    from versioned_catalog.storage.text_files import read_text, write_text
+    from versioned_catalog.migrate.file_text import rewritten
+    from versioned_catalog.storage.text import read_text, write_text
 
     old = read_text(file, A_SCHEMA_FILE) if os.path.lexists(file) else ""
     try:
@@ -98,7 +98,7 @@ def write(file: Path, table: Table) -> None:
 
 def _write_unless_edited(one: FilePlan, table: Table) -> bool:
     """Write the file of a plan, unless it is not what was planned; return whether it was written."""
-    from versioned_catalog.storage.text_files import read_text
+    from versioned_catalog.storage.text import read_text
 
     try:
         is_planned = read_text(one.file, A_SCHEMA_FILE) == one.plan.ddl
@@ -117,9 +117,9 @@ def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> lis
         InvalidRequestError: a file is not text in UTF-8 or does not parse, a table can't become what its
             file declares, or two files are of one table.
     """
-    from versioned_catalog.evolution.matching import path_key
-    from versioned_catalog.storage.text_files import read_text
-    from versioned_catalog.types.paths import parse_path
+    from versioned_catalog.model.matching import path_key
+    from versioned_catalog.model.type_text import parse_path
+    from versioned_catalog.storage.text import read_text
 
     if os.path.isdir(source):
         files = sorted(_named_sql(source))
@@ -152,7 +152,7 @@ def _named_sql(folder: Path) -> Iterator[Path]:
     Raises:
         StorageError: a folder can't be listed.
     """
-    from versioned_catalog.storage.system_errors import storage_error
+    from versioned_catalog.storage.failures import storage_error
 
     def fail(error: OSError) -> None:
         raise storage_error("list", str(error.filename), error) from error
@@ -188,9 +188,9 @@ def plan_text(
         InvalidRequestError: the table can't become what is declared, its name is that of a view, or it
             has another name now.
     """
-    from versioned_catalog.migration.schema_plan import SchemaPlan
-    from versioned_catalog.schema.table_parser import parse_table
-    from versioned_catalog.types.paths import render_path
+    from versioned_catalog.migrate.schema_plan import SchemaPlan
+    from versioned_catalog.model.table_parser import parse_table
+    from versioned_catalog.model.type_text import render_path
 
     target = parse_table(ddl)
     name = render_path(target.name)
@@ -206,11 +206,11 @@ def plan_text(
 
 def _check_free(target: Definition, catalog: Catalog) -> None:
     """Check that a table can be created, and is not one that exists under another name."""
-    from versioned_catalog.catalog.declaration import creation
-    from versioned_catalog.evolution.evolution import Evolution
-    from versioned_catalog.schema.column_ids import new_schema
-    from versioned_catalog.types.paths import render_path
-    from versioned_catalog.warehouse.names import check_new_name
+    from versioned_catalog.model.column_ids import new_schema
+    from versioned_catalog.model.evolution import Evolution
+    from versioned_catalog.model.type_text import render_path
+    from versioned_catalog.names.creation import creation
+    from versioned_catalog.names.names import check_new_name
 
     check_new_name(target.name)
     operation = creation(target.schema, **target.creation_arguments())
@@ -253,8 +253,7 @@ class _StoredPlan:
 
 
 def _stored_plans(file: Path) -> list[_StoredPlan]:
-    from versioned_catalog.storage.json_text import parse_json
-    from versioned_catalog.storage.text_files import read_text
+    from versioned_catalog.storage.text import parse_json, read_text
 
     text = read_text(file, "a plan")
     try:
@@ -328,7 +327,7 @@ def apply_file(one: FilePlan, catalog: Catalog) -> FilePlan:
     Raises:
         CommitConflictError: the table was changed since the plan was made.
     """
-    from versioned_catalog.migration.schema_plan import apply_plan
+    from versioned_catalog.migrate.schema_plan import apply_plan
 
     plan = one.plan
     if plan.creates:
@@ -341,8 +340,8 @@ def apply_file(one: FilePlan, catalog: Catalog) -> FilePlan:
 
 
 def _create(plan: SchemaPlan, catalog: Catalog) -> Table:
-    from versioned_catalog.schema.table_parser import parse_table
-    from versioned_catalog.types.paths import render_path
+    from versioned_catalog.model.table_parser import parse_table
+    from versioned_catalog.model.type_text import render_path
 
     target = parse_table(plan.ddl)
     for length in range(1, len(target.name)):

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from versioned_catalog.cli.failures import PLANNED
 from versioned_catalog.cli.output import printable, show_json, wants_json
-from versioned_catalog.cli.program import Command
-from versioned_catalog.cli.session import Session
+from versioned_catalog.cli.program import PLANNED, Command, Session
 
 if TYPE_CHECKING:
     from versioned_catalog.cli.schema_files import FilePlan
@@ -78,7 +76,7 @@ def plan(
     apply would refuse them.
     """
     from versioned_catalog.cli.schema_files import plan_files
-    from versioned_catalog.storage.text_files import write_text
+    from versioned_catalog.storage.text import write_text
 
     plans = plan_files(source, session.catalog(), allow_drop)
     if out is not None:
@@ -150,7 +148,7 @@ def _show(plans: Sequence[FilePlan], *, sql: bool = False) -> None:
 
 
 def _summary(plans: Sequence[FilePlan]) -> str:
-    from versioned_catalog.migration.schema_plan import allowing
+    from versioned_catalog.migrate.schema_plan import allowing
 
     kinds = [change.kind for one in plans for change in one.plan.changes]
     adds, drops = kinds.count("add"), kinds.count("drop")

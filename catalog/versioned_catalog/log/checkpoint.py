@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -18,30 +19,28 @@ from versioned_catalog.limits import (
     check_version,
 )
 from versioned_catalog.log import times
-from versioned_catalog.log.bounded_rows import read_bounded
-from versioned_catalog.log.consumers import consumers_from_json, consumers_to_json
-from versioned_catalog.log.document import check_sum, checksum, dump_json, load_json
-from versioned_catalog.log.entry_json import batch_from_json, column_id_from_json, tags_from_json
-from versioned_catalog.log.features import (
-    CHECKSUMS,
-    FORMAT,
-    features_from_json,
-    features_to_json,
+from versioned_catalog.log.document import check_sum, checksum, dump_json, load_json, read_bounded
+from versioned_catalog.log.entry import consumers_from_json, consumers_to_json
+from versioned_catalog.log.entry_json import (
+    batch_from_json,
+    column_id_from_json,
+    pins_from_json,
+    pins_to_json,
+    tags_from_json,
 )
+from versioned_catalog.log.features import CHECKSUMS, FORMAT, features_from_json, features_to_json
 from versioned_catalog.log.imported import ledger_from_json, ledger_to_json
-from versioned_catalog.log.pins_json import pins_from_json, pins_to_json
-from versioned_catalog.log.schemas_json import (
+from versioned_catalog.log.schemas import (
     checkpoint_features,
     schemas_from_json,
     schemas_to_json,
     without_checkpoint_features,
 )
 from versioned_catalog.log.segment_set import SegmentSet
-from versioned_catalog.log.segment_table import CORE, OF_OTHERS, statistic_type
+from versioned_catalog.log.segment_table import CORE, OF_OTHERS, check_lists, statistic_type
 from versioned_catalog.log.state import TableState, check_not_keyed, check_pins
-from versioned_catalog.log.statistic_lists import check_lists
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.wire import Json, check_members, member, optional, texts
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.wire import Json, check_members, member, optional, texts
 from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.storage.store import UNSAFE, safe_path
 
@@ -281,3 +280,45 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
     typed = _with_intervals(segments, state.schema)
     _check_statistics(typed, state.schema)
     return replace(state, segments=typed)
+
+
+NEWEST = 2
+"""Number of newest checkpoints that always stay."""
+
+SHARE = 16
+"""Between two older checkpoints lies at least one part in so many of the versions since."""
+
+FEWEST, MOST = 16, 256
+"""Least and greatest number of versions that must lie between two older checkpoints."""
+
+TIMES, BYTES = 8, 16 * 1024 * 1024
+"""The older checkpoints take no more than so many times the newest one, or than so many bytes."""
+
+
+def retained_checkpoints(sizes: Mapping[int, int], floor: int = 0) -> frozenset[int]:
+    """The versions whose checkpoints stay: the newest two, and older ones at growing distances.
+
+    ``sizes`` are in bytes, by version. Checkpoints below ``floor`` are of no use.
+    """
+    versions = sorted(sizes)
+    newest = versions[-NEWEST:]
+    older = [version for version in versions[:-NEWEST] if version >= floor]
+    room = max(BYTES, TIMES * sizes[versions[-1]]) if versions else 0
+    most = MOST
+    kept = _thinned(older, versions[-1], most) if older else []
+    while sum(sizes[version] for version in kept) > room:
+        most *= 2
+        kept = _thinned(older, versions[-1], most)
+        if most > versions[-1]:
+            kept = [version for version in kept if sizes[version] <= room][:1]
+    return frozenset((*kept, *newest))
+
+
+def _thinned(versions: Iterable[int], newest: int, most: int) -> list[int]:
+    """Thin out versions, keeping the first, to the distances that their age allows."""
+    kept: list[int] = []
+    for version in versions:
+        wide = max((newest - version) // SHARE * most // MOST, FEWEST)
+        if not kept or version - kept[-1] >= min(wide, most):
+            kept.append(version)
+    return kept

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
-from versioned_catalog.log.head import Head, Stub
+from versioned_catalog.log.entry import Head, Stub
 from versioned_catalog.storage.store import Store
 
 MANY_ENTRIES = 16

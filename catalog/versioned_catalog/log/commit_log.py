@@ -1,22 +1,27 @@
-"""Committing to a log (FORMAT.md, section 10)."""
+"""Committing to a log (FORMAT.md, section 10), and the log of a table."""
 
 from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
 from versioned_catalog.errors import CommitOutcomeUnknown, InvalidRequestError, StorageError
+from versioned_catalog.log.checkpoint import retained_checkpoints, state_from_bytes, state_to_bytes
 from versioned_catalog.log.codec import Codec, E, LoadedState, S
 from versioned_catalog.log.document import hint_to_bytes
-from versioned_catalog.log.head import Stub
-from versioned_catalog.log.layout import HINT
+from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.entry_json import commit_from_bytes, commit_to_bytes
+from versioned_catalog.log.features import HINT
+from versioned_catalog.log.imported import write_page
+from versioned_catalog.log.manifest import read_manifest, write_manifest
 from versioned_catalog.log.reader import LogReader
+from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import MICROSECOND, next_time
-from versioned_catalog.storage.retrying import back_off, retry_while
+from versioned_catalog.storage.failures import back_off, retry_while
 from versioned_catalog.storage.store import Put, Store
 
 SEEN_ENTRIES, SEEN_BYTES = 256, 64 * 1024
@@ -197,3 +202,45 @@ class CommitLog(LogReader[E, S]):
     def write_kept(self, state: S) -> None:
         """Write a state that is read once the entries before it are expired."""
         self.store.overwrite(self.kept_path(state.version), self._codec.encode_checkpoint(state))
+
+
+TableLog = CommitLog[Commit, TableState]
+"""The log of a table."""
+
+
+class TableCodec:
+    """The files of a table's log; see ``Codec``."""
+
+    suffix = ".parquet"
+
+    def decode(self, data: bytes, what: str) -> Commit | Stub:
+        """Decode an entry."""
+        return commit_from_bytes(data, what)
+
+    def encode(self, entry: Commit) -> bytes:
+        """Encode an entry."""
+        return commit_to_bytes(entry)
+
+    def read_attachment(self, entry: Commit, store: Store) -> Commit:
+        """Read the manifest that an entry names."""
+        return read_manifest(entry, store)
+
+    def write_attachment(self, entry: Commit, previous: Commit | None, store: Store) -> Commit:
+        """Write a manifest if the records do not fit the entry, and a page of imported files."""
+        return write_page(write_manifest(entry, previous, store), previous, store)
+
+    def apply(self, state: TableState | None, entry: Commit) -> TableState:
+        """The state after one more entry."""
+        return apply(state, entry)
+
+    def encode_checkpoint(self, state: TableState) -> bytes:
+        """Encode a checkpoint."""
+        return state_to_bytes(state)
+
+    def decode_checkpoint(self, data: bytes, what: str) -> TableState:
+        """Decode a checkpoint."""
+        return state_from_bytes(data, what)
+
+    def retained_checkpoints(self, state: TableState, sizes: Mapping[int, int]) -> frozenset[int]:
+        """The versions whose checkpoints stay."""
+        return retained_checkpoints(sizes, state.floor)

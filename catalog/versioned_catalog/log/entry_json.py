@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, UnsupportedFeatureError
-from versioned_catalog.limits import CHECKPOINT_BYTES, ID_MAPS, check_version
-from versioned_catalog.log.consumers import Consumer, consumers_from_json, consumers_to_json
+from versioned_catalog.limits import CHECKPOINT_BYTES, ID_MAPS, SCHEMA_VERSIONS, check_version
 from versioned_catalog.log.document import dump_document, load_document
-from versioned_catalog.log.entry import OPERATIONS, Batch, Commit, Manifest
-from versioned_catalog.log.external import id_map_at, id_maps_from_json
-from versioned_catalog.log.features import MANIFEST, Features
-from versioned_catalog.log.head import (
+from versioned_catalog.log.entry import (
     HEAD_MEMBERS,
+    OPERATIONS,
+    Batch,
+    Commit,
+    Consumer,
+    Manifest,
     Stub,
+    consumers_from_json,
+    consumers_to_json,
     head_from_json,
     head_to_json,
     is_one_of,
     stub_from_json,
 )
+from versioned_catalog.log.features import MANIFEST, MANIFESTS, OWN_NAME, Features
 from versioned_catalog.log.imported import LedgerChange, change_from_json, change_to_json
-from versioned_catalog.log.layout import MANIFESTS, OWN_NAME
-from versioned_catalog.log.pins_json import pins_from_json, pins_to_json
-from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
-from versioned_catalog.schema.id_map import IdMap
-from versioned_catalog.schema.pins import Pin
-from versioned_catalog.schema.wire import (
+from versioned_catalog.log.record import (
+    SegmentRecord,
+    id_map_at,
+    id_maps_from_json,
+    record_from_json,
+    record_to_json,
+)
+from versioned_catalog.log.times import time_from_text, time_to_text
+from versioned_catalog.model.id_map import IdMap
+from versioned_catalog.model.pins import Pin
+from versioned_catalog.model.types import FIRST_INTERNAL_ID
+from versioned_catalog.model.wire import (
     Json,
     check_members,
     member,
@@ -35,9 +45,42 @@ from versioned_catalog.schema.wire import (
     schema_from_json,
     schema_to_json,
 )
-from versioned_catalog.storage.json_text import check_depth
 from versioned_catalog.storage.store import safe_path
-from versioned_catalog.types.types import FIRST_INTERNAL_ID
+from versioned_catalog.storage.text import check_depth
+
+
+def pins_to_json(pins: Mapping[str, Pin]) -> dict[str, Json]:
+    """The JSON of pins by label."""
+    return {label: _pin_to_json(pin) for label, pin in pins.items()}
+
+
+def _pin_to_json(pin: Pin) -> Json:
+    out: dict[str, Json] = {"schema_version": pin.schema_version}
+    if pin.owner is not None:
+        out["owner"] = pin.owner
+    if pin.until is not None:
+        out["until"] = time_to_text(pin.until)
+    return out
+
+
+def pins_from_json(value: dict[str, Json]) -> dict[str, Pin]:
+    """Pins by label.
+
+    Raises:
+        CorruptTableError: one is not as FORMAT.md says.
+    """
+    return {label: _pin_from_json(member(value, label, dict)) for label in value}
+
+
+def _pin_from_json(value: Json) -> Pin:
+    version: int = member(value, "schema_version", int)
+    if not 0 <= version < SCHEMA_VERSIONS:
+        raise CorruptTableError(f"a pin has the schema version {str(version)[:50]}")
+    until = optional(value, "until", str)
+    return Pin(
+        version, optional(value, "owner", str), None if until is None else time_from_text(until)
+    )
+
 
 WAREHOUSE_OPERATIONS = frozenset(
     {

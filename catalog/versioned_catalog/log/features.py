@@ -1,11 +1,39 @@
-"""Features: what a table needs of its readers and writers (FORMAT.md, section 3)."""
+"""Where the files of a log stand, and the features that a table needs of its readers and writers."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
-from versioned_catalog.schema.wire import Json, member
+from versioned_catalog.model.arrow import array_of
+from versioned_catalog.model.wire import Json, member
+
+FOLDER = "_versioned"
+HINT = f"{FOLDER}/last_checkpoint.json"
+LOG = f"{FOLDER}/log"
+KEPT = f"{FOLDER}/kept"
+CHECKPOINTS = f"{FOLDER}/checkpoint"
+MANIFESTS = f"{FOLDER}/manifest"
+IMPORTS_FOLDER = f"{FOLDER}/imports"
+
+OWN_NAME = re.compile(r"[0-9]{1,20}-[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}\.parquet")
+"""Names of segments, manifests and pages of imported files: the version that their writer planned on,
+and a UUID."""
+
+
+def entry_path(version: int) -> str:
+    """Path of the entry of a version."""
+    return f"{LOG}/{version:020d}.json"
+
+
+PUT_ROW, DELETE_ROW, PATCH_ROW = 0, 1, 2
+
+PUT_OP, DELETE_OP, PATCH_OP = array_of([PUT_ROW, DELETE_ROW, PATCH_ROW], pa.int8())
+"""The same as Arrow scalars."""
+
 
 FORMAT = 1
 """The format version that this library writes, and the newest that it reads."""

@@ -17,15 +17,14 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import CHECKPOINT_BYTES, SEGMENT_BYTES
-from versioned_catalog.log.bounded_rows import LEAST_ROW_BYTES, read_bounded
-from versioned_catalog.log.document import check_attached, checksum
-from versioned_catalog.log.layout import IMPORTS, OWN_NAME
+from versioned_catalog.log.document import LEAST_ROW_BYTES, check_attached, checksum, read_bounded
+from versioned_catalog.log.features import IMPORTS_FOLDER, OWN_NAME
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.schema.wire import Json, check_members, member, optional
-from versioned_catalog.storage.external import root_store
+from versioned_catalog.model.arrow import array_of
+from versioned_catalog.model.wire import Json, check_members, member, optional
+from versioned_catalog.storage.opening import root_store
 from versioned_catalog.storage.root_paths import is_root_path, split_root
 from versioned_catalog.storage.store import Store, safe_path
-from versioned_catalog.types.arrow_values import array_of
 
 if TYPE_CHECKING:
     from versioned_catalog.log.entry import Commit
@@ -172,7 +171,7 @@ def _written(files: Sequence[ImportedFile], base: int, store: Store) -> Imported
     data = _page_bytes(files, "zstd")
     if len(files) * LEAST_ROW_BYTES > len(data):
         data = _page_bytes(files, "none")  # readers refuse a file that is too small for its rows
-    path = f"{IMPORTS}/{base}-{uuid.uuid4().hex}.parquet"
+    path = f"{IMPORTS_FOLDER}/{base}-{uuid.uuid4().hex}.parquet"
     with store.create(path) as sink:
         sink.write(data)
     return ImportedPage(path, len(data), checksum(data), len(files))
@@ -279,9 +278,9 @@ def _page(value: Json) -> ImportedPage:
     check_members(value, _PAGE_MEMBERS)
     path = safe_path(member(value, "path", str))
     folder, _, name = path.rpartition("/")
-    if folder != IMPORTS or not OWN_NAME.fullmatch(name):
+    if folder != IMPORTS_FOLDER or not OWN_NAME.fullmatch(name):
         raise CorruptTableError(
-            f"a page of imported files is called {path[:100]!r}; it must be a file of {IMPORTS}/"
+            f"a page of imported files is called {path[:100]!r}; it must be a file of {IMPORTS_FOLDER}/"
         )
     size, files = member(value, "bytes", int), member(value, "files", int)
     if not (0 <= size <= CHECKPOINT_BYTES and files >= 0):

@@ -12,17 +12,22 @@ import pyarrow.parquet as pq
 
 from versioned_catalog import limits
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.log.bounded_rows import KEPT, decoded_limit, read_groups
-from versioned_catalog.log.document import check_attached, checksum, dump_json
+from versioned_catalog.log.document import (
+    KEPT,
+    check_attached,
+    checksum,
+    decoded_limit,
+    dump_json,
+    read_groups,
+)
 from versioned_catalog.log.entry import Commit, Manifest
-from versioned_catalog.log.features import MANIFEST, Features
-from versioned_catalog.log.layout import MANIFESTS
+from versioned_catalog.log.features import MANIFEST, MANIFESTS, Features
 from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
 from versioned_catalog.log.segment_table import id_map_texts, shared_texts
-from versioned_catalog.schema.id_map import IdMap, id_map_from_text
-from versioned_catalog.storage.json_text import count_values, parse_json
+from versioned_catalog.model.arrow import array_of
+from versioned_catalog.model.id_map import IdMap, id_map_from_text
 from versioned_catalog.storage.store import Store
-from versioned_catalog.types.arrow_values import array_of
+from versioned_catalog.storage.text import count_values, parse_json
 
 RECORD = "record"
 _SCHEMA = pa.schema([pa.field(RECORD, pa.string(), nullable=False)])

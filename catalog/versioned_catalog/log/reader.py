@@ -14,8 +14,8 @@ from versioned_catalog.errors import CorruptTableError, NotFoundError
 from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
 from versioned_catalog.log.codec import MANY_ENTRIES, Codec, E, LoadedState, S
 from versioned_catalog.log.document import hint_from_bytes
-from versioned_catalog.log.head import Head, Stub
-from versioned_catalog.log.layout import CHECKPOINTS, HINT, KEPT, entry_path
+from versioned_catalog.log.entry import Head, Stub
+from versioned_catalog.log.features import CHECKPOINTS, HINT, KEPT, entry_path
 from versioned_catalog.storage.store import Store
 
 T = TypeVar("T")

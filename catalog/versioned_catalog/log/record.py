@@ -1,25 +1,230 @@
-"""Segment records (FORMAT.md, section 6)."""
+"""Segment records (FORMAT.md, section 6), also those of keyed tables and of files of others."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS
-from versioned_catalog.log.delta import PLAIN, Delta, delta_from_json, delta_to_json
-from versioned_catalog.log.external import (
-    Constants,
-    check_external,
-    constants_from_json,
-    constants_to_json,
-)
-from versioned_catalog.schema.id_map import IdMap
-from versioned_catalog.schema.wire import Json, check_members, member, optional
-from versioned_catalog.statistics.stats import ColumnStats, columns_from_json, columns_to_json
+from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS, VERSIONS
+from versioned_catalog.log.features import DELETE_ROW, PATCH_ROW, PUT_ROW
+from versioned_catalog.log.statistics import ColumnStats, columns_from_json, columns_to_json
+from versioned_catalog.model.id_map import IdMap, id_map_from_json, id_map_from_text
+from versioned_catalog.model.wire import Json, check_members, member, optional
+from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.storage.store import safe_path
+from versioned_catalog.storage.text import parse_json
+
+
+@dataclass(frozen=True)
+class Delta:
+    """How the rows of a segment are ordered among those of others, and what they do to them.
+
+    Args:
+        order: (sequence, ordinal), if they are not those of the commit that added the segment.
+        sequences: least and greatest sequence of the rows, if the file holds ``__sequence``.
+        ops: number of rows of each operation type, if the file holds ``__op_type``; empty if all are
+            PUT, each of another key.
+        patch: IDs of the columns that PATCH rows assign; None if there are no such rows.
+    """
+
+    order: tuple[int, int] | None = None
+    sequences: tuple[int, int] | None = None
+    ops: Mapping[int, int] = field(default_factory=dict)
+    patch: tuple[int, ...] | None = None
+
+    @property
+    def deletes_only(self) -> bool:
+        """Whether all rows are tombstones."""
+        return set(self.ops) == {DELETE_ROW}
+
+
+PLAIN = Delta()
+"""No such members."""
+
+
+def delta_to_json(delta: Delta) -> dict[str, Json]:
+    """The JSON members; empty ones are left out."""
+    out: dict[str, Json] = {}
+    if delta.order is not None:
+        out["order"] = list(delta.order)
+    if delta.sequences is not None:
+        out["sequences"] = list(delta.sequences)
+    if delta.ops:
+        out["ops"] = {str(op): rows for op, rows in delta.ops.items()}
+    if delta.patch is not None:
+        out["patch"] = {"columns": list(delta.patch)}
+    return out
+
+
+def delta_from_json(value: Json) -> Delta:
+    """The members of a segment record.
+
+    Raises:
+        CorruptTableError: a member has another type, or contradicts another.
+    """
+    patch = optional(value, "patch", dict)
+    delta = Delta(
+        _pair(value, "order", 2**31),
+        _pair(value, "sequences", VERSIONS),
+        _ops(optional(value, "ops", dict) or {}),
+        None if patch is None else _ids(optional(patch, "columns", list) or []),
+    )
+    if delta == PLAIN:
+        return PLAIN
+    if (PATCH_ROW in delta.ops) != (delta.patch is not None):
+        raise CorruptTableError(
+            "a segment that has PATCH rows must have the member 'patch', and no other segment may"
+        )
+    return delta
+
+
+def delta_to_text(delta: Delta) -> str | None:
+    """The members as one JSON text, as checkpoints hold them; None if there are none."""
+    found = delta_to_json(delta)
+    return json.dumps(found, separators=(",", ":")) if found else None
+
+
+def delta_from_text(text: str | None) -> Delta:
+    """The members in the JSON text of a checkpoint.
+
+    Raises:
+        CorruptTableError: it is not an object of such members.
+    """
+    if text is None:
+        return PLAIN
+    value = parse_json(text.encode(), "the column extra of a checkpoint")
+    if not isinstance(value, dict):
+        raise CorruptTableError("a value of the checkpoint's column 'extra' is not a JSON object")
+    return delta_from_json(value)
+
+
+def _pair(value: Json, name: str, most: int) -> tuple[int, int] | None:
+    found = optional(value, name, list)
+    if found is None:
+        return None
+    if len(found) != 2 or not all(type(one) is int and one >= 0 for one in found):
+        raise CorruptTableError(f"the member {name!r} of a segment is not a pair of numbers")
+    first, second = found
+    if first >= VERSIONS or second >= most or (name == "sequences" and first > second):
+        raise CorruptTableError(f"the member {name!r} of a segment is out of range")
+    return first, second
+
+
+def _ops(value: dict[str, Json]) -> dict[int, int]:
+    known = {str(op): op for op in (PUT_ROW, DELETE_ROW, PATCH_ROW)}
+    for key, rows in value.items():
+        if key not in known or type(rows) is not int or not 0 <= rows <= SEGMENT_ROWS:
+            raise CorruptTableError(
+                "the member 'ops' of a segment holds an unknown operation type or an impossible count"
+            )
+    return {known[key]: rows for key, rows in value.items()}
+
+
+def _ids(values: list[Json]) -> tuple[int, ...]:
+    if not all(type(one) is int and one > 0 for one in values):
+        raise CorruptTableError(
+            "the member 'patch' of a segment lists a column that is not a positive column ID"
+        )
+    return tuple(values)
+
+
+Constants = Mapping[int, str | None]
+"""Value texts of columns that a file does not hold, by column ID; None for null."""
+
+_ID = re.compile(r"[1-9][0-9]{0,9}")
+
+
+def constants_to_json(constants: Constants) -> Json:
+    """The member ``constants`` of a record."""
+    return {str(column_id): constants[column_id] for column_id in sorted(constants)}
+
+
+def constants_from_json(value: Mapping[str, Json]) -> dict[int, str | None]:
+    """Read the member ``constants`` of a record.
+
+    Raises:
+        CorruptTableError: it is not an object from column IDs to texts.
+    """
+    for key, text in value.items():
+        if not _ID.fullmatch(key) or int(key) >= 2**31:
+            raise CorruptTableError(f"a constant is of {key[:100]!r}, which is not a column ID")
+        if not (text is None or isinstance(text, str)):
+            raise CorruptTableError(f"the constant of the column ID {key} is neither text nor null")
+    return {int(key): text for key, text in value.items()}
+
+
+def constants_to_text(constants: Constants) -> str | None:
+    """The constants as one JSON text, as checkpoints hold them; None if there are none."""
+    if not constants:
+        return None
+    return json.dumps(constants_to_json(constants), ensure_ascii=False, separators=(",", ":"))
+
+
+@lru_cache(maxsize=4096)
+def constants_from_text(text: str | None) -> Constants:
+    """The constants in the JSON text of a checkpoint.
+
+    Raises:
+        CorruptTableError: it is not an object from column IDs to texts.
+    """
+    if text is None:
+        return {}
+    value = parse_json(text, "the column constants of a checkpoint")
+    if not isinstance(value, dict):
+        raise CorruptTableError(
+            "a value of the checkpoint's column 'constants' is not a JSON object"
+        )
+    return constants_from_json(value)
+
+
+def id_maps_from_json(values: Sequence[Json]) -> list[IdMap]:
+    """Read the member ``id_maps`` of an entry.
+
+    Raises:
+        CorruptTableError: one is not an ID map.
+    """
+    # One object for each different map, in whatever entries it stands.
+    return [id_map_from_text(id_map_from_json(value).text) for value in values]
+
+
+def id_map_at(value: Json, maps: Sequence[IdMap]) -> IdMap | None:
+    """The map that the member ``id_map`` of a record names; None if it names none.
+
+    Raises:
+        CorruptTableError: its entry has no such map.
+    """
+    if not isinstance(value, dict):
+        raise CorruptTableError(f"a segment record must be an object, not {str(value)[:100]!r}")
+    index = optional(value, "id_map", int)
+    if index is None:
+        return None
+    if not 0 <= index < len(maps):
+        raise CorruptTableError(
+            f"a segment has the ID map {str(index)[:50]}, which its entry lacks"
+        )
+    return maps[index]
+
+
+def check_external(path: str, id_map: IdMap | None, constants: Constants, delta: Delta) -> None:
+    """Refuse a record that contradicts itself.
+
+    Raises:
+        CorruptTableError: naming the segment.
+    """
+    if id_map is None:
+        if path.startswith(PREFIX) or constants:
+            raise CorruptTableError(f"the segment {path} needs an ID map, and its record has none")
+        return
+    if delta != PLAIN:
+        raise CorruptTableError(f"the segment {path} has an ID map and is one of a keyed table")
+    if not constants.keys().isdisjoint(id_map.columns):
+        raise CorruptTableError(f"the segment {path} has a constant for a column that it holds")
 
 
 @dataclass(frozen=True)

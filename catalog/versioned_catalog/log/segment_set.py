@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.log import segment_table, statistic_lists
-from versioned_catalog.log.deltas import Deltas, StoredDeltas
+from versioned_catalog.log import segment_table
+from versioned_catalog.log import segment_table as statistic_lists
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.schemas import Schemas
-from versioned_catalog.types.arrow_values import array_of
-from versioned_catalog.types.types import Column, DataType
+from versioned_catalog.log.segment_table import Deltas, StoredDeltas
+from versioned_catalog.model.arrow import array_of
+from versioned_catalog.model.types import Column, DataType
 
 FOLD_AT = 256
 """Number of records kept beside the table before they are folded into it."""

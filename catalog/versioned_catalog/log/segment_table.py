@@ -1,26 +1,125 @@
-"""Segments and their statistics as Arrow columns, laid out as in a checkpoint (FORMAT.md, section 8)."""
+"""Segments and their statistics as Arrow columns, laid out as in a checkpoint.
+
+With a Parquet column for each statistic, a checkpoint of a thousand columns would have thousands, and
+their number takes most of the time to write and read it.
+"""
 
 from __future__ import annotations
 
 import base64
 import itertools
+import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.log.delta import delta_to_text
-from versioned_catalog.log.external import constants_to_text
-from versioned_catalog.log.record import LiveSegment
+from versioned_catalog.log.features import DELETE_ROW
+from versioned_catalog.log.record import (
+    PLAIN,
+    Delta,
+    LiveSegment,
+    constants_to_text,
+    delta_from_text,
+    delta_to_text,
+)
 from versioned_catalog.log.schemas import Schemas
-from versioned_catalog.log.statistic_lists import LIST_TYPES, stored_statistic
+from versioned_catalog.log.statistics import ColumnStats
 from versioned_catalog.log.times import MICROSECOND, UNIX_EPOCH
-from versioned_catalog.schema.id_map import IdMap
-from versioned_catalog.types.arrow import to_arrow_type
-from versioned_catalog.types.arrow_values import array_of
-from versioned_catalog.types.types import Atom, Column, DataType, is_nested, is_opaque
+from versioned_catalog.model.arrow import FALSE, TRUE, array_of, to_arrow_type
+from versioned_catalog.model.id_map import IdMap
+from versioned_catalog.model.types import Atom, Column, DataType, is_nested, is_opaque
+
+LIST_TYPES = {
+    "nulls": pa.int64(),
+    "nans": pa.int64(),
+    "min": pa.string(),
+    "max": pa.string(),
+    "inexact": pa.int8(),
+}
+"""The statistics, and the types of their elements in lists; bounds are value text."""
+
+FIELDS = tuple(
+    pa.field(f"statistics.{name}", pa.list_(pa.field("element", type_)))
+    for name, type_ in LIST_TYPES.items()
+)
+"""The columns of a checkpoint that hold the lists."""
+
+MOST_COLUMNS = 250
+"""Columns, nested ones counted, up to which each statistic has a column of its own."""
+
+
+def stored_statistic(stats: ColumnStats | None, name: str) -> Any:
+    """One statistic as checkpoints store it; None is unknown."""
+    if stats is None:
+        return None
+    if name == "inexact":
+        return stats.min_inexact + 2 * stats.max_inexact
+    return getattr(stats, name)
+
+
+def lists_of(
+    segments: Sequence[Mapping[int, ColumnStats]], ids: Sequence[int], name: str
+) -> pa.ListArray:
+    """One statistic of some segments: one list a segment, in the order of ``ids``."""
+    values = [stored_statistic(stats.get(one), name) for stats in segments for one in ids]
+    ends = range(0, (len(segments) + 1) * len(ids), max(len(ids), 1))
+    offsets = array_of(list(ends)[: len(segments) + 1], pa.int32())
+    return pa.ListArray.from_arrays(offsets, array_of(values, LIST_TYPES[name]))
+
+
+def at_place(lists: pa.ChunkedArray, place: int) -> pa.ChunkedArray:
+    """The element at one place of each list; null if the list is null or shorter."""
+    chunks = [pc.take(chunk.values, _indices(chunk, [place])) for chunk in lists.chunks]
+    return pa.chunked_array(chunks, lists.type.value_type)
+
+
+def reorder(lists: pa.ChunkedArray, places: Sequence[int | None]) -> pa.ChunkedArray:
+    """Lists of the elements at these places, in their order; null for a place of None."""
+    return pa.chunked_array([_reorder(chunk, places) for chunk in lists.chunks], lists.type)
+
+
+def _reorder(lists: pa.ListArray, places: Sequence[int | None]) -> pa.ListArray:
+    values = pc.take(lists.values, _indices(lists, places))
+    ends = itertools.accumulate([len(places)] * len(lists), initial=0)
+    return pa.ListArray.from_arrays(array_of(list(ends), pa.int32()), values)
+
+
+def _indices(lists: pa.ListArray, places: Sequence[int | None]) -> pa.Int64Array:
+    """For each list and place, the index of its element among the elements of all lists."""
+    count, width = len(lists), len(places)
+    starts = lists.offsets[:count].cast(pa.int64())
+    lengths = pc.fill_null(pc.list_value_length(lists), pa.scalar(0, pa.int32())).cast(pa.int64())
+    each = struct.pack(f"={width}q", *(2**62 if place is None else place for place in places))
+    place = pa.Array.from_buffers(pa.int64(), count * width, [None, pa.py_buffer(each * count)])
+    ends = array_of(list(range(0, (count + 1) * width, width)), pa.int32())
+    row = pc.list_parent_indices(pa.ListArray.from_arrays(ends, place))
+    exists = pc.less(place, pc.take(lengths, row))
+    return pc.if_else(exists, pc.add(place, pc.take(starts, row)), pa.nulls(1, pa.int64())[0])
+
+
+def check_lists(table: pa.Table, count: int) -> None:
+    """Refuse a checkpoint whose lists of statistics, of ``count`` columns, are damaged.
+
+    Raises:
+        CorruptTableError: a column is missing, of another type, or has longer lists.
+    """
+    for field in FIELDS:
+        if field.name not in table.column_names:
+            raise CorruptTableError(f"the column {field.name} is missing")
+        column = table[field.name]
+        if not pa.types.is_list(column.type) or column.type.value_type != field.type.value_type:
+            raise CorruptTableError(f"the column {field.name} has another type")
+        longest = pc.max(pc.list_value_length(column)).as_py() if table.num_rows else 0
+        if longest is not None and longest > count:
+            raise CorruptTableError(f"the column {field.name} has lists that are too long")
+
 
 CORE = pa.schema(
     [
@@ -178,3 +277,101 @@ def parse_texts(texts: Sequence[str | None] | pa.Array, type_: DataType) -> pa.A
         return plain.cast(target)
     except (ValueError, TypeError, pa.ArrowException):
         raise CorruptTableError(f"a bound is not a value of its column's type {target}") from None
+
+
+Mask = npt.NDArray[np.bool_]
+
+_OPS = r'"ops":\{"[012]":\d+(?:,"[012]":\d+)*\}'
+_CANONICAL = (
+    r'^\{(?:"order":\[\d+,\d+\])?,?(?:"sequences":\[\d+,\d+\])?,?'
+    rf'(?:{_OPS})?,?(?:"patch":\{{"columns":\[[\d,]*\]\}})?\}}$'
+)
+"""The texts that ``delta_to_text`` writes. Of others, the masks are taken from the decoded delta."""
+
+_DELETES_ONLY = rf'"ops":\{{"{DELETE_ROW}":\d+\}}'
+
+_CACHED = 32_768
+_CACHED_LENGTH = 500
+"""The number of decoded deltas that are kept, and the longest text of one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Deltas:
+    """The deltas of some segments.
+
+    Args:
+        texts: as checkpoints hold them; null for ``PLAIN``.
+        has_ops: whether the file of a segment holds types of operation.
+        deletes_only: whether a segment holds tombstones and nothing else.
+    """
+
+    texts: pa.Array
+    has_ops: Mask
+    deletes_only: Mask
+
+    @staticmethod
+    def of_texts(texts: pa.Array) -> Deltas:
+        """The deltas in a column of a checkpoint.
+
+        Raises:
+            CorruptTableError: one that is not in the usual form is invalid.
+        """
+        has_ops = _mask(pc.match_substring(texts, '"ops":{"'), False)
+        deletes_only = _mask(pc.match_substring_regex(texts, _DELETES_ONLY), False)
+        unusual = np.flatnonzero(~_mask(pc.match_substring_regex(texts, _CANONICAL), True))
+        for place in unusual.tolist():
+            delta = delta_from_text(texts[place].as_py())
+            has_ops[place], deletes_only[place] = bool(delta.ops), delta.deletes_only
+        return Deltas(texts, has_ops, deletes_only)
+
+    @staticmethod
+    def of(deltas: Sequence[Delta]) -> Deltas:
+        """Some deltas as columns."""
+        return Deltas.of_texts(array_of([delta_to_text(delta) for delta in deltas], pa.string()))
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether all are ``PLAIN``."""
+        return bool(self.texts.null_count == len(self.texts))
+
+    def filter(self, mask: pa.BooleanArray) -> Deltas:
+        """The deltas of the segments that a mask selects."""
+        places = mask.to_numpy(zero_copy_only=False)
+        return Deltas(self.texts.filter(mask), self.has_ops[places], self.deletes_only[places])
+
+    def decode(self) -> list[Delta]:
+        """Decode the deltas. Raises CorruptTableError if one is invalid."""
+        return [PLAIN if text is None else _decoded(text) for text in self.texts.to_pylist()]
+
+    def __add__(self, other: Deltas) -> Deltas:
+        return Deltas(
+            pa.concat_arrays([self.texts, other.texts]),
+            np.concatenate((self.has_ops, other.has_ops)),
+            np.concatenate((self.deletes_only, other.deletes_only)),
+        )
+
+
+class StoredDeltas:
+    """The deltas in a table of segments, shared by all snapshots over it."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    @cached_property
+    def columns(self) -> Deltas:
+        """One delta a row. Raises CorruptTableError: see ``Deltas.of_texts``."""
+        return Deltas.of_texts(self.table["extra"].combine_chunks())
+
+
+def _mask(values: pa.BooleanArray, unknown: bool) -> Mask:
+    found: Mask = pc.fill_null(values, TRUE if unknown else FALSE).to_numpy(zero_copy_only=False)
+    return found.copy()
+
+
+def _decoded(text: str) -> Delta:
+    return _cached(text) if len(text) <= _CACHED_LENGTH else delta_from_text(text)
+
+
+@lru_cache(maxsize=_CACHED)
+def _cached(text: str) -> Delta:
+    return delta_from_text(text)

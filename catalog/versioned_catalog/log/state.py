@@ -7,16 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.evolution.evolution import Evolution
-from versioned_catalog.log.consumers import Consumer
-from versioned_catalog.log.entry import NEW_INCARNATION, Commit
+from versioned_catalog.log.entry import NEW_INCARNATION, Commit, Consumer
 from versioned_catalog.log.features import CHECKSUMS, EXTERNAL_ROOTS, IMPORTS, Features
 from versioned_catalog.log.imported import Ledger
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_set import SegmentSet
-from versioned_catalog.schema.pins import Pin, PinnedSchema
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.seen import Overflow, Seen
+from versioned_catalog.model.evolution import Evolution
+from versioned_catalog.model.pins import Overflow, Pin, PinnedSchema, Seen
+from versioned_catalog.model.schema import Schema
 from versioned_catalog.storage.root_paths import PREFIX
 
 

@@ -7,9 +7,14 @@ from typing import Protocol
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import Lens, TableState
-from versioned_catalog.schema.pins import check_pinned
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.seen import Overflow, loosened, seen_by_rows, seen_through
+from versioned_catalog.model.pins import (
+    Overflow,
+    check_pinned,
+    loosened,
+    seen_by_rows,
+    seen_through,
+)
+from versioned_catalog.model.schema import Schema
 from versioned_catalog.spelling import one_of
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.log.layout import LOG, entry_path
+from versioned_catalog.log.features import LOG, entry_path
 from versioned_catalog.storage.clock import CLOCK_RESOLUTION
 from versioned_catalog.storage.store import Store
 

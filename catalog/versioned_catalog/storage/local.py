@@ -1,4 +1,4 @@
-"""A store on a local or mounted disk."""
+"""A store on a local or mounted disk, and the disk space that it keeps back for a vacuum."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import errno
 import os
 import stat
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from typing import TypeVar
 
-from versioned_catalog.errors import CorruptTableError, StorageError
+from versioned_catalog.errors import CorruptTableError, StorageError, VersionedError
 from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage import store
-from versioned_catalog.storage.system_errors import is_full, is_system_error, storage_error
+from versioned_catalog.storage.failures import is_full, is_system_error, storage_error
+from versioned_catalog.storage.store import Store
 
 PROBE_FOLDER = "_versioned"
 """The folder for probe files, whose dates show the disk's clock. If a process dies before it deletes its
@@ -302,3 +304,38 @@ def _sync_folder(folder: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+T = TypeVar("T")
+
+RESERVE = "_versioned/reserve"
+RESERVE_BYTES = 16 * 1024
+"""A few blocks: a log entry takes one, and its folder may take another."""
+
+
+def make_reserve(store: Store) -> None:
+    """Reserve space on a local disk unless the table has some; a failure is ignored."""
+    if not store.has_disk:
+        return
+    with suppress(VersionedError):
+        if len(store.read(RESERVE, RESERVE_BYTES) or b"") < RESERVE_BYTES:
+            # Random bytes, which no file system compresses.
+            store.overwrite(RESERVE, os.urandom(RESERVE_BYTES))
+
+
+def with_room(store: Store, act: Callable[[], T], spare: Sequence[str]) -> T:
+    """Call a function that needs a little disk space, and give up the reserve if the disk is full.
+
+    ``act`` is called again after the reserve was deleted. The files in ``spare`` may be deleted in any
+    case.
+
+    Raises:
+        StorageError: the disk is still full.
+    """
+    try:
+        return act()
+    except StorageError as error:
+        if not (store.has_disk and is_full(error)):
+            raise
+    store.delete_all([*spare, RESERVE])
+    return act()

@@ -1,9 +1,14 @@
-"""Opening untrusted Parquet files."""
+"""Opening Parquet files that are not trusted, and the checks that PyArrow lacks.
+
+PyArrow ends the process when it is asked for a column chunk with inconsistent metadata, and allocates
+whatever a page header states. PyArrow's own limits bound single strings and lists of a footer, and
+neither its consistency nor the sizes of pages: hence these checks, over a parser of our own.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,10 +17,127 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.limits import ENTRY_BYTES, FOOTER_BYTES, FOOTER_ITEMS, SEGMENT_ROWS
-from versioned_catalog.storage.footer import Footer
-from versioned_catalog.storage.footer_check import check_columns
-from versioned_catalog.storage.system_errors import is_system_error, storage_error
-from versioned_catalog.storage.thrift import Reader
+from versioned_catalog.storage.failures import is_system_error, storage_error
+from versioned_catalog.storage.footer import Damaged, Footer, Length, Reader
+
+_TYPES = {
+    **{"BOOLEAN": 0, "INT32": 1, "INT64": 2, "INT96": 3, "FLOAT": 4, "DOUBLE": 5},
+    **{"BYTE_ARRAY": 6, "FIXED_LEN_BYTE_ARRAY": 7},
+}
+_ROW_GROUPS = 4
+_COLUMNS = 1
+_CHUNK_META, _CHUNK_KEY = 3, 8
+_META_TYPE, _META_BOUNDS, _META_SIZES = 1, 12, 16
+_BOUNDS = (1, 2, 5, 6)
+_FIXED = "FIXED_LEN_BYTE_ARRAY"
+_SIZES = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+_REPETITION, _DEFINITION = 2, 3
+_LISTS_OF_FILE = {2: dict, 4: dict, 5: dict, 7: dict}
+_LISTS_OF_GROUP = {1: dict, 4: dict}
+_LISTS_OF_META = {2: int, 3: Length, 8: dict, 13: dict}
+_LISTS_OF_SIZES = {2: int, 3: int}
+"""The element types of the lists in FileMetaData, RowGroup, ColumnMetaData and SizeStatistics."""
+
+_PAGE_SIZE, _PAGE_COMPRESSED = 2, 3
+
+
+def check_columns(footer: bytes, metadata: pq.FileMetaData) -> None:
+    """Refuse a footer if PyArrow would end the process when asked for its columns.
+
+    Raises:
+        Damaged: it would.
+    """
+    schema = metadata.schema
+    leaves = [schema.column(at) for at in range(metadata.num_columns)]
+    parsed = Reader(footer, most=FOOTER_ITEMS).struct()
+    _check_lists(parsed, _LISTS_OF_FILE)
+    for group in _listed(parsed, _ROW_GROUPS):
+        _check_lists(group, _LISTS_OF_GROUP)
+        chunks = _listed(group, _COLUMNS)
+        if len(chunks) != len(leaves):
+            raise Damaged("a row group does not have the columns of the file")
+        for chunk, leaf in zip(chunks, leaves, strict=True):
+            _check_column(chunk, leaf)
+
+
+def _listed(value: Any, field: int) -> list[Any]:
+    found = value.get(field) if isinstance(value, dict) else None
+    if not isinstance(found, list):
+        raise Damaged("a list is missing")
+    return found
+
+
+def _check_lists(value: Any, kinds: Mapping[int, type[Any]]) -> None:
+    """Check element types: PyArrow reads the elements as those it expects, whatever the list states."""
+    if not isinstance(value, dict):
+        raise Damaged("a part is missing")
+    for field, kind in kinds.items():
+        found = value.get(field)
+        if isinstance(found, list) and not all(type(one) is kind for one in found):
+            raise Damaged("a list has elements of a wrong type")
+
+
+def _check_column(chunk: Any, leaf: Any) -> None:
+    meta = chunk.get(_CHUNK_META) if isinstance(chunk, dict) else None
+    if not isinstance(meta, dict) or _CHUNK_KEY in chunk:
+        raise Damaged("a column has no metadata, or is encrypted")
+    _check_lists(meta, _LISTS_OF_META)
+    if meta.get(_META_TYPE) != _TYPES.get(leaf.physical_type):
+        raise Damaged("the type of a column differs from the schema")
+    sizes = meta.get(_META_SIZES, {})
+    _check_lists(sizes, _LISTS_OF_SIZES)
+    _check_bounds(meta.get(_META_BOUNDS, {}), leaf)
+    levels = ((_REPETITION, leaf.max_repetition_level), (_DEFINITION, leaf.max_definition_level))
+    for field, most in levels:
+        found = sizes.get(field, [])
+        if not isinstance(found, list) or len(found) not in (0, most + 1):
+            raise Damaged("the size statistics of a column do not fit its levels")
+
+
+def _check_bounds(bounds: Any, leaf: Any) -> None:
+    """Check that bounds of a fixed-length type have its length."""
+    size = leaf.length if leaf.physical_type == _FIXED else _SIZES.get(leaf.physical_type)
+    if not isinstance(bounds, dict):
+        raise Damaged("bounds are not a structure")
+    if size is not None and any(bounds.get(field, size) != size for field in _BOUNDS):
+        raise Damaged("a bound does not have the length of its type")
+
+
+def page_bytes(data: bytes | memoryview, footer: pq.FileMetaData) -> int:
+    """The uncompressed size of all pages of a file, in bytes. Its footer has passed ``check_columns``.
+
+    Raises:
+        Damaged: a page header is invalid.
+    """
+    groups = (footer.row_group(group) for group in range(footer.num_row_groups))
+    chunks = (group.column(at) for group in groups for at in range(footer.num_columns))
+    return sum(_chunk_bytes(data, chunk) for chunk in chunks)
+
+
+def _chunk_bytes(data: bytes | memoryview, chunk: Any) -> int:
+    if chunk.num_values == 0:  # it may have no pages, and PyArrow reads none
+        return 0
+    at = chunk.data_page_offset
+    if chunk.has_dictionary_page and chunk.dictionary_page_offset < at:
+        at = chunk.dictionary_page_offset
+    end = at + chunk.total_compressed_size
+    if not 0 <= at <= end <= len(data):
+        raise Damaged("a column chunk is outside the file")
+    total = 0
+    while at < end:
+        header = Reader(data, at)
+        page = header.struct()
+        size, compressed = page.get(_PAGE_SIZE), page.get(_PAGE_COMPRESSED)
+        if (
+            not isinstance(size, int)
+            or not isinstance(compressed, int)
+            or min(size, compressed) < 0
+        ):
+            raise Damaged("a page header has no valid size")
+        total += size
+        at = header.at + compressed
+    return total
+
 
 _END = 8
 """A file ends with the length of its footer in 4 bytes, and 4 magic bytes."""

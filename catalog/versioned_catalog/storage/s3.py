@@ -13,17 +13,149 @@ import asyncio
 import os
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from versioned_catalog.errors import InvalidRequestError, StorageError
 from versioned_catalog.limits import ENTRY_BYTES
-from versioned_catalog.storage import s3_errors
-from versioned_catalog.storage.ranged import Range, RangedFile
-from versioned_catalog.storage.remote import RemoteStore
-from versioned_catalog.storage.retrying import retry_errors
-from versioned_catalog.storage.s3_options import file_system, options_key
+from versioned_catalog.storage.failures import retry_errors
+from versioned_catalog.storage.remote import Range, RangedFile, RemoteStore
 from versioned_catalog.storage.store import Put, StoredFile, as_time, check_size
+
+LASTING = frozenset(
+    ("NoSuchBucket", "NoCredentialsError", "PartialCredentialsError", "ParamValidationError")
+)
+"""Errors that a retry does not cure, and after which nothing was done."""
+
+_REFUSED = frozenset((400, 401, 403, 404, 405, 411, 413, 501))
+"""Statuses which mean that nothing was done."""
+
+
+def answer_of(error: BaseException | None) -> tuple[str, int | None, str]:
+    """The code, HTTP status and message of an error; for one without an answer, its type as the code."""
+    response = response_of(error)
+    if "Error" in response:
+        said = response["Error"]
+        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        return str(said.get("Code", "")), status, str(said.get("Message", ""))
+    if isinstance(error, asyncio.TimeoutError):
+        return "timed out", None, ""
+    return type(error).__name__, None, str(error)
+
+
+def response_of(error: BaseException | None) -> Mapping[str, Any]:
+    """The response that an error was made from; empty if there was none."""
+    at = error
+    while at is not None:
+        response = getattr(at, "response", None)
+        if isinstance(response, Mapping) and "Error" in response:
+            return response
+        at = at.__cause__
+    return {}
+
+
+def date_of(response: Mapping[str, Any]) -> datetime | None:
+    """The server's time in a response, in whole seconds; None if it has none."""
+    text = response.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
+    try:
+        return None if text is None else as_time(parsedate_to_datetime(text))
+    except ValueError:
+        return None
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether a retry may succeed."""
+    code, status, _ = answer_of(error)
+    return code not in LASTING and (status is None or status >= 500 or status in (408, 429))
+
+
+def is_refusal(code: str, status: int | None) -> bool:
+    """Whether the request that was answered so surely had no effect."""
+    return status in _REFUSED and code != "RequestTimeout"
+
+
+_FLAGS = ("anon", "use_ssl", "requester_pays", "fixed_upload_size")
+_NUMBERS = ("max_concurrency", "default_block_size")
+
+FlatOptions = tuple[tuple[str, Any], ...]
+
+
+def flat_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options without nesting: names in a mapping are prefixed with its name and a dot."""
+    flat: dict[str, Any] = {}
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{name}.{inner}": of_it for inner, of_it in value.items()}
+        else:
+            flat[name] = value
+    return flat
+
+
+def options_key(options: Mapping[str, Any]) -> FlatOptions:
+    """Options as a key of a cache."""
+    return tuple(sorted(flat_options(options).items()))
+
+
+def file_system(options: Mapping[str, Any]) -> Any:
+    """The ``s3fs.S3FileSystem`` of this process for some options.
+
+    Raises:
+        InvalidRequestError: an option is invalid, or s3fs is not installed.
+    """
+    return _file_system(options_key(options), os.getpid())
+
+
+@lru_cache(maxsize=16)
+def _file_system(key: FlatOptions, process: int) -> Any:
+    """One file system for each process, since connections do not survive a fork."""
+    try:
+        import s3fs
+    except ImportError:
+        raise InvalidRequestError("S3 needs s3fs: pip install 'pyspark-versioned[s3]'") from None
+    given = _nested(key)
+    config = {
+        "connect_timeout": 5,
+        "read_timeout": 30,
+        "max_pool_connections": 32,
+        **given.pop("config_kwargs", {}),
+        "retries": {"mode": "standard", "total_max_attempts": 5},
+    }
+    try:
+        fs = s3fs.S3FileSystem(
+            **given, config_kwargs=config, use_listings_cache=False, skip_instance_cache=True
+        )
+        fs.retries = 1  # botocore retries, with jitter
+        fs.connect()
+    except Exception as error:  # botocore raises many types of its own
+        names = ", ".join(sorted(given))  # never the values
+        raise InvalidRequestError(
+            f"S3 can't be opened with the options {names}: {type(error).__name__}"
+        ) from None
+    return fs
+
+
+def _nested(key: FlatOptions) -> dict[str, Any]:
+    """The arguments of s3fs for flat options, whose values may be text."""
+    out: dict[str, Any] = {}
+    for name, value in key:
+        where, _, inner = ("client_kwargs.region_name" if name == "region" else name).partition(".")
+        if inner:
+            out.setdefault(where, {})[inner] = _typed(name, value)
+        else:
+            out[where] = _typed(name, value)
+    return out
+
+
+def _typed(name: str, value: Any) -> Any:
+    """A flag or a number from text; credentials that consist of digits stay text."""
+    if name in _FLAGS and isinstance(value, str):
+        return value.lower() == "true"
+    is_number = name in _NUMBERS or name.startswith("config_kwargs.")
+    if is_number and isinstance(value, str) and value.isdecimal() and len(value) < 10:
+        return int(value)
+    return value
+
 
 PROBE = "_versioned/put_if_absent"
 """The object that is put twice, to check that the second put is refused (FORMAT.md, section 10)."""
@@ -81,7 +213,7 @@ class S3Store(RemoteStore):
         try:
             answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key, **how)
         except Exception as error:
-            self._observe_date(s3_errors.response_of(error))
+            self._observe_date(response_of(error))
             raise
         self._observe_date(answer)
         async with answer["Body"] as body:
@@ -96,11 +228,11 @@ class S3Store(RemoteStore):
         return found
 
     def _check_absent(self, error: OSError) -> None:
-        if s3_errors.answer_of(error)[0] == "NoSuchBucket":
+        if answer_of(error)[0] == "NoSuchBucket":
             raise StorageError(f"can't read {self.url}: {self._reason(error)}") from error
 
     def _reason(self, error: BaseException) -> str:
-        code, status, message = s3_errors.answer_of(error)
+        code, status, message = answer_of(error)
         match code:
             case "NoSuchBucket":
                 return f"there is no bucket {self._bucket} there; create it, or check the endpoint"
@@ -117,7 +249,7 @@ class S3Store(RemoteStore):
         return f"{code}: {message}" if message else code
 
     def _is_transient(self, error: BaseException) -> bool:
-        return s3_errors.is_transient(error)
+        return is_transient(error)
 
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
         self._check_condition()
@@ -134,11 +266,11 @@ class S3Store(RemoteStore):
                 "put_object", **self._object(path), Body=data, IfNoneMatch="*"
             )
         except Exception as error:
-            self._observe_date(s3_errors.response_of(error))
-            code, status, _ = s3_errors.answer_of(error)
+            self._observe_date(response_of(error))
+            code, status, _ = answer_of(error)
             if status == 412 or isinstance(error, FileExistsError):
                 return Put.TAKEN
-            if code in s3_errors.LASTING or (is_probe and s3_errors.is_refusal(code, status)):
+            if code in LASTING or (is_probe and is_refusal(code, status)):
                 raise StorageError(
                     f"can't write {self.url}/{path}: {self._reason(error)}"
                 ) from error
@@ -148,7 +280,7 @@ class S3Store(RemoteStore):
 
     def _observe_date(self, answer: Mapping[str, Any]) -> None:
         """Record the server's time, which is in every response."""
-        date = s3_errors.date_of(answer)
+        date = date_of(answer)
         if date is not None:
             self.clock.observe(date)
 
@@ -195,11 +327,11 @@ class S3Store(RemoteStore):
             try:
                 answer = self._fs.call_s3("head_bucket", Bucket=self._bucket)
             except Exception as error:
-                date = s3_errors.date_of(s3_errors.response_of(error))  # a refusal is dated, too
+                date = date_of(response_of(error))  # a refusal is dated, too
                 if date is None:
                     raise
                 return date
-            date = s3_errors.date_of(answer)
+            date = date_of(answer)
             if date is None:
                 raise StorageError(f"can't read the clock of {self.url}: its response has no date")
             return date
@@ -227,7 +359,7 @@ class S3Store(RemoteStore):
         try:
             file.close()
         except Exception as error:
-            if s3_errors.answer_of(error)[0] != "NoSuchUpload":
+            if answer_of(error)[0] != "NoSuchUpload":
                 raise
             file.closed = True
             if self._tail(file.path)[0] != file.loc:  # names are new: the object is this one

@@ -1,4 +1,4 @@
-"""Recognizing credentials in URLs, which are refused, and in the names of options."""
+"""Credentials in URLs and options, which are refused or hidden."""
 
 from __future__ import annotations
 
@@ -30,3 +30,13 @@ def check_url(url: str) -> None:
 def is_secret(option: str) -> bool:
     """Whether the value of a storage option is probably a secret, by its name."""
     return _SECRET.search(option) is not None
+
+
+HIDDEN = "***"
+
+_CREDENTIALS = re.compile(r"://[^/\s@]+@")
+
+
+def without_credentials(text: str) -> str:
+    """Hide the user and password in URLs."""
+    return _CREDENTIALS.sub(f"://{HIDDEN}@", text)

@@ -116,7 +116,7 @@ class Store(abc.ABC):
 
     @cached_property
     def opened_roots(self) -> dict[str, Store]:
-        """The stores of external roots that were opened so far, by name; see ``storage.external``."""
+        """The stores of external roots that were opened so far, by name; see ``storage.opening``."""
         return {}
 
     @cached_property

@@ -1,1 +1,4 @@
-"""Writes: plan once, match rows to the table's schema, write segments in any process."""
+"""Writing: plans, segments and their statistics, changes of rows, compaction.
+
+In come rows and a plan, out go segments and the operation that commits them.
+"""

@@ -13,20 +13,20 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.datafile.reader import read_marked, read_segment
-from versioned_catalog.datafile.segment_task import SegmentTask
-from versioned_catalog.datafile.segment_writer import WriteSpec
-from versioned_catalog.datafile.writer import write_segments
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import BoundFilter, columns_of
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.pruning.segments import every_match, some_match
-from versioned_catalog.scan.scan import Scan
-from versioned_catalog.schema.partition_changes import partition_fields
-from versioned_catalog.schema.schema import Schema
+from versioned_catalog.model.partitioning import partition_fields
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.read.bounds import every_match, some_match
+from versioned_catalog.read.filters import BoundFilter, columns_of
+from versioned_catalog.read.reader import read_marked, read_segment
+from versioned_catalog.read.scan import Scan
+from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.storage.store import Store
+from versioned_catalog.write.segment_writer import WriteSpec
 from versioned_catalog.write.update import RowUpdater, changed_where
+from versioned_catalog.write.writer import write_segments
 
 
 @dataclass(frozen=True)

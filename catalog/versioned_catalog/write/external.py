@@ -4,9 +4,9 @@ This is what imports and conversions commit through; they decide which file hold
 
 1. Open the table with the root of the files: ``Catalog(warehouse, roots={"lake": url})``.
 2. Commit the schema that the files need (``Table.alter``).
-3. Open each file (``datafile.foreign_file.open_foreign``) and say how it holds the columns: an ``IdMap``
-   (``schema.id_map``; the type and form of each leaf come from ``types.forms.seen_as``), constants for
-   what stands in its path, and statistics (``statistics.foreign.foreign_stats``).
+3. Open each file (``read.foreign_file.open_foreign``) and say how it holds the columns: an ``IdMap``
+   (``model.id_map``; the type and form of each leaf come from ``model.forms.seen_as``), constants for
+   what stands in its path, and statistics (``log.foreign_statistics.foreign_stats``).
 4. ``Table.append_external(files)``: one commit for any number of files. ``batch`` makes it idempotent,
    and ``adopted_paths`` says which files are known already.
 
@@ -16,28 +16,89 @@ files, since a merge needs rows that are sorted by the key and know their sequen
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from versioned_catalog.errors import CommitConflictError, CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS
-from versioned_catalog.log.delta import PLAIN
+from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit
-from versioned_catalog.log.external import check_external
-from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.record import PLAIN, SegmentRecord, check_external
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_log import TableLog
-from versioned_catalog.schema.id_map import IdMap
-from versioned_catalog.schema.partition_changes import partition_fields
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.statistics.stats import ColumnStats
-from versioned_catalog.storage.external import check_apart, root_store
+from versioned_catalog.log.statistics import ColumnStats
+from versioned_catalog.model.id_map import IdMap, file_columns, id_map_from_text
+from versioned_catalog.model.partitioning import partition_fields
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import (
+    Column,
+    Constant,
+    Map,
+    children,
+    is_nested,
+    is_opaque,
+    walk,
+)
+from versioned_catalog.model.value_text import constant_of
+from versioned_catalog.storage.opening import check_apart, root_store
 from versioned_catalog.storage.root_paths import PREFIX, file_of, split_root
 from versioned_catalog.storage.store import Store, safe_path
-from versioned_catalog.types.types import Column, is_nested, is_opaque
-from versioned_catalog.values.value_text import constant_of
-from versioned_catalog.write.mapped_columns import MappedColumns
-from versioned_catalog.write.single_values import SingleValues
+from versioned_catalog.write.partitions import SingleValues
+
+
+@dataclass(frozen=True)
+class MappedColumns:
+    """The columns of a schema beside an ID map.
+
+    Args:
+        id_map: one object for all files that are alike.
+        absent: the top-level columns that are not in the map.
+        hidden: constants of absent columns that only earlier schemas see: their write defaults.
+        not_null: the NOT NULL columns of which statistics must say that a file holds no null.
+    """
+
+    id_map: IdMap
+    absent: tuple[Column, ...]
+    hidden: Mapping[int, str | None]
+    not_null: tuple[int, ...]
+
+    @staticmethod
+    def of(schema: Schema, id_map: IdMap) -> MappedColumns:
+        """Work out what a map means for a schema.
+
+        Raises:
+            CorruptTableError: it does not fit the schema.
+        """
+        file_columns(schema, id_map)
+        absent = tuple(one for one in schema.columns if one.id not in id_map.columns)
+        hidden = {one.id: _write_default(one) for one in absent if one.hidden and _is_plain(one)}
+        not_null = tuple(
+            column.id
+            for column, above in walk(schema.columns)
+            if not column.nullable and _needs_proof(column, above, id_map)
+        )
+        return MappedColumns(id_map_from_text(id_map.text), absent, hidden, not_null)
+
+
+def _is_plain(column: Column) -> bool:
+    return not is_nested(column.type)
+
+
+def _write_default(column: Column) -> str | None:
+    default = column.write_default
+    if not isinstance(default, Constant):
+        return None
+    text: str = json.loads(default.json)
+    return text
+
+
+def _needs_proof(column: Column, above: tuple[Column, ...], id_map: IdMap) -> bool:
+    """Whether statistics must say that a NOT NULL column holds no null. Keys of maps never do."""
+    if column.id in id_map.columns:
+        parent = above[-1].type if above else None
+        return not (isinstance(parent, Map) and column == children(parent)[0])
+    held = not above or above[-1].id in id_map.columns
+    return held and column.read_default is None
 
 
 @dataclass(frozen=True)
@@ -46,7 +107,7 @@ class ExternalFile:
 
     >>> import fsspec, pyarrow.parquet as pq
     >>> from versioned_catalog import Catalog, ExternalFile
-    >>> from versioned_catalog.schema.id_map import Held, IdMap
+    >>> from versioned_catalog.model.id_map import Held, IdMap
     >>> with fsspec.open("memory://raw/day=7/part-0.parquet", "wb") as file:
     ...     pq.write_table(pa.table({"Id": [1, 2]}), file)
     >>> size = fsspec.filesystem("memory").size("/raw/day=7/part-0.parquet")

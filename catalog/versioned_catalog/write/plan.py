@@ -9,32 +9,36 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.conflicts.entries import first_evolution
-from versioned_catalog.conflicts.operations import Base, Create
-from versioned_catalog.conflicts.schema import check_current_schema
-from versioned_catalog.datafile.segment_writer import WriteSpec
-from versioned_catalog.datafile.writer import target_bytes, write_segments
+from versioned_catalog.commit.entries import first_evolution
+from versioned_catalog.commit.operations import Base, Create
+from versioned_catalog.commit.schema import check_current_schema
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution.bind import plan_changes
-from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.schema.schema import Schema, name_key
-from versioned_catalog.schema.seen import Overflow, Seen
+from versioned_catalog.model.bind import plan_changes
+from versioned_catalog.model.evolution import BoundChange
+from versioned_catalog.model.pins import Overflow, Seen
+from versioned_catalog.model.schema import Schema, name_key
+from versioned_catalog.model.types import walk
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
-from versioned_catalog.types.types import walk
-from versioned_catalog.write.delta_rows import DeltaConverter
-from versioned_catalog.write.feed_rows import FeedConverter, check_feed, last_changes, row_fields
-from versioned_catalog.write.merge_schema import (
+from versioned_catalog.write.conditions import RowCondition, refusal
+from versioned_catalog.write.delta_rows import (
+    DeltaConverter,
+    FeedConverter,
+    check_feed,
+    last_changes,
+    row_fields,
+)
+from versioned_catalog.write.row_schema import (
+    merges_schema,
     merging_changes,
     untyped_columns,
     without_columns,
 )
-from versioned_catalog.write.refusal import refusal
-from versioned_catalog.write.row_condition import RowCondition
-from versioned_catalog.write.schema_mode import merges_schema
+from versioned_catalog.write.segment_writer import WriteSpec
 from versioned_catalog.write.unseen import converter_of
+from versioned_catalog.write.writer import target_bytes, write_segments
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Row-level operations: evaluate DELETE, UPDATE and REPLACE WHERE on a table, and commit the result.
+"""Row-level operations: evaluate DELETE, UPDATE and REPLACE WHERE, and commit the result.
 
 A table without a primary key copies the segments that hold affected rows; a table with one gets new
 rows and tombstones.
@@ -6,18 +6,31 @@ rows and tombstones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from versioned_catalog.conflicts.operations import Append, Base, Rewrite
-from versioned_catalog.conflicts.rows import KeyConflictError
-from versioned_catalog.expressions.filters import BoundFilter
-from versioned_catalog.handle import TableHandle
+import pyarrow as pa
+
+from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.operations import Append, Base, KeyCheck, Rewrite
+from versioned_catalog.commit.rows import KeyConflictError
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.features import DELETE_ROW
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.scan.columns import bind_filters
-from versioned_catalog.write import keyed_changes
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.arrow import to_arrow_schema
+from versioned_catalog.model.schema import Schema, name_key
+from versioned_catalog.model.type_text import parse_path, render_path
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.filters import BoundFilter
+from versioned_catalog.read.planning import record_task
+from versioned_catalog.read.reader import read_segment
+from versioned_catalog.read.scan import Scan
+from versioned_catalog.read.scan_columns import bind_filters
+from versioned_catalog.read.segment_file import SegmentTask
+from versioned_catalog.storage.store import Store
 from versioned_catalog.write.copy_on_write import with_updates, without_matches
-from versioned_catalog.write.key_check import key_check
+from versioned_catalog.write.delta_rows import key_schema, tombstones, with_op
 from versioned_catalog.write.plan import (
     WritePlan,
     batches_of,
@@ -25,8 +38,151 @@ from versioned_catalog.write.plan import (
     plan_delta,
     plan_now,
 )
+from versioned_catalog.write.row_schema import RowConverter
+from versioned_catalog.write.segment_writer import WriteSpec, key_columns
 from versioned_catalog.write.unseen import updater_of
 from versioned_catalog.write.update import RowUpdater
+from versioned_catalog.write.writer import write_segments
+
+MOST_KEYS = 5_000_000
+"""The most keys held in memory; beyond, segments with overlapping key ranges count as conflicting."""
+
+
+def key_check(
+    store: Store, state: TableState, written: Schema, records: Sequence[SegmentRecord]
+) -> KeyCheck:
+    """Return the check of written row keys against those of other commits.
+
+    ``written`` is the schema of the commit. Segments of another version have that schema of the table.
+    """
+    return KeyCheck(state.version, tuple(records), _Keys(store, written, records).meet)
+
+
+def share_keys(store: Store, spec: WriteSpec, parts: Sequence[Sequence[SegmentRecord]]) -> bool:
+    """Whether parts of a write, each with different keys, hold a row key that another one holds, too.
+
+    Beyond ``MOST_KEYS`` rows, they count as holding one.
+    """
+    records = [record for part in parts for record in part]
+    if len(parts) < 2 or sum(record.rows for record in records) > MOST_KEYS:
+        return len(parts) > 1
+    wanted = tuple(map(spec.schema.column, spec.schema.row_key))
+    keys = pa.concat_tables(
+        _keys_of(store, record_task(spec.table_uuid, spec.schema, record, wanted), wanted)
+        for record in records
+    )
+    return bool(keys.group_by(keys.column_names).aggregate([]).num_rows < keys.num_rows)
+
+
+class _Keys:
+    """The row keys of written segments, read when they are first needed."""
+
+    def __init__(self, store: Store, written: Schema, records: Sequence[SegmentRecord]) -> None:
+        self._store = store
+        self._written = written
+        self._records = records
+        self._disjoint: set[str] = set()
+
+    def meet(self, others: Sequence[SegmentRecord], state: TableState) -> bool:
+        """Whether other segments hold one of the keys; each segment is read once."""
+        if sum(record.rows for record in self._records) > MOST_KEYS:
+            return True
+        own: pa.Table | None = None
+        for other in others:
+            if other.path in self._disjoint:
+                continue
+            own = self._own(state) if own is None else own
+            theirs = self._read(other, state.schemas[other.schema_version], state)
+            names = theirs.column_names
+            if theirs.join(own, names, join_type="left semi").num_rows:
+                return True
+            self._disjoint.add(other.path)
+        return False
+
+    def _own(self, state: TableState) -> pa.Table:
+        tables = [
+            self._read(record, self._schema(record, state), state) for record in self._records
+        ]
+        return pa.concat_tables(tables)
+
+    def _schema(self, record: SegmentRecord, state: TableState) -> Schema:
+        """The schema of a segment: one of the table, or the new one of its commit."""
+        is_new = record.schema_version == self._written.version
+        return self._written if is_new else state.schemas[record.schema_version]
+
+    def _read(self, record: SegmentRecord, schema: Schema, state: TableState) -> pa.Table:
+        wanted = tuple(map(state.schema.column, state.schema.row_key))
+        task = record_task(state.table_uuid, schema, record, wanted)
+        return _keys_of(self._store, task, wanted)
+
+
+def _keys_of(store: Store, task: SegmentTask, wanted: tuple[Column, ...]) -> pa.Table:
+    """The row keys of a segment, in columns that kernels compare."""
+    key = Schema(wanted, primary_key=tuple(column.id for column in wanted))
+    found = pa.Table.from_batches(read_segment(store, task), to_arrow_schema(wanted))
+    columns = key_columns(found, key)
+    return pa.table(columns, names=[f"k{at}" for at in range(len(columns))])
+
+
+def delete_rows(
+    store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec
+) -> list[SegmentRecord]:
+    """Write tombstones for the rows that match a filter; if ``bound`` is None, for every row."""
+    keys = [column for column in state.schema.columns if column.id in state.schema.row_key]
+
+    def gone() -> Iterator[pa.RecordBatch]:
+        for batch in Scan(store, state, keys, bound).to_batches():
+            yield with_op(tombstones(batch, state.schema), DELETE_ROW)
+
+    return write_segments(store, spec, gone())
+
+
+def write_tombstones(
+    store: Store, plan: WritePlan, arrow: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> list[SegmentRecord]:
+    """Write tombstones for batches of row keys.
+
+    Raises:
+        InvalidRequestError: they do not fit the row key of the table.
+    """
+    schema, keys = plan.spec.schema, key_schema(plan.seen)
+    converter = RowConverter(arrow, keys, plan.table, plan.now)
+    gone = (with_op(tombstones(converter.convert(one), schema), DELETE_ROW) for one in batches)
+    return write_segments(store, plan.spec, gone)
+
+
+def update_rows(
+    store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: RowUpdater
+) -> list[SegmentRecord]:
+    """Write the rows that match a filter with new values; if ``bound`` is None, every row.
+
+    Raises:
+        InvalidRequestError: a new value does not fit its column.
+    """
+
+    def changed() -> Iterator[pa.RecordBatch]:
+        for batch in Scan(store, state, state.schema.columns, bound).to_batches():
+            yield updater.update(batch)
+
+    return write_segments(store, spec, changed())
+
+
+def check_assigns_no_key(assignments: object, schema: Schema, table: str) -> None:
+    """Refuse assignments to the row key, as Kudu does.
+
+    Raises:
+        InvalidRequestError: a column of the row key is assigned to.
+    """
+    keys = {name_key(schema.column(column_id).name) for column_id in schema.row_key}
+    for path in assignments if isinstance(assignments, dict) else ():
+        parts = parse_path(path)
+        if name_key(parts[0]) in keys:
+            raise InvalidRequestError(
+                f"{table}: {render_path(parts)} is part of the row key and cannot be updated; "
+                "delete the rows, and write them with their new keys",
+                condition="KEY_NOT_UPDATABLE",
+            )
+
 
 MOST_ATTEMPTS = 32
 """How often a statement is evaluated while other writers keep writing the same row keys."""
@@ -56,7 +212,7 @@ def update(
     bound, now = bind_filters(filters, state.known), plan_now(handle.store, state, handle.name).now
     updater = updater_of(assignments, state.seen, handle.name, now)
     if state.schema.is_keyed:
-        keyed_changes.check_assigns_no_key(assignments, state.seen.schema, handle.name)
+        check_assigns_no_key(assignments, state.seen.schema, handle.name)
         return _retry_on_key_conflict(
             handle, handle, lambda _: _update_keyed(handle, updater, bound, commit_id)
         )
@@ -70,7 +226,7 @@ def delete_keys(handle: TableHandle, keys: Any, commit_id: str | None) -> int:
     """Delete rows by row key. See ``Table.delete_keys``."""
     plan = plan_delta(handle.store, handle.state, handle.name)
     arrow, batches = batches_of(keys)
-    records = keyed_changes.write_tombstones(handle.store, plan, arrow, batches)
+    records = write_tombstones(handle.store, plan, arrow, batches)
     return handle.commit(Append(plan.based_on, tuple(records)), commit_id)
 
 
@@ -114,7 +270,7 @@ def commit_delta(
 
 def _delete_keyed(handle: TableHandle, bound: BoundFilter, commit_id: str | None) -> int:
     plan = plan_delta(handle.store, handle.state, handle.name)
-    records = keyed_changes.delete_rows(handle.store, handle.state, bound, plan.spec)
+    records = delete_rows(handle.store, handle.state, bound, plan.spec)
     return commit_delta(handle, plan, records, "delete", bound, commit_id)
 
 
@@ -122,7 +278,7 @@ def _update_keyed(
     handle: TableHandle, updater: RowUpdater, bound: BoundFilter | None, commit_id: str | None
 ) -> int:
     plan = plan_now(handle.store, handle.state, handle.name)
-    records = keyed_changes.update_rows(handle.store, handle.state, bound, plan.spec, updater)
+    records = update_rows(handle.store, handle.state, bound, plan.spec, updater)
     return commit_delta(handle, plan, records, "update", bound, commit_id)
 
 
@@ -143,7 +299,7 @@ def _overwrite_where_keyed(
     def attempt(shown: TableHandle) -> int:
         deletes = plan_delta(shown.store, shown.state, shown.name)
         bound = bind_filters(filters, shown.state.known)
-        gone = keyed_changes.delete_rows(shown.store, shown.state, bound, deletes.spec)
+        gone = delete_rows(shown.store, shown.state, bound, deletes.spec)
         added = (*gone, *records)
         written = added if own_rows else gone
         check = key_check(shown.store, shown.state, plan.spec.schema, written)

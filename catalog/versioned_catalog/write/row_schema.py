@@ -1,39 +1,228 @@
-"""Match written rows to a table's schema by name, and refuse what does not fit.
+"""Match written rows to a table's schema by name, evolve it if asked to, and refuse what does not fit.
 
 The result is a plan like that of a read, so that one adapter carries out both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import enum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.projection import resolver
-from versioned_catalog.projection.adapter import Adapter
-from versioned_catalog.projection.arrays import recast
-from versioned_catalog.schema.ddl import render_type
-from versioned_catalog.schema.schema import Schema, name_key
-from versioned_catalog.types.arrow import from_arrow_type, to_arrow_type
-from versioned_catalog.types.paths import ColumnPath, render_path
-from versioned_catalog.types.types import (
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model import types
+from versioned_catalog.model.arrow import from_arrow_type, to_arrow_type
+from versioned_catalog.model.changes import AddColumn, ChangeType
+from versioned_catalog.model.ddl import render_type
+from versioned_catalog.model.schema import Schema, name_key
+from versioned_catalog.model.sql_literals import constant
+from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.types import (
     Array,
     Atom,
+    Char,
     Column,
     Constant,
     DataType,
     Map,
     Now,
     Struct,
+    Varchar,
     children,
     is_opaque,
+    walk,
 )
-from versioned_catalog.values.literals import constant
-from versioned_catalog.write.merge_schema import fits
-from versioned_catalog.write.row_values import check_values, padded
+from versioned_catalog.model.widening import common_type, widens
+from versioned_catalog.read import projection as resolver
+from versioned_catalog.read.adapter import Adapter
+from versioned_catalog.read.arrays import (
+    list_of,
+    list_values,
+    map_of,
+    recast,
+    struct_child,
+    struct_of,
+)
+from versioned_catalog.spelling import one_of
+
+SCHEMA_MODE = "schema_mode"
+"""The table property that says whether writes add the columns that the table lacks."""
+
+
+class SchemaMode(enum.Enum):
+    """What happens to rows with columns that the table lacks, or with wider types."""
+
+    STRICT = "strict"
+    """They are refused."""
+    LIVE = "live"
+    """Their columns are added, and types widened, in the commit of the rows."""
+
+
+def schema_mode_of(properties: Mapping[str, str]) -> SchemaMode:
+    """The schema mode that a table's properties set.
+
+    Raises:
+        InvalidRequestError: the property has another value.
+    """
+    text = properties.get(SCHEMA_MODE, SchemaMode.STRICT.value)
+    return one_of(SchemaMode, text, f"the property {SCHEMA_MODE}")
+
+
+def is_live(properties: Mapping[str, str]) -> bool:
+    """Whether writes change the schema unless they ask not to."""
+    return schema_mode_of(properties) is SchemaMode.LIVE
+
+
+def merges_schema(asked: bool | None, state: TableState) -> bool:
+    """Whether a write changes the schema: as it asks, else (None) by the table's mode.
+
+    A writer that sees an earlier schema changes nothing unless it asks, and is then refused.
+    """
+    return (state.lens is None and is_live(state.properties)) if asked is None else asked
+
+
+def check_values(array: pa.Array, column: Column, path: ColumnPath, table: str) -> None:
+    """Refuse nulls in NOT NULL columns, and text that is too long, nested columns included.
+
+    Raises:
+        InvalidRequestError: a value breaks a constraint.
+    """
+    if not column.nullable and array.null_count:
+        raise InvalidRequestError(
+            f"{table}: the column {render_path(path)} is NOT NULL and {array.null_count} "
+            "of the rows hold null",
+            condition="NULL_VALUE",
+        )
+    match column.type:
+        case Varchar(length) | Char(length):
+            _check_length(array, length, column, path, table)
+        case Struct(fields):
+            present = array.filter(array.is_valid()) if array.null_count else array
+            for at, child in enumerate(fields):
+                _check_child(struct_child(present, at), child, path, table)
+        case Array(element):
+            _, values, _ = list_values(array)
+            _check_child(values, element, path, table)
+        case Map(key, value):
+            _, entries, _ = list_values(array)
+            _check_child(struct_child(entries, 0), key, path, table)
+            _check_child(struct_child(entries, 1), value, path, table)
+        case _:
+            return
+
+
+def _check_child(array: pa.Array, column: Column, above: ColumnPath, table: str) -> None:
+    check_values(array, column, (*above, column.name), table)
+
+
+def _check_length(
+    array: pa.Array, length: int, column: Column, path: ColumnPath, table: str
+) -> None:
+    longest = pc.max(pc.utf8_length(array)).as_py()
+    if longest is not None and longest > length:
+        raise InvalidRequestError(
+            f"{table}: the column {render_path(path)} is {render_type(column.type)}, and a "
+            f"value has {longest} characters; widen the column with "
+            f"alter().change_type({render_path(path)!r}, 'varchar({longest})')",
+            condition="VALUE_TOO_LONG",
+        )
+
+
+def padded(array: pa.Array, column: Column) -> pa.Array:
+    """Pad every CHAR, nested ones included, to the length of its type."""
+    if not any(isinstance(inner.type, Char) for inner, _ in walk((column,))):
+        return array
+    type_ = to_arrow_type(column.type)
+    match column.type:
+        case Struct(fields):
+            fields_ = [padded(struct_child(array, at), f) for at, f in enumerate(fields)]
+            return struct_of(array, fields_, type_)
+        case Array(element):
+            offsets, values, mask = list_values(array)
+            return list_of(offsets, padded(values, element), mask, type_)
+        case Map(key, value):
+            offsets, entries, mask = list_values(array)
+            keys, values = padded(struct_child(entries, 0), key), struct_child(entries, 1)
+            return map_of(offsets, keys, padded(values, value), mask, type_)
+        case Char(length):
+            return pc.utf8_rpad(array, length, " ")
+        case _:
+            return array
+
+
+def fits(source: types.DataType, target: types.DataType) -> bool:
+    """Whether a type can be written to a column: by widening; text lengths are checked by value."""
+    if types.is_text(source) and types.is_text(target):
+        return True
+    match source, target:
+        case (types.DayTimeInterval(), types.DayTimeInterval()) | (types.Time(), types.Time()):
+            return True
+        case _:
+            return widens(source, target)
+
+
+def merging_changes(arrow: pa.Schema, schema: Schema) -> list[AddColumn | ChangeType]:
+    """Return the schema changes after which rows of another schema fit.
+
+    These add missing columns and nested fields, and widen types, to one that holds the values of both
+    where neither holds those of the other. If there is none, the write is left to refuse the rows. A
+    column of nulls without a type changes nothing; see ``untyped_columns``.
+    """
+    typed = (field for field in arrow if not pa.types.is_null(field.type))
+    fields = [types.Column(0, f.name, _type_of(f), nullable=True) for f in typed]
+    return list(_merging(tuple(fields), schema.columns, ()))
+
+
+def untyped_columns(arrow: pa.Schema, schema: Schema) -> tuple[str, ...]:
+    """The columns of nothing but nulls, without a type, that a schema lacks.
+
+    They are added once a write has values of them, which also say the type.
+    """
+    known = {name_key(column.name) for column in schema.columns}
+    nulls = (field.name for field in arrow if pa.types.is_null(field.type))
+    return tuple(name for name in nulls if name_key(name) not in known)
+
+
+def without_columns(
+    arrow: pa.Schema, batches: Iterable[pa.RecordBatch], names: tuple[str, ...]
+) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+    """Rows without some columns that are all null."""
+    kept = [
+        at
+        for at, one in enumerate(arrow)
+        if one.name not in names or not pa.types.is_null(one.type)
+    ]
+    return pa.schema([arrow.field(at) for at in kept]), (batch.select(kept) for batch in batches)
+
+
+def _type_of(field: pa.Field) -> types.DataType:
+    try:
+        return from_arrow_type(field.type)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(f"column {field.name}: {error}") from None
+
+
+def _merging(
+    given: tuple[types.Column, ...], columns: tuple[types.Column, ...], above: ColumnPath
+) -> Iterator[AddColumn | ChangeType]:
+    by_name = {name_key(column.name): column for column in columns}
+    for field in given:
+        column = by_name.get(name_key(field.name))
+        if column is None:
+            yield AddColumn((*above, field.name), field.type, nullable=True)
+        elif types.is_nested(column.type) and type(column.type) is type(field.type):
+            yield from _merging(
+                types.children(field.type), types.children(column.type), (*above, column.name)
+            )
+        elif not fits(field.type, column.type):
+            common = common_type((field.type, column.type))
+            if common is not None:
+                yield ChangeType((*above, column.name), common)
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.projection.adapter import Adapter
-from versioned_catalog.projection.arrays import cut_array, struct_child, struct_of
-from versioned_catalog.projection.narrowing import narrowing
-from versioned_catalog.projection.resolver import physical, plan_columns
-from versioned_catalog.schema.schema import Schema, name_key
-from versioned_catalog.schema.seen import Overflow, Seen
-from versioned_catalog.types.arrow import to_arrow_schema, to_arrow_type
-from versioned_catalog.types.paths import ColumnPath
-from versioned_catalog.types.types import Column, Struct, children, with_children
-from versioned_catalog.write.row_schema import RowConverter, default_value
-from versioned_catalog.write.row_values import check_values
+from versioned_catalog.model.arrow import to_arrow_schema, to_arrow_type
+from versioned_catalog.model.pins import Overflow, Seen
+from versioned_catalog.model.schema import Schema, name_key
+from versioned_catalog.model.type_text import ColumnPath
+from versioned_catalog.model.types import Column, Struct, children, with_children
+from versioned_catalog.read.adapter import Adapter, narrowing
+from versioned_catalog.read.arrays import cut_array, struct_child, struct_of
+from versioned_catalog.read.projection import physical, plan_columns
+from versioned_catalog.write.row_schema import RowConverter, check_values, default_value
 from versioned_catalog.write.update import Inside, Node, RowUpdater, Updater
 
 

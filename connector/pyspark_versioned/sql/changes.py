@@ -8,7 +8,7 @@ from pyspark_versioned.sql.constraints import refuse_new_constraint, refuse_new_
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.evolution.changes import (
+from versioned_catalog.model.changes import (
     UNSET,
     AddColumn,
     Change,
@@ -24,7 +24,7 @@ from versioned_catalog.evolution.changes import (
     SetProperty,
     UnsetProperty,
 )
-from versioned_catalog.schema.schema import Schema, name_key
+from versioned_catalog.model.schema import Schema, name_key
 
 _RESERVED = ("provider", "location", "owner", "external", "is_managed_location", "table_type")
 

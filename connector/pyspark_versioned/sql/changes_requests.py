@@ -13,10 +13,10 @@ from pyspark_versioned.sql.scan_requests import merged_plan
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.table_description import describe_columns
 from versioned_catalog import NotFoundError, Table
-from versioned_catalog.changes.columns import feed_columns
-from versioned_catalog.changes.planner import Request
-from versioned_catalog.conflicts.versions import version_or_tag
+from versioned_catalog.commit.versions import version_or_tag
 from versioned_catalog.log.times import moment_of_micros
+from versioned_catalog.read.columns import feed_columns
+from versioned_catalog.stream.change_planner import Request
 
 
 def load_changes(request: messages.LoadChanges) -> messages.LoadedChanges:

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from pyspark_versioned.sql.protocol.common import Constraint
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.types.paths import render_path
+from versioned_catalog.model.type_text import render_path
 
 
 def primary_key_of(constraints: Sequence[Constraint], table: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row
-from versioned_catalog.conversion.convert import Conversion, Request, Synced
+from versioned_interop.convert.convert import Conversion, Request, Synced
 
 _RESULT = (
     "STRUCT<version: BIGINT, source_version: STRING, adopted: BIGINT, copied: BIGINT, removed: BIGINT, "

@@ -10,10 +10,10 @@ from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type, read_default
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.conflicts.operations import Create
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.types.types import UNASSIGNED, Column
+from versioned_catalog.commit.operations import Create
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import UNASSIGNED, Column
+from versioned_catalog.names.creation import creation
 
 _ADDED_BY_SPARK = ("owner", "table_type", "is_managed_location")
 """Properties that Spark adds by itself."""

@@ -12,11 +12,11 @@ from pyspark_versioned.sql.stored_rows import check_projected, stored_keys, stor
 from pyspark_versioned.sql.table_description import describe_partitioning
 from pyspark_versioned.sql.values import parse_type
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.datafile.writer import target_bytes
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.seen import Seen
-from versioned_catalog.schema.transforms import parse_transform, result_type
-from versioned_catalog.write.distribution import DistributionMode, default_mode, mode_of, parse_mode
+from versioned_catalog.model.pins import Seen
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.transforms import parse_transform, result_type
+from versioned_catalog.write.partitions import DistributionMode, default_mode, mode_of, parse_mode
+from versioned_catalog.write.writer import target_bytes
 
 ROWS_TO_FILE = 2
 """Size of rows in a shuffle, over their size in a segment, roughly: Spark compresses rows one by one

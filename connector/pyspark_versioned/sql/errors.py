@@ -7,7 +7,7 @@ from typing import Any
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Failure
 from versioned_catalog import VersionedError
-from versioned_catalog.types.paths import render_path
+from versioned_catalog.model.type_text import render_path
 
 
 def error_response(error: VersionedError, request: object) -> dict[str, Any]:

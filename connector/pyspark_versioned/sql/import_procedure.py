@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row
-from versioned_catalog.importing.disagreements import Dialect
-from versioned_catalog.importing.option_text import parse_aliases, parse_paths
+from versioned_interop.imports.disagreements import Dialect
+from versioned_interop.imports.options import parse_aliases, parse_paths
 
 _FLAGS = {
     "copy": "true copies the rows; ORC, CSV and JSON are always copied",

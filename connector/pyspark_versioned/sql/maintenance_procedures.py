@@ -19,7 +19,7 @@ from pyspark_versioned.sql.procedure import (
 from pyspark_versioned.sql.values import parse_timestamp
 from pyspark_versioned.sql.view_errors import full_name
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.maintenance.retention import DEFAULT
+from versioned_catalog.maintain.expiry import DEFAULT
 
 
 def _vacuum(call: Invocation) -> Iterable[Row]:

@@ -12,18 +12,13 @@ from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import open_table
 from versioned_catalog import Catalog, Table
-from versioned_catalog.inspection import tables
-from versioned_catalog.schema.partition_values import is_unreadable, partition_text
-from versioned_catalog.schema.schema import PartitionField, Schema
-from versioned_catalog.schema.transforms import (
-    Transform,
-    parse_transform,
-    render_field,
-    result_type,
-)
-from versioned_catalog.types.arrow import column_from_field
-from versioned_catalog.types.paths import render_path
-from versioned_catalog.types.types import Atom, DataType
+from versioned_catalog.maintain import metadata_tables as tables
+from versioned_catalog.model.arrow import column_from_field
+from versioned_catalog.model.partitioning import is_unreadable, partition_text
+from versioned_catalog.model.schema import PartitionField, Schema
+from versioned_catalog.model.transforms import Transform, parse_transform, render_field, result_type
+from versioned_catalog.model.type_text import render_path
+from versioned_catalog.model.types import Atom, DataType
 
 
 def described_table(catalog: Catalog, name: tuple[str, ...]) -> Table | None:

@@ -8,7 +8,7 @@ from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
 from pyspark_versioned.sql.snapshots import open_catalog
 from versioned_catalog import Catalog, InvalidRequestError
-from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.model.type_text import parse_path, render_path
 
 
 def open_namespace(

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import types as spark
 
 from pyspark_versioned.spark_types import to_spark
-from versioned_catalog.types.types import Array, Column, DataType, Map, Struct
+from versioned_catalog.model.types import Array, Column, DataType, Map, Struct
 
 FIELD_ID = "parquet.field.id"
 """The metadata key of a field in which Spark finds its ID in Parquet."""

@@ -11,7 +11,7 @@ from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit
 from pyspark_versioned.sql.snapshots import landed
 from versioned_catalog import Catalog, InvalidRequestError, Table
-from versioned_catalog.warehouse.state import Name
+from versioned_catalog.names.names_log import Name
 
 Row = tuple[Any, ...]
 

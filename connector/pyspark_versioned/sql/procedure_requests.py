@@ -19,10 +19,10 @@ from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, SparkType
 from pyspark_versioned.sql.snapshots import open_catalog
 from versioned_catalog import InvalidRequestError, NotFoundError
-from versioned_catalog.schema.ddl import parse_type
+from versioned_catalog.model.ddl import parse_type
+from versioned_catalog.model.type_text import parse_path
+from versioned_catalog.model.types import Struct
 from versioned_catalog.spelling import meant
-from versioned_catalog.types.paths import parse_path
-from versioned_catalog.types.types import Struct
 
 _NAMESPACE = ("system",)
 

@@ -12,11 +12,13 @@ from pyspark_versioned.sql.parquet_schema import read_schema
 from pyspark_versioned.sql.predicates import columns_of, is_for_parquet
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
-from versioned_catalog.log.op_types import PUT
-from versioned_catalog.projection import metadata_columns
-from versioned_catalog.projection.file_layout import FileLayout
-from versioned_catalog.projection.resolver import (
+from versioned_catalog.log.features import PUT_ROW
+from versioned_catalog.model.schema import name_key
+from versioned_catalog.model.types import Atom, Column, Struct, children, is_floating, is_repeated
+from versioned_catalog.read import columns as metadata_columns
+from versioned_catalog.read.projection import (
     Cast,
+    FileLayout,
     Fill,
     Metadata,
     Output,
@@ -24,16 +26,7 @@ from versioned_catalog.projection.resolver import (
     SegmentPlan,
     Take,
 )
-from versioned_catalog.scan.scan import Scan
-from versioned_catalog.schema.schema import name_key
-from versioned_catalog.types.types import (
-    Atom,
-    Column,
-    Struct,
-    children,
-    is_floating,
-    is_repeated,
-)
+from versioned_catalog.read.scan import Scan
 
 Path = tuple[str, ...]
 
@@ -195,7 +188,7 @@ def _constant(output: Output, place: int) -> messages.ConstantColumn:
         case Metadata() if not metadata_columns.is_metadata(column):
             in_record = True
         case Metadata() if column.id == metadata_columns.OP_TYPE_OF_ROW:
-            value = str(PUT)  # segments with other rows are merged
+            value = str(PUT_ROW)  # segments with other rows are merged
         case Metadata():
             member = _SEGMENT_MEMBERS[column.id]
         case Fill(constant):

@@ -20,13 +20,18 @@ from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.read_groups import ReadGroups, narrowed_ids
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.unseen import Shared, unseen_columns
-from versioned_catalog.expressions.filters import And
-from versioned_catalog.log.delta import delta_from_text
-from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
-from versioned_catalog.scan.estimates import ColumnEstimate, estimate
-from versioned_catalog.scan.layout import layout_columns
-from versioned_catalog.scan.scan import Scan
-from versioned_catalog.types.types import Atom, Column, Decimal
+from versioned_catalog.log.record import delta_from_text
+from versioned_catalog.model.types import Atom, Column, Decimal
+from versioned_catalog.read.aggregates import (
+    ColumnEstimate,
+    count_rows,
+    count_values,
+    estimate,
+    extreme,
+    layout_columns,
+)
+from versioned_catalog.read.filters import And
+from versioned_catalog.read.scan import Scan
 
 _ESTIMATED = (
     *(Atom.BOOLEAN, Atom.BYTE, Atom.SHORT, Atom.INT, Atom.LONG, Atom.FLOAT, Atom.DOUBLE),

@@ -15,7 +15,7 @@ from pyspark_versioned.sql.snapshots import at_location, open_snapshot, remember
 from pyspark_versioned.sql.table_description import describe
 from pyspark_versioned.stream_writer import sink_table
 from pyspark_versioned.target import Target
-from versioned_catalog.schema.schema import Schema
+from versioned_catalog.model.schema import Schema
 
 
 def open_sink(request: messages.OpenSink) -> messages.LoadedTable:

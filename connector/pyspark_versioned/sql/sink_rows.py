@@ -10,10 +10,10 @@ from pyspark_versioned.given_columns import bound, named
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import Opened
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.seen import Seen
-from versioned_catalog.types.types import Column, is_nested, walk
-from versioned_catalog.types.widening import widens
+from versioned_catalog.model.pins import Seen
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import Column, is_nested, walk
+from versioned_catalog.model.widening import widens
 from versioned_catalog.write import plan as planning
 
 

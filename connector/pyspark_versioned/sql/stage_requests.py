@@ -24,8 +24,8 @@ from pyspark_versioned.sql.write_plans import (
     plan_creation,
 )
 from pyspark_versioned.sql.written_segments import parse_records
-from versioned_catalog.catalog.locations import Mode, Placement
 from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.names.folders import Mode, Placement
 
 
 def stage(request: messages.Stage) -> messages.Staged:

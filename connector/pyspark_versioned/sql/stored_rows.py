@@ -11,9 +11,10 @@ from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.unseen import unseen_columns
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.schema.seen import Seen
-from versioned_catalog.types.paths import ColumnPath, render_path
-from versioned_catalog.types.types import (
+from versioned_catalog.model.pins import Seen
+from versioned_catalog.model.sql_literals import to_sql
+from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.types import (
     Array,
     Atom,
     Char,
@@ -24,8 +25,7 @@ from versioned_catalog.types.types import (
     is_nested,
     walk,
 )
-from versioned_catalog.types.widening import type_name, widens
-from versioned_catalog.values.literals import to_sql
+from versioned_catalog.model.widening import type_name, widens
 from versioned_catalog.write.row_schema import default_value
 
 _Sources = list[messages.ColumnSource]

@@ -12,11 +12,10 @@ from pyspark_versioned.sql.scan_requests import merged_plan, planned
 from pyspark_versioned.sql.snapshots import open_stream
 from pyspark_versioned.stream_options import stream_limits
 from pyspark_versioned.unseen import Shared
-from versioned_catalog.scan.scan import Scan
-from versioned_catalog.streaming.changes import ChangeStream
-from versioned_catalog.streaming.limits import NO_LIMITS
-from versioned_catalog.streaming.offset import Offset
-from versioned_catalog.streaming.stream import TableStream
+from versioned_catalog.read.scan import Scan
+from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.stream.offsets import NO_LIMITS, Offset
+from versioned_catalog.stream.stream import TableStream
 
 
 def stream_start(request: messages.StreamStart) -> messages.StreamPlace:

@@ -12,14 +12,17 @@ from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.unseen import shown_columns, unseen_columns
 from versioned_catalog import Table
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
-from versioned_catalog.schema.keying import PRIMARY_KEY, key_properties
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.sorting import render_sort_by
-from versioned_catalog.schema.transforms import Bucket, Truncate, parse_transform
-from versioned_catalog.schema.ttl import user_properties
-from versioned_catalog.types.types import Column
-from versioned_catalog.values.literals import to_sql
+from versioned_catalog.model.keys import (
+    PRIMARY_KEY,
+    key_properties,
+    render_sort_by,
+    user_properties,
+)
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.sql_literals import to_sql
+from versioned_catalog.model.transforms import Bucket, Truncate, parse_transform
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 
 
 def describe(

@@ -31,14 +31,14 @@ from pyspark_versioned.sql.view_errors import full_name, refuse_view, view_probl
 from pyspark_versioned.sql.write_plans import describe_plan, plan_of
 from pyspark_versioned.target import Target
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
-from versioned_catalog.conflicts.versions import version_or_tag
-from versioned_catalog.evolution.changes import ChangeType
+from versioned_catalog.commit.versions import version_or_tag
 from versioned_catalog.log.state import TableState
-from versioned_catalog.types.arrow import to_arrow_schema
-from versioned_catalog.types.paths import render_path
-from versioned_catalog.types.types import Struct
-from versioned_catalog.types.widening import widens
-from versioned_catalog.write.refusal import unknown_columns
+from versioned_catalog.model.arrow import to_arrow_schema
+from versioned_catalog.model.changes import ChangeType
+from versioned_catalog.model.type_text import render_path
+from versioned_catalog.model.types import Struct
+from versioned_catalog.model.widening import widens
+from versioned_catalog.write.conditions import unknown_columns
 
 _AnyLoad: TypeAlias = messages.Load | messages.LoadToWrite
 

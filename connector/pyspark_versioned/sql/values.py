@@ -15,9 +15,10 @@ from pyspark_versioned.sql.protocol.base import SparkType, Value
 from pyspark_versioned.sql.protocol.common import Default, TypedValue
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.log.times import moment_of_micros
-from versioned_catalog.schema.ddl import render_type
-from versioned_catalog.types.paths import render_path
-from versioned_catalog.types.types import (
+from versioned_catalog.model.ddl import render_type
+from versioned_catalog.model.sql_literals import constant, decode
+from versioned_catalog.model.type_text import render_path
+from versioned_catalog.model.types import (
     NOW_FUNCTIONS,
     Array,
     Constant,
@@ -26,7 +27,6 @@ from versioned_catalog.types.types import (
     Struct,
     WriteDefault,
 )
-from versioned_catalog.values.literals import constant, decode
 
 
 def parse_type(given: SparkType, path: tuple[str, ...]) -> DataType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row, one_commit
 from pyspark_versioned.sql.values import parse_timestamp
 from versioned_catalog import Table
-from versioned_catalog.schema.partition_changes import changed_partitioning, split_fields
+from versioned_catalog.model.partitioning import changed_partitioning, split_fields
 
 
 def _set_partitioning(table: Table, call: Invocation) -> int:

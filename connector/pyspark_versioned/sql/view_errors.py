@@ -7,7 +7,7 @@ from functools import partial
 
 from pyspark_versioned.sql.protocol import messages
 from versioned_catalog import Catalog, InvalidRequestError
-from versioned_catalog.types.paths import quote, render_path
+from versioned_catalog.model.type_text import quote, render_path
 
 
 def full_name(catalog: messages.CatalogRef, name: Sequence[str]) -> str:

@@ -14,13 +14,12 @@ from pyspark_versioned.sql.snapshots import open_catalog, open_table
 from pyspark_versioned.sql.table_requests import load, without_catalog
 from pyspark_versioned.sql.view_errors import full_name
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError
-from versioned_catalog.catalog.locations import Mode
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.types.paths import parse_path, render_path
-from versioned_catalog.types.types import children, walk
-from versioned_catalog.views.columns import bind, problems
-from versioned_catalog.warehouse.state import Name, full_key
-from versioned_catalog.warehouse.view import (
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.type_text import parse_path, render_path
+from versioned_catalog.model.types import children, walk
+from versioned_catalog.names.folders import Mode
+from versioned_catalog.names.names_log import Name, full_key
+from versioned_catalog.names.view import (
     EVOLVING_MODES,
     ReadTable,
     View,
@@ -28,6 +27,7 @@ from versioned_catalog.warehouse.view import (
     view_from_json,
     view_to_json,
 )
+from versioned_catalog.names.view_columns import bind, problems
 
 
 def load_relation(request: messages.LoadRelation) -> messages.Loaded:

@@ -22,16 +22,16 @@ from pyspark_versioned.sql.snapshots import Opened, open_catalog, open_snapshot
 from pyspark_versioned.sql.stored_rows import check_projected, stored_rows
 from pyspark_versioned.sql.table_description import name_and_size
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.catalog.locations import Placement
-from versioned_catalog.conflicts.operations import Base
-from versioned_catalog.datafile.file_schema import file_schema
-from versioned_catalog.expressions.filters import AllOf
-from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
-from versioned_catalog.schema.schema import PartitionField, Schema
-from versioned_catalog.schema.seen import Seen
-from versioned_catalog.types.types import Char, Varchar, map_columns, walk
+from versioned_catalog.commit.operations import Base
+from versioned_catalog.model.pins import Seen
+from versioned_catalog.model.schema import PartitionField, Schema
+from versioned_catalog.model.types import Char, Varchar, map_columns, walk
+from versioned_catalog.names.folders import Placement
+from versioned_catalog.read.columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.read.file_schema import file_schema
+from versioned_catalog.read.filters import AllOf
 from versioned_catalog.write import plan as planning
-from versioned_catalog.write.feed_rows import FeedConverter, check_feed
+from versioned_catalog.write.delta_rows import FeedConverter, check_feed
 
 
 def plan_write(request: messages.PlanWrite) -> messages.WritePlan:

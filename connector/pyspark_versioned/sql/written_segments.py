@@ -8,14 +8,14 @@ import pyarrow as pa
 
 from pyspark_versioned.sql.protocol.rows import WrittenSegment
 from versioned_catalog import CorruptTableError
+from versioned_catalog.log.footer_statistics import footer_stats, read_footer
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.schema.schema import PartitionField, Schema
-from versioned_catalog.schema.transform_values import apply_transform
-from versioned_catalog.schema.transforms import Transform, parse_transform, result_type
-from versioned_catalog.statistics.footers import footer_stats, read_footer
-from versioned_catalog.statistics.stats import ColumnStats
-from versioned_catalog.types.types import Column
-from versioned_catalog.values.literals import constant, decode, from_scalar_text, to_scalar
+from versioned_catalog.log.statistics import ColumnStats
+from versioned_catalog.model.schema import PartitionField, Schema
+from versioned_catalog.model.sql_literals import constant, decode, from_scalar_text, to_scalar
+from versioned_catalog.model.transform_values import apply_transform
+from versioned_catalog.model.transforms import Transform, parse_transform, result_type
+from versioned_catalog.model.types import Column
 
 
 def parse_records(

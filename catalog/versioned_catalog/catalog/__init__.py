@@ -1,1 +1,0 @@
-"""The catalog: namespaces and tables of a warehouse."""

@@ -1,0 +1,152 @@
+"""The commands ``import``, ``convert`` and ``sync``: tables from files of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from versioned_catalog.cli.maintenance import show_progress
+from versioned_catalog.cli.output import show_object
+from versioned_catalog.cli.program import Command, Session, is_folder, table_command
+from versioned_catalog.interop import interop
+
+if TYPE_CHECKING:
+    from versioned_interop.convert.convert import Synced
+    from versioned_interop.imports.import_files import Imported
+
+
+@click.command("import", cls=Command)
+@click.argument("table")
+@click.argument("source")
+@click.option("--copy", is_flag=True, help="Copy the rows; ORC, CSV and JSON are always copied.")
+@click.option("--format", help="parquet, orc, csv or json; by the names of the files if omitted.")
+@click.option(
+    "--schema", metavar="DDL|FILE.sql", help="Provided schema: what is known of the files."
+)
+@click.option("--strict", is_flag=True, default=None, help="Take only the columns of --schema.")
+@click.option("--alias", "aliases", metavar="OLD=NEW", multiple=True, help="New name of a column.")
+@click.option("--exclude", metavar="COLUMN", multiple=True, help="Column to leave out.")
+@click.option("--evolve", is_flag=True, help="Let the table get new columns and wider types.")
+@click.option("--no-path-columns", is_flag=True, help="Take no columns from name=value in paths.")
+@click.option("--binary-as-string", is_flag=True, help="Binaries without annotation are text.")
+@click.option(
+    "--nanoseconds", help="refuse or truncate digits below a microsecond.", default="refuse"
+)
+@click.option("--delimiter", help="Between the values of CSV.")
+@click.option("--no-header", is_flag=True, help="The first line of CSV is a row.")
+@click.option("--null", default="", help="The text of null in CSV.")
+@click.option(
+    "--again", help="changed or all: import known files again that have changed, or all of them."
+)
+@click.option("--skip-unreadable", is_flag=True, help="Leave out files that can't be read.")
+@click.pass_obj
+def import_(
+    session: Session,
+    /,
+    table: str,
+    source: str,
+    aliases: tuple[str, ...],
+    no_path_columns: bool,
+    no_header: bool,
+    **options: Any,
+) -> None:
+    """Import the files in SOURCE, a folder, file or pattern, into TABLE, which is created if need be.
+
+    Parquet files stay where they are, below a --root. A second call imports what is new.
+    """
+    options |= {
+        "aliases": interop("parse_aliases")(", ".join(aliases)),
+        "path_columns": not no_path_columns,
+        "header": not no_header,
+        "dialect": interop("Dialect").CLI,
+    }
+    with show_progress() as progress:
+        into = session.table(table) if is_folder(table) else None
+        if into is not None:
+            found = into.import_files(source, progress=progress, **options)
+        else:
+            found = session.catalog().import_files(table, source, progress=progress, **options)
+    _show_import(table, found)
+
+
+def _show_import(table: str, found: Imported) -> None:
+    show_object(
+        {
+            "table": table,
+            "version": found.version,
+            "files": found.files,
+            "rows": found.rows,
+            "known": found.known,
+            "changed": list(found.changed),
+            "missing": list(found.missing),
+            "unreadable": [f"{one.path}: {one.reason}" for one in found.unreadable],
+        }
+    )
+
+
+@table_command
+@click.argument("source")
+@click.option(
+    "--format", "kind", type=click.Choice(["iceberg", "delta"]), help="Found out if omitted."
+)
+@click.option("--root-name", help="External root that holds the source; found out if omitted.")
+@click.option(
+    "--version", type=int, help="Snapshot ID of Iceberg or version of Delta; the newest if omitted."
+)
+@click.option("--copy", is_flag=True, help="Copy the rows of all files into the table.")
+@click.option(
+    "--primary-key", multiple=True, help="Column that identifies a row, for a copy; may repeat."
+)
+@click.option(
+    "--deletes",
+    type=click.Choice(["copy", "refuse"]),
+    default="copy",
+    show_default=True,
+    help="What to do with files that have deleted rows.",
+)
+def convert(
+    session: Session,
+    table: str,
+    source: str,
+    kind: str | None,
+    root_name: str | None,
+    version: int | None,
+    copy: bool,
+    primary_key: tuple[str, ...],
+    deletes: str,
+) -> None:
+    """Convert the Iceberg or Delta table at SOURCE in place, to the new TABLE.
+
+    The files stay where they are, and their owner's. SOURCE is the table's folder, or an Iceberg
+    metadata file. It must lie below an external root: see --root.
+    """
+    request = interop("Request")(source, kind, root_name, version)
+    how = interop("Conversion")(copy, primary_key, deletes)
+    found, done = session.catalog().convert_and_tell(table, request, how)
+    _show_sync(found.name, done)
+
+
+@table_command
+@click.option("--source", help="Where the source is now; where it was converted from if omitted.")
+def sync(session: Session, table: str, source: str | None) -> None:
+    """Follow what the source of the converted TABLE has committed since."""
+    found = session.table(table)
+    _show_sync(found.name, found.sync(source))
+
+
+def _show_sync(name: str, done: Synced) -> None:
+    roots = [f"--root {root}={url}" for root, url in sorted(done.roots.items())]
+    show_object(
+        {
+            "table": name,
+            "version": done.version,
+            "source version": done.source_version,
+            "files adopted": done.adopted,
+            "files copied": done.copied,
+            "files removed": done.removed,
+            "schema changes": done.schemas,
+            "not taken over": ", ".join(done.dropped) or None,
+            "readers need": " ".join(roots),
+        }
+    )

@@ -1,0 +1,261 @@
+"""Entries that begin and end incarnations, alter the table, or mark versions, once all rules pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from versioned_catalog.commit.attempt import Attempt, once
+from versioned_catalog.commit.operations import (
+    Alter,
+    Consume,
+    Create,
+    Drop,
+    Expire,
+    Fence,
+    Replace,
+    Tag,
+)
+from versioned_catalog.log.entry import WRITER, Commit, Consumer, Head
+from versioned_catalog.log.features import (
+    ADOPTIONS,
+    CONSUMERS,
+    EXTERNAL_ROOTS,
+    HIDDEN,
+    ID_MAP,
+    IMPORTS,
+    KEYED,
+    PATCH,
+    PINS,
+    WITH_CHECKSUMS,
+    Features,
+)
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import UNIX_EPOCH, settled_time
+from versioned_catalog.model.bind import apply_all, rebase
+from versioned_catalog.model.column_ids import new_schema, rekey_defaults, schema_with_ids
+from versioned_catalog.model.evolution import BoundChange, Evolution, used_physical_names
+from versioned_catalog.model.keys import hides_rows, with_ttl_floor
+from versioned_catalog.model.pins import Pin
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import FIRST_INTERNAL_ID, walk
+from versioned_catalog.storage.root_paths import split_root
+
+
+def next_head(attempt: Attempt[Any], operation: str, base_version: int | None = None) -> Head:
+    """The head of an attempt's entry; ``base_version`` is that of the operation's base by default."""
+    base = attempt.operation.base.version if base_version is None else base_version
+    return head_after(attempt.newest, attempt.commit_id, operation, base)
+
+
+def head_after(state: TableState | None, commit_id: str, operation: str, base_version: int) -> Head:
+    """The head of the entry that follows a state; the log dates it."""
+    return Head(
+        table_uuid="" if state is None else state.table_uuid,
+        version=0 if state is None else state.version + 1,
+        commit_id=commit_id,
+        base_version=base_version,
+        time=UNIX_EPOCH,
+        operation=operation,
+        writer=WRITER,
+        features=Features() if state is None else state.features,
+    )
+
+
+def create_entry(attempt: Attempt[Create]) -> Commit:
+    """The entry that creates a table."""
+    base_version = -1 if attempt.newest is None else attempt.newest.version
+    head = next_head(attempt, "create", base_version)
+    return _first_commit(attempt.operation, attempt.newest, head)
+
+
+def replace_entry(attempt: Attempt[Replace]) -> Commit:
+    """The entry that replaces a table."""
+    operation = attempt.operation
+    head = next_head(attempt, "replace", operation.base_version)
+    return _first_commit(operation.creation, attempt.newest, head)
+
+
+def _first_commit(operation: Create, state: TableState | None, head: Head) -> Commit:
+    arranged = first_evolution(operation, state)
+    features = features_of(arranged.schema, operation.records) | WITH_CHECKSUMS
+    return Commit(
+        replace(head, table_uuid=operation.table_uuid, features=features),
+        arranged.next_column_id,
+        schema=arranged.schema,
+        properties=dict(arranged.properties) or None,
+        comment=operation.comment,
+        sets_comment=operation.comment is not None,
+        added=operation.records,
+    )
+
+
+def features_of(schema: Schema, records: Iterable[SegmentRecord]) -> Features:
+    """The features that a schema and segments need of readers and writers."""
+    records = tuple(records)
+    names = {KEYED} if schema.row_key else set()
+    if any(column.hidden for column, _ in walk(schema.columns)):
+        names.add(HIDDEN)
+    if any(record.delta.patch is not None for record in records):
+        names.add(PATCH)
+    if any(record.id_map is not None for record in records):
+        names.add(ID_MAP)
+    places = [place for record in records if (place := split_root(record.path)) is not None]
+    if places:
+        names.add(EXTERNAL_ROOTS)
+    if any(place.adoption for place in places):
+        names.add(ADOPTIONS)
+    # A writer that does not count adoptions would use a path again, and forget what was imported.
+    for_writers = names | {IMPORTS} if places else names
+    return Features(frozenset(names), frozenset(for_writers))
+
+
+def first_column_id(state: TableState | None) -> int:
+    """The first column ID of a table that is created or replaced after a state."""
+    return 1 if state is None else state.next_column_id
+
+
+def first_schema_version(state: TableState | None) -> int:
+    """The schema version of a table that is created or replaced after a state."""
+    return 0 if state is None else state.schemas.newest.version + 1
+
+
+def _first_schema(operation: Create, first_id: int, version: int) -> tuple[Schema, int]:
+    ids = [column.id for column, _ in walk(operation.columns)]
+    if operation.keeps_ids and first_id <= min(ids) and max(ids) < FIRST_INTERNAL_ID:
+        return schema_with_ids(operation.columns, version)
+    return new_schema(operation.columns, first_id, version)
+
+
+def first_evolution(operation: Create, state: TableState | None) -> Evolution:
+    """The schema and properties of a table that is created or replaced after a state."""
+    version = first_schema_version(state)
+    bare, next_id = _first_schema(operation, first_column_id(state), version)
+    # Constants of structs name fields by ID, and the IDs are known only now.
+    columns = map(rekey_defaults, operation.columns, bare.columns)
+    schema = replace(bare, columns=tuple(columns))
+    used = used_physical_names([schema])
+    arranged = operation.arrange(Evolution(schema, next_id, operation.properties, used))
+    return replace(arranged, schema=arranged.schema.numbered(version))
+
+
+def change_details(changes: tuple[BoundChange, ...]) -> dict[str, Any]:
+    """The member ``details`` of an entry that changes the schema."""
+    return {"changes": [change.request.describe() for change in changes]} if changes else {}
+
+
+@once
+def altered(attempt: Attempt[Alter]) -> Evolution:
+    """The table after the changes of an ALTER, which are bound to column IDs (section 11, note 6).
+
+    Raises:
+        CommitConflictError: a change is not legal after what others committed.
+    """
+    operation, state = attempt.operation, attempt.state
+    moved = state.version != operation.base.version
+    version = state.schemas.newest.version + 1
+    return (rebase if moved else apply_all)(operation.changes, state.evolution, version)
+
+
+def _features(pins: Mapping[str, Pin]) -> Features:
+    return Features(write=frozenset({PINS})) if pins else Features()
+
+
+def is_altered(attempt: Attempt[Alter]) -> bool:
+    """Whether the schema and the properties are already what the ALTER would make them."""
+    before, after = attempt.state.evolution, altered(attempt)
+    return (
+        after.schema == before.schema
+        and after.properties == before.properties
+        and after.pins == before.pins
+    )
+
+
+def alter_entry(attempt: Attempt[Alter]) -> Commit:
+    """The entry of an ALTER."""
+    after, state = altered(attempt), attempt.state
+    properties = dict(after.properties)
+    if hides_rows(state.properties):
+        time = settled_time(attempt.log.store, state.version, state.time)
+        properties = with_ttl_floor(state.properties, time, properties)
+    head = next_head(attempt, "alter")
+    pins = {label: one.pin for label, one in after.pins.items()}
+    return Commit(
+        replace(head, features=head.features | features_of(after.schema, ()) | _features(pins)),
+        after.next_column_id,
+        schema=None if after.schema == state.schema else after.schema,
+        properties=properties if properties != dict(state.properties) else None,
+        pins=pins if pins != dict(state.pins) else None,
+        details=change_details(attempt.operation.changes),
+    )
+
+
+@once
+def changed_tags(attempt: Attempt[Tag]) -> dict[str, int]:
+    """The tags after the operation."""
+    operation, tags = attempt.operation, dict(attempt.state.tags)
+    if operation.version is None:
+        del tags[operation.name]
+        return tags
+    return {**tags, operation.name: operation.version}
+
+
+def is_tagged(attempt: Attempt[Tag]) -> bool:
+    """Whether the tag names the version already."""
+    return changed_tags(attempt) == dict(attempt.state.tags)
+
+
+def tag_entry(attempt: Attempt[Tag]) -> Commit:
+    """The entry that sets or drops a tag."""
+    tags = changed_tags(attempt)
+    return Commit(next_head(attempt, "tag"), attempt.state.next_column_id, tags=tags)
+
+
+@once
+def changed_consumers(attempt: Attempt[Consume]) -> dict[str, Consumer]:
+    """The consumers after the operation."""
+    operation, consumers = attempt.operation, dict(attempt.state.consumers)
+    if operation.consumer is None:
+        del consumers[operation.name]
+        return consumers
+    return {**consumers, operation.name: operation.consumer}
+
+
+def consumer_entry(attempt: Attempt[Consume]) -> Commit:
+    """The entry that moves or drops a consumer."""
+    head = next_head(attempt, "tag")
+    return Commit(
+        replace(head, features=head.features | Features(write=frozenset({CONSUMERS}))),
+        attempt.state.next_column_id,
+        consumers=changed_consumers(attempt),
+        details={"consumer": attempt.operation.name},
+    )
+
+
+def drop_entry(attempt: Attempt[Drop]) -> Commit:
+    """The entry that drops a table."""
+    return Commit(next_head(attempt, "drop"), attempt.state.next_column_id)
+
+
+def is_fenced(attempt: Attempt[Fence]) -> bool:
+    """Whether the fence is as high already."""
+    return attempt.operation.fence <= attempt.state.fence
+
+
+def fence_entry(attempt: Attempt[Fence]) -> Commit:
+    """The entry that raises the fence."""
+    head = next_head(attempt, "fence")
+    return Commit(head, attempt.state.next_column_id, fence=attempt.operation.fence)
+
+
+def is_expired(attempt: Attempt[Expire]) -> bool:
+    """Whether the oldest retained version is as high already."""
+    return attempt.operation.floor <= attempt.state.floor
+
+
+def expire_entry(attempt: Attempt[Expire]) -> Commit:
+    """The entry that raises the oldest retained version."""
+    head = next_head(attempt, "expire")
+    return Commit(head, attempt.state.next_column_id, floor=attempt.operation.floor)

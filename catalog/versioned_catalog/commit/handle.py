@@ -1,0 +1,200 @@
+"""A table's log and the newest state read from it: what all operations on a table share."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from typing import Self
+
+from versioned_catalog.commit.matrix import propose
+from versioned_catalog.commit.operations import Base, Operation
+from versioned_catalog.commit.versions import check_not_dropped, check_retained, tagged_version
+from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
+from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.commit_log import TableLog
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.through import Lensed, RowsOf, check_schema_version, see_as
+from versioned_catalog.log.times import is_ahead, latest_times, moment
+from versioned_catalog.model.pins import Overflow
+from versioned_catalog.storage.store import Store
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a step, how much of it is done, and its total."""
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Report nothing."""
+
+
+class TableHandle:
+    """The log of one table, and a state that was read from it, usually the newest.
+
+    Args:
+        through: the earlier schema that it is seen or written in, if any.
+        after_commit: called after each commit, on any outcome that is known; it raises no error.
+    """
+
+    def __init__(
+        self,
+        log: TableLog,
+        loaded: LoadedState[TableState],
+        name: str,
+        through: Lensed | None = None,
+        after_commit: Callable[[TableHandle], None] = lambda handle: None,
+    ) -> None:
+        self.log = log
+        self.loaded = loaded
+        self.name = name
+        self.through = through
+        self.after_commit = after_commit
+        self._seen: tuple[TableState, TableState] | None = None
+
+    @property
+    def store(self) -> Store:
+        """The store of the table's folder."""
+        return self.log.store
+
+    @property
+    def location(self) -> str:
+        """URL of the table's folder."""
+        return self.store.url
+
+    @property
+    def error_names(self) -> tuple[str, str]:
+        """What errors may call the table, the preferred name first."""
+        return self.name, self.location
+
+    @property
+    def state(self) -> TableState:
+        """The newest state read so far. Raises NotFoundError if the table was dropped."""
+        state = self.loaded.state
+        if state is None or state.dropped:
+            raise NotFoundError(
+                f"there is no table at {self.location}", condition="TABLE_NOT_FOUND"
+            )
+        if self.through is None:
+            return state
+        if self._seen is None or self._seen[0] is not state:
+            self._seen = state, self.through.over(state, self.name)
+        return self._seen[1]
+
+    def refresh(self) -> Self:
+        """Read what was committed since, and return the handle."""
+        self.loaded = self.log.advance(self.loaded)
+        return self
+
+    def at(
+        self, version: int | str | None = None, timestamp: datetime | str | None = None
+    ) -> TableState:
+        """Return the state at a version, tag or time. See ``Table.at``."""
+        number, newest = self.number_of(version, timestamp), self.state
+        if number == newest.version:
+            return newest
+        check_retained(number, newest, self.name)
+        state = check_not_dropped(self.log.load(number).state, number, self.name)
+        return state if self.through is None else self.through.over(state, self.name)
+
+    def number_of(
+        self, version: int | str | None = None, timestamp: datetime | str | None = None
+    ) -> int:
+        """The version that a number, tag or time names, by default the newest; it need not exist."""
+        if version is not None and timestamp is not None:
+            raise InvalidRequestError("give a version or a timestamp, not both")
+        if timestamp is not None:
+            return self.version_at(timestamp)
+        return self.state.version if version is None else self.version_of(version)
+
+    def version_of(self, version: int | str) -> int:
+        """A version that is given as such, or as the name of a tag; it need not exist."""
+        if isinstance(version, bool) or not isinstance(version, int | str):
+            raise InvalidRequestError(
+                f"version must be an integer or the name of a tag, got {version!r}"
+            )
+        if isinstance(version, str):
+            return tagged_version(self.state, version, self.name)
+        return version
+
+    def version_at(self, timestamp: datetime | str) -> int:
+        """The last version committed at a time or before.
+
+        Where a clock was ahead, the modification times of the entries count instead of their own.
+        """
+        newest, time = self.state, moment(timestamp, "timestamp")
+        ahead = is_ahead(self.store, newest.version, newest.time)
+        latest = latest_times(self.store, newest.version) if ahead else None
+        found = self.log.version_at(time, newest.version, latest)
+        if found < 0:
+            raise NotFoundError(
+                f"{self.name} did not exist yet at {time.isoformat()}",
+                condition="VERSION_NOT_FOUND",
+            )
+        return found
+
+    def pinned(self, version: int | str) -> TableHandle:
+        """Return a handle whose newest state is the one at a version or tag."""
+        loaded = LoadedState(self.at(version))
+        return TableHandle(self.log, loaded, self.name, self.through, self.after_commit)
+
+    def seen_as(self, schema: str | int, overflow: str = Overflow.ERROR.value) -> TableHandle:
+        """Return a handle that sees the table in an earlier schema. See ``Table.seen_as``."""
+        through = see_as(self.state, schema, overflow, self.name)
+        through.over(self.state, self.name)  # refuse a schema with a dropped column now
+        return TableHandle(self.log, self.loaded, self.name, through, self.after_commit)
+
+    def for_rows(self, schema_version: int) -> TableHandle:
+        """Return a handle for writes of rows with the columns of a schema version; see ``RowsOf``.
+
+        One that is seen in an earlier schema is returned as it is: rows have the columns of that.
+
+        Raises:
+            NotFoundError: there is no such schema version.
+        """
+        if self.through is not None:
+            return self
+        check_schema_version(self.state, schema_version, self.name)
+        through = RowsOf(self.state.table_uuid, self.state.schemas[schema_version])
+        return TableHandle(self.log, self.loaded, self.name, through, self.after_commit)
+
+    def planned_on(self, base: Base) -> TableState:
+        """Return the state that a write was planned on.
+
+        Raises:
+            CommitConflictError: its version is expired.
+        """
+        try:
+            return self.at(base.version)
+        except NotFoundError as error:
+            raise CommitConflictError(
+                f"{self.name}: version {base.version}, on which this write was planned, was "
+                "expired meanwhile; refresh() the table and run it again, or expire with a longer time"
+            ) from error
+
+    def commit(self, operation: Operation, commit_id: str | None = None) -> int:
+        """Commit an operation on the newest state, again for as long as others commit first.
+
+        Args:
+            operation: the operation.
+            commit_id: idempotency key of the commit; generated if omitted.
+
+        Returns:
+            The version of the commit; the newest version if the operation changes nothing.
+
+        Raises:
+            CommitConflictError: a commit since the operation's base conflicts with it.
+            CommitOutcomeUnknown: the store did not say whether the commit landed.
+        """
+        identity = commit_id or str(uuid.uuid4())
+
+        def proposal(state: TableState | None) -> Commit | None:
+            return propose(operation, state, identity, self.name, self.log)
+
+        self.loaded = self.log.commit(self.loaded, identity, proposal)
+        version = self.loaded.version
+        self.after_commit(self)
+        return version
+
+    def find_commit(self, commit_id: str, since: int = -1) -> int | None:
+        """Return the version of a commit, None if it is not there. See ``Table.find_commit``."""
+        return self.log.find_commit(commit_id, since, self.refresh().loaded.version)

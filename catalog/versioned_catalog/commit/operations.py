@@ -1,0 +1,335 @@
+"""The operations that can be committed to a table, as values that are built when they are planned.
+
+``matrix.propose`` checks an operation against a later state, and builds its entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from versioned_catalog.log.entry import Batch, Consumer
+from versioned_catalog.log.imported import ImportedFile
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.evolution import BoundChange, Evolution
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.filters import BoundFilter
+
+
+@dataclass(frozen=True)
+class Base:
+    """The snapshot that an operation was planned on.
+
+    Args:
+        created_uuid: the table UUID that the last ``create`` made.
+        seen_as: the pin, or schema version, through which the table was seen.
+        replanned: a later snapshot, on which the columns that the operation adds, and its segments,
+            were planned again.
+    """
+
+    table_uuid: str
+    version: int
+    schema: Schema
+    next_column_id: int
+    segments: int
+    created_uuid: str
+    seen_as: str | None = None
+    replanned: Base | None = None
+
+    @property
+    def of_segments(self) -> Base:
+        """The snapshot that the segments were planned on."""
+        return self.replanned or self
+
+    @staticmethod
+    def of(state: TableState) -> Base:
+        """The snapshot of a state."""
+        return Base(
+            state.table_uuid,
+            state.version,
+            state.schema,
+            state.next_column_id,
+            state.segments.count,
+            state.created_uuid,
+            None if state.lens is None else state.lens.label,
+        )
+
+
+@dataclass(frozen=True)
+class NewFiles:
+    """Files of others that were in no ledger at a version, ``known_at``."""
+
+    files: tuple[ImportedFile, ...]
+    known_at: int
+
+
+@dataclass(frozen=True)
+class Append:
+    """Add segments, and the columns that they bring along.
+
+    Args:
+        roots: URLs of the external roots below which segments lie.
+        copied: the files of others whose rows it brings, or that have none left.
+        new_files: those of its files that no import may have taken in before.
+    """
+
+    base: Base
+    records: tuple[SegmentRecord, ...]
+    changes: tuple[BoundChange, ...] = ()
+    batch: Batch | None = None
+    roots: Mapping[str, str] = field(default_factory=dict)
+    copied: tuple[ImportedFile, ...] = ()
+    new_files: NewFiles | None = None
+
+
+@dataclass(frozen=True)
+class Overwrite:
+    """Replace segments, whatever rows they hold.
+
+    Args:
+        changes: the columns that they bring along.
+        removed: paths of the old segments; None for all segments of the base.
+        batch: as of ``Append``.
+    """
+
+    base: Base
+    records: tuple[SegmentRecord, ...]
+    changes: tuple[BoundChange, ...] = ()
+    removed: tuple[str, ...] | None = None
+    batch: Batch | None = None
+
+
+@dataclass(frozen=True)
+class KeyCheck:
+    """The row keys that an operation read and writes, to be checked against concurrent commits.
+
+    Args:
+        since: the version that was read.
+        records: the segments that hold the keys.
+        meet: whether segments of others, in the newest state, hold one of the keys.
+    """
+
+    since: int
+    records: tuple[SegmentRecord, ...]
+    meet: Callable[[Sequence[SegmentRecord], TableState], bool] = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """Replace segments by others that were computed from their rows.
+
+    Args:
+        kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
+        reads: filter of the rows that it read, bound to the base's schema; None for every row.
+        changes: the columns that the new segments bring along.
+        keys: the row keys to check, if the table has a primary key.
+        batch, roots, copied, new_files: as of ``Append``, for files that come in place of others.
+    """
+
+    base: Base
+    kind: str
+    records: tuple[SegmentRecord, ...]
+    removed: tuple[str, ...]
+    reads: BoundFilter | None
+    changes: tuple[BoundChange, ...] = ()
+    keys: KeyCheck | None = None
+    batch: Batch | None = None
+    roots: Mapping[str, str] = field(default_factory=dict)
+    copied: tuple[ImportedFile, ...] = ()
+    new_files: NewFiles | None = None
+
+
+@dataclass(frozen=True)
+class Import:
+    """Add the rows of files of others, adopted or copied, and record that the files are taken in.
+
+    Args:
+        files: the files; also those without rows.
+        removed: paths of segments that leave in the same commit, such as those of changed files.
+        known_at: the version at which ``files`` were known to be new; None to skip the check.
+        again: whether files may be adopted whose segments are live.
+        changes, batch, roots: as of ``Append``.
+    """
+
+    base: Base
+    records: tuple[SegmentRecord, ...]
+    files: tuple[ImportedFile, ...] = ()
+    removed: tuple[str, ...] = ()
+    known_at: int | None = None
+    again: bool = False
+    changes: tuple[BoundChange, ...] = ()
+    batch: Batch | None = None
+    roots: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Compact:
+    """Replace segments by others with the same rows."""
+
+    base: Base
+    records: tuple[SegmentRecord, ...]
+    removed: tuple[str, ...]
+    changes: ClassVar[tuple[BoundChange, ...]] = ()
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """Restore the table as it was at a version of the same incarnation."""
+
+    base: Base
+    version: int
+
+
+@dataclass(frozen=True)
+class Tag:
+    """Set a tag to a version, or drop it (None)."""
+
+    base: Base
+    name: str
+    version: int | None
+
+
+@dataclass(frozen=True)
+class Consume:
+    """Set how far a consumer has read, or drop it (None)."""
+
+    base: Base
+    name: str
+    consumer: Consumer | None
+
+
+@dataclass(frozen=True)
+class PlannedOn:
+    """The schema and the properties that an ALTER was planned on, and must find unchanged.
+
+    Args:
+        table_uuid, version, schema_version: those of the table; None if it was to be created.
+        ignored: names of properties that may have changed.
+    """
+
+    table_uuid: str | None
+    version: int | None
+    schema_version: int | None
+    properties: Mapping[str, str]
+    ignored: frozenset[str] = frozenset()
+
+    @staticmethod
+    def of(state: TableState) -> PlannedOn:
+        """The schema and all properties of a state."""
+        return PlannedOn(state.table_uuid, state.version, state.schema_version, state.properties)
+
+    def compared(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """The properties that must not have changed."""
+        return {key: text for key, text in properties.items() if key not in self.ignored}
+
+
+@dataclass(frozen=True)
+class Alter:
+    """Change the schema or properties, by changes that are applied in order.
+
+    Args:
+        count_nulls: counts the values of a column that are null of themselves by reading the data of a
+            state; called if statistics do not have them.
+        planned_on: the schema and properties that must be unchanged; None if the changes are applied by
+            column ID to whatever the table has become.
+    """
+
+    base: Base
+    changes: tuple[BoundChange, ...]
+    count_nulls: Callable[[TableState, Column], int] = field(compare=False)
+    planned_on: PlannedOn | None = None
+
+
+@dataclass(frozen=True)
+class Create:
+    """Create a table where there is none, or where one was dropped.
+
+    Args:
+        table_uuid: UUID of the new table.
+        columns: its columns; their IDs count only if they are kept.
+        arrange: adds keys, partitioning and sort order to the schema once it has IDs.
+        properties, comment: properties and comment of the table.
+        records: segments that the table begins with, written under its first schema.
+        first_column_id: the first column ID that the segments were planned with; None without
+            segments.
+        keeps_ids: whether the columns keep their IDs, as those of a converted table, unless an earlier
+            table in the same folder has used some of them.
+    """
+
+    table_uuid: str
+    columns: tuple[Column, ...]
+    arrange: Callable[[Evolution], Evolution] = field(compare=False)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    records: tuple[SegmentRecord, ...] = ()
+    first_column_id: int | None = None
+    keeps_ids: bool = False
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Begin another incarnation of an existing table, which keeps its log and its name only.
+
+    Args:
+        base_version: the version that it was planned on.
+        read_version: the version of the table that the new rows were computed from; None if they were
+            not computed from its rows.
+    """
+
+    creation: Create
+    created_uuid: str
+    base_version: int
+    read_version: int | None = None
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Drop the table."""
+
+    base: Base
+
+
+@dataclass(frozen=True)
+class Fence:
+    """Refuse segments that were planned on a version below the fence, from now on."""
+
+    base: Base
+    fence: int
+
+
+@dataclass(frozen=True)
+class Expire:
+    """Expire the versions below ``floor``, apart from those whose states are in ``kept/``.
+
+    Args:
+        lapsed: the consumers that no longer keep what they have not read, and how far they had read.
+    """
+
+    base: Base
+    floor: int
+    kept: frozenset[int]
+    lapsed: Mapping[str, int] = field(default_factory=dict)
+
+
+Write = Append | Overwrite | Rewrite | Import | Compact
+"""Operations that add segments to a table, or replace some."""
+
+Operation = (
+    Append
+    | Overwrite
+    | Rewrite
+    | Import
+    | Compact
+    | Rollback
+    | Tag
+    | Consume
+    | Alter
+    | Create
+    | Replace
+    | Drop
+    | Fence
+    | Expire
+)

@@ -1,0 +1,218 @@
+"""Rules about segments: added once, live until they are removed, and not deleted by a vacuum.
+
+Notes 2, 4 and 18 of FORMAT.md, section 11, and section 10.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.commit.attempt import Attempt, find_conflict, once
+from versioned_catalog.commit.operations import (
+    Append,
+    Base,
+    Compact,
+    Import,
+    Overwrite,
+    Replace,
+    Rewrite,
+    Write,
+)
+from versioned_catalog.errors import AlreadyExistsError, CommitConflictError
+from versioned_catalog.log.entry import Batch, Commit
+from versioned_catalog.log.imported import imported_files
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.arrow import array_of
+from versioned_catalog.storage.root_paths import PREFIX, file_of
+
+
+def is_done(state: TableState, batch: Batch) -> bool:
+    """Whether this or a later batch of its application was committed."""
+    return state.applications.get(batch.application, -1) >= batch.id
+
+
+def batch_is_new(attempt: Attempt[Append | Overwrite | Rewrite | Import]) -> None:
+    """Refuse a batch if this or a later one of its application was committed.
+
+    Raises:
+        AlreadyExistsError: naming the batch.
+    """
+    batch = attempt.operation.batch
+    if batch is not None and is_done(attempt.state, batch):
+        raise AlreadyExistsError(
+            f"{attempt.table}: batch {batch.id} of {batch.application} was committed already"
+        )
+
+
+class ImportedMeanwhileError(CommitConflictError):
+    """A concurrent commit took in one of the files, or may have: see which are new, and try again."""
+
+
+def files_are_new(attempt: Attempt[Append | Rewrite | Import]) -> None:
+    """Refuse files that another commit has taken in since they were known to be new.
+
+    Raises:
+        ImportedMeanwhileError: naming the commit.
+    """
+    store = attempt.log.store
+    match attempt.operation:
+        case Import(files=files, known_at=since):
+            again = "run the import again, which takes only the others"
+        case Append(new_files=new) | Rewrite(new_files=new):
+            files, since = ((), None) if new is None else (new.files, new.known_at)
+            again = "run it again, which looks at them first"
+    if since is None or not files:
+        return
+    keys = frozenset[str]().union(*(file.keys for file in files))
+
+    def takes_them(commit: Commit) -> bool:
+        change = commit.imported
+        if change is None:
+            return False
+        if change.complete:
+            return True  # a complete ledger does not show which files this commit added
+        return any(file.keys & keys for file in imported_files(change.ledger, store))
+
+    conflict = find_conflict(attempt, since, takes_them)
+    if conflict is not None:
+        raise ImportedMeanwhileError(
+            f"{attempt.table}: version {conflict.version} ({conflict.what}) has imported some of these "
+            f"files; {again}"
+        )
+
+
+def segments_are_new(attempt: Attempt[Append | Overwrite | Rewrite | Import]) -> None:
+    """Refuse segments that a commit added already, since their rows would be there twice.
+
+    No commit before the version in a segment's name can have added it. The live segments alone do not
+    decide: a compaction or an overwrite may have removed the segment since.
+
+    Raises:
+        AlreadyExistsError: naming the commit that added them.
+    """
+    base, records, table = attempt.operation.base, attempt.operation.records, attempt.table
+    paths = {record.path for record in records}
+    if len(paths) < len(records):
+        raise AlreadyExistsError(f"{table}: a segment is to be committed twice in one commit")
+    external = {path for path in paths if path.startswith(PREFIX)}
+    if isinstance(attempt.operation, Import) and attempt.operation.again:
+        paths -= external
+        external = set()
+    _external_files_are_new(attempt, external)
+    if not paths:
+        return
+
+    def adds_them(commit: Commit) -> bool:
+        if commit.head.operation == "rollback":
+            return False
+        return not paths.isdisjoint(file_of(record.path) for record in commit.added)
+
+    def are_live() -> bool:
+        live = pc.is_in(attempt.state.segments.core["path"], array_of(list(paths), pa.string()))
+        return bool(pc.any(live).as_py())
+
+    conflict = find_conflict(attempt, oldest_base(base, records), adds_them, expired=are_live)
+    if conflict is not None:
+        commit = f"version {conflict.version} (commit ID {conflict.commit_id})"
+        raise AlreadyExistsError(
+            f"{table}: these segments were committed already, by "
+            f"{'a version that is expired' if conflict.operation is None else commit}; write the rows "
+            "again if they are to be there twice"
+        )
+
+
+def _external_files_are_new(
+    attempt: Attempt[Append | Overwrite | Rewrite | Import], external: Collection[str]
+) -> None:
+    """Refuse files of others that are live already. One that was removed may be adopted again."""
+    if not external:
+        return
+    operation = attempt.operation
+    removed = {*operation.removed} if isinstance(operation, Rewrite | Import) else set[str]()
+    paths = attempt.state.segments.column("path")
+    live: list[str] = paths.filter(pc.starts_with(paths, PREFIX)).to_pylist()
+    known = [path for path in live if file_of(path) in external and path not in removed]
+    if known:
+        raise AlreadyExistsError(
+            f"{attempt.table}: {len(known)} of the files are in the table already, such as "
+            f"{known[0]}; leave them out"
+        )
+
+
+def oldest_base(base: Base, records: Collection[SegmentRecord]) -> int:
+    """The oldest version that segments were planned on: the base, or one that a name gives."""
+    return min([base.version, *(_base_version(record.path, base.version) for record in records)])
+
+
+def _base_version(path: str, base: int) -> int:
+    """The version in a segment's name; that of the base if there is none, or for names of others."""
+    if path.startswith(PREFIX):
+        return base
+    digits = posixpath.basename(path).partition("-")[0]
+    return int(digits) if digits.isdecimal() and len(digits) < 20 else base
+
+
+Removal = Overwrite | Rewrite | Import | Compact
+"""Operations that remove segments."""
+
+
+def removed_are_live(attempt: Attempt[Removal]) -> None:
+    """Refuse to replace rows that another commit removed.
+
+    Raises:
+        CommitConflictError: a segment to be removed is not live any more.
+    """
+    operation = attempt.operation
+    wanted = operation.base.segments if operation.removed is None else len(operation.removed)
+    if len(removed_paths(attempt)) != wanted:
+        raise CommitConflictError(
+            f"{attempt.table}: rows that this write replaces were removed by another commit since "
+            f"version {operation.base.version}; refresh() the table and run it again"
+        )
+
+
+@once
+def removed_paths(attempt: Attempt[Removal]) -> tuple[str, ...]:
+    """Paths of the live segments that an operation removes, in the order of the state."""
+    operation, core = attempt.operation, attempt.state.segments.core
+    if operation.removed is None:
+        chosen = pc.less_equal(core["sequence"], operation.base.version)
+    else:
+        chosen = pc.is_in(core["path"], array_of(operation.removed, pa.string()))
+    return tuple(core["path"].filter(chosen).to_pylist())
+
+
+def segments_above_fence(attempt: Attempt[Write]) -> None:
+    """Refuse segments, and pages of imported files, that were written below the fence."""
+    operation = attempt.operation
+    brings_pages = isinstance(operation, Import) and operation.files
+    if operation.records or brings_pages:
+        _check_above_fence(oldest_base(operation.base, operation.records), attempt)
+
+
+def read_above_fence(attempt: Attempt[Rewrite]) -> None:
+    """Refuse to check row keys against segments of a version below the fence, which may be gone."""
+    if attempt.operation.keys is not None:
+        _check_above_fence(attempt.operation.base.version, attempt)
+
+
+def replacement_above_fence(attempt: Attempt[Replace]) -> None:
+    """Refuse the rows of a replacement that was planned below the fence."""
+    if attempt.operation.creation.records:
+        _check_above_fence(attempt.operation.base_version, attempt)
+
+
+def _check_above_fence(base_version: int, attempt: Attempt[Any]) -> None:
+    fence = attempt.state.fence
+    if base_version < fence:
+        raise CommitConflictError(
+            f"{attempt.table}: this write was planned on version {base_version} and outlived the "
+            f"retention of a vacuum (fence {fence}), so its segments may be deleted already; refresh() "
+            "the table and write it again, or vacuum with a longer retention"
+        )

@@ -1,0 +1,292 @@
+"""Entries that add and remove segments: of writes, compactions and rollbacks (FORMAT.md, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.commit.attempt import Attempt, once
+from versioned_catalog.commit.entries import change_details, features_of, next_head
+from versioned_catalog.commit.operations import (
+    Append,
+    Base,
+    Compact,
+    Import,
+    Overwrite,
+    Rewrite,
+    Rollback,
+    Write,
+)
+from versioned_catalog.commit.segments import removed_paths
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.commit_log import TableLog
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.features import ADOPTIONS, EXTERNAL_ROOTS, IMPORTS, Features
+from versioned_catalog.log.imported import LedgerChange, added_files, adopted_files
+from versioned_catalog.log.record import SegmentRecord, constants_from_text, delta_from_text
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.arrow import array_of
+from versioned_catalog.model.bind import apply_all
+from versioned_catalog.model.evolution import Evolution
+from versioned_catalog.model.iceberg import PUBLISH
+from versioned_catalog.model.id_map import id_map_from_text
+from versioned_catalog.model.pin_changes import PINS, check_no_breaks, refuses_breaks, rolled_back
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.storage.root_paths import PREFIX, adopted_at
+
+
+def append_entry(attempt: Attempt[Append]) -> Commit:
+    """The entry of an append."""
+    entry, batch = _entry(attempt, "append"), attempt.operation.batch
+    return _with_files(replace(entry, batch=batch, roots=_roots(attempt)), attempt)
+
+
+def import_entry(attempt: Attempt[Import]) -> Commit:
+    """The entry of an import: an append, or an overwrite if segments leave."""
+    operation = attempt.operation
+    entry = _entry(attempt, "overwrite" if operation.removed else "append")
+    return replace(
+        _for_importers(entry),
+        removed=removed_paths(attempt),
+        batch=operation.batch,
+        roots=_roots(attempt),
+        imported=added_files(attempt.state.ledger, operation.files),
+    )
+
+
+def overwrite_entry(attempt: Attempt[Overwrite]) -> Commit:
+    """The entry of an overwrite."""
+    entry, batch = _entry(attempt, "overwrite"), attempt.operation.batch
+    return replace(entry, removed=removed_paths(attempt), batch=batch)
+
+
+def rewrite_entry(attempt: Attempt[Rewrite]) -> Commit:
+    """The entry of a DELETE, UPDATE, MERGE, or overwrite of some rows."""
+    entry, operation = _entry(attempt, attempt.operation.kind), attempt.operation
+    removed, roots = removed_paths(attempt), _roots(attempt)
+    return _with_files(replace(entry, removed=removed, batch=operation.batch, roots=roots), attempt)
+
+
+def _with_files(entry: Commit, attempt: Attempt[Append] | Attempt[Rewrite]) -> Commit:
+    """Record the files that a write takes in without an import, such as those of a converted table."""
+    operation = attempt.operation
+    files = (*adopted_files(attempt.log.store, operation.records), *operation.copied)
+    imported = added_files(attempt.state.ledger, files)
+    return entry if imported is None else replace(_for_importers(entry), imported=imported)
+
+
+def _for_importers(entry: Commit) -> Commit:
+    """An entry that writers must refuse if they do not know the ledger."""
+    needed = Features(write=frozenset({IMPORTS}))
+    return replace(entry, head=replace(entry.head, features=entry.head.features | needed))
+
+
+def compact_entry(attempt: Attempt[Compact]) -> Commit:
+    """The entry of a compaction."""
+    return replace(_entry(attempt, "compact"), removed=removed_paths(attempt))
+
+
+def imports_nothing(attempt: Attempt[Import]) -> bool:
+    """Whether an import adds, removes and records nothing."""
+    operation = attempt.operation
+    recorded = operation.files or operation.batch is not None
+    return not (recorded or operation.records or operation.removed or operation.changes)
+
+
+def is_empty(attempt: Attempt[Rewrite | Compact]) -> bool:
+    """Whether a rewrite adds and removes nothing."""
+    operation = attempt.operation
+    return not (operation.records or operation.removed or operation.changes)
+
+
+def schema_after(attempt: Attempt[Write]) -> Schema:
+    """The current schema once the write is committed."""
+    evolved = _evolved(attempt)
+    return attempt.state.schema if evolved is None else evolved.schema
+
+
+@once
+def _evolved(attempt: Attempt[Write]) -> Evolution | None:
+    """The table with the columns that a write brings along, or None if it brings none."""
+    changes, state = attempt.operation.changes, attempt.state
+    if not changes:
+        return None
+    return apply_all(changes, state.evolution, state.schemas.newest.version + 1)
+
+
+def _entry(attempt: Attempt[Write], operation: str) -> Commit:
+    head, evolved = next_head(attempt, operation), _evolved(attempt)
+    records, changes = _with_identity(attempt), attempt.operation.changes
+    features = head.features | features_of(schema_after(attempt), records)
+    return Commit(
+        replace(head, features=features),
+        attempt.state.next_column_id if evolved is None else evolved.next_column_id,
+        schema=_if_changed(evolved, attempt.state),
+        properties=_changed_properties(evolved, attempt.state),
+        added=records,
+        details=change_details(changes) | _seen_as(attempt.operation.base),
+    )
+
+
+def _with_identity(attempt: Attempt[Write]) -> tuple[SegmentRecord, ...]:
+    """The records; those of files of others get paths that no earlier segment had (section 1.1).
+
+    As long as every file that was ever adopted is live, a path that is not live was never used.
+    """
+    records, state = attempt.operation.records, attempt.state
+    if not any(record.path.startswith(PREFIX) for record in records):
+        return records
+    paths = state.segments.column("path")
+    live = paths.filter(pc.starts_with(paths, PREFIX))
+    known = IMPORTS in state.features.write or EXTERNAL_ROOTS not in state.features.read
+    fresh = known and ADOPTIONS not in state.features.read and state.adoptions == len(live)
+    if fresh and not pc.any(pc.is_in(live, array_of(_external(records), pa.string()))).as_py():
+        return records
+    return tuple(_adopted(record, state.version + 1) for record in records)
+
+
+def _external(records: Sequence[SegmentRecord]) -> list[str]:
+    return [record.path for record in records if record.path.startswith(PREFIX)]
+
+
+def _adopted(record: SegmentRecord, version: int) -> SegmentRecord:
+    if not record.path.startswith(PREFIX):
+        return record
+    return replace(record, path=adopted_at(record.path, version))
+
+
+def _if_changed(evolved: Evolution | None, state: TableState) -> Schema | None:
+    if evolved is None or evolved.schema.version == state.schema.version:
+        return None
+    return evolved.schema
+
+
+def _changed_properties(evolved: Evolution | None, state: TableState) -> dict[str, str] | None:
+    if evolved is None or evolved.properties == state.properties:
+        return None
+    return dict(evolved.properties)
+
+
+def _roots(attempt: Attempt[Append] | Attempt[Rewrite] | Attempt[Import]) -> dict[str, str] | None:
+    """The roots of the table once the write is committed; None if they stay as they are."""
+    roots = {**attempt.state.roots, **attempt.operation.roots}
+    return None if roots == attempt.state.roots else roots
+
+
+def _seen_as(base: Base) -> dict[str, Any]:
+    return {} if base.seen_as is None else {"seen_as": base.seen_as}
+
+
+_KEPT = (PINS, PUBLISH)
+"""Properties that a rollback leaves as they are."""
+
+
+@once
+def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
+    """The entry of a rollback."""
+    state, then = attempt.state, attempt.at(attempt.operation.version)
+    assert then is not None, "the rule target_in_incarnation comes first"
+    schema = _restored_schema(then, state, attempt.table)
+    added, removed = _missing(then, state, attempt.log), _paths_not_in(state, then)
+    properties = _restored_properties(then, state)
+    sets_comment = then.comment != state.comment
+    head = next_head(attempt, "rollback")
+    restored = state.schema if schema is None else schema
+    return Commit(
+        replace(head, features=head.features | features_of(restored, ())),
+        state.next_column_id,
+        schema=schema,
+        properties=None if properties == dict(state.properties) else properties,
+        comment=then.comment if sets_comment else None,
+        sets_comment=sets_comment,
+        added=added,
+        removed=tuple(removed),
+        imported=None if then.ledger == state.ledger else LedgerChange(then.ledger, complete=True),
+        details={"to": attempt.operation.version},
+    )
+
+
+def is_rolled_back(attempt: Attempt[Rollback]) -> bool:
+    """Whether the table is as it was."""
+    entry = rollback_entry(attempt)
+    changed = entry.added or entry.removed or entry.sets_comment or entry.imported is not None
+    return not changed and entry.schema is None and entry.properties is None
+
+
+def _restored_properties(then: TableState, state: TableState) -> dict[str, str]:
+    """The properties of the target, except those that are no part of a version.
+
+    These stay: what protects the pins, as the pins do; and whether each commit is published, since a
+    rollback that ended it would leave other engines on the rows that it takes back.
+    """
+    properties = {key: text for key, text in then.properties.items() if key not in _KEPT}
+    return properties | {key: state.properties[key] for key in _KEPT if key in state.properties}
+
+
+def _restored_schema(then: TableState, state: TableState, table: str) -> Schema | None:
+    """The schema of the target as a new version, or None if it is the current one."""
+    try:
+        schema = rolled_back(then.schema, state.schema, state.pinned_schemas)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(
+            f"{table} can't be rolled back to version {then.version}, which lacks a column: {error}",
+            condition="NOT_SUPPORTED",
+        ) from None
+    if schema.same_but_version(state.schema):
+        return None
+    if refuses_breaks(state.properties):
+        check_no_breaks(state.pinned_schemas, state.schema, schema)
+    return schema.numbered(state.schemas.newest.version + 1)
+
+
+def _paths_not_in(state: TableState, other: TableState) -> list[str]:
+    """Segments that are live in one state and not in another, in order."""
+    known = array_of(other.segments.paths, pa.string())
+    paths = state.segments.core["path"]
+    found: list[str] = paths.filter(pc.invert(pc.is_in(paths, known))).to_pylist()
+    return found
+
+
+def _missing(then: TableState, state: TableState, log: TableLog) -> tuple[SegmentRecord, ...]:
+    """Records of the segments that were live then and are not now, in the order of then."""
+    wanted = _paths_not_in(then, state)
+    core = then.segments.core
+    core = core.filter(pc.is_in(core["path"], array_of(wanted, pa.string())))
+    logged = dict(_logged(pc.unique(core["sequence"]).to_pylist(), log))
+    rows = core.drop_columns(["commit_time"]).to_pylist()
+    found = [(row, logged.get(row["path"]) or _without_statistics(row)) for row in rows]
+    if not then.schema.is_keyed:
+        return tuple(record for _, record in found)
+    return tuple(_in_order(record, (row["sequence"], row["ordinal"])) for row, record in found)
+
+
+def _in_order(record: SegmentRecord, order: tuple[int, int]) -> SegmentRecord:
+    """A record whose rows keep their place among the versions of their keys."""
+    return replace(record, delta=replace(record.delta, order=record.delta.order or order))
+
+
+def _logged(versions: Iterable[int], log: TableLog) -> Iterable[tuple[str, SegmentRecord]]:
+    """Records in the entries of some versions, by path; expired entries have none."""
+    for version in versions:
+        for entry in log.entries(version, version):
+            if isinstance(entry, Commit):
+                yield from ((record.path, record) for record in entry.added)
+
+
+def _without_statistics(row: dict[str, Any]) -> SegmentRecord:
+    """The record of a segment whose entry is expired, from its row in the state."""
+    return SegmentRecord(
+        row["path"],
+        row["schema_version"],
+        row["rows"],
+        row["bytes"],
+        tuple(row["partition"] or ()),
+        checksum=row["checksum"],
+        delta=delta_from_text(row["extra"]),
+        id_map=None if row["id_map"] is None else id_map_from_text(row["id_map"]),
+        constants=constants_from_text(row["constants"]),
+    )

@@ -1,1 +1,0 @@
-"""Compaction: rewrite many segments as few, sorted, in the newest schema."""

@@ -1,1 +1,0 @@
-"""Parquet segments: layout, writing and reading."""

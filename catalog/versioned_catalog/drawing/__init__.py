@@ -1,1 +1,0 @@
-"""Pictures of columns as SVG and HTML, which need neither scripts nor a network."""

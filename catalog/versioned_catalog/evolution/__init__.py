@@ -1,1 +1,0 @@
-"""Changes of schema: requested by name, bound to column IDs, applied by ID."""

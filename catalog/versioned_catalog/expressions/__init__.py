@@ -1,1 +1,0 @@
-"""Filters: translated from every dialect, bound to column IDs and evaluated on rows."""

@@ -1,1 +1,0 @@
-"""A table's metadata as Arrow tables."""

@@ -1,0 +1,276 @@
+"""Expiry of old versions (FORMAT.md, section 9), and how long those in flight are protected."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from versioned_catalog.commit.handle import Progress, TableHandle
+from versioned_catalog.commit.operations import Base, Expire
+from versioned_catalog.errors import (
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+    StorageError,
+)
+from versioned_catalog.log.commit_log import TableLog
+from versioned_catalog.log.entry import Stub, stub_to_bytes
+from versioned_catalog.log.features import LOG
+from versioned_catalog.log.reader import MOST_AT_ONCE
+from versioned_catalog.log.state import TableState
+from versioned_catalog.storage.store import Store
+
+DEFAULT = timedelta(days=7)
+"""The default retention."""
+
+SHORTEST = timedelta(hours=1)
+"""The shortest retention that need not be forced."""
+
+
+def check_retention(retention: object, table: str, breaks: str, *, force: bool) -> timedelta:
+    """Return a valid retention.
+
+    Args:
+        retention: the argument of the user.
+        breaks: what a short retention may break, for the error.
+        force: allow a short retention.
+
+    Raises:
+        InvalidRequestError: not a timedelta, negative, or under an hour and not forced.
+    """
+    if not isinstance(retention, timedelta) or retention < timedelta(0):
+        raise InvalidRequestError(
+            f"{table}: retention must be a non-negative timedelta, got {retention!r}"
+        )
+    if retention < SHORTEST and not force:
+        raise InvalidRequestError(
+            f"{table}: a retention of {retention} is shorter than {SHORTEST}: {breaks}; use a longer "
+            "one, or force it if nobody reads or writes the table now"
+        )
+    return retention
+
+
+def clock_of(store: Store, *, dry_run: bool) -> datetime:
+    """The time by the store's clock, which is read from the date of a new file.
+
+    A dry run that may not write takes the clock of this machine.
+    """
+    try:
+        return store.now()
+    except StorageError:
+        if dry_run:
+            return datetime.now(UTC)
+        raise
+
+
+def newest_before(timeline: TableLog, state: TableState, cutoff: datetime) -> int:
+    """Return the newest version as of a cutoff, by commit time and by modification time of its entry.
+
+    The commit time is by the writer's clock; the modification time and the cutoff are by the store's.
+    The result is the one before the oldest retained version if there is none.
+    """
+    young = {file.name for file in timeline.store.files(LOG) if file.modified > cutoff}
+    newest = timeline.version_at(cutoff, state.version)
+    for version in range(state.floor, newest + 1):
+        if posixpath.basename(timeline.entry_path(version)) in young:
+            return version - 1
+    return newest
+
+
+def ago(now: datetime, retention: timedelta) -> datetime:
+    """Subtract a retention from a time; the earliest datetime on underflow."""
+    try:
+        return now - retention
+    except OverflowError:
+        return datetime.min.replace(tzinfo=now.tzinfo)
+
+
+BREAKS = (
+    "a job that reads a version while it is expired and vacuumed fails, as does a write based on it"
+)
+"""What a short retention may break."""
+
+
+@dataclass(frozen=True)
+class Expired:
+    """Result of an expiry.
+
+    Args:
+        table: name of the table.
+        dry_run: whether it was only planned.
+        oldest_version: the oldest retained version.
+        versions: number of newly expired versions.
+        tagged: older versions that are kept by tags.
+        consumers: names of consumers for which versions are kept that would be expired otherwise.
+        lapsed: names of consumers that have not read all expired versions, and kept them no longer.
+        version: the newest version afterwards.
+    """
+
+    table: str
+    dry_run: bool
+    oldest_version: int
+    versions: int
+    tagged: tuple[int, ...]
+    consumers: tuple[str, ...]
+    lapsed: tuple[str, ...]
+    version: int
+
+
+def expire(
+    handle: TableHandle,
+    older_than: timedelta,
+    keep_last: int,
+    *,
+    dry_run: bool,
+    force: bool,
+    progress: Progress,
+    commit_id: str | None,
+) -> Expired:
+    """Expire old versions of a table. See ``Maintenance.expire``."""
+    span = check_retention(older_than, handle.name, BREAKS, force=force)
+    if not isinstance(keep_last, int) or isinstance(keep_last, bool) or keep_last < 1:
+        raise InvalidRequestError(
+            f"{handle.name}: keep_last must be a number of versions, at least 1, got {keep_last!r}"
+        )
+    state = handle.refresh().state
+    now = clock_of(handle.store, dry_run=dry_run)
+    allowed = oldest_to_keep(handle.log, state, ago(now, span), keep_last)
+    held = kept_for_consumers(handle.log, state, allowed, now)
+    oldest = min(held.values(), default=allowed)
+    lapsed = {name: one.version for name, one in state.consumers.items() if one.version < oldest}
+    spared = tagged_below(state, oldest) - tagged_below(state, state.floor)
+    if not dry_run and oldest > state.floor and _keep_states(handle, state, oldest):
+        kept = tagged_below(state, oldest)
+        handle.commit(Expire(Base.of(state), oldest, kept, lapsed), commit_id)
+    while not dry_run and is_unfinished(handle.log, handle.refresh().state):
+        # An expiry that died may have left entries that are not yet stubs.
+        _finish(handle, handle.state.floor, progress)
+    return Expired(
+        table=handle.name,
+        dry_run=dry_run,
+        oldest_version=oldest,
+        versions=oldest - state.floor - len(spared),
+        tagged=tuple(sorted(tagged_below(handle.state, oldest))),
+        consumers=tuple(sorted(held)),
+        lapsed=tuple(sorted(lapsed)),
+        version=handle.state.version,
+    )
+
+
+def _finish(handle: TableHandle, floor: int, progress: Progress) -> None:
+    """Write the stubs below the oldest retained version, unless another expiry has moved it further."""
+    if _keep_states(handle, handle.state, floor, again=True):
+        write_stubs(handle.log, floor, progress)
+
+
+def _keep_states(
+    handle: TableHandle, state: TableState, floor: int, *, again: bool = False
+) -> bool:
+    """``keep_states``; False if another expiry has moved the oldest retained version further."""
+    try:
+        keep_states(handle.log, state, floor, again=again)
+    except (NotFoundError, CorruptTableError):
+        if handle.refresh().state.floor <= floor:
+            raise
+        return False
+    return True
+
+
+def oldest_to_keep(timeline: TableLog, state: TableState, cutoff: datetime, keep_last: int) -> int:
+    """Return the oldest version to keep: the newest one as of the cutoff, or an older one.
+
+    So versions that were current at the cutoff or later are kept. The last ``keep_last`` versions are
+    kept in any case.
+    """
+    then = newest_before(timeline, state, cutoff)
+    return max(state.floor, min(then, state.version - keep_last + 1))
+
+
+def kept_for_consumers(
+    timeline: TableLog, state: TableState, oldest: int, now: datetime
+) -> dict[str, int]:
+    """The consumers that keep versions below another, and from which version on each does.
+
+    A consumer keeps what it has not read, but a version no longer than it says after that was replaced.
+    """
+    found = {}
+    for name, one in state.consumers.items():
+        if one.version < oldest:
+            long_enough = newest_before(timeline, state, ago(now, one.keep))
+            found[name] = max(one.version, state.floor, long_enough)
+    return {name: first for name, first in found.items() if first < oldest}
+
+
+def tagged_below(state: TableState, floor: int) -> frozenset[int]:
+    """Return the versions below another that tags keep."""
+    return frozenset(version for version in state.tags.values() if version < floor)
+
+
+def keep_states(timeline: TableLog, state: TableState, floor: int, *, again: bool = False) -> None:
+    """Write the states that are loaded when entries below ``floor`` are stubs.
+
+    ``again`` writes only states that were deleted meanwhile.
+    """
+    for version in sorted({floor, *tagged_below(state, floor)}):
+        if not again or timeline.stored(timeline.kept_path(version)) is None:
+            then = timeline.load(version).state
+            assert then is not None
+            timeline.write_kept(then)
+            if timeline.restore(version, timeline.kept_path(version)) is None:
+                raise CorruptTableError(
+                    f"{timeline.store.url}: the state at version {version} cannot be read back after "
+                    "writing; nothing is expired"
+                )
+
+
+def is_unfinished(timeline: TableLog, state: TableState) -> bool:
+    """Whether entries below the oldest retained version are not yet stubs."""
+    return _stubbed(timeline) < state.floor
+
+
+def _stubbed(timeline: TableLog) -> int:
+    """The version below which all entries are stubs, by the stub of version 0, which is written last."""
+    first = timeline.head(0)
+    return first.floor if isinstance(first, Stub) else 0
+
+
+def write_stubs(timeline: TableLog, floor: int, progress: Progress) -> None:
+    """Replace all entries below a version by stubs; existing stubs stay.
+
+    Raises:
+        CorruptTableError: an entry is missing or damaged, so its commit ID is unknown.
+    """
+    done = _stubbed(timeline)
+    if floor <= done:
+        return
+    total = floor - done
+    for number, _ in enumerate(_overwritten(timeline, max(done, 1), floor), 1):
+        progress("expire versions", number, total)
+    _overwrite(timeline, 0, floor)
+    progress("expire versions", total, total)
+
+
+def _overwritten(timeline: TableLog, start: int, floor: int) -> Iterator[int]:
+    versions = range(start, floor)
+    if not timeline.store.is_remote:
+        yield from (_overwrite(timeline, version, floor) for version in versions)
+        return
+    with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+        for first in range(start, floor, 64 * MOST_AT_ONCE):
+            some = versions[first - start : first - start + 64 * MOST_AT_ONCE]
+            yield from pool.map(lambda version: _overwrite(timeline, version, floor), some)
+
+
+def _overwrite(timeline: TableLog, version: int, floor: int) -> int:
+    """Replace an entry by a stub, and return its version."""
+    (head,) = timeline.heads(version, version)
+    if isinstance(head, Stub):
+        if version:
+            return version
+        floor = max(floor, head.floor)
+    stub = Stub(version, head.commit_id, head.time, floor)
+    timeline.store.overwrite(timeline.entry_path(version), stub_to_bytes(stub))
+    return version

@@ -1,0 +1,230 @@
+"""Maintenance of a table: compaction, expiry of versions, vacuum, verification and publishing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from versioned_catalog.commit.handle import Progress, TableHandle, silent
+from versioned_catalog.errors import names_table_in_errors
+from versioned_catalog.interop import interop
+from versioned_catalog.maintain import expiry as retentions
+from versioned_catalog.maintain.expiry import Expired, expire
+from versioned_catalog.maintain.log_check import Verified
+from versioned_catalog.maintain.vacuum import Vacuumed, vacuum
+from versioned_catalog.maintain.verify import verify
+from versioned_catalog.write import compaction
+from versioned_catalog.write.compaction import Compacted, Done, Strategy
+from versioned_catalog.write.compaction_choice import CompactionTask
+
+if TYPE_CHECKING:
+    from versioned_interop.publish.publish import Published
+
+
+@names_table_in_errors(lambda maintenance: maintenance._handle.error_names)
+class Maintenance:
+    """Maintenance of one table. Obtained as ``table.maintenance``.
+
+    No query result changes, and no file is deleted that a retained version or a tag needs.
+
+    >>> table = catalog.create_table("sensors", "id BIGINT")
+    >>> for n in range(3):
+    ...     _ = table.append(pa.table({"id": [n]}))
+    >>> done = table.maintenance.compact()
+    >>> done.removed, done.added
+    (3, 1)
+    >>> table.maintenance.verify().is_clean
+    True
+    """
+
+    def __init__(self, handle: TableHandle) -> None:
+        self._handle = handle
+
+    def compact(
+        self,
+        filters: Any = None,
+        strategy: Strategy = "auto",
+        *,
+        paths: Collection[str] | None = None,
+        zorder: Sequence[str] = (),
+        dry_run: bool = False,
+        progress: Progress = silent,
+        commit_id: str | None = None,
+    ) -> Compacted:
+        """Rewrite many segments as few, in the newest schema; no query result changes.
+
+        The new segments leave out dropped columns, rows that were replaced or deleted, and rows older
+        than the ``ttl``. Other writers go on; segments that they remove meanwhile are left for the next
+        compaction. A compaction that was killed is run again. The old segments stay until they are
+        expired and vacuumed.
+
+        Args:
+            filters: compact only segments that may match, filtered as in ``Table.scan``; None for all.
+            strategy: ``auto`` merges small segments of a partition and, in a table with a primary key,
+                segments with overlapping row keys; ``full`` rewrites all segments; ``small`` rewrites
+                small segments only, whatever they overlap.
+            paths: compact these segments, and those that must be compacted with them.
+            zorder: columns to cluster the rows by, so that filters on any of them skip segments. All
+                segments are rewritten. Only for a table without a sort order.
+            dry_run: plan only.
+            progress: called with "compact" and the number of tasks done.
+            commit_id: Idempotency key; the compaction is one commit then. Several commits with
+                generated keys if omitted.
+
+        Raises:
+            NotFoundError: there is no such column.
+            InvalidRequestError: there is no such strategy, or the table cannot be clustered so.
+            CorruptTableError: a segment is not what the log says.
+        """
+        how: dict[str, Any] = {"paths": paths, "zorder": zorder, "dry_run": dry_run}
+        return compaction.compact(
+            self._handle, filters, strategy, **how, progress=progress, commit_id=commit_id
+        )
+
+    def plan_compaction(
+        self,
+        filters: Any = None,
+        strategy: Strategy = "auto",
+        *,
+        paths: Collection[str] | None = None,
+        zorder: Sequence[str] = (),
+    ) -> list[CompactionTask]:
+        """Plan a compaction as tasks that can run in any process.
+
+        Arguments and errors are those of ``compact``.
+        """
+        return compaction.plan_compaction(
+            self._handle, filters, strategy, paths=paths, zorder=zorder
+        )
+
+    def commit_compaction(
+        self, tasks: Sequence[CompactionTask], done: Iterable[Done], *, commit_id: str | None = None
+    ) -> Compacted:
+        """Commit tasks as they finish; skip those whose segments other commits removed.
+
+        Args:
+            tasks: from ``plan_compaction``, on the version that the table shows.
+            done: finished tasks, with the segments that they wrote.
+            commit_id: Idempotency key; the compaction is one commit then. Several commits with
+                generated keys if omitted.
+        """
+        return compaction.commit_compaction(self._handle, tasks, done, commit_id)
+
+    def vacuum(
+        self,
+        retention: timedelta = retentions.DEFAULT,
+        *,
+        dry_run: bool = True,
+        force: bool = False,
+        progress: Progress = silent,
+        commit_id: str | None = None,
+    ) -> Vacuumed:
+        """Delete orphan files: segments of expired versions, leftovers of failed writes.
+
+        Versions that are tagged or not expired stay readable. Files whose names are not ours are left
+        and reported. A vacuum that was killed is run again; two at once do no harm.
+
+        Args:
+            retention: keep files younger than this. Writes that were planned on a version replaced
+                longer ago than this are refused when they commit.
+            dry_run: report only.
+            force: allow a retention under an hour.
+            progress: called with "delete files" and the number of files deleted.
+            commit_id: Idempotency key of the fence that refuses such writes; generated if omitted.
+
+        Raises:
+            InvalidRequestError: the retention is under an hour and not forced.
+            CommitConflictError: the table was replaced or dropped meanwhile.
+            CorruptTableError: the log cannot be read, so it is unknown which files are needed.
+        """
+        return vacuum(
+            self._handle,
+            retention,
+            dry_run=dry_run,
+            force=force,
+            progress=progress,
+            commit_id=commit_id,
+        )
+
+    def expire(
+        self,
+        older_than: timedelta = retentions.DEFAULT,
+        keep_last: int = 1,
+        *,
+        dry_run: bool = True,
+        force: bool = False,
+        progress: Progress = silent,
+        commit_id: str | None = None,
+    ) -> Expired:
+        """Expire old versions: they become unreadable, and vacuum may delete their segments.
+
+        Tagged versions and the newest version stay readable. ``history`` keeps the time and commit ID
+        of expired versions, and ``find_commit`` finds them.
+
+        Args:
+            older_than: expire versions that were replaced longer ago than this.
+            keep_last: number of versions to keep in any case.
+            dry_run: report only.
+            force: allow less than an hour.
+            progress: called with "expire versions" and the number of versions done.
+            commit_id: Idempotency key of the commit; generated if omitted.
+
+        Raises:
+            InvalidRequestError: ``older_than`` is under an hour and not forced, or ``keep_last`` is
+                under 1.
+            CommitConflictError: a version was tagged meanwhile, or the table was replaced or dropped.
+            CorruptTableError: the log cannot be read.
+        """
+        return expire(
+            self._handle,
+            older_than,
+            keep_last,
+            dry_run=dry_run,
+            force=force,
+            progress=progress,
+            commit_id=commit_id,
+        )
+
+    def publish(self, *, format_version: int | None = None, overwrite: bool = False) -> Published:
+        """Publish the newest version as Iceberg metadata beside the files, which are not copied.
+
+        Other engines then read the table from the folder ``iceberg`` in its location. The last 100
+        retained versions and tagged ones are snapshots there, under the same numbers. Only what was
+        committed since the last publication is written. With the property ``publish`` = ``iceberg``,
+        every commit does this.
+
+        Args:
+            format_version: of Iceberg, 3 or 2; by default that of the last publication, at first 3.
+            overwrite: write all metadata again, also over what another engine wrote.
+
+        Raises:
+            InvalidRequestError: Iceberg can't say this version; the message names the column and the
+                way out. Or fastavro is not installed.
+            CommitConflictError: another engine has written to the published table.
+        """
+        publish = interop("publish")
+        done: Published = publish(self._handle, format_version=format_version, overwrite=overwrite)
+        return done
+
+    def unpublish(self) -> int:
+        """Delete the published Iceberg metadata, and return the number of files. The table stays."""
+        files: int = interop("unpublish")(self._handle.store)
+        return files
+
+    def verify(
+        self, *, deep: bool = False, every_version: bool = False, progress: Progress = silent
+    ) -> Verified:
+        """Check the log, the checkpoints and the live segments against each other; write nothing.
+
+        Checked of each segment: existence, size, table, schema version, schema, field IDs, physical
+        names, row count, and the statistics that its footer has. One damaged file does not hide others.
+
+        Args:
+            deep: also read all rows, and check checksums, statistics and partitions.
+            every_version: check the segments of all kept versions, not only of the newest.
+            progress: called with the step and how much of it is done.
+        """
+        handle = self._handle
+        how: dict[str, Any] = {"deep": deep, "every_version": every_version, "progress": progress}
+        return verify(handle.store, handle.name, **how)

@@ -1,0 +1,285 @@
+"""Metadata tables: history, snapshots, segments, partitions, consumers and schema pins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.log.entry import Commit, Consumer, Stub
+from versioned_catalog.log.segment_table import CORE, OF_OTHERS, parse_texts
+from versioned_catalog.log.state import TableState
+from versioned_catalog.maintain.column_tables import COLUMNS, TIME, table_of
+from versioned_catalog.model.arrow import array_of
+from versioned_catalog.model.partitioning import PartitionKey, key_reader
+from versioned_catalog.model.pins import Pin, breaks
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.transforms import parse_transform, result_type
+from versioned_catalog.model.types import walk
+
+CONSUMERS = pa.schema(
+    {
+        "name": pa.string(),
+        "version": pa.int64(),
+        "moved": TIME,
+        "versions_behind": pa.int64(),
+        "rows_behind": pa.int64(),
+        "unread_since": TIME,
+        "kept_until": TIME,
+        "lapsed": pa.bool_(),
+    }
+)
+
+
+def consumers(state: TableState, entries: Iterable[Commit | Stub], now: datetime) -> pa.Table:
+    """See ``Inspection.consumers``.
+
+    Args:
+        entries: those after the version of the consumer that is the furthest behind.
+        now: the store's time.
+    """
+    known = {entry.head.version: entry for entry in entries if isinstance(entry, Commit)}
+    found = [_row_of(name, one, state, known, now) for name, one in sorted(state.consumers.items())]
+    return table_of(found, CONSUMERS)
+
+
+def _row_of(
+    name: str, consumer: Consumer, state: TableState, known: dict[int, Commit], now: datetime
+) -> dict[str, Any]:
+    row = {"name": name, "version": consumer.version, "moved": consumer.moved}
+    unread = range(consumer.version + 1, state.version + 1)
+    if unread and unread[0] not in known:
+        return row | {"versions_behind": len(unread), "lapsed": True}
+    commits = [known[version] for version in unread if known[version].consumers is None]
+    since = commits[0].head.time if commits else None
+    until = None if since is None else since + consumer.keep
+    return row | {
+        "versions_behind": len(commits),
+        "rows_behind": sum(
+            record.rows
+            for one in commits
+            if one.head.operation != "compact"
+            for record in one.added
+        ),
+        "unread_since": since,
+        "kept_until": until,
+        "lapsed": until is not None and until < now,
+    }
+
+
+SCHEMA_PINS = pa.schema(
+    {
+        "label": pa.string(),
+        "schema_version": pa.int32(),
+        "owner": pa.string(),
+        "until": TIME,
+        "declared": pa.bool_(),
+        "needs_hidden": pa.list_(pa.string()),
+        "may_fail": pa.list_(pa.string()),
+        "writes": pa.int64(),
+        "last_version": pa.int64(),
+        "last_time": TIME,
+    }
+)
+
+
+@dataclass
+class _Use:
+    """The commits that were made through a pin."""
+
+    writes: int = 0
+    version: int | None = None
+    time: datetime | None = None
+
+
+def schema_pins(state: TableState, entries: Iterable[Commit | Stub]) -> pa.Table:
+    """See ``Inspection.schema_pins``."""
+    uses: dict[str, _Use] = {}
+    for entry in entries:
+        label = entry.details.get("seen_as") if isinstance(entry, Commit) else None
+        if isinstance(entry, Commit) and isinstance(label, str):
+            use = uses.setdefault(label, _Use())
+            use.writes, use.version, use.time = use.writes + 1, entry.head.version, entry.head.time
+    rows = [
+        _pin_row(state, label, state.pins.get(label), uses.get(label, _Use()))
+        for label in (*sorted(state.pins), *sorted(uses.keys() - state.pins.keys()))
+    ]
+    return table_of(rows, SCHEMA_PINS)
+
+
+def _pin_row(state: TableState, label: str, pin: Pin | None, use: _Use) -> dict[str, Any]:
+    row = {
+        "label": label,
+        "declared": pin is not None,
+        "writes": use.writes,
+        "last_version": use.version,
+        "last_time": use.time,
+    }
+    if pin is None:
+        return row | {"schema_version": int(label) if label.isdigit() else None}
+    pinned = state.schemas[pin.schema_version].visible
+    hidden = [column.id for column, _ in walk(state.schema.columns) if column.hidden]
+    return row | {
+        "schema_version": pin.schema_version,
+        "owner": pin.owner,
+        "until": pin.until,
+        "needs_hidden": [pinned.path_text(one) for one in hidden if one in pinned.ids],
+        "may_fail": list(breaks(pinned, state.schema)),
+    }
+
+
+def pinned_path(state: TableState, column_id: int) -> str:
+    """The dotted path of a column in the newest schema in which it was not hidden."""
+    for schema in reversed(state.own_schemas):
+        if column_id in schema.visible.ids:
+            return schema.visible.path_text(column_id)
+    return state.schema.path_text(column_id)
+
+
+HISTORY = pa.schema(
+    {
+        "version": pa.int64(),
+        "time": TIME,
+        "operation": pa.string(),
+        "schema_version": pa.int32(),
+        "rows_added": pa.int64(),
+        "segments_added": pa.int64(),
+        "segments_removed": pa.int64(),
+        "base_version": pa.int64(),
+        "changes": pa.list_(pa.string()),
+        "writer": pa.string(),
+        "commit_id": pa.string(),
+    }
+)
+
+PARTITIONS = pa.schema(
+    {"partition": pa.list_(pa.string()), "rows": pa.int64(), "segments": pa.int64()}
+)
+
+SEGMENTS = pa.schema(
+    [field for field in CORE if field.name not in ("ordinal", "extra", *OF_OTHERS)]
+)
+
+SNAPSHOTS = pa.schema(
+    {
+        "version": pa.int64(),
+        "time": TIME,
+        "operation": pa.string(),
+        "schema_version": pa.int32(),
+        "segments": pa.int64(),
+        "rows": pa.int64(),
+        "bytes": pa.int64(),
+        "tags": pa.list_(pa.string()),
+    }
+)
+
+SCHEMAS: dict[str, pa.Schema] = {
+    "history": HISTORY,
+    "schemas": COLUMNS,
+    "segments": SEGMENTS,
+    "snapshots": SNAPSHOTS,
+    "partitions": PARTITIONS,
+    "schema_pins": SCHEMA_PINS,
+}
+"""Schemas of the metadata tables, by the method of ``Inspection`` that returns them."""
+
+
+def history(entries: Iterable[Commit | Stub]) -> pa.Table:
+    """See ``Inspection.history``."""
+    rows: list[dict[str, Any]] = []
+    schema_version: int | None = None
+    for entry in entries:
+        match entry:
+            case Stub(version, commit_id, time, _):
+                rows.append({"version": version, "time": time, "commit_id": commit_id})
+            case Commit():
+                if entry.schema is not None:
+                    schema_version = entry.schema.version
+                rows.append(_history_row(entry, schema_version))
+    return table_of(rows, HISTORY)
+
+
+def _history_row(commit: Commit, schema_version: int | None) -> dict[str, Any]:
+    return {
+        "version": commit.head.version,
+        "time": commit.head.time,
+        "operation": commit.head.operation,
+        "schema_version": schema_version,
+        "rows_added": sum(record.rows for record in commit.added),
+        "segments_added": len(commit.added),
+        "segments_removed": len(commit.removed),
+        "base_version": commit.head.base_version,
+        "changes": _changes(commit.details.get("changes")),
+        "writer": commit.head.writer,
+        "commit_id": commit.head.commit_id,
+    }
+
+
+def _changes(value: Any) -> list[str] | None:
+    """The changes of an entry, if they are a list: readers must not rely on an entry's details."""
+    return list(map(str, value)) if isinstance(value, list) else None
+
+
+def segments(state: TableState) -> pa.Table:
+    """See ``Inspection.segments``."""
+    return state.segments.core.select(SEGMENTS.names)
+
+
+def snapshots(
+    walked: Iterable[tuple[Commit | None, TableState]], tags: Mapping[str, int]
+) -> pa.Table:
+    """See ``Inspection.snapshots``."""
+    rows = [
+        {
+            "version": state.version,
+            "time": state.time,
+            "operation": None if commit is None else commit.head.operation,
+            "schema_version": state.schema_version,
+            "segments": state.segments.count,
+            "rows": state.segments.rows,
+            "bytes": state.segments.bytes,
+            "tags": sorted(name for name, version in tags.items() if version == state.version),
+        }
+        for commit, state in walked
+        if not state.dropped
+    ]
+    return table_of(rows, SNAPSHOTS)
+
+
+def partitions(state: TableState) -> pa.Table:
+    """See ``Inspection.partitions``."""
+    core, totals = state.segments.core, dict[PartitionKey, tuple[int, int]]()
+    for version in pc.unique(core["schema_version"]).to_pylist():
+        read = key_reader(state.schemas[version], state.schema)
+        if read is None or not state.schema.partitioning:
+            continue
+        mine = core.filter(pc.is_in(core["schema_version"], array_of([version], pa.int32())))
+        pairs = zip(mine["partition"].to_pylist(), mine["rows"].to_pylist(), strict=True)
+        for texts, count in pairs:
+            key = read(tuple(texts))
+            rows, number = totals.get(key, (0, 0))
+            totals[key] = rows + count, number + 1
+    found = [
+        {"partition": list(key), "rows": rows, "segments": number}
+        for key, (rows, number) in totals.items()
+    ]
+    return _in_order(table_of(found, PARTITIONS), state.schema)
+
+
+def _in_order(found: pa.Table, schema: Schema) -> pa.Table:
+    """Order partitions by value, null first."""
+    keys: dict[str, pa.Array] = {}
+    for at, field in enumerate(schema.partitioning):
+        type_ = result_type(parse_transform(field.transform), schema.column(field.source).type)
+        texts = [key[at] for key in found["partition"].to_pylist()]
+        values = parse_texts(texts, type_)
+        plain = values.cast(pa.int64()) if pa.types.is_duration(values.type) else values
+        keys |= {f"valid{at}": plain.is_valid(), f"value{at}": plain}
+    if not keys:
+        return found
+    order = [(name, "ascending") for name in keys]
+    return found.take(pc.sort_indices(pa.table(keys), sort_keys=order))

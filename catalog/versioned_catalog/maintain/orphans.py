@@ -1,0 +1,297 @@
+"""Find the orphan files of a table, and the files that must stay (FORMAT.md, section 9)."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from versioned_catalog.errors import CommitConflictError, CorruptTableError, NotFoundError
+from versioned_catalog.log.checkpoint import retained_checkpoints
+from versioned_catalog.log.commit_log import TableLog
+from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.features import (
+    CHECKPOINTS,
+    FOLDER,
+    IMPORTS_FOLDER,
+    KEPT,
+    LOG,
+    MANIFESTS,
+    OWN_NAME,
+)
+from versioned_catalog.log.state import TableState
+from versioned_catalog.maintain.expiry import is_unfinished
+from versioned_catalog.storage.store import Store, StoredFile
+
+DATA = "data"
+_VERSION = re.compile(r"[0-9]{20}\.parquet")
+_FOLDERS = (DATA, FOLDER, LOG, CHECKPOINTS, KEPT, MANIFESTS, IMPORTS_FOLDER)
+_TRIES = 16
+"""How often references are determined while versions expire."""
+
+
+@dataclass(frozen=True)
+class OrphanFiles:
+    """Files that may be deleted.
+
+    Args:
+        segments: sizes by path, of segments, manifests and pages of imported files.
+        others: sizes by path, of temporary files and checkpoints.
+        foreign: files in ``data/`` whose names are not ours; they are never deleted.
+    """
+
+    segments: dict[str, int]
+    others: dict[str, int]
+    foreign: tuple[str, ...]
+
+    @property
+    def paths(self) -> list[str]:
+        """Paths of all files that may be deleted."""
+        return [*self.others, *self.segments]
+
+    @property
+    def unfenced(self) -> list[str]:
+        """Files that may be deleted without a fence: no commit and no reader needs them."""
+        return [path for path in self.others if not path.startswith(f"{KEPT}/")]
+
+    @property
+    def bytes(self) -> int:
+        """Total size."""
+        return sum(self.others.values()) + sum(self.segments.values())
+
+
+@dataclass(frozen=True)
+class References:
+    """Files that the retained versions of a table need.
+
+    Args:
+        segments: paths of segments and of pages of imported files.
+        versions: versions of states in ``kept/``, below the oldest retained version.
+        floor: the oldest retained version; a running expiry may need any state from it on.
+        manifests: paths of manifests; None for all, while an expiry is unfinished.
+    """
+
+    segments: frozenset[str]
+    versions: frozenset[int]
+    floor: int
+    manifests: frozenset[str] | None = frozenset()
+
+    def holds_manifest(self, path: str) -> bool:
+        """Whether a manifest is needed."""
+        return self.manifests is None or path in self.manifests
+
+    def including(self, commits: Iterator[Commit]) -> References:
+        """Add the files of further commits."""
+        segments, manifests = set[str](), set[str]()
+        for commit in commits:
+            segments.update(_added_by(commit))
+            manifests.update(_manifest_of(commit))
+        known = None if self.manifests is None else self.manifests | manifests
+        return replace(self, segments=self.segments | segments, manifests=known)
+
+
+class _ExpiredMeanwhile(Exception):
+    """A needed entry is a stub; entries exist from version ``floor`` on."""
+
+    def __init__(self, version: int, floor: int) -> None:
+        super().__init__(f"version {version} is a stub")
+        self.floor = floor
+
+
+def references(timeline: TableLog, state: TableState) -> tuple[TableState, References]:
+    """Determine the files that the versions retained by a state, or by a newer one, need; return both.
+
+    Versions of dropped tags count while the entries that name them exist: they may be being read. A
+    concurrent expiry turns entries into stubs; the search then starts over with the newest state.
+
+    Raises:
+        VersionedError: a version cannot be read, so its files are unknown.
+    """
+    begin = state.floor
+    for _ in range(_TRIES):
+        try:
+            return state, _references(timeline, state, begin)
+        except (_ExpiredMeanwhile, NotFoundError) as error:
+            newest = timeline.load().state
+            if newest is not None and newest.version > state.version:
+                state, begin = newest, newest.floor
+            elif isinstance(error, _ExpiredMeanwhile) and begin < error.floor <= state.version:
+                begin = error.floor  # of an earlier table in this folder, whose vacuum died
+            else:
+                raise CorruptTableError(
+                    f"{timeline.store.url}: an entry from version {begin} on, the oldest "
+                    f"retained, was expired ({error}); nothing was deleted"
+                ) from error
+    raise CommitConflictError(
+        f"{timeline.store.url}: versions kept expiring while vacuum determined which files are "
+        "needed; nothing was deleted, run it again"
+    )
+
+
+def references_since(
+    timeline: TableLog, state: TableState, needed: References, newest: TableState
+) -> tuple[TableState, References]:
+    """Return ``references`` of a newer state, computed incrementally from those of an older one."""
+    if newest.floor == state.floor:
+        try:
+            return newest, needed.including(_commits(timeline, state.version + 1, newest.version))
+        except _ExpiredMeanwhile:
+            pass
+    return references(timeline, newest)
+
+
+def _references(timeline: TableLog, state: TableState, begin: int) -> References:
+    first = timeline.first_kept(begin)
+    if first > state.version:
+        raise _ExpiredMeanwhile(begin, first)
+    paths, named = _files_of(state), set(state.tags.values())
+    manifests = set[str]()
+    if first:
+        floor = _state_at(timeline, first)
+        paths |= _files_of(floor)
+        named.update(floor.tags.values())
+    for commit in _commits(timeline, first, state.version):
+        paths.update(_added_by(commit))
+        manifests.update(_manifest_of(commit))
+        named.update((commit.tags or {}).values())
+    versions = {first}
+    for version in sorted(version for version in named if version < first):
+        try:
+            paths |= _files_of(_state_at(timeline, version))
+        except NotFoundError:
+            if version in state.tags.values():
+                raise
+            continue  # the tag was dropped before its version expired
+        versions.add(version)
+    if first > state.floor and timeline.load().version > state.version:
+        # A later expiry is running; tags set before it may be missing in this state.
+        raise _ExpiredMeanwhile(begin, first)
+    # Entries below the oldest retained version that are not yet stubs name further manifests.
+    known = None if is_unfinished(timeline, state) else frozenset(manifests)
+    return References(frozenset(paths), frozenset(versions), state.floor, known)
+
+
+def _files_of(state: TableState) -> set[str]:
+    """The segments of a state, and the pages of its ledger."""
+    return {*state.segments.paths, *(page.path for page in state.ledger.pages)}
+
+
+def _added_by(commit: Commit) -> Iterator[str]:
+    """Yield the segments that a commit adds, and the pages of the ledger that it names."""
+    yield from (record.path for record in commit.added)
+    if commit.imported is not None:
+        yield from (page.path for page in commit.imported.ledger.pages)
+
+
+def _manifest_of(commit: Commit) -> Iterator[str]:
+    """Yield the path of a commit's manifest, if it has one."""
+    if commit.manifest is not None:
+        yield commit.manifest.path
+
+
+def _state_at(timeline: TableLog, version: int) -> TableState:
+    found = timeline.load(version).state
+    assert found is not None
+    return found
+
+
+def _commits(timeline: TableLog, start: int, end: int) -> Iterator[Commit]:
+    for entry in timeline.entries(start, end):
+        if isinstance(entry, Stub):
+            raise _ExpiredMeanwhile(entry.version, entry.floor)
+        yield entry
+
+
+Listing = Mapping[str, Sequence[StoredFile]]
+"""Files by folder."""
+
+
+def listing(store: Store) -> Listing:
+    """List the files of a table's folder that vacuum considers."""
+    return {folder: store.files(folder) for folder in _FOLDERS}
+
+
+def find_orphans(
+    listed: Listing,
+    needed: References,
+    fence: int,
+    cutoff: datetime,
+    is_stub: Callable[[int], bool],
+) -> OrphanFiles:
+    """Find the files in a table's folder that may be deleted.
+
+    Args:
+        listed: the files, listed before ``needed`` was determined.
+        needed: the files that must stay.
+        fence: segments planned on this version or later stay.
+        cutoff: files written since then stay, by the store's clock.
+        is_stub: whether the entry of a version is a stub. While it is not, readers that follow an
+            older stub start at the state in ``kept/``.
+    """
+    segments: dict[str, int] = {}
+    others: dict[str, int] = {}
+    foreign: list[str] = []
+    for folder, files in listed.items():
+        sizes = {_number(f): f.bytes for f in files if _VERSION.fullmatch(f.name)}
+        stay = retained_checkpoints(sizes, needed.floor) if folder == CHECKPOINTS else frozenset()
+        for file in files:
+            path, kind = f"{folder}/{file.name}", _kind(folder, file.name)
+            if kind is _Kind.FOREIGN:
+                foreign.append(path)
+            if file.modified > cutoff:
+                continue
+            match kind:
+                case _Kind.SEGMENT | _Kind.PAGE if (
+                    path not in needed.segments and _number(file) < fence
+                ):
+                    segments[path] = file.bytes
+                case _Kind.MANIFEST if not needed.holds_manifest(path) and _number(file) < fence:
+                    segments[path] = file.bytes
+                case _Kind.CHECKPOINT if _number(file) not in stay:
+                    others[path] = file.bytes
+                case _Kind.KEPT if not _is_kept(_number(file), needed, is_stub):
+                    others[path] = file.bytes
+                case _Kind.TEMPORARY:
+                    others[path] = file.bytes
+                case _:
+                    pass
+    return OrphanFiles(segments, others, tuple(foreign))
+
+
+def _is_kept(version: int, needed: References, is_stub: Callable[[int], bool]) -> bool:
+    """Whether a state in ``kept/`` is needed, or may be by an expiry that is running or died."""
+    return version >= needed.floor or version in needed.versions or not is_stub(version)
+
+
+class _Kind(enum.Enum):
+    """Kinds of files, by folder and name."""
+
+    SEGMENT = enum.auto()
+    MANIFEST = enum.auto()
+    PAGE = enum.auto()
+    CHECKPOINT = enum.auto()
+    KEPT = enum.auto()
+    TEMPORARY = enum.auto()
+    FOREIGN = enum.auto()
+    OTHER = enum.auto()
+
+
+def _kind(folder: str, name: str) -> _Kind:
+    if name.startswith("."):
+        return _Kind.TEMPORARY
+    if folder == DATA:
+        return _Kind.SEGMENT if OWN_NAME.fullmatch(name) else _Kind.FOREIGN
+    if folder == MANIFESTS and OWN_NAME.fullmatch(name):
+        return _Kind.MANIFEST
+    if folder == IMPORTS_FOLDER and OWN_NAME.fullmatch(name):
+        return _Kind.PAGE
+    if folder not in (CHECKPOINTS, KEPT) or not _VERSION.fullmatch(name):
+        return _Kind.OTHER
+    return _Kind.KEPT if folder == KEPT else _Kind.CHECKPOINT
+
+
+def _number(file: StoredFile) -> int:
+    """The version at the start of a name: of a checkpoint, or the base version of a segment."""
+    return int(re.split("[-.]", file.name)[0])

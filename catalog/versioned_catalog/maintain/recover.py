@@ -1,0 +1,347 @@
+"""Recover a table whose log is lost or corrupt into a new folder (FORMAT.md, section 9)."""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from versioned_catalog.commit.entries import features_of
+from versioned_catalog.commit.handle import Progress
+from versioned_catalog.errors import (
+    AlreadyExistsError,
+    CorruptTableError,
+    InvalidRequestError,
+    VersionedError,
+)
+from versioned_catalog.log.commit_log import CommitLog, TableCodec
+from versioned_catalog.log.entry import WRITER, Batch, Commit, Head
+from versioned_catalog.log.entry_json import commit_to_bytes
+from versioned_catalog.log.features import IMPORTS, IMPORTS_FOLDER, LOG, WITH_CHECKSUMS, Features
+from versioned_catalog.log.imported import (
+    ImportedFile,
+    Ledger,
+    LedgerChange,
+    Taken,
+    imported_files,
+    write_page,
+)
+from versioned_catalog.log.manifest import write_manifest
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.log.times import next_time
+from versioned_catalog.maintain.log_check import in_parallel
+from versioned_catalog.maintain.orphans import DATA
+from versioned_catalog.maintain.salvage import (
+    Footer,
+    Incarnation,
+    LogRemains,
+    check_lost,
+    read_log,
+    read_segments,
+    salvage,
+)
+from versioned_catalog.maintain.segment_check import contents_of, opened
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.read.planning import record_task
+from versioned_catalog.storage.root_paths import file_of
+from versioned_catalog.storage.store import Put, Store
+
+MARGIN = 1000
+"""Column IDs to skip: lost entries may have assigned them."""
+_LAST_ID = 2_147_482_999
+_AT_ONCE = 1000
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """Result of a recovery.
+
+    Args:
+        broken, table: URLs of the old and the new table.
+        version: the newest version of the new table.
+        known_until: the version up to which the old log could be followed; -1 for none.
+        rows, bytes: size of the new table.
+        certain: recovered segments that were live by the old log.
+        guessed: recovered segments that no readable entry names.
+        left: why each other segment was left out, by path.
+        unknown: sentences on what could not be determined.
+    """
+
+    broken: str
+    table: str
+    version: int
+    known_until: int
+    rows: int
+    bytes: int
+    certain: tuple[str, ...]
+    guessed: tuple[str, ...]
+    left: dict[str, str]
+    unknown: tuple[str, ...]
+
+
+def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
+    """See ``Catalog.recover``: nothing is written in ``broken``, and ``new`` must be empty."""
+    if new.url == broken.url or new.files(LOG) or new.files(DATA):
+        raise AlreadyExistsError(f"{new.url} is not empty; recover to an empty folder")
+    log, segments = read_log(CommitLog(broken, TableCodec())), read_segments(broken, progress)
+    incarnation = salvage(log, segments, broken.url)
+    if not incarnation.schemas:
+        raise CorruptTableError(f"{broken.url}: no schema can be read, so the columns are unknown")
+    schemas, substituted = _filled(incarnation.schemas)
+    left = dict(incarnation.left)
+    records: dict[str, SegmentRecord] = {}
+    wanted = [segments.footers[path] for path in (*incarnation.live, *incarnation.guessed)]
+    _check_copied(schemas, broken.url)
+    copier = _Copier(broken, new, schemas)
+    copied = zip(wanted, in_parallel(copier.copy, wanted, threads=4), strict=True)
+    for number, (footer, record) in enumerate(copied, 1):
+        progress("copy segments", number, len(wanted))
+        if isinstance(record, SegmentRecord):
+            records[footer.path] = record
+        else:
+            left[footer.path] = record
+    ledger = _ledger(incarnation, broken)
+    commits = list(_commits(incarnation, schemas, list(records.values()), ledger, new.time))
+    state = _put(new, commits)
+    return Recovered(
+        broken=broken.url,
+        table=new.url,
+        version=state.version,
+        known_until=-1 if log.state is None else log.state.version,
+        rows=state.segments.rows,
+        bytes=state.segments.bytes,
+        certain=tuple(path for path in incarnation.live if path in records),
+        guessed=tuple(path for path in incarnation.guessed if path in records),
+        left=left,
+        unknown=(
+            *_unknown(log, incarnation, substituted),
+            *_unknown_imports(incarnation.ledger, ledger, broken),
+        ),
+    )
+
+
+def _check_copied(schemas: dict[int, Schema], table: str) -> None:
+    """Refuse a table with a primary key: the order of its rows is lost with the log."""
+    if any(schema.is_keyed for schema in schemas.values()):
+        raise InvalidRequestError(
+            f"{table} has a primary key: copies of its segments would bring back replaced rows; restore "
+            "the log from a backup, or read the segments with pyarrow.parquet and upsert their rows "
+            "into a new table, in the order of the file names"
+        )
+
+
+def _filled(known: dict[int, Schema]) -> tuple[dict[int, Schema], list[int]]:
+    """Fill gaps between known schema versions by repeating the one before; return which."""
+    schemas: dict[int, Schema] = {}
+    substituted: list[int] = []
+    for version in range(min(known), max(known) + 1):
+        if version in known:
+            schemas[version] = known[version]
+        else:
+            schemas[version] = replace(schemas[version - 1], version=version)
+            substituted.append(version)
+    return schemas, substituted
+
+
+@dataclass(frozen=True)
+class _Copier:
+    """Copies segments, reading all their rows."""
+
+    broken: Store
+    new: Store
+    schemas: dict[int, Schema]
+
+    def copy(self, footer: Footer) -> SegmentRecord | str:
+        """Copy a segment; return its record, or why it was left out."""
+        schema = self.schemas[footer.schema.version]
+        bare = SegmentRecord(footer.path, schema.version, footer.rows, footer.bytes)
+        if footer.schema != schema:
+            return f"has a schema version {schema.version} that differs from the known one"
+        try:
+            task = record_task(footer.table_uuid, schema, bare, schema.columns)
+            contents = contents_of(self.broken, task, schema)
+        except VersionedError as error:
+            check_lost(error, self.broken)
+            return f"is damaged: {error}"
+        except Exception as error:  # whatever a damaged file makes a library do
+            return f"is damaged: {type(error).__name__}: {error}"
+        if schema.partitioning and len(contents.partitions) != 1:
+            return f"holds rows of {len(contents.partitions)} partitions"
+        (partition,) = contents.partitions or {()}
+        path, size, checksum = self._copy_bytes(footer.path)
+        return replace(
+            bare,
+            path=path,
+            bytes=size,
+            partition=partition,
+            columns=contents.columns,
+            checksum=checksum,
+        )
+
+    def _copy_bytes(self, path: str) -> tuple[str, int, str]:
+        # The name starts with the base version, which vacuum compares with the fence.
+        target = f"{DATA}/0-{uuid.uuid4().hex}.parquet"
+        size = crc = 0
+        with opened(self.broken, path) as source, self.new.create(target) as sink:
+            while chunk := source.read(_CHUNK):
+                sink.write(chunk)
+                size, crc = size + len(chunk), zlib.crc32(chunk, crc)
+        return target, size, f"crc32:{crc:08x}"
+
+
+def _ledger(incarnation: Incarnation, broken: Store) -> list[ImportedFile] | None:
+    """The files of others whose rows may be in the new table; None if a page can't be read.
+
+    Files whose segment is the file itself are not part of it, so that they can be imported again. Those
+    that were adopted once, and whose rows were deleted or are in segments of the table now, are.
+    """
+    try:
+        known = list(imported_files(incarnation.ledger, broken))
+    except CorruptTableError:
+        return None
+    left = {file_of(path) for path in incarnation.left}
+    absent = frozenset[str]().union(*(file.keys for file in known if file.name in left))
+    return [file for file in known if file.taken is not Taken.ADOPTED or not file.keys & absent]
+
+
+def _unknown_imports(
+    ledger: Ledger, kept: list[ImportedFile] | None, broken: Store
+) -> Iterable[str]:
+    if kept is None:
+        yield "which files were imported: an import takes all of them again"
+    elif len(kept) < len(ledger.files) + sum(page.files for page in ledger.pages):
+        yield (
+            "the rows of files that were in the table in place: an import takes these files again, as "
+            "they are now"
+        )
+    if any(name.endswith(".json") for name in broken.list(IMPORTS_FOLDER)):
+        yield (
+            "which files were imported by an early version of this library: an import takes those "
+            "again that the table has as copies of their rows"
+        )
+
+
+def _commits(
+    incarnation: Incarnation,
+    schemas: dict[int, Schema],
+    records: list[SegmentRecord],
+    ledger: list[ImportedFile] | None,
+    clock: Callable[[], datetime],
+) -> Iterator[Commit]:
+    """Build the commits of the new table, dated by its store."""
+    next_id = min(incarnation.next_column_id + MARGIN, max(_LAST_ID, incarnation.next_column_id))
+    time = clock()
+    version = 0
+
+    def head(operation: str) -> Head:
+        nonlocal version, time
+        identity = str(uuid.uuid4())
+        made = Head(incarnation.table_uuid, version, identity, version - 1, time, operation, WRITER)
+        version, time = version + 1, next_time(time, clock())
+        return made
+
+    for number, schema in enumerate(schemas[one] for one in sorted(schemas)):
+        if number:
+            yield Commit(head("alter"), next_id, schema=schema)
+            continue
+        yield Commit(
+            head("create"),
+            next_id,
+            schema=schema,
+            properties=dict(incarnation.properties) or None,
+            comment=incarnation.comment,
+            sets_comment=incarnation.comment is not None,
+        )
+    for start in range(0, len(records), _AT_ONCE):
+        yield Commit(head("append"), next_id, added=tuple(records[start : start + _AT_ONCE]))
+    for application, batch in sorted(incarnation.applications.items()):
+        yield Commit(head("append"), next_id, batch=Batch(application, batch))
+    if ledger:
+        change = LedgerChange(Ledger(files=tuple(ledger)))
+        yield Commit(head("append"), next_id, imported=change)
+
+
+def _put(new: Store, commits: list[Commit]) -> TableState:
+    """Write the log, the first entry last, so that the table appears when it is complete."""
+    state: TableState | None = None
+    whole: list[Commit] = []
+    for commit in commits:
+        # A manifest is a feature, which later entries must list, too.
+        features = WITH_CHECKSUMS if state is None else state.features
+        if commit.schema is not None:
+            features |= features_of(commit.schema, commit.added)
+        if commit.imported is not None:
+            features |= Features(write=frozenset({IMPORTS}))
+        named = replace(commit, head=replace(commit.head, features=features))
+        whole.append(write_page(write_manifest(named, None, new), None, new))
+        state = apply(state, whole[-1])
+    assert state is not None
+    timeline = CommitLog(new, TableCodec())
+    for commit in reversed(whole):
+        path = timeline.entry_path(commit.head.version)
+        if new.put_if_absent(path, commit_to_bytes(commit)) is not Put.WON:
+            raise AlreadyExistsError(
+                f"{new.url}/{path} was written by another process, or the store did not say; recover to "
+                "another folder"
+            )
+    return state
+
+
+def _unknown(log: LogRemains, incarnation: Incarnation, substituted: list[int]) -> Iterable[str]:
+    """Describe what could not be determined."""
+    state = log.state
+    if state is None:
+        yield "no part of the log could be followed: everything comes from the segments alone"
+        yield (
+            "which segments were live: rows that were deleted, updated or overwritten may be back, "
+            "along with their replacements"
+        )
+        yield "the order of the commits: segments are ordered by the versions they were planned on"
+        yield (
+            "names, defaults, types and comments that were changed after the last segment was written, "
+            "and columns that were added or dropped after it"
+        )
+        if not any(commit.properties is not None for commit in log.later):
+            yield "the table's properties and comment"
+    else:
+        yield (
+            f"whether anything was committed after version {state.version}, up to which the log could "
+            f"be followed, beyond {len(log.later)} later entries that can be read"
+        )
+        if incarnation.guessed:
+            yield (
+                f"whether {len(incarnation.guessed)} segments that no entry names were live: they are "
+                "recovered, but may be left from failed writes, or may have been removed"
+            )
+        if state.dropped:
+            yield f"whether it is still wanted: it was dropped at version {state.version}"
+        if state.tags:
+            named = ", ".join(f"{name} = {state.tags[name]}" for name in sorted(state.tags))
+            yield f"which new versions the tags belong to; they were {named}"
+        if state.pins:
+            pins = {label: state.pins[label].schema_version for label in sorted(state.pins)}
+            named = ", ".join(f"{label} = {version}" for label, version in pins.items())
+            yield (
+                f"whether the schema pins are still needed; they were {named}. Pin them again; hidden "
+                "columns stay until a pin is retired"
+            )
+        if state.consumers:
+            named = ", ".join(sorted(state.consumers))
+            yield f"how far the consumers {named} have read: set them again"
+    if log.unreadable:
+        shown = ", ".join(log.unreadable[:20])
+        yield f"the contents of these entries, which are missing or damaged: {shown}"
+    if substituted:
+        yield (
+            f"the schema versions {', '.join(map(str, substituted))}, which no segment and no entry "
+            "has; each repeats the one before"
+        )
+    if not incarnation.applications:
+        yield "the last batch of each streaming sink: a batch that is sent again is written again"
+    yield (
+        "history: time travel in the new table starts with the recovery; the old folder is unchanged"
+    )

@@ -1,0 +1,329 @@
+"""Salvage a broken table: the readable part of its log, and the footers of its segments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from versioned_catalog.commit.handle import Progress
+from versioned_catalog.errors import CorruptTableError, StorageError, VersionedError
+from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.commit_log import TableLog
+from versioned_catalog.log.entry import NEW_INCARNATION, Commit
+from versioned_catalog.log.imported import Ledger, LedgerChange
+from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.log.times import EARLIEST
+from versioned_catalog.maintain.log_check import entry_versions, in_parallel, stored_states
+from versioned_catalog.maintain.orphans import DATA
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.wire import schema_from_json
+from versioned_catalog.read.file_schema import SCHEMA, SCHEMA_VERSION, TABLE_UUID
+from versioned_catalog.storage.failures import is_media_error
+from versioned_catalog.storage.parquet import translate_errors
+from versioned_catalog.storage.root_paths import PREFIX
+from versioned_catalog.storage.store import Store, StoredFile
+
+_NAME = re.compile(r"([0-9]{1,20})-([0-9a-f-]{32,36})\.parquet")
+
+
+@dataclass(frozen=True)
+class LogRemains:
+    """The readable part of a log.
+
+    Args:
+        state: the newest state that follows from a checkpoint, or from the first entry, without gaps.
+        later: readable entries after it, in order.
+        mentioned: segments that an entry or checkpoint names.
+        unreadable: paths of entries that are damaged or missing.
+        newest: commit time of the newest state, or modification time of its entry if that is earlier.
+    """
+
+    state: TableState | None
+    later: tuple[Commit, ...]
+    mentioned: frozenset[str]
+    unreadable: tuple[str, ...]
+    newest: datetime
+
+
+@dataclass(frozen=True)
+class Footer:
+    """The footer of a segment.
+
+    Args:
+        base: the version that its writer planned on.
+        rows, bytes: its size.
+        modified: its modification time, by the store's clock.
+        table_uuid: the incarnation of the table that it belongs to.
+        schema: the schema that it was written under.
+    """
+
+    path: str
+    base: int
+    rows: int
+    bytes: int
+    modified: datetime
+    table_uuid: str
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class Segments:
+    """The segments of a folder by path: readable footers, and why the others cannot be read."""
+
+    footers: Mapping[str, Footer] = field(default_factory=dict)
+    damaged: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_log(timeline: TableLog) -> LogRemains:
+    """Read as much of a log as possible, from the start that leads furthest."""
+    entries, unreadable = _entries(timeline)
+    states = list(_states(timeline))
+    starts: list[LoadedState[TableState]] = [LoadedState(), *map(LoadedState, states)]
+    state: TableState | None = None
+    for start in starts:
+        found = _furthest(start.state, entries)
+        if found is not None and (state is None or found.version > state.version):
+            state = found
+    newest = -1 if state is None else state.version
+    later = tuple(commit for version, commit in sorted(entries.items()) if version > newest)
+    mentioned = {record.path for commit in entries.values() for record in commit.added}
+    mentioned.update(path for commit in entries.values() for path in commit.removed)
+    for one in states:
+        mentioned.update(one.segments.paths)
+    return LogRemains(
+        state, later, frozenset(mentioned), tuple(unreadable), _newest_time(timeline, state)
+    )
+
+
+def _newest_time(timeline: TableLog, state: TableState | None) -> datetime:
+    """The time of the newest state, by its entry and by the store's clock."""
+    if state is None:
+        return EARLIEST
+    date = timeline.store.modified(timeline.entry_path(state.version))
+    return state.time if date is None else min(state.time, date)
+
+
+def _entries(timeline: TableLog) -> tuple[dict[int, Commit], list[str]]:
+    found: dict[int, Commit] = {}
+    unreadable: list[str] = []
+    versions = entry_versions(timeline)
+    for version in versions:
+        try:
+            read = timeline.read(version)
+        except VersionedError as error:
+            check_lost(error, timeline.store)
+            read = None
+        if read is None:
+            unreadable.append(timeline.entry_path(version))
+        elif isinstance(read[0], Commit):
+            found[version] = read[0]
+    for before, after in zip([-1, *versions], versions, strict=False):
+        unreadable += [timeline.entry_path(v) for v in range(before + 1, min(after, before + 1000))]
+    return found, sorted(unreadable)
+
+
+def check_lost(error: Exception, store: Store) -> None:
+    """Raise an error that may be transient, rather than a sign of a lost or damaged file.
+
+    Raises:
+        StorageError: any but a bad block of a local disk.
+    """
+    if isinstance(error, StorageError) and (store.is_remote or not is_media_error(error)):
+        raise error
+
+
+def _states(timeline: TableLog) -> Iterator[TableState]:
+    for version, path in stored_states(timeline):
+        found = timeline.restore(version, path)
+        if found is not None and found.state is not None:
+            yield found.state
+
+
+def _furthest(state: TableState | None, entries: Mapping[int, Commit]) -> TableState | None:
+    """Apply entries to a state for as long as they follow without a gap."""
+    while (entry := entries.get(0 if state is None else state.version + 1)) is not None:
+        try:
+            state = apply(state, entry)
+        except CorruptTableError:
+            return state
+    return state
+
+
+def read_segments(store: Store, progress: Progress) -> Segments:
+    """Read the footers of all segments in a folder, of whatever table."""
+    files = [file for file in store.files(DATA) if _NAME.fullmatch(file.name)]
+    footers: dict[str, Footer] = {}
+    damaged: dict[str, str] = {}
+
+    def read(file: StoredFile) -> Footer | str:
+        try:
+            return _footer(store, file)
+        except Exception as error:  # damaged files make libraries raise anything
+            check_lost(error, store)
+            return f"{type(error).__name__}: {error}"
+
+    for number, (file, found) in enumerate(zip(files, in_parallel(read, files), strict=True), 1):
+        path = f"{DATA}/{file.name}"
+        if isinstance(found, Footer):
+            footers[path] = found
+        else:
+            damaged[path] = found
+        progress("read footers", number, len(files))
+    return Segments(footers, damaged)
+
+
+def _footer(store: Store, file: StoredFile) -> Footer:
+    path = f"{DATA}/{file.name}"
+    source = store.open(path)
+    with translate_errors("it", "is not a whole Parquet file"):
+        meta: Any = pq.ParquetFile(source).metadata
+    said = meta.metadata or {}
+    if TABLE_UUID not in said or SCHEMA not in said or SCHEMA_VERSION not in said:
+        raise CorruptTableError("its footer names no table and schema")
+    schema = schema_from_json(json.loads(said[SCHEMA]))
+    if str(schema.version).encode() != said[SCHEMA_VERSION]:
+        raise CorruptTableError("its footer names two schema versions")
+    return Footer(
+        path=path,
+        base=int(file.name.partition("-")[0]),
+        rows=meta.num_rows,
+        bytes=file.bytes,
+        modified=file.modified,
+        table_uuid=said[TABLE_UUID].decode(),
+        schema=schema,
+    )
+
+
+@dataclass(frozen=True)
+class Incarnation:
+    """The incarnation of a table to recover.
+
+    Args:
+        properties, comment: the last known ones.
+        live: segments that are live according to the log, in order.
+        guessed: segments that no entry names, in their likely order.
+        left: why other segments are left out, by path.
+        next_column_id: above every known ID.
+        applications: the last known batch of each application.
+        ledger: the files of others that the table had taken in.
+    """
+
+    table_uuid: str
+    schemas: dict[int, Schema] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    live: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()
+    left: Mapping[str, str] = field(default_factory=dict)
+    next_column_id: int = 1
+    applications: Mapping[str, int] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
+
+
+def _why_absent(path: str) -> str:
+    if path.startswith(PREFIX):
+        return "is a file of somebody else, which is still where it was: import it again"
+    return "is missing"
+
+
+def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
+    """Determine what to recover from a log and segments.
+
+    Raises:
+        CorruptTableError: no schema is known.
+    """
+    state = log.state
+    incarnation = Incarnation("") if state is None else _of_state(state)
+    for commit in log.later:
+        incarnation = _followed(incarnation, commit)
+    incarnation = incarnation if incarnation.table_uuid else _of_footers(segments, table)
+    left = {path: f"is damaged: {why}" for path, why in segments.damaged.items()}
+    live = [path for path in incarnation.live if path in segments.footers]
+    gone = (path for path in incarnation.live if path not in {*live, *left})
+    left |= {path: _why_absent(path) for path in gone}
+    schemas = dict(incarnation.schemas)
+    guessed: list[Footer] = []
+    for footer in segments.footers.values():
+        if footer.table_uuid != incarnation.table_uuid:
+            left[footer.path] = "is of another table, or of an earlier incarnation of this one"
+        elif footer.path in live:
+            continue
+        elif footer.path in log.mentioned:
+            left[footer.path] = "was removed by a commit"
+        elif state is not None and footer.base < state.version and footer.modified < log.newest:
+            left[footer.path] = (
+                f"is older than version {state.version}, and no entry up to there names it: it is left "
+                "from a failed write or an expired version"
+            )
+        else:
+            guessed.append(footer)
+        if footer.table_uuid == incarnation.table_uuid:
+            schemas.setdefault(footer.schema.version, footer.schema)
+    guessed.sort(key=lambda one: (one.base, one.modified, one.path))
+    highest = max((max(schema.ids, default=0) for schema in schemas.values()), default=0)
+    return replace(
+        incarnation,
+        schemas=schemas,
+        live=tuple(live),
+        guessed=tuple(footer.path for footer in guessed),
+        left=left,
+        next_column_id=max(incarnation.next_column_id, highest + 1),
+    )
+
+
+def _of_state(state: TableState) -> Incarnation:
+    return Incarnation(
+        table_uuid=state.table_uuid,
+        schemas={schema.version: schema for schema in state.own_schemas},
+        properties=state.properties,
+        comment=state.comment,
+        live=tuple(state.segments.paths),
+        next_column_id=state.next_column_id,
+        applications=state.applications,
+        ledger=state.ledger,
+    )
+
+
+def _followed(incarnation: Incarnation, commit: Commit) -> Incarnation:
+    """Apply a readable entry after a gap."""
+    if commit.head.operation in NEW_INCARNATION or commit.head.table_uuid != incarnation.table_uuid:
+        next_id = incarnation.next_column_id
+        incarnation = Incarnation(commit.head.table_uuid, next_column_id=next_id)
+    gone, batch = set(commit.removed), commit.batch
+    return replace(
+        incarnation,
+        schemas=incarnation.schemas
+        | ({commit.schema.version: commit.schema} if commit.schema else {}),
+        properties=incarnation.properties if commit.properties is None else commit.properties,
+        comment=commit.comment if commit.sets_comment else incarnation.comment,
+        live=(
+            *(path for path in incarnation.live if path not in gone),
+            *(record.path for record in commit.added),
+        ),
+        next_column_id=max(incarnation.next_column_id, commit.next_column_id),
+        applications={
+            **incarnation.applications,
+            **({batch.application: batch.id} if batch else {}),
+        },
+        ledger=incarnation.ledger.after(commit.imported or LedgerChange(Ledger())),
+    )
+
+
+def _of_footers(segments: Segments, table: str) -> Incarnation:
+    """The newest incarnation that segments belong to."""
+    newest = max(
+        segments.footers.values(),
+        key=lambda footer: (footer.schema.version, footer.base, footer.modified),
+        default=None,
+    )
+    if newest is None:
+        raise CorruptTableError(
+            f"{table}: neither a log entry nor a segment can be read, so the columns are unknown"
+        )
+    return Incarnation(newest.table_uuid)

@@ -1,0 +1,269 @@
+"""Check segments against their records in the log."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from versioned_catalog.commit.handle import Progress
+from versioned_catalog.errors import CorruptTableError, VersionedError
+from versioned_catalog.log.footer_statistics import footer_stats
+from versioned_catalog.log.record import (
+    Delta,
+    LiveSegment,
+    SegmentRecord,
+    constants_from_text,
+    delta_from_text,
+)
+from versioned_catalog.log.segment_table import statistic_of, statistics_of
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.statistics import ColumnStats, StatsCollector
+from versioned_catalog.log.times import UNIX_EPOCH
+from versioned_catalog.maintain.log_check import Report, check_own, differ, in_parallel
+from versioned_catalog.model.arrow import array_of
+from versioned_catalog.model.id_map import id_map_from_text
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import walk
+from versioned_catalog.model.wire import schema_to_json
+from versioned_catalog.read.file_schema import SCHEMA
+from versioned_catalog.read.planning import record_task
+from versioned_catalog.read.reader import read_segment
+from versioned_catalog.read.segment_file import SegmentTask, open_segment
+from versioned_catalog.storage.parquet import check_column_chunks, translate_errors
+from versioned_catalog.storage.store import Store
+from versioned_catalog.write.segment_writer import split
+
+_SLICE = 256
+"""Number of segments compared with the log at once."""
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Statistics of a segment's rows by column ID, and the partitions of the rows."""
+
+    columns: Mapping[int, ColumnStats]
+    partitions: frozenset[tuple[str | None, ...]]
+
+
+@dataclass(frozen=True)
+class Examined:
+    """The result of reading one segment: statistics by column ID, as far as readable, and problems."""
+
+    columns: Mapping[int, ColumnStats]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SegmentCheck:
+    """Checks segments.
+
+    Args:
+        sizes: sizes of the files in ``data/``, by path.
+        deep: read the rows, too.
+        progress: called with "check segments" and the number of segments done.
+    """
+
+    store: Store
+    sizes: Mapping[str, int]
+    deep: bool
+    report: Report
+    progress: Progress
+
+    def check(self, state: TableState, paths: frozenset[str]) -> None:
+        """Check some of the live segments of a state."""
+        core = state.segments.core
+        chosen = pc.is_in(core["path"], array_of(sorted(paths), pa.string()))
+        index = pc.indices_nonzero(chosen)
+        for start in range(0, len(index), _SLICE):
+            places = index.slice(start, _SLICE)
+            self.progress("check segments", start, len(index))
+            self._check_some(state, core.take(places), places)
+        self.progress("check segments", len(index), len(index))
+
+    def _check_some(self, state: TableState, core: pa.Table, places: pa.Array) -> None:
+        rows = list(segment_rows(core))
+        found = list(in_parallel(lambda row: self._examine(state, row), rows))
+        for row, one in zip(rows, found, strict=True):
+            for problem in one.problems:
+                self.report(row.record.path, problem)
+        seen = [
+            replace(row, record=replace(row.record, columns=one.columns))
+            for row, one in zip(rows, found, strict=True)
+        ]
+        for column, _ in walk(state.schema.columns):
+            for name in statistics_of(column.type):
+                if name == "inexact" and not self.deep:
+                    continue  # a footer may have fewer statistics
+                said = state.segments.statistic(name, column, state.schemas).take(places)
+                held = statistic_of(seen, name, column, state.schemas)
+                for at in pc.indices_nonzero(differ(said, held)).to_pylist():
+                    if rows[at].record.id_map is not None and not _contradicts(
+                        name, said[at], held[at]
+                    ):
+                        continue
+                    path = state.schema.path_text(column.id)
+                    self.report(
+                        rows[at].record.path,
+                        f"the log says {name} of column {path} is {said[at]}, but the file says "
+                        f"{held[at]}",
+                    )
+
+    def _examine(self, state: TableState, row: LiveSegment) -> Examined:
+        problems: list[str] = []
+        record, columns = row.record, dict[int, ColumnStats]()
+        size = self.sizes.get(record.path)
+        if size is None and record.path.startswith("data/"):
+            return Examined({}, ("is missing",))
+        if size not in (None, record.bytes):
+            problems.append(f"the log says {record.bytes} bytes, but the file has {size}")
+        try:
+            columns |= self._columns(state, row, problems)
+        except VersionedError as error:
+            check_own(error)
+            problems.append(str(error))
+        except Exception as error:  # damaged files make libraries raise anything
+            problems.append(f"cannot be read: {type(error).__name__}: {error}")
+        return Examined(columns, tuple(problems))
+
+    def _columns(
+        self, state: TableState, row: LiveSegment, problems: list[str]
+    ) -> Mapping[int, ColumnStats]:
+        record, schema = row.record, state.schemas[row.record.schema_version]
+        if self.deep:
+            problems += _checksum_problems(self.store, record)
+        task = record_task(state.table_uuid, schema, record, schema.columns)
+        task = replace(task, recorded_roots=state.roots)
+        opened_segment = open_segment(self.store, task)
+        file = opened_segment.parquet
+        if record.id_map is not None and not self.deep:
+            return {}
+        if record.id_map is not None:
+            return self._contents(task, record, schema, problems).columns
+        problems += _footer_problems(file, schema, record.delta)
+        if not self.deep:
+            check_column_chunks(
+                opened_segment.source, file.metadata, f"{self.store.url}/{record.path}"
+            )
+            stats = footer_stats(file.metadata, schema)
+            # Footers leave out NaN, or all bounds because of it.
+            return {key: replace(one, nans=None) for key, one in stats.items()}
+        return self._contents(task, record, schema, problems).columns
+
+    def _contents(
+        self, task: SegmentTask, record: SegmentRecord, schema: Schema, problems: list[str]
+    ) -> Contents:
+        contents = contents_of(self.store, task, schema)
+        if contents.partitions - {record.partition}:
+            problems.append(
+                f"the log says partition {record.partition}, but the rows are in "
+                f"{sorted(map(str, contents.partitions))}"
+            )
+        return contents
+
+
+def _contradicts(name: str, said: pa.Scalar, held: pa.Scalar) -> bool:
+    """Whether a statistic from a footer of others is false of the rows; its bounds may be loose."""
+    if pa.types.is_duration(said.type):
+        said, held = said.cast(pa.int64()), held.cast(pa.int64())
+    match name:
+        case "min":
+            return bool(pc.greater(said, held).as_py())
+        case "max":
+            return bool(pc.less(said, held).as_py())
+        case _:
+            return name != "inexact"
+
+
+def segment_rows(core: pa.Table) -> Iterator[LiveSegment]:
+    """Return the segments of a state's core columns, without statistics."""
+    plain = core
+    at = plain.schema.get_field_index("commit_time")
+    plain = plain.set_column(at, "commit_time", plain["commit_time"].cast(pa.int64()))
+    for row in plain.to_pylist():
+        record = SegmentRecord(
+            path=row["path"],
+            schema_version=row["schema_version"],
+            rows=row["rows"],
+            bytes=row["bytes"],
+            partition=tuple(row["partition"] or ()),
+            checksum=row["checksum"],
+            delta=delta_from_text(row["extra"]),
+            id_map=None if row["id_map"] is None else id_map_from_text(row["id_map"]),
+            constants=constants_from_text(row["constants"]),
+        )
+        time = UNIX_EPOCH + timedelta(microseconds=row["commit_time"])
+        yield LiveSegment(record, row["sequence"], row["ordinal"], time)
+
+
+def contents_of(store: Store, task: SegmentTask, schema: Schema) -> Contents:
+    """Compute the statistics of a segment by reading all its rows.
+
+    Raises:
+        CorruptTableError: the rows cannot be read, or their number is not that of the task.
+    """
+    collector, rows = StatsCollector(schema.columns), 0
+    partitions: set[tuple[str | None, ...]] = set()
+    for batch in read_segment(store, task):
+        collector.update(batch)
+        rows += batch.num_rows
+        if schema.partitioning:
+            partitions.update(key for key, _ in split(pa.Table.from_batches([batch]), schema))
+    if rows != task.rows:
+        raise CorruptTableError(f"the log says {task.rows} rows, but the file has {rows}")
+    return Contents(collector.finish(), frozenset(partitions))
+
+
+def _footer_problems(file: pq.ParquetFile, schema: Schema, delta: Delta) -> Iterator[str]:
+    """Compare a footer with the log."""
+    stored = (file.metadata.metadata or {}).get(SCHEMA)
+    try:
+        said = None if stored is None else json.loads(stored)
+    except (ValueError, RecursionError):
+        said = None
+    if said != schema_to_json(schema):
+        yield f"the schema in the footer is not schema version {schema.version} of the log"
+    internal = (delta.sequences is not None) + bool(delta.ops)
+    if len(file.schema_arrow.names) != len(schema.columns) + internal:
+        yield (
+            f"the file has {len(file.schema_arrow.names)} columns, but schema version "
+            f"{schema.version} has {len(schema.columns)}, and the segment {internal} internal ones"
+        )
+
+
+def _checksum_problems(store: Store, record: SegmentRecord) -> Iterator[str]:
+    if record.checksum is None:
+        return
+    found = checksum_of(store, record.path)
+    if found != record.checksum:
+        yield f"the log says checksum {record.checksum}, but the file has {found}"
+
+
+def checksum_of(store: Store, path: str) -> str:
+    """Compute the checksum of a file (FORMAT.md, section 6)."""
+    crc = 0
+    with opened(store, path) as file:
+        while chunk := file.read(_CHUNK):
+            crc = zlib.crc32(chunk, crc)
+    return f"crc32:{crc:08x}"
+
+
+@contextmanager
+def opened(store: Store, path: str) -> Iterator[Any]:
+    """Open a file of a store for sequential reading."""
+    source = store.open(path)
+    with translate_errors(f"{store.url}/{path}"):
+        if not isinstance(source, str):
+            yield source
+            return
+        with open(source, "rb") as file:
+            yield file

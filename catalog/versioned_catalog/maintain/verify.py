@@ -1,0 +1,149 @@
+"""Verify a table: compare its log, checkpoints and segments with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from versioned_catalog.commit.handle import Progress
+from versioned_catalog.errors import VersionedError
+from versioned_catalog.log.commit_log import CommitLog, TableCodec, TableLog
+from versioned_catalog.log.entry import NEW_INCARNATION
+from versioned_catalog.log.features import LOG
+from versioned_catalog.log.imported import ImportedPage
+from versioned_catalog.log.state import TableState
+from versioned_catalog.maintain import log_check
+from versioned_catalog.maintain.expiry import is_unfinished
+from versioned_catalog.maintain.log_check import Finding, Verified, check_own
+from versioned_catalog.maintain.orphans import DATA
+from versioned_catalog.maintain.segment_check import SegmentCheck
+from versioned_catalog.storage.store import Store
+
+
+def verify(
+    store: Store, table: str, *, deep: bool, every_version: bool, progress: Progress
+) -> Verified:
+    """Check a table that may be too damaged to be loaded. See ``Maintenance.verify``."""
+    return _Verification(store, table, deep, every_version, progress).run()
+
+
+class _Verification:
+    """One run of ``verify``."""
+
+    def __init__(
+        self, store: Store, table: str, deep: bool, every_version: bool, progress: Progress
+    ) -> None:
+        self._timeline: TableLog = CommitLog(store, TableCodec())
+        self._table = table
+        self._deep = deep
+        self._every = every_version
+        self._progress = progress
+        self._findings: list[Finding] = []
+        self._notes: list[str] = []
+        sizes = {f"{DATA}/{file.name}": file.bytes for file in store.files(DATA)}
+        self._segments = SegmentCheck(store, sizes, deep, self._report, progress)
+        self._checked: set[str] = set()
+        self._pages: set[ImportedPage] = set()
+        self._rows = self._bytes = self._unrecorded = 0
+
+    def _report(self, path: str, problem: str) -> None:
+        self._findings.append(Finding(path, problem))
+
+    def run(self) -> Verified:
+        """Check the log, then the live segments."""
+        timeline = self._timeline
+        versions = log_check.entry_versions(timeline)
+        if not versions:
+            self._report(LOG, "holds no entry: there is no table here, or its log is lost")
+        newest = self._loaded()
+        last: TableState | None = None
+        for step in log_check.check_log(timeline, versions, self._report):
+            self._progress("read the log", step.version + 1, versions[-1] + 1)
+            last = step.after or last
+            if self._every and newest is not None:
+                self._check_leaving(step, newest)
+                if step.after is not None and step.after.version >= newest.floor:
+                    self._check_pages(step.after)
+        state = newest or last
+        if state is not None:
+            self._check_state(state)
+        return Verified(
+            table=self._table,
+            deep=self._deep,
+            version=-1 if state is None else state.version,
+            entries=len(versions),
+            checkpoints=len(log_check.stored_states(timeline)),
+            segments=len(self._checked),
+            rows=self._rows,
+            bytes=self._bytes,
+            unrecorded=self._unrecorded,
+            findings=tuple(self._findings),
+            notes=tuple(self._notes),
+        )
+
+    def _loaded(self) -> TableState | None:
+        """The newest state as readers load it."""
+        try:
+            return self._timeline.load().state
+        except VersionedError as error:
+            check_own(error)
+            self._report(LOG, f"the table cannot be loaded: {error}")
+            return None
+
+    def _check_state(self, state: TableState) -> None:
+        note = log_check.check_hint(self._timeline, self._report)
+        self._notes += [note] if note else []
+        if state.dropped:
+            self._notes.append(f"the table was dropped at version {state.version}")
+            return
+        log_check.check_tags(self._timeline, state, self._report)
+        self._check_pages(state)
+        self._check_stubs(state)
+        self._check(state, frozenset(state.segments.paths))
+        for kept in self._tagged(state) if self._every else ():
+            self._check_pages(kept)
+            self._check(kept, frozenset(kept.segments.paths))
+        if self._unrecorded and self._deep:
+            self._notes.append(f"{self._unrecorded} segments have no recorded checksum")
+
+    def _check_stubs(self, state: TableState) -> None:
+        try:
+            unfinished = is_unfinished(self._timeline, state)
+        except VersionedError as error:
+            check_own(error)  # the entry of version 0 is damaged, and among the findings
+            return
+        if unfinished:
+            self._notes.append("an expiry died before all old entries were stubs; run expire again")
+
+    def _tagged(self, state: TableState) -> Iterator[TableState]:
+        for version in sorted({v for v in state.tags.values() if v < state.floor}):
+            found = self._timeline.restore(version, self._timeline.kept_path(version))
+            if found is not None and found.state is not None:
+                yield found.state
+
+    def _check_pages(self, state: TableState) -> None:
+        """Check the pages of imported files that a state names, each page once."""
+        pages = [page for page in state.ledger.pages if page not in self._pages]
+        self._pages |= {*pages}
+        log_check.check_pages(self._timeline, pages, self._report)
+
+    def _check_leaving(self, step: log_check.Step, newest: TableState) -> None:
+        """Check the segments that a commit removes from a retained version."""
+        before, commit = step.before, step.commit
+        if before is None or commit is None or before.version < newest.floor:
+            return
+        new_life = commit.head.operation in NEW_INCARNATION
+        gone = before.segments.paths if new_life else commit.removed
+        self._check(before, frozenset(gone))
+
+    def _check(self, state: TableState, paths: frozenset[str]) -> None:
+        new = paths - self._checked
+        if not new:
+            return
+        self._checked |= new
+        self._segments.check(state, new)
+        core = state.segments.core.select(["path", "rows", "bytes", "checksum"])
+        for row in core.to_pylist():
+            if row["path"] in new:
+                self._rows += row["rows"]
+                self._bytes += row["bytes"]
+                self._unrecorded += row["checksum"] is None

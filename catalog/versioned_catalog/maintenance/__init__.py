@@ -1,1 +1,0 @@
-"""Maintenance: expire, vacuum, verify, recover."""

@@ -1,1 +1,0 @@
-"""Merge on read: the newest row of each key, from sorted runs."""

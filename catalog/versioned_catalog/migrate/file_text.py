@@ -1,0 +1,94 @@
+"""The text of a schema file: what stays in it when it is written again.
+
+Comments before CREATE stay, and so do the IDs of other tables: a file serves several environments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.id_comments import named_table, table_lines
+from versioned_catalog.model.schema import name_key
+from versioned_catalog.model.table_parser import parse_table
+from versioned_catalog.model.table_text import Definition, render_table
+from versioned_catalog.model.tokens import Cursor
+from versioned_catalog.model.type_text import render_path
+from versioned_catalog.model.types import Column, children
+
+
+def rewritten(text: str, table: Definition) -> str:
+    """The text of a schema file after its table was created or altered, or accepted as it is.
+
+    Args:
+        text: the file as it is; empty if it is new.
+        table: the table, with the IDs of its columns and its table UUID.
+
+    Raises:
+        InvalidRequestError: the text is not a CREATE TABLE statement, or is of another table.
+    """
+    if not text.strip():
+        return render_table(table, ids=True)
+    assert table.table_uuid is not None
+    old = parse_table(text, table.table_uuid)
+    if tuple(map(name_key, old.name)) != tuple(map(name_key, table.name)):
+        raise InvalidRequestError(
+            f"it is of {render_path(old.name)}, not of {render_path(table.name)}; move it"
+        )
+    merged = _merged(old, table)
+    statements = render_table(merged, ids=True).removeprefix(table_lines(merged.tables))
+    return _header(text, merged.tables) + statements
+
+
+def _header(text: str, tables: Iterable[str]) -> str:
+    """What is before CREATE, with a line for each table."""
+    start = Cursor(text, "CREATE TABLE").start
+    lines = text[: text.rfind("\n", 0, start) + 1].splitlines(keepends=True)
+    named = {named_table(line): at for at, line in enumerate(lines)}
+    named.pop(None, None)
+    behind = max(named.values(), default=len(lines) - 1) + 1
+    missing = table_lines([one for one in tables if one not in named])
+    return "".join([*lines[:behind], missing, *lines[behind:]])
+
+
+def _merged(old: Definition, table: Definition) -> Definition:
+    """A table with the IDs that a file gives for others, and with what these still need to know."""
+    assert table.table_uuid is not None
+    is_listed = table.table_uuid in old.tables
+    tables = old.tables if is_listed else (*old.tables, table.table_uuid)
+    pairs = dict(_pairs(table.schema.columns, old.schema.columns, old.given_ids))
+    elsewhere: Mapping[int, Mapping[str, int]] = {
+        now: old.ids_elsewhere[then] for now, then in pairs.items() if then in old.ids_elsewhere
+    }
+    return replace(
+        table,
+        tables=tables,
+        ids_elsewhere=elsewhere,
+        renamed_from={n: old.renamed_from[o] for n, o in pairs.items() if o in old.renamed_from},
+        declared_new=frozenset(now for now, then in pairs.items() if then in old.declared_new),
+    )
+
+
+def _pairs(
+    columns: Iterable[Column], old: Iterable[Column], given: frozenset[int]
+) -> Iterator[tuple[int, int]]:
+    """The IDs of the columns of a table and of those in the file, which are the same columns."""
+    free = {column.id: column for column in old}
+    for column in columns:
+        match = free.get(column.id) if column.id in given else None
+        if match is None:
+            match = next(
+                (
+                    one
+                    for one in free.values()
+                    if one.id not in given and name_key(one.name) == name_key(column.name)
+                ),
+                None,
+            )
+        if match is None:
+            continue
+        del free[match.id]
+        yield column.id, match.id
+        if type(column.type) is type(match.type):
+            yield from _pairs(children(column.type), children(match.type), given)

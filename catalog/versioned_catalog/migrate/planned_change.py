@@ -1,0 +1,134 @@
+"""One change of a plan: what it does, whether it is safe, which pins it touches."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.bind import utc_now
+from versioned_catalog.model.diff import Step
+from versioned_catalog.model.evolution import ColumnChange, Risk, is_hidden
+from versioned_catalog.model.keys import in_time_index, ttl_cutoff
+from versioned_catalog.model.pins import breaks
+from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.read.binding import bind_filter
+from versioned_catalog.read.bounds import some_match
+from versioned_catalog.read.filters import Comparison, Op
+
+
+class Safety(enum.Enum):
+    """How safe a change is."""
+
+    SAFE = "safe"
+    MAY_CONFLICT = "may conflict"
+    DESTRUCTIVE = "destructive"
+
+
+@dataclass(frozen=True)
+class PlannedChange:
+    """One change of a plan.
+
+    Args:
+        kind: ``add``, ``drop``, ``rename``, ``widen``, ``move``, ``default``, ``not null``,
+            ``nullable``, ``comment``, ``property`` or ``partition``.
+        path: the path of the column when the change is made; empty for the table.
+        column_id: the ID of the column; None for a new one, and for the table.
+        detail: what changes, for people.
+        sql: the ALTER TABLE statements of the change.
+        safety: DESTRUCTIVE if values are lost; MAY_CONFLICT if stored values can forbid the change.
+        segments: live segments that hold the column: of a drop, those whose values are lost; of a NOT
+            NULL, those that are checked; of a ``ttl``, those that may hold rows which it hides. No
+            change rewrites data.
+        rows: the rows in these segments.
+        pins: what the change does to schema pins.
+    """
+
+    kind: str
+    path: ColumnPath
+    column_id: int | None
+    detail: str
+    sql: tuple[str, ...]
+    safety: Safety = Safety.SAFE
+    segments: int = 0
+    rows: int = 0
+    pins: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The change as JSON."""
+        return {
+            "kind": self.kind,
+            "column": render_path(self.path) if self.path else None,
+            "column_id": self.column_id,
+            "detail": self.detail,
+            "sql": list(self.sql),
+            "safety": self.safety.value,
+            "segments": self.segments,
+            "rows": self.rows,
+            "pins": list(self.pins),
+        }
+
+
+def planned_change(step: Step, state: TableState, table: str) -> PlannedChange:
+    """Describe a step of a difference from a table, whose name as SQL is ``table``."""
+    change = step.change
+    match change.risk(step.before, step.after):
+        case Risk.NONE:
+            safety, (segments, rows) = Safety.SAFE, (0, 0)
+        case Risk.STORED_NULLS:
+            safety, (segments, rows) = Safety.MAY_CONFLICT, _holding(state, step.column_id)
+        case Risk.LOST_COLUMN:
+            safety, (segments, rows) = Safety.DESTRUCTIVE, _holding(state, step.column_id)
+        case Risk.HIDDEN_ROWS:
+            safety, (segments, rows) = Safety.DESTRUCTIVE, _expiring(state, step)
+    return PlannedChange(
+        change.kind,
+        change.path if isinstance(change, ColumnChange) else (),
+        step.column_id,
+        change.detail(step.before, step.after),
+        tuple(step.statements(table)),
+        safety,
+        segments,
+        rows,
+        tuple(_pin_effects(state, step)),
+    )
+
+
+def _holding(state: TableState, column_id: int | None) -> tuple[int, int]:
+    """The number of live segments that hold a column, and of their rows."""
+    core = state.segments.core
+    versions = pc.unique(core["schema_version"]).to_pylist()
+    held = [version for version in versions if column_id in state.schemas[version].ids]
+    chosen = pc.is_in(core["schema_version"], value_set=pa.array(held, pa.int32()))
+    rows = pc.sum(core["rows"].filter(chosen)).as_py()
+    return pc.sum(chosen).as_py() or 0, rows or 0
+
+
+def _expiring(state: TableState, step: Step) -> tuple[int, int]:
+    """The number of live segments that may hold rows which a ``ttl`` hides, and of their rows."""
+    time_index, cut = state.schema.time_index, ttl_cutoff(step.after.properties, utc_now())
+    if time_index is None or cut is None:
+        return 0, 0
+    index = state.schema.column(time_index)
+    old = Comparison((index.name,), Op.LT, in_time_index(cut, index.type))
+    chosen = some_match(state, bind_filter(old, lambda _: index))
+    rows = pc.sum(state.segments.core["rows"].filter(chosen)).as_py()
+    return pc.sum(chosen).as_py() or 0, rows or 0
+
+
+def _pin_effects(state: TableState, step: Step) -> Iterator[str]:
+    """What a change does to each pin that it touches, such as ``billing: n is BIGINT, ...``."""
+    for label, pinned in sorted(state.pinned_schemas.items()):
+        if step.column_id in pinned.schema.ids and is_hidden(step.after.schema, step.column_id):
+            yield f"{label}: stays, hidden, until it is retired"
+        known = set(breaks(pinned.schema, step.before.schema))
+        yield from (
+            f"{label}: may fail, since {reason}"
+            for reason in breaks(pinned.schema, step.after.schema)
+            if reason not in known
+        )

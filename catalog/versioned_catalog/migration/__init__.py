@@ -1,1 +1,0 @@
-"""Plans that make a table what a CREATE TABLE statement declares."""

@@ -1,0 +1,230 @@
+"""ALTER TABLE as Spark and the jar's extension parse it, to the changes of ``changes``."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model import changes
+from versioned_catalog.model.bind import utc_now
+from versioned_catalog.model.ddl import (
+    take_field,
+    take_key,
+    take_options,
+    take_path,
+    take_properties,
+)
+from versioned_catalog.model.evolution import Evolution
+from versioned_catalog.model.partitioning import changed_partitioning
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.sql_literals import take_default
+from versioned_catalog.model.table_text import check_name
+from versioned_catalog.model.tokens import Cursor, TokenKind
+from versioned_catalog.model.type_text import ColumnPath, render_path, take_type
+
+_ACTIONS = (
+    "ADD COLUMN, DROP COLUMN, RENAME COLUMN, ALTER COLUMN, SET TBLPROPERTIES, UNSET TBLPROPERTIES or "
+    "ADD, DROP or REPLACE PARTITION FIELD"
+)
+
+
+def parse_alter(
+    sql: str, evolution: Evolution, table: ColumnPath | None = None
+) -> list[changes.Change]:
+    """The changes of ALTER TABLE statements, separated by semicolons.
+
+    Args:
+        sql: the statements.
+        evolution: the table before them.
+        table: the table's name, if it has one; a statement that names another table is refused.
+
+    Raises:
+        InvalidRequestError: it does not parse, is not supported, or a statement before the last one is
+            not legal on the table.
+        NotFoundError: a column that a default or a partitioning names does not exist.
+    """
+    cursor = Cursor(sql, "ALTER TABLE")
+    found: list[changes.Change] = []
+    current, time = evolution.begin(), utc_now()
+    while True:
+        parsed = _take_statement(cursor, current.schema, table)
+        found += parsed
+        while cursor.accept(";"):
+            pass
+        if cursor.token.kind is TokenKind.END:
+            return found
+        for change in parsed:
+            current = change.bind(current, time).apply(current)
+
+
+def _take_statement(
+    cursor: Cursor, schema: Schema, table: ColumnPath | None
+) -> list[changes.Change]:
+    cursor.expect_word("ALTER")
+    cursor.expect_word("TABLE")
+    named = take_path(cursor)
+    check_name(named, table)
+    found = _take_action(cursor, schema, render_path(named))
+    if cursor.token.kind is not TokenKind.END and not cursor.at_symbol(";"):
+        raise cursor.error("the end of the statement was expected")
+    return found
+
+
+def _take_action(cursor: Cursor, schema: Schema, table: str) -> list[changes.Change]:
+    word, second = cursor.token.text.upper(), cursor.peek().text.upper()
+    if word in ("ADD", "DROP", "REPLACE") and second == "PARTITION":
+        return [_take_partition_field(cursor, schema, table)]
+    match word, second:
+        case "ADD", "COLUMN" | "COLUMNS":
+            return _take_additions(cursor)
+        case "DROP", "COLUMN" | "COLUMNS":
+            return _take_drops(cursor, schema)
+        case "RENAME", "COLUMN":
+            cursor.take(), cursor.take()
+            path = take_path(cursor)
+            cursor.expect_word("TO")
+            return [changes.RenameColumn(path, cursor.name())]
+        case "ALTER" | "CHANGE", _:
+            return _take_columns(cursor, schema)
+        case "SET", "TBLPROPERTIES":
+            cursor.take(), cursor.take()
+            return [changes.SetProperty(k, v) for k, v in take_properties(cursor).items()]
+        case "UNSET", "TBLPROPERTIES":
+            cursor.take(), cursor.take()
+            return _take_unset(cursor)
+    _refuse(cursor, word, second, table)
+
+
+def _refuse(cursor: Cursor, word: str, second: str, table: str) -> NoReturn:
+    """Refuse what a versioned table, or this parser, does not have.
+
+    Raises:
+        InvalidRequestError: always.
+    """
+    instead = {
+        ("RENAME", "TO"): "use catalog.rename_table, or ALTER TABLE ... RENAME TO in Spark",
+        ("REPLACE", "COLUMNS"): "it would drop every column with its values; add, drop, rename and "
+        "alter the columns that should change",
+        ("ADD", "CONSTRAINT"): "a primary key is set when a table is created; create another table",
+        (
+            "DROP",
+            "CONSTRAINT",
+        ): "a primary key is set when a table is created; create another table",
+        ("CLUSTER", "BY"): "SET TBLPROPERTIES ('sort_by' = 'a, b') sorts new rows",
+        ("SET", "LOCATION"): "a table stays in its folder; copy the rows to another table",
+    }.get((word, second))
+    if instead is None:
+        raise cursor.error(f"{_ACTIONS} was expected")
+    raise InvalidRequestError(
+        f"ALTER TABLE {table} {word} {second} is not supported here; {instead}",
+        condition="NOT_SUPPORTED",
+    )
+
+
+def _take_partition_field(cursor: Cursor, schema: Schema, table: str) -> changes.Change:
+    word = cursor.take().text.upper()
+    cursor.expect_word("PARTITION")
+    cursor.expect_word("FIELD")
+    text = f"{word} PARTITION FIELD {take_field(cursor)}"
+    if word == "REPLACE":
+        cursor.expect_word("WITH")
+        text += f" WITH {take_field(cursor)}"
+    return changes.SetPartitioning(tuple(changed_partitioning(schema, text, table)))
+
+
+def _take_additions(cursor: Cursor) -> list[changes.Change]:
+    cursor.take(), cursor.take()
+    closed = cursor.accept("(")
+    found: list[changes.Change] = [_take_addition(cursor)]
+    while cursor.accept(","):
+        found.append(_take_addition(cursor))
+    if closed:
+        cursor.expect(")")
+    return found
+
+
+def _take_addition(cursor: Cursor) -> changes.AddColumn:
+    path = take_path(cursor)
+    try:
+        cursor.accept(":")
+        type_ = take_type(cursor)
+        column = take_options(cursor, path[-1], type_)
+        first, after = _take_position(cursor)
+        if cursor.at_word("NOT", "DEFAULT", "COMMENT"):
+            raise cursor.error("FIRST and AFTER come last")
+    except InvalidRequestError as error:
+        raise InvalidRequestError(f"column {render_path(path)}: {error}") from None
+    default = changes.UNSET if column.write_default is None else column.write_default
+    return changes.AddColumn(path, type_, default, column.nullable, column.comment, first, after)
+
+
+def _take_position(cursor: Cursor) -> tuple[bool, str | None]:
+    match cursor.accept_word("FIRST", "AFTER"):
+        case "FIRST":
+            return True, None
+        case "AFTER":
+            return False, cursor.name()
+        case _:
+            return False, None
+
+
+def _take_drops(cursor: Cursor, schema: Schema) -> list[changes.Change]:
+    cursor.take(), cursor.take()
+    lenient = cursor.at_word("IF") and cursor.peek().text.upper() == "EXISTS"
+    if lenient:
+        cursor.take(), cursor.take()
+    closed = cursor.accept("(")
+    paths = [take_path(cursor)]
+    while cursor.accept(","):
+        paths.append(take_path(cursor))
+    if closed:
+        cursor.expect(")")
+    gone = [path for path in paths if lenient and schema.find(path) is None]
+    return [changes.DropColumn(path) for path in paths if path not in gone]
+
+
+def _take_unset(cursor: Cursor) -> list[changes.Change]:
+    if cursor.accept_word("IF"):
+        cursor.expect_word("EXISTS")
+    cursor.expect("(")
+    keys = [take_key(cursor)]
+    while cursor.accept(","):
+        keys.append(take_key(cursor))
+    cursor.expect(")")
+    return [changes.UnsetProperty(key) for key in keys]
+
+
+def _take_columns(cursor: Cursor, schema: Schema) -> list[changes.Change]:
+    cursor.take()
+    cursor.accept_word("COLUMN")
+    found = [_take_column(cursor, schema)]
+    while cursor.accept(","):
+        found.append(_take_column(cursor, schema))
+    return found
+
+
+def _take_column(cursor: Cursor, schema: Schema) -> changes.Change:
+    path = take_path(cursor)
+    match cursor.accept_word("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP"):
+        case "TYPE":
+            return changes.ChangeType(path, take_type(cursor))
+        case "COMMENT":
+            return changes.SetComment(path, cursor.string() or None)
+        case "FIRST":
+            return changes.MoveColumn(path, first=True)
+        case "AFTER":
+            return changes.MoveColumn(path, after=cursor.name())
+        case "SET":
+            if cursor.expect_word("NOT", "DEFAULT") == "DEFAULT":
+                return changes.SetDefault(path, take_default(cursor, schema.get(path).type))
+            cursor.expect_word("NULL")
+            return changes.SetNotNull(path)
+        case "DROP":
+            if cursor.expect_word("NOT", "DEFAULT") == "DEFAULT":
+                return changes.DropDefault(path)
+            cursor.expect_word("NULL")
+            return changes.DropNotNull(path)
+    raise cursor.error(
+        "TYPE, COMMENT, FIRST, AFTER, SET NOT NULL, DROP NOT NULL, SET DEFAULT or DROP DEFAULT was "
+        "expected"
+    )

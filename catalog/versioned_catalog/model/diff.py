@@ -1,0 +1,355 @@
+"""The changes that make a table what a CREATE TABLE statement declares."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model import changes
+from versioned_catalog.model.bind import finish, utc_now
+from versioned_catalog.model.evolution import Evolution
+from versioned_catalog.model.keys import MAINTAINED, SORT_BY, user_properties
+from versioned_catalog.model.matching import Matching, match_columns, path_key
+from versioned_catalog.model.schema import PartitionField, Schema, SortField, name_key
+from versioned_catalog.model.sql_literals import constant_from_sql
+from versioned_catalog.model.table_text import APPLIED_SCHEMA, Definition
+from versioned_catalog.model.transforms import parse_transform, render_field, result_type
+from versioned_catalog.model.type_text import ColumnPath, parse_path
+from versioned_catalog.model.types import Column, Map, Now, Struct, children, is_nested, walk
+from versioned_catalog.model.value_changes import default_text
+
+
+@dataclass(frozen=True)
+class Step:
+    """One change of a difference.
+
+    Args:
+        change: the change by name.
+        column_id: the column that it changes; None for the table, and for a new column.
+        before, after: the table around the change.
+    """
+
+    change: changes.Change
+    column_id: int | None
+    before: Evolution
+    after: Evolution
+
+    def statements(self, table: str) -> list[str]:
+        """The ALTER TABLE statements of the change. ``table`` is the table's name as SQL."""
+        return self.change.statements(table, self.before, self.after)
+
+
+def difference(
+    evolution: Evolution,
+    comment: str | None,
+    target: Definition,
+    renames: Mapping[str, str] | None = None,
+    allow_drop: Collection[str] = (),
+) -> list[Step]:
+    """The changes from a table to a declared one, in the order of one ALTER.
+
+    Args:
+        evolution: the table.
+        comment: the table's comment.
+        target: the declared table.
+        renames: new names by current paths.
+        allow_drop: paths of columns that may be dropped; other drops are found all the same, but must
+            not look like renames.
+
+    Raises:
+        InvalidRequestError: the table can't become the declared one, or a rename is ambiguous.
+        NotFoundError: ``renames`` names a column that does not exist.
+    """
+    allowed = {path_key(parse_path(path)) for path in allow_drop}
+    shown = evolution.schema.visible
+    matching = match_columns(shown, target, renames or {}, allowed)
+    _check_same_key(shown, target.schema, matching)
+    if comment != target.comment:
+        raise InvalidRequestError(
+            f"the table's comment {comment!r} can't be changed to {target.comment!r}; keep it",
+            condition="NOT_SUPPORTED",
+        )
+    differ = _Differ(evolution, target.schema, matching)
+    differ.release_arrangement()
+    differ.level(None, target.schema.columns)
+    differ.arrange()
+    differ.properties(target.properties)
+    finish(evolution, differ.current, evolution.schema.version + 1)
+    return differ.steps
+
+
+def difference_by_id(evolution: Evolution, target: Schema) -> list[Step]:
+    """The changes from a table to other columns, of which IDs alone say which is which.
+
+    Args:
+        evolution: the table.
+        target: the columns, and the partitioning and sort order by their IDs. IDs that the table does
+            not have are of new columns.
+
+    Raises:
+        InvalidRequestError: the table can't become that.
+    """
+    shown = evolution.schema.visible
+    gone = [
+        column.id
+        for column, above in walk(shown.columns)
+        if column.id not in target.ids and all(one.id in target.ids for one in above)
+    ]
+    matching = Matching({one: one for one in target.ids & shown.ids}, gone)
+    differ = _Differ(evolution, target, matching)
+    differ.release_arrangement()
+    differ.level(None, target.columns)
+    differ.arrange()
+    finish(evolution, differ.current, evolution.schema.version + 1)
+    return differ.steps
+
+
+def _check_same_key(schema: Schema, target: Schema, matching: Matching) -> None:
+    stored = tuple(matching.stored.get(one) for one in target.primary_key)
+    index = target.time_index
+    same_index = (None if index is None else matching.stored.get(index, -1)) == schema.time_index
+    if stored != schema.primary_key or not same_index:
+        raise InvalidRequestError(
+            "the row key (PRIMARY KEY and time_index) is set when a table is created and can't be "
+            "changed; create another table with the row key that you want, and copy the rows",
+            condition="NOT_SUPPORTED",
+        )
+
+
+class _Differ:
+    """Collects changes, and applies each to what the table has become by those before it."""
+
+    def __init__(self, evolution: Evolution, target: Schema, matching: Matching) -> None:
+        self.steps: list[Step] = []
+        self.current = evolution.begin()
+        self._target = target
+        self._ids = dict(matching.stored)
+        self._dropped = frozenset(matching.dropped)
+        self._new: set[int] = set()
+        self._time = utc_now()
+
+    @property
+    def _schema(self) -> Schema:
+        return self.current.schema.visible
+
+    def _emit(self, change: changes.Change, column_id: int | None = None) -> None:
+        before = self.current
+        self.current = change.bind(before, self._time).apply(before)
+        self.steps.append(Step(change, column_id, before, self.current))
+
+    # Columns
+
+    def level(self, parent: int | None, targets: tuple[Column, ...]) -> None:
+        """The changes of the columns inside a parent, and below."""
+        gone = [one.id for one in self._siblings(parent) if one.id in self._dropped]
+        taken = {name_key(one.name) for one in targets}
+        for column_id in [*gone]:
+            if name_key(self._schema.column(column_id).name) not in taken:
+                continue
+            if len(self._siblings(parent)) == 1:  # a table or struct needs one at every step
+                self._renamed(column_id, self._spare(column_id, taken))
+                continue
+            gone.remove(column_id)
+            self._emit(changes.DropColumn(self._schema.path(column_id)), column_id)
+        self._rename(
+            parent, {self._ids[one.id]: one.name for one in targets if one.id in self._ids}
+        )
+        self._order(parent, targets)
+        for column_id in gone:
+            self._emit(changes.DropColumn(self._schema.path(column_id)), column_id)
+        for one in targets:
+            self._column(one)
+
+    def _siblings(self, parent: int | None) -> tuple[Column, ...]:
+        return (
+            self._schema.columns if parent is None else children(self._schema.column(parent).type)
+        )
+
+    def _rename(self, parent: int | None, names: Mapping[int, str]) -> None:
+        pending = {i: name for i, name in names.items() if self._schema.column(i).name != name}
+        while pending:
+            taken = {name_key(self._schema.column(i).name): i for i in names}
+            free = [i for i, name in pending.items() if taken.get(name_key(name), i) == i]
+            if free:
+                for column_id in free[:1]:
+                    self._renamed(column_id, pending.pop(column_id))
+            else:  # a cycle: one of its columns takes another name first
+                column_id = next(iter(pending))
+                used = {name_key(one.name) for one in self._siblings(parent)}
+                self._renamed(column_id, self._spare(column_id, used))
+
+    def _spare(self, column_id: int, used: Collection[str]) -> str:
+        """A name for a column that is in the way of another one."""
+        spare = f"{self._schema.column(column_id).name}_{column_id}"
+        while name_key(spare) in used:
+            spare += "_"
+        return spare
+
+    def _renamed(self, column_id: int, name: str) -> None:
+        self._emit(changes.RenameColumn(self._schema.path(column_id), name), column_id)
+
+    def _order(self, parent: int | None, targets: tuple[Column, ...]) -> None:
+        """Add and move columns; the most columns that are in order already stay where they are."""
+        order = [one.id for one in self._siblings(parent)]
+        places = [order.index(self._ids[one.id]) for one in targets if one.id in self._ids]
+        staying = {order[place] for place in _longest_increasing(places)}
+        previous: int | None = None
+        for one in targets:
+            if one.id not in self._ids:
+                self._add(parent, one, previous)
+            elif self._ids[one.id] not in staying:
+                column_id = self._ids[one.id]
+                after = None if previous is None else self._schema.column(previous).name
+                path = self._schema.path(column_id)
+                self._emit(changes.MoveColumn(path, after is None, after), column_id)
+            previous = self._ids[one.id]
+
+    def _add(self, parent: int | None, column: Column, previous: int | None) -> None:
+        siblings = [one.id for one in self._siblings(parent)]
+        behind = siblings[0 if previous is None else siblings.index(previous) + 1 :]
+        first, after = False, None
+        if any(one not in self._dropped for one in behind):
+            first = previous is None
+            after = None if previous is None else self._schema.column(previous).name
+        above: ColumnPath = () if parent is None else self._schema.path(parent)
+        default = changes.UNSET if column.write_default is None else column.write_default
+        path = (*above, column.name)
+        self._emit(
+            changes.AddColumn(
+                path, column.type, default, column.nullable, column.comment, first, after
+            )
+        )
+        added = self._schema.get(path)
+        pairs = zip(walk((column,)), walk((added,)), strict=True)
+        self._ids |= {declared.id: stored.id for (declared, _), (stored, _) in pairs}
+        self._new |= {declared.id for declared, _ in walk((column,))}
+
+    def _column(self, target: Column) -> None:
+        """The changes of one column that stays, and of those inside it."""
+        if target.id in self._new:
+            return
+        column_id = self._ids[target.id]
+        column = self._schema.column(column_id)
+        match column.type, target.type:
+            case Struct(), Struct(fields):
+                self.level(column_id, fields)
+            case old, new if is_nested(old) and type(old) is type(new):
+                for inner in children(new):
+                    self._column(inner)
+            case old, new if old != new:
+                if isinstance(column.write_default, Now):
+                    self._emit(changes.DropDefault(self._schema.path(column_id)), column_id)
+                self._emit(changes.ChangeType(self._schema.path(column_id), new), column_id)
+        self._options(column_id, target)
+
+    def _options(self, column_id: int, target: Column) -> None:
+        column, path = self._schema.column(column_id), self._schema.path(column_id)
+        if default_text(column) != default_text(target):
+            default = target.write_default
+            self._emit(
+                changes.DropDefault(path)
+                if default is None
+                else _set_default(path, column, target),
+                column_id,
+            )
+        if column.nullable != target.nullable and not self._is_key(column_id):
+            change = changes.DropNotNull(path) if target.nullable else changes.SetNotNull(path)
+            self._emit(change, column_id)
+        if (column.comment or None) != (target.comment or None):
+            self._emit(changes.SetComment(path, target.comment), column_id)
+
+    def _is_key(self, column_id: int) -> bool:
+        above = self._schema.ancestors(column_id)
+        return (
+            bool(above) and isinstance(above[-1].type, Map) and above[-1].type.key.id == column_id
+        )
+
+    # The table
+
+    def release_arrangement(self) -> None:
+        """Stop partitioning and sorting by columns that are dropped, or get a type that forbids it."""
+        schema = self._schema
+        partitioning = [
+            one
+            for one in schema.partitioning
+            if not self._is_dropped(one.source) and self._applies(one)
+        ]
+        if len(partitioning) < len(schema.partitioning):
+            self._partition([(one.source, one.transform) for one in partitioning])
+        sort_by = [one for one in schema.sort_by if not self._is_dropped(one.source)]
+        if len(sort_by) < len(schema.sort_by):
+            self._sort(sort_by)
+
+    def _is_dropped(self, column_id: int) -> bool:
+        chain = (*(one.id for one in self._schema.ancestors(column_id)), column_id)
+        return any(one in self._dropped for one in chain)
+
+    def _applies(self, field: PartitionField) -> bool:
+        """Whether a field of the partitioning applies to the declared type of its column, too."""
+        declared = {old: new for new, old in self._ids.items()}[field.source]
+        try:
+            result_type(parse_transform(field.transform), self._target.column(declared).type)
+        except InvalidRequestError:
+            return False
+        return True
+
+    def arrange(self) -> None:
+        """Partition and sort as declared."""
+        wanted = [(self._ids[one.source], one.transform) for one in self._target.partitioning]
+        if wanted != [(one.source, one.transform) for one in self._schema.partitioning]:
+            self._partition(wanted)
+        sort_by = [SortField(self._ids[one.source], one.descending) for one in self._target.sort_by]
+        if tuple(sort_by) != self._schema.sort_by:
+            self._sort(sort_by)
+
+    def _partition(self, fields: Iterable[tuple[int, str]]) -> None:
+        texts = (render_field(self._schema.path(i), parse_transform(text)) for i, text in fields)
+        self._emit(changes.SetPartitioning(tuple(texts)))
+
+    def _sort(self, fields: list[SortField]) -> None:
+        texts = [
+            self._schema.path_text(one.source) + (" DESC" if one.descending else "")
+            for one in fields
+        ]
+        done = changes.SetProperty(SORT_BY, ", ".join(texts))
+        self._emit(done if texts else changes.UnsetProperty(SORT_BY))
+
+    def properties(self, wanted: Mapping[str, str]) -> None:
+        """Set and unset properties.
+
+        Raises:
+            InvalidRequestError: one is declared that the library maintains.
+        """
+        for key in sorted(MAINTAINED & wanted.keys()):
+            raise InvalidRequestError(
+                f"the property {key} can't be set, since the table maintains it; leave it out",
+                condition="INVALID_OPTION",
+            )
+        current = user_properties(self.current.properties)
+        for key in sorted({*current, *wanted} - {APPLIED_SCHEMA}):
+            if key not in wanted:
+                self._emit(changes.UnsetProperty(key))
+            elif current.get(key) != wanted[key]:
+                self._emit(changes.SetProperty(key, wanted[key]))
+
+
+def _set_default(path: ColumnPath, column: Column, target: Column) -> changes.SetDefault:
+    """The declared default; fields inside it are found by their names."""
+    return changes.SetDefault(path, constant_from_sql(default_text(target) or "NULL", column.type))
+
+
+def _longest_increasing(places: list[int]) -> list[int]:
+    """A longest increasing subsequence of distinct numbers."""
+    ends: list[int] = []
+    chains: list[list[int]] = []
+    for place in places:
+        at = bisect.bisect_left(ends, place)
+        chain = [*(chains[at - 1] if at else []), place]
+        if at == len(ends):
+            ends.append(place)
+            chains.append(chain)
+        else:
+            ends[at], chains[at] = place, chain
+    return chains[-1] if chains else []

@@ -1,0 +1,290 @@
+"""What Iceberg can say of a schema, and what the property ``publish`` rules out.
+
+docs/iceberg.md shows the same table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.iceberg_values import default_json
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import (
+    Array,
+    Atom,
+    Char,
+    Column,
+    Constant,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Geography,
+    Geometry,
+    LeafType,
+    Map,
+    NestedType,
+    Struct,
+    Time,
+    Varchar,
+    is_nested,
+    walk,
+)
+from versioned_catalog.model.widening import type_name
+
+Json = Any
+
+
+def leaf_type(type_: LeafType) -> str | None:
+    """Return the Iceberg type of a leaf type; None if there is none.
+
+    >>> from versioned_catalog.model.types import Atom, Decimal
+    >>> leaf_type(Atom.SHORT), leaf_type(Decimal(10, 2)), leaf_type(Atom.VARIANT)
+    ('int', 'decimal(10, 2)', None)
+    """
+    match type_:
+        case Atom.BOOLEAN:
+            return "boolean"
+        case Atom.BYTE | Atom.SHORT | Atom.INT:
+            return "int"
+        case Atom.LONG | DayTimeInterval():
+            return "long"
+        case Atom.FLOAT:
+            return "float"
+        case Atom.DOUBLE:
+            return "double"
+        case Atom.STRING | Char() | Varchar():
+            return "string"
+        case Atom.BINARY:
+            return "binary"
+        case Atom.DATE:
+            return "date"
+        case Atom.TIMESTAMP:
+            return "timestamptz"
+        case Atom.TIMESTAMP_NTZ:
+            return "timestamp"
+        case Decimal(precision, scale):
+            return f"decimal({precision}, {scale})"
+        case Time():
+            return "time"
+        case Atom.VARIANT | Geometry() | Geography():
+            return None  # their layout in our files is not Iceberg's
+
+
+def promotes(old: DataType, new: DataType) -> bool:
+    """Whether every Iceberg reader shows values that were written as ``old`` right as ``new``.
+
+    Both are leaf types, and ``new`` is a legal widening of ``old``. Iceberg also allows DATE to
+    TIMESTAMP, which Spark's reader refuses.
+    """
+    if isinstance(old, NestedType) or isinstance(new, NestedType):
+        return True
+    before, after = leaf_type(old), leaf_type(new)
+    if before == after or (before, after) in (("int", "long"), ("float", "double")):
+        return True
+    match old, new:
+        case Decimal(scale=old_scale), Decimal(scale=new_scale):
+            return old_scale == new_scale
+    return False
+
+
+def column_children(type_: NestedType) -> dict[str, Column]:
+    """The columns inside a type, by the names that Iceberg's paths use."""
+    match type_:
+        case Struct(fields):
+            return {field.name: field for field in fields}
+        case Array(element):
+            return {"element": element}
+        case Map(key, value):
+            return {"key": key, "value": value}
+
+
+def schema_json(schema: Schema, format_version: int) -> Json:
+    """Return a schema without its hidden columns. ``unsayable`` finds nothing in it."""
+    shown = schema.visible
+    found = {
+        "type": "struct",
+        "schema-id": schema.version,
+        "fields": [_field(column, format_version) for column in shown.columns],
+    }
+    if shown.primary_key:
+        found["identifier-field-ids"] = list(shown.row_key)
+    return found
+
+
+def _field(column: Column, format_version: int) -> Json:
+    out = {
+        "id": column.id,
+        "name": column.name,
+        "required": not column.nullable,
+        "type": _type(column.type, format_version),
+    }
+    if column.comment:
+        out["doc"] = column.comment
+    if format_version >= 3:
+        defaults = {"initial-default": column.read_default, "write-default": column.write_default}
+        for name, default in defaults.items():
+            if isinstance(default, Constant) and unsayable_default(column, default) is None:
+                out[name] = default_json(default, column.type)
+    return out
+
+
+def _type(type_: DataType, format_version: int) -> Json:
+    match type_:
+        case Struct(fields):
+            inner = [_field(field, format_version) for field in fields]
+            return {"type": "struct", "fields": inner}
+        case Array(element):
+            return {
+                "type": "list",
+                "element-id": element.id,
+                "element": _type(element.type, format_version),
+                "element-required": not element.nullable,
+            }
+        case Map(key, value):
+            return {
+                "type": "map",
+                "key-id": key.id,
+                "key": _type(key.type, format_version),
+                "value-id": value.id,
+                "value": _type(value.type, format_version),
+                "value-required": not value.nullable,
+            }
+        case _:
+            found = leaf_type(type_)
+            assert found is not None, "unsayable() is asked first"
+            return found
+
+
+def unsayable_default(column: Column, default: Constant) -> str | None:
+    """Return why Iceberg's readers cannot show a default; None if they can."""
+    try:
+        default_json(default, column.type)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def unsayable(schema: Schema) -> Iterator[str]:
+    """Yield what of a schema Iceberg has no form for, one sentence a column."""
+    shown = schema.visible
+    for column, _ in walk(shown.columns):
+        type_ = column.type
+        if not isinstance(type_, NestedType) and leaf_type(type_) is None:
+            yield (
+                f"the column {shown.path_text(column.id)} is {type_name(type_)}, whose files no Iceberg "
+                "reader understands; drop it, or store it in another type, such as STRING or BINARY"
+            )
+    paths: dict[str, Column] = {}
+    for path, column in _dotted({column.name: column for column in shown.columns}, ""):
+        other = paths.setdefault(path, column)
+        if other is not column:
+            yield (
+                f"two columns are called {path} in Iceberg, {shown.path_text(other.id)} and "
+                f"{shown.path_text(column.id)}; rename one of them"
+            )
+
+
+def _dotted(columns: dict[str, Column], above: str) -> Iterator[tuple[str, Column]]:
+    """Every column by its path as Iceberg writes it, without any quoting."""
+    for name, column in columns.items():
+        yield above + name, column
+        if isinstance(column.type, NestedType):
+            yield from _dotted(column_children(column.type), f"{above}{name}.")
+
+
+def unreadable(written: Schema, wanted: Schema, format_version: int) -> Iterator[str]:
+    """Yield what an Iceberg reader of ``wanted`` would get wrong in a file written under ``written``."""
+    for column, _ in walk(written.columns):
+        if not isinstance(column.type, NestedType) and leaf_type(column.type) is None:
+            # Groups inside such a column have no field IDs, and PyIceberg 0.12 refuses the whole file.
+            yield (
+                f"some segments hold the dropped column {written.path_text(column.id)}, which is "
+                f"{type_name(column.type)}"
+            )
+    missing = set[int]()
+    for column, above in walk(wanted.visible.columns):
+        path = wanted.path_text(column.id)
+        if above and above[-1].id in missing:
+            missing.add(column.id)  # the parent's default decides
+        elif column.id not in written.ids:
+            missing.add(column.id)
+            yield from _lost_default(column, path, format_version)
+        else:
+            old = written.column(column.id).type
+            if not promotes(old, column.type):
+                yield (
+                    f"some segments hold the column {path} as {type_name(old)}, which Iceberg's readers "
+                    f"can't widen to {type_name(column.type)}"
+                )
+
+
+def _lost_default(column: Column, path: str, format_version: int) -> Iterator[str]:
+    if column.read_default is None:
+        return
+    if format_version < 3:
+        yield (
+            f"some segments lack the column {path}, and readers of Iceberg v2 would show null instead "
+            "of its default"
+        )
+        return
+    why = unsayable_default(column, column.read_default)
+    if why is not None:
+        yield f"some segments lack the column {path}, and Iceberg can't say its default: {why}"
+
+
+def changes_unsayable(before: Schema, after: Schema) -> Iterator[str]:
+    """Yield what of a schema change Iceberg's readers would not follow."""
+    for column, _ in walk(after.visible.columns):
+        path = after.path_text(column.id)
+        if column.id in before.ids:
+            old = before.column(column.id).type
+            if not is_nested(old) and not promotes(old, column.type):
+                yield (
+                    f"the column {path} can't change from {type_name(old)} to "
+                    f"{type_name(column.type)}, which Iceberg's readers don't follow"
+                )
+        elif column.read_default is not None:
+            why = unsayable_default(column, column.read_default)
+            if why is not None:
+                yield f"the column {path} can't have its default, which Iceberg can't say: {why}"
+
+
+PUBLISH = "publish"
+ICEBERG = "iceberg"
+
+
+def publishes(properties: Mapping[str, str]) -> bool:
+    """Whether each commit of a table is published.
+
+    Raises:
+        InvalidRequestError: the property has another value than ``iceberg``.
+    """
+    text = properties.get(PUBLISH)
+    if text not in (None, ICEBERG):
+        raise InvalidRequestError(
+            f"the property {PUBLISH} must be {ICEBERG!r}, got {text!r}", condition="INVALID_OPTION"
+        )
+    return text is not None
+
+
+def check_publishable(properties: Mapping[str, str], before: Schema, after: Schema) -> None:
+    """Refuse a schema that a published table cannot have.
+
+    Raises:
+        InvalidRequestError: naming the column, and the way out.
+    """
+    if not publishes(properties):
+        return
+    for sentence in unsayable(after):
+        raise InvalidRequestError(
+            f"{sentence}, or leave out the property {PUBLISH} = '{ICEBERG}'",
+            condition="NOT_SUPPORTED",
+        )
+    for sentence in changes_unsayable(before, after):
+        raise InvalidRequestError(
+            f"{sentence} (the property {PUBLISH} = '{ICEBERG}'). Add another column instead; or unset "
+            "the property, make the change, compact with the strategy full, and set it again",
+            condition="NOT_SUPPORTED",
+        )

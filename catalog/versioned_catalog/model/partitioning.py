@@ -1,0 +1,211 @@
+"""Changes of a partitioning, and partition values across schema versions."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model import transforms
+from versioned_catalog.model.fitting import widen_text
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.transforms import (
+    Transform,
+    parse_partitioning,
+    parse_transform,
+    render_field,
+)
+from versioned_catalog.model.types import Atom, DataType, Family, family
+
+_CHANGE = re.compile(
+    r"\s*(?P<what>ADD|DROP)\s+PARTITION\s+FIELD\s+(?P<field>.+?)\s*"
+    r"|\s*REPLACE\s+PARTITION\s+FIELD\s+(?P<old>.+?)\s+WITH\s+(?P<new>.+?)\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+_NAMED = re.compile(r"(?P<field>.+?)\s+AS\s+\S+", re.IGNORECASE | re.DOTALL)
+_SINGULAR = re.compile(r"(year|month|day|hour)\s*\(", re.IGNORECASE)
+
+
+def partition_fields(schema: Schema) -> list[str]:
+    """The fields of a partitioning as a user writes them, such as ``days(ts)``."""
+    return [
+        render_field(schema.path(field.source), parse_transform(field.transform))
+        for field in schema.partitioning
+    ]
+
+
+def changed_partitioning(schema: Schema, change: str, table: str) -> list[str]:
+    """The fields of a partitioning after a change.
+
+    Args:
+        change: ``ADD PARTITION FIELD f``, ``DROP PARTITION FIELD f`` or
+            ``REPLACE PARTITION FIELD f WITH g``.
+
+    Raises:
+        InvalidRequestError: it does not parse, adds a field that exists, or drops one that does not.
+        NotFoundError: a column does not exist.
+    """
+    found = _CHANGE.fullmatch(change)
+    if found is None:
+        raise InvalidRequestError(
+            f"{table}: {change!r} is not a change of the partitioning; write ADD PARTITION FIELD f, "
+            "DROP PARTITION FIELD f or REPLACE PARTITION FIELD f WITH g"
+        )
+    fields = partition_fields(schema)
+    if found["old"] is not None:
+        fields[_index(schema, found["old"], fields, table)] = _new(schema, found["new"], table)
+    elif found["what"].upper() == "ADD":
+        fields.append(_new(schema, found["field"], table))
+    else:
+        del fields[_index(schema, found["field"], fields, table)]
+    return fields
+
+
+def _new(schema: Schema, text: str, table: str) -> str:
+    if _NAMED.fullmatch(text):
+        raise InvalidRequestError(
+            f"{table}: the fields of a partitioning have no names; leave out AS"
+        )
+    source, transform = _key(schema, text)
+    field = render_field(schema.path(source), transform)
+    if any(
+        (one.source, parse_transform(one.transform)) == (source, transform)
+        for one in schema.partitioning
+    ):
+        raise InvalidRequestError(f"{table} is partitioned by {field} already")
+    return field
+
+
+def _index(schema: Schema, text: str, fields: list[str], table: str) -> int:
+    has = [(field.source, parse_transform(field.transform)) for field in schema.partitioning]
+    try:
+        return has.index(_key(schema, text))
+    except ValueError:
+        raise InvalidRequestError(
+            f"{table} is not partitioned by {text}; its fields are {', '.join(fields) or 'none'}"
+        ) from None
+
+
+def _key(schema: Schema, text: str) -> tuple[int, Transform]:
+    """The column and the transform of a field; ``day(ts)`` is ``days(ts)``."""
+    [(path, transform)] = parse_partitioning([_SINGULAR.sub(r"\1s(", text)])
+    return schema.get(path).id, transform
+
+
+def split_fields(text: str, what: str = "fields") -> tuple[str, ...]:
+    """The fields of a partitioning, separated by commas; none for an empty text."""
+    return split_outside(text, what) if text.strip() else ()
+
+
+def split_outside(text: str, what: str) -> tuple[str, ...]:
+    """Split a text at commas outside backticks and parentheses; ``what`` is the option, for the error.
+
+    Raises:
+        InvalidRequestError: a part is empty, or a backtick or parenthesis is not closed.
+    """
+    found: list[str] = []
+    part, quoted, depth = "", False, 0
+    for ch in text + ",":
+        if ch == "`":
+            quoted = not quoted
+        depth += 0 if quoted else (ch == "(") - (ch == ")")
+        if ch == "," and not quoted and not depth:
+            found.append(part.strip())
+            part = ""
+        else:
+            part += ch
+    if quoted or depth or not all(found):
+        raise InvalidRequestError(
+            f"{what} is {text!r}; write names separated by commas", condition="INVALID_OPTION"
+        )
+    return tuple(found)
+
+
+PartitionKey = tuple[str | None, ...]
+"""The value texts (FORMAT.md, section 4.2) of a partition's fields; None for null."""
+
+
+def key_reader(old: Schema, new: Schema) -> Callable[[PartitionKey], PartitionKey] | None:
+    """How partition keys of one schema version translate to another.
+
+    Args:
+        old: the schema that segments were written under.
+        new: another schema of the same incarnation, whose column types are the same or wider.
+
+    Returns:
+        A function from a key under ``old`` to the key of the same rows under ``new``; None if the two
+        partition differently, so that rows of one partition may belong to several.
+    """
+    if old.partitioning != new.partitioning:
+        return None
+    readers = [
+        _value_reader(
+            transforms.parse_transform(field.transform),
+            old.column(field.source).type,
+            new.column(field.source).type,
+        )
+        for field in new.partitioning
+    ]
+    known = [reader for reader in readers if reader is not None]
+    if len(known) < len(readers):
+        return None
+    return lambda key: tuple(read(text) for read, text in zip(known, key, strict=True))
+
+
+def is_unreadable(transform: transforms.Transform, type_: DataType) -> bool:
+    """Whether people can't read a transform's value texts of a type; see ``partition_text``."""
+    return type_ is Atom.BINARY or isinstance(
+        transform, transforms.Years | transforms.Months | transforms.Days | transforms.Hours
+    )
+
+
+def partition_text(transform: transforms.Transform, type_: DataType, text: str) -> str:
+    """A partition's value text for people: ``2026-01-31`` for a day, hexadecimal for bytes.
+
+    Readable value texts are returned as they are.
+    """
+    match transform:
+        case transforms.Years():
+            return f"{1970 + int(text):04}"
+        case transforms.Months():
+            return f"{1970 + int(text) // 12:04}-{int(text) % 12 + 1:02}"
+        case transforms.Days():
+            return _day(int(text))
+        case transforms.Hours():
+            return f"{_day(int(text) // 24)}-{int(text) % 24:02}"
+        case _:
+            return base64.b64decode(text).hex().upper() if type_ is Atom.BINARY else text
+
+
+def _day(days: int) -> str:
+    return str(np.datetime64(days, "D"))
+
+
+def _value_reader(
+    transform: transforms.Transform, old: DataType, new: DataType
+) -> Callable[[str | None], str | None] | None:
+    if old == new or _commutes(transform, old, new):
+        return lambda text: text
+    if isinstance(transform, transforms.Identity):
+        return lambda text: _widened(text, old, new)
+    return None
+
+
+def _commutes(transform: transforms.Transform, old: DataType, new: DataType) -> bool:
+    """Whether a value has the same partition value before and after it is widened."""
+    match transform:
+        case transforms.Bucket() | transforms.Truncate():
+            return family(old) == family(new) and family(old) in (Family.INTEGER, Family.TEXT)
+        case transforms.Years() | transforms.Months() | transforms.Days() | transforms.Hours():
+            return True  # the only widening is from a date to its midnight
+        case transforms.Identity():
+            return False
+
+
+def _widened(text: str | None, old: DataType, new: DataType) -> str | None:
+    found = widen_text(text, old, new)
+    assert found is None or isinstance(found, str)
+    return found

@@ -1,0 +1,323 @@
+"""Schema pins, and a table in the earlier schema that a pin names.
+
+Columns are matched by ID (FORMAT.md, section 4.6). What pgroll does with a view for each schema version,
+and Iceberg does not do, is one mapping here, for readers and for writers.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Container, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.model.constants import narrow
+from versioned_catalog.model.ddl import render_type
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.type_text import ColumnPath, has_control_characters, render_path
+from versioned_catalog.model.types import (
+    UNASSIGNED,
+    Column,
+    Constant,
+    WriteDefault,
+    children,
+    is_nested,
+    map_columns,
+    walk,
+    with_children,
+)
+from versioned_catalog.model.widening import widens
+from versioned_catalog.spelling import listed
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A declaration that some job reads and writes a table in a schema version.
+
+    Args:
+        schema_version: the schema version that the job was written for.
+        owner: who to ask about the job.
+        until: when the job will follow the current schema, for people: a pin stays until it is retired.
+    """
+
+    schema_version: int
+    owner: str | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedSchema:
+    """A pin, and the columns that it needs: those of its schema version that are not hidden."""
+
+    pin: Pin
+    schema: Schema
+
+
+PinnedSchemas = Mapping[str, PinnedSchema]
+"""Pins by label."""
+
+
+def check_label(label: object) -> str:
+    """The label of a pin.
+
+    Raises:
+        InvalidRequestError: it is empty, digits alone, or holds control characters.
+    """
+    if not isinstance(label, str) or not label:
+        raise InvalidRequestError(
+            f"the label of a pin must be text that is not empty, got {label!r}"
+        )
+    if label.isdigit():
+        raise InvalidRequestError(
+            f"a pin can't be called {label!r}, since digits alone are a schema version; call it "
+            f"'v{label}'"
+        )
+    if has_control_characters(label):
+        raise InvalidRequestError(
+            f"the pin {label!r} holds control characters; choose another label"
+        )
+    return label
+
+
+def check_pinned(pins: Mapping[str, object], label: str) -> None:
+    """Check that there is a pin of this label.
+
+    Raises:
+        NotFoundError: there is none; the message lists the pins.
+    """
+    if label not in pins:
+        known = listed(label, sorted(pins), none="none so far")
+        raise NotFoundError(
+            f"there is no schema pin {label!r} (the pins: {known}); declare it with "
+            f"pin_schema({label!r}, schema_version)"
+        )
+
+
+def pins_on(pins: PinnedSchemas, ids: frozenset[int]) -> list[str]:
+    """The labels of the pins that need one of some columns, sorted."""
+    return sorted(label for label, one in pins.items() if not ids.isdisjoint(one.schema.ids))
+
+
+class Overflow(enum.Enum):
+    """What is shown of a value that does not fit the type that is seen."""
+
+    ERROR = "error"
+    NULL = "null"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a user sees of a table.
+
+    Args:
+        schema: the columns as they are shown and given: with the names, places and types that the user
+            knows.
+        stored: the schema that segments are written under, hidden columns included.
+    """
+
+    schema: Schema
+    stored: Schema
+
+    @staticmethod
+    def of(stored: Schema) -> Seen:
+        """What a user of the current schema sees."""
+        return Seen(stored.visible, stored)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the table is seen as it is stored."""
+        return self.schema is self.stored
+
+    @cached_property
+    def wide(self) -> Schema:
+        """The seen columns in the types that are stored now, in which filters are evaluated."""
+        if self.is_whole or all(
+            column.id in self.stored.ids and self.stored.column(column.id).type == column.type
+            for column, _ in walk(self.schema.columns)
+            if not is_nested(column.type)
+        ):
+            return self.schema
+        return replace(self.schema, columns=tuple(map(self.widened, self.schema.columns)))
+
+    def widened(self, column: Column) -> Column:
+        """A seen column, or a part of one, in the types that are stored now."""
+        if column.id not in self.stored.ids:
+            return column
+        held = self.stored.column(column.id)
+        if is_nested(column.type):
+            inner = tuple(map(self.widened, children(column.type)))
+            return replace(column, type=with_children(column.type, inner))
+        if column.type == held.type or not widens(column.type, held.type):
+            return column
+        return replace(column, type=held.type, read_default=held.read_default)
+
+
+def loosened(seen: Seen) -> Seen:
+    """The same columns, nullable where null is shown for values that do not fit.
+
+    Those of the row key stay NOT NULL, as a schema requires; ``loosened_column`` has their nulls.
+    """
+    if seen.is_whole:
+        return seen
+    key = seen.schema.row_key
+    columns = tuple(
+        column if column.id in key else loosened_column(column, seen)
+        for column in seen.schema.columns
+    )
+    return Seen(replace(seen.schema, columns=columns), seen.stored)
+
+
+def loosened_column(column: Column, seen: Seen) -> Column:
+    """A seen column, nullable if null is shown for its values that do not fit; its parts, too."""
+    inner = tuple(loosened_column(child, seen) for child in children(column.type))
+    narrowed = not inner and seen.widened(column).type != column.type
+    return replace(
+        column,
+        nullable=column.nullable or narrowed,
+        type=with_children(column.type, inner) if inner else column.type,
+    )
+
+
+def seen_through(pinned: Schema, stored: Schema, *, newest: bool = True) -> Seen:
+    """See a stored schema through an earlier one, without the hidden columns of that.
+
+    Args:
+        newest: whether ``stored`` is of the version of ``pinned`` or a later one; else columns that it
+            lacks were added later, and show their read default.
+
+    Raises:
+        InvalidRequestError: a column was dropped for good, changed its kind, or has a write default that
+            does not fit the earlier type.
+    """
+    earlier = pinned.visible
+    columns = tuple(_seen(column, (column.name,), stored, newest) for column in earlier.columns)
+    if columns == stored.columns:
+        return Seen(stored, stored)
+    ids = {column.id for column, _ in walk(columns)}
+    return Seen(
+        Schema(
+            columns,
+            pinned.version,
+            tuple(field for field in stored.partitioning if field.source in ids),
+            () if stored.row_key else tuple(f for f in stored.sort_by if f.source in ids),
+            stored.primary_key,
+            stored.time_index,
+        ),
+        stored,
+    )
+
+
+def _seen(column: Column, path: ColumnPath, stored: Schema, newest: bool) -> Column:
+    if column.id not in stored.ids:
+        if newest:
+            raise InvalidRequestError(
+                f"the column {render_path(path)} (ID {column.id}) was dropped for good",
+                condition="COLUMN_NOT_FOUND",
+            )
+        return column
+    held = stored.column(column.id)
+    if column == held:
+        return column
+    inner = tuple(
+        _seen(child, (*path, child.name), stored, newest) for child in children(column.type)
+    )
+    return replace(
+        column,
+        type=with_children(column.type, inner),
+        nullable=column.nullable or held.nullable,
+        write_default=_write_default(column, held, path),
+    )
+
+
+def _write_default(column: Column, held: Column, path: ColumnPath) -> WriteDefault | None:
+    """The write default of now, in the type that is seen."""
+    default = held.write_default
+    if not isinstance(default, Constant) or column.type == held.type:
+        return default
+    found = narrow(default, held.type, column.type)
+    if found is None:
+        raise InvalidRequestError(
+            f"the default of {render_path(path)} does not fit its earlier type "
+            f"{render_type(column.type)}",
+            condition="INVALID_VALUE",
+        )
+    return found
+
+
+def seen_by_rows(earlier: Schema, stored: Schema) -> Seen:
+    """See a stored schema as rows to write do whose columns were named in an earlier one.
+
+    Columns have the names and places of then, and the types and defaults of now, since rows say by
+    themselves which types they have. What was dropped since, or is hidden, is stored nowhere, so that
+    its values are let go.
+    """
+    live = stored.visible.ids
+    columns = tuple(_named(column, stored, live) for column in earlier.visible.columns)
+    ids = {column.id for column, _ in walk(columns)}
+    return Seen(
+        Schema(
+            columns,
+            earlier.version,
+            tuple(field for field in stored.partitioning if field.source in ids),
+            () if stored.row_key else tuple(f for f in stored.sort_by if f.source in ids),
+            stored.primary_key,
+            stored.time_index,
+        ),
+        stored,
+    )
+
+
+def _named(column: Column, stored: Schema, live: Collection[int]) -> Column:
+    """A column as it is stored now, with its name of then and the fields of then."""
+    if column.id not in live:
+        gone = map_columns(column, lambda one: replace(one, id=UNASSIGNED, write_default=None))
+        return replace(gone, nullable=True)
+    held = stored.column(column.id)
+    inner = tuple(_named(child, stored, live) for child in children(column.type))
+    kind = with_children(column.type, inner) if inner else held.type
+    return replace(held, name=column.name, type=kind)
+
+
+def breaks(pinned: Schema, stored: Schema) -> Iterator[str]:
+    """Why a job that uses an earlier schema may fail on rows of the stored one, or to write them."""
+    for column, above in walk(pinned.visible.columns):
+        path = render_path((*(c.name for c in above), column.name))
+        if column.id not in stored.ids:
+            yield f"{path} was dropped for good"
+            continue
+        held = stored.column(column.id)
+        if not is_nested(column.type) and not widens(column.type, held.type):
+            yield (
+                f"{path} is {render_type(held.type)} since a rollback, and rows can't be written as "
+                f"{render_type(column.type)}"
+            )
+        elif not is_nested(column.type) and not widens(held.type, column.type):
+            yield (
+                f"{path} is {render_type(held.type)}, and a value that does not fit "
+                f"{render_type(column.type)} can't be read"
+            )
+        if column.nullable and not held.nullable:
+            yield f"{path} is NOT NULL, and a null can't be written"
+        if not column.nullable and held.nullable:
+            yield f"{path} is no longer NOT NULL, and a null may be read"
+    for column, above in walk(stored.columns):
+        is_new = column.id not in pinned.ids and (not above or above[-1].id in pinned.ids)
+        if is_new and not column.nullable and column.write_default is None:
+            name = stored.path_text(column.id)
+            yield f"{name} is NOT NULL without a default, so rows without it can't be written"
+
+
+def without_dropped(columns: tuple[Column, ...], held: Container[int]) -> tuple[Column, ...]:
+    """Columns for rows that are newer than they: those that were dropped since are null, not filled."""
+    return tuple(
+        replace(
+            column,
+            type=with_children(column.type, without_dropped(children(column.type), held))
+            if is_nested(column.type)
+            else column.type,
+            read_default=column.read_default if column.id in held else None,
+        )
+        for column in columns
+    )

@@ -1,0 +1,251 @@
+"""Changes of the table as a whole: its properties, partitioning, sort order and schema pins."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, replace
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.evolution import (
+    Evolution,
+    Ref,
+    Risk,
+    SchemaChange,
+    locate,
+    quote_text,
+    reference,
+    value_text,
+)
+from versioned_catalog.model.keys import SORT_BY, TTL, check_not_key, parse_sort_by, parse_ttl
+from versioned_catalog.model.partitioning import partition_fields
+from versioned_catalog.model.pin_changes import check_seen, without_unneeded
+from versioned_catalog.model.pins import PinnedSchema, check_pinned
+from versioned_catalog.model.schema import PartitionField, Schema, SortField
+from versioned_catalog.model.tokens import sql_string
+from versioned_catalog.model.transforms import (
+    Transform,
+    parse_partitioning,
+    parse_transform,
+    render,
+    render_field,
+    result_type,
+)
+from versioned_catalog.model.type_text import quote
+from versioned_catalog.model.types import is_nested, is_opaque
+from versioned_catalog.model.widening import type_name
+
+SortRefs = tuple[tuple[Ref, bool], ...]
+"""Columns, each with whether it descends."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetProperty(SchemaChange[SortRefs | None]):
+    """Set a property of the table; ``sort_by`` sets the sort order: ``"host, ts DESC"``."""
+
+    key: str
+    value: str
+
+    kind = "property"
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> SortRefs | None:
+        if not isinstance(self.key, str) or not isinstance(self.value, str) or not self.key:
+            raise InvalidRequestError(
+                f"the property {self.key!r} = {self.value!r} is not text; give both key and value as "
+                "str"
+            )
+        check_not_key(self.key)
+        if self.key != SORT_BY:
+            return None
+        fields = parse_sort_by(self.value)
+        return tuple((reference(evolution, path), descending) for path, descending in fields)
+
+    def apply(self, target: SortRefs | None, evolution: Evolution) -> Evolution:
+        if target is not None:
+            return _sorted_by(target, evolution)
+        return replace(evolution, properties={**evolution.properties, self.key: self.value})
+
+    def describe(self) -> str:
+        return f"SET TBLPROPERTIES ({quote_text(self.key)} = {value_text(self.value)})"
+
+    def clauses(self, before: Evolution, after: Evolution) -> list[str]:
+        return [f"SET TBLPROPERTIES ({sql_string(self.key)} = {sql_string(self.value)})"]
+
+    def detail(self, before: Evolution, after: Evolution) -> str:
+        return f"{self.key} = {sql_string(self.value)}"
+
+    def risk(self, before: Evolution, after: Evolution) -> Risk:
+        if self.key != TTL:
+            return Risk.NONE
+        old, new = parse_ttl(before.properties), parse_ttl(after.properties)
+        shorter = new is not None and (old is None or new < old)
+        return Risk.HIDDEN_ROWS if shorter else Risk.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class UnsetProperty(SchemaChange[None]):
+    """Remove a property, if it is set."""
+
+    key: str
+
+    kind = "property"
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> None:
+        check_not_key(self.key)
+
+    def apply(self, target: None, evolution: Evolution) -> Evolution:
+        if self.key == SORT_BY:
+            return _sorted_by((), evolution)
+        properties = {key: text for key, text in evolution.properties.items() if key != self.key}
+        return replace(evolution, properties=properties)
+
+    def describe(self) -> str:
+        return f"UNSET TBLPROPERTIES ({quote_text(self.key)})"
+
+    def clauses(self, before: Evolution, after: Evolution) -> list[str]:
+        return [f"UNSET TBLPROPERTIES IF EXISTS ({sql_string(self.key)})"]
+
+    def detail(self, before: Evolution, after: Evolution) -> str:
+        return f"{self.key} unset"
+
+
+@dataclass(frozen=True, slots=True)
+class SetPartitioning(SchemaChange[tuple[tuple[Ref, Transform], ...]]):
+    """Set the partitioning of new segments (see ``transforms.parse_partitioning``); empty for none."""
+
+    texts: tuple[str, ...]
+
+    kind = "partition"
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> tuple[tuple[Ref, Transform], ...]:
+        fields = parse_partitioning(self.texts)
+        return tuple((reference(evolution, path), transform) for path, transform in fields)
+
+    def apply(self, target: tuple[tuple[Ref, Transform], ...], evolution: Evolution) -> Evolution:
+        fields = tuple(
+            PartitionField(locate(evolution, ref), render(transform)) for ref, transform in target
+        )
+        _check_once(fields, "partitioned", evolution.schema)
+        return _arranged(replace(evolution.schema, partitioning=fields), evolution)
+
+    def describe(self) -> str:
+        return f"PARTITIONED BY ({', '.join(self.texts)})"
+
+    def clauses(self, before: Evolution, after: Evolution) -> list[str]:
+        old, new = partition_fields(before.schema), partition_fields(after.schema)
+        kept: list[str] = []
+        for field in old:
+            if len(kept) < len(new) and new[len(kept)] == field:
+                kept.append(field)
+        dropped = [field for field in old if field not in kept]
+        return [f"DROP PARTITION FIELD {field}" for field in dropped] + [
+            f"ADD PARTITION FIELD {field}" for field in new[len(kept) :]
+        ]
+
+    def detail(self, before: Evolution, after: Evolution) -> str:
+        return ", ".join(self.texts) or "none"
+
+
+def _sorted_by(refs: SortRefs, evolution: Evolution) -> Evolution:
+    fields = tuple(SortField(locate(evolution, ref), descending) for ref, descending in refs)
+    _check_once(
+        tuple(replace(field, descending=False) for field in fields), "sorted", evolution.schema
+    )
+    return _arranged(replace(evolution.schema, sort_by=fields), evolution)
+
+
+def _check_once(fields: tuple[PartitionField | SortField, ...], done: str, schema: Schema) -> None:
+    for index, field in enumerate(fields):
+        if field in fields[:index]:
+            raise InvalidRequestError(
+                f"the table would be {done} twice by {schema.path_text(field.source)}; name it once"
+            )
+
+
+def _arranged(schema: Schema, evolution: Evolution) -> Evolution:
+    check_arrangement(schema)
+    return replace(evolution, schema=schema)
+
+
+def check_arrangement(schema: Schema) -> None:
+    """Check the types of the columns that the table is partitioned and sorted by.
+
+    Raises:
+        InvalidRequestError: a transform does not apply to one, or one has no order.
+    """
+    for field in schema.partitioning:
+        transform = parse_transform(field.transform)
+        try:
+            result_type(transform, schema.column(field.source).type)
+        except InvalidRequestError as error:
+            shown = render_field(schema.path(field.source), transform)
+            raise InvalidRequestError(
+                f"the table can't be partitioned by {shown}: {error}"
+            ) from None
+    for sort in schema.sort_by:
+        type_ = schema.column(sort.source).type
+        if is_nested(type_) or is_opaque(type_):
+            raise InvalidRequestError(
+                f"the table can't be sorted by {schema.path_text(sort.source)}, which is "
+                f"{type_name(type_)}; sort by columns that are not nested, such as a struct's fields"
+            )
+
+
+class _PinChange(SchemaChange[None]):
+    """A change of the schema pins, which has no ALTER TABLE statement."""
+
+    __slots__ = ()
+
+    kind = "pin"
+
+    def clauses(self, before: Evolution, after: Evolution) -> list[str]:
+        raise InvalidRequestError(
+            "a schema pin has no ALTER TABLE statement; use the procedures pin_schema and "
+            "retire_schema",
+            condition="NOT_SUPPORTED",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PinSchema(_PinChange):
+    """Declare that a job uses an earlier schema, or change such a pin.
+
+    Args:
+        label: the name of the pin.
+        pin: the pin, with the columns of its schema version.
+    """
+
+    label: str
+    pin: PinnedSchema
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> None:
+        return None
+
+    def apply(self, target: None, evolution: Evolution) -> Evolution:
+        check_seen(self.label, self.pin, evolution.schema)
+        pins = {label: pin for label, pin in evolution.pins.items() if label != self.label}
+        pins[self.label] = self.pin
+        schema = without_unneeded(evolution.schema, pins.values())
+        return replace(evolution, schema=schema, pins=pins)
+
+    def describe(self) -> str:
+        return f"PIN SCHEMA {self.pin.pin.schema_version} AS {quote(self.label)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RetirePin(_PinChange):
+    """Remove a pin, and the hidden columns that no other pin needs."""
+
+    label: str
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> None:
+        check_pinned(evolution.pins, self.label)
+
+    def apply(self, target: None, evolution: Evolution) -> Evolution:
+        if self.label not in evolution.pins:
+            raise InvalidRequestError(f"the pin {self.label!r} no longer exists")
+        pins = {label: pin for label, pin in evolution.pins.items() if label != self.label}
+        schema = without_unneeded(evolution.schema, pins.values())
+        return replace(evolution, schema=schema, pins=pins)
+
+    def describe(self) -> str:
+        return f"RETIRE SCHEMA {quote(self.label)}"

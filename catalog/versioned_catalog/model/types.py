@@ -1,0 +1,433 @@
+"""Types and columns as values, and one description of every leaf type.
+
+Code that handles values matches on the family, and reads the rest here. What only one type needs
+stays where it is needed, such as the padding of CHAR.
+
+Nested types hold columns, since every nested field has an ID of its own. The unions are closed:
+``match`` on them exhaustively. ``leaves`` describes the leaf types.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from versioned_catalog.errors import InvalidRequestError
+
+DAY_TIME_UNITS = {
+    "day": 86_400_000_000,
+    "hour": 3_600_000_000,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+}
+"""The units of day-time intervals, largest first, in microseconds."""
+
+
+class Family(enum.Enum):
+    """Leaf types whose values are stored, compared and written as text in the same way."""
+
+    BOOLEAN = enum.auto()
+    INTEGER = enum.auto()
+    FLOAT = enum.auto()
+    DECIMAL = enum.auto()
+    TEXT = enum.auto()
+    BINARY = enum.auto()
+    TEMPORAL = enum.auto()
+    """Stored as an integer: days for dates, microseconds for all others."""
+    OPAQUE = enum.auto()
+    """Groups of bytes that are neither compared nor given defaults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A leaf type, or all leaf types that differ in their parameters only.
+
+    Args:
+        name: the name in FORMAT.md, without parameters.
+        family: how its values are stored and compared.
+        noun: what an error calls a value of it.
+        arrow: the Arrow type; None where it depends on the parameters (see ``to_arrow_type``).
+        range: the smallest and the largest stored integer; None if it is not stored as one.
+        sql: the name in SQL; the upper-case ``name`` if empty.
+        aliases: other names that SQL accepts.
+    """
+
+    name: str
+    family: Family
+    noun: str
+    arrow: Any = None
+    range: tuple[int, int] | None = None
+    sql: str = ""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def sql_name(self) -> str:
+        """The name in SQL, without parameters."""
+        return self.sql or self.name.upper()
+
+    @property
+    def sql_names(self) -> tuple[str, ...]:
+        """All names that SQL accepts."""
+        return (self.sql_name, *self.aliases)
+
+
+def _signed(bits: int) -> tuple[int, int]:
+    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+
+
+# PySpark recognizes a variant in Arrow data by these names and this metadata.
+_VARIANT = pa.struct(
+    [
+        pa.field("value", pa.binary(), nullable=False),
+        pa.field("metadata", pa.binary(), nullable=False, metadata={b"variant": b"true"}),
+    ]
+)
+_INTEGER, _TEMPORAL = "a whole number", Family.TEMPORAL
+_DATE = "a date (a datetime has one by .date())"
+_UTC = pa.timestamp("us", tz="UTC")
+_LOCAL = ("TIMESTAMP_LTZ",)
+_TIME_OF_DAY = (0, DAY_TIME_UNITS["day"] - 1)
+
+_ALL = (
+    Leaf("boolean", Family.BOOLEAN, "a boolean", pa.bool_()),
+    Leaf("byte", Family.INTEGER, _INTEGER, pa.int8(), _signed(8), "TINYINT", ("BYTE",)),
+    Leaf("short", Family.INTEGER, _INTEGER, pa.int16(), _signed(16), "SMALLINT", ("SHORT",)),
+    Leaf("int", Family.INTEGER, _INTEGER, pa.int32(), _signed(32), aliases=("INTEGER",)),
+    Leaf("long", Family.INTEGER, _INTEGER, pa.int64(), _signed(64), "BIGINT", ("LONG",)),
+    Leaf("float", Family.FLOAT, "a number", pa.float32(), aliases=("REAL",)),
+    Leaf("double", Family.FLOAT, "a number", pa.float64()),
+    Leaf("decimal", Family.DECIMAL, "a number", aliases=("DEC", "NUMERIC")),
+    Leaf("string", Family.TEXT, "a string", pa.string()),
+    Leaf("char", Family.TEXT, "a string", pa.string(), aliases=("CHARACTER",)),
+    Leaf("varchar", Family.TEXT, "a string", pa.string()),
+    Leaf("binary", Family.BINARY, "bytes (X'0A' in SQL)", pa.binary()),
+    Leaf("date", _TEMPORAL, _DATE, pa.date32(), _signed(32)),
+    Leaf("timestamp", _TEMPORAL, "a timestamp", _UTC, _signed(64), aliases=_LOCAL),
+    Leaf("timestamp_ntz", _TEMPORAL, "a timestamp", pa.timestamp("us"), _signed(64)),
+    Leaf("time", _TEMPORAL, "a time of day", pa.time64("us"), _TIME_OF_DAY),
+    Leaf("interval", _TEMPORAL, "an interval", pa.duration("us"), _signed(64)),
+    Leaf("variant", Family.OPAQUE, "another value", _VARIANT),
+    Leaf("geometry", Family.OPAQUE, "another value"),
+    Leaf("geography", Family.OPAQUE, "another value"),
+)
+LEAVES = {leaf.name: leaf for leaf in _ALL}
+"""Every leaf type by its name in FORMAT.md."""
+
+
+UNASSIGNED = 0
+"""The ID of a column that no table holds yet."""
+
+FIRST_INTERNAL_ID = 2_147_483_000
+"""IDs from here on are never given to users' columns (FORMAT.md, section 13)."""
+
+
+def _check_range(what: str, number: int, least: int, most: int = 2**31 - 1) -> None:
+    if not least <= number <= most:
+        raise InvalidRequestError(f"{what} is {number}; it must be from {least} to {most}")
+
+
+class Atom(enum.Enum):
+    """Leaf types without parameters; the value is the name in FORMAT.md."""
+
+    BOOLEAN = "boolean"
+    BYTE = "byte"
+    SHORT = "short"
+    INT = "int"
+    LONG = "long"
+    FLOAT = "float"
+    DOUBLE = "double"
+    STRING = "string"
+    BINARY = "binary"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    TIMESTAMP_NTZ = "timestamp_ntz"
+    VARIANT = "variant"
+
+    @property
+    def leaf(self) -> Leaf:
+        """The description of the type."""
+        return LEAVES[self.value]
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """Exact numbers of ``precision`` digits, ``scale`` of them after the point."""
+
+    leaf: ClassVar[Leaf] = LEAVES["decimal"]
+    precision: int
+    scale: int
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.precision <= 38 and 0 <= self.scale <= self.precision):
+            raise InvalidRequestError(
+                f"DECIMAL({self.precision},{self.scale}) is not a type; a decimal has 1 to 38 digits, "
+                "and at most that many after the point"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Char:
+    """Strings padded with spaces to ``length`` characters."""
+
+    leaf: ClassVar[Leaf] = LEAVES["char"]
+    length: int
+
+    def __post_init__(self) -> None:
+        _check_range("the length of CHAR", self.length, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Varchar:
+    """Strings of at most ``length`` characters."""
+
+    leaf: ClassVar[Leaf] = LEAVES["varchar"]
+    length: int
+
+    def __post_init__(self) -> None:
+        _check_range("the length of VARCHAR", self.length, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """Times of day in microseconds, shown with ``precision`` digits of the second."""
+
+    leaf: ClassVar[Leaf] = LEAVES["time"]
+    precision: int
+
+    def __post_init__(self) -> None:
+        _check_range("the precision of TIME", self.precision, 0, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class DayTimeInterval:
+    """Durations in microseconds; ``start`` and ``end`` are units as Spark names them."""
+
+    leaf: ClassVar[Leaf] = LEAVES["interval"]
+    start: str = "day"
+    end: str = "second"
+
+    def __post_init__(self) -> None:
+        units = list(DAY_TIME_UNITS)
+        known = self.start in units and self.end in units
+        if not known or units.index(self.start) > units.index(self.end):
+            raise InvalidRequestError(
+                f"INTERVAL {self.start} TO {self.end} is not a type; the units are {', '.join(units)}, "
+                "the larger one first"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Planar shapes in the spatial reference system ``srid``."""
+
+    leaf: ClassVar[Leaf] = LEAVES["geometry"]
+    srid: int
+
+    def __post_init__(self) -> None:
+        _check_range("the reference system of GEOMETRY", self.srid, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Geography:
+    """Shapes on the globe in the spatial reference system ``srid``."""
+
+    leaf: ClassVar[Leaf] = LEAVES["geography"]
+    srid: int
+
+    def __post_init__(self) -> None:
+        _check_range("the reference system of GEOGRAPHY", self.srid, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Named fields, in order."""
+
+    fields: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Lists of ``element``."""
+
+    element: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Maps of ``key``, never null, to ``value``."""
+
+    key: Column
+    value: Column
+
+
+LeafType = Atom | Decimal | Char | Varchar | Time | DayTimeInterval | Geometry | Geography
+NestedType = Struct | Array | Map
+DataType = LeafType | NestedType
+
+
+def leaf_name(type_: LeafType) -> str:
+    """The name of a leaf type in FORMAT.md: ``decimal(10,2)``."""
+    return type_.leaf.name + _parameters(type_)
+
+
+def leaf_sql(type_: LeafType) -> str:
+    """The name of a leaf type in SQL: ``DECIMAL(10,2)``."""
+    return type_.leaf.sql_name + _parameters(type_).upper()
+
+
+def _parameters(type_: LeafType) -> str:
+    match type_:
+        case Atom():
+            return ""
+        case Decimal(precision, scale):
+            return f"({precision},{scale})"
+        case Char(number) | Varchar(number) | Time(number) | Geometry(number) | Geography(number):
+            return f"({number})"
+        case DayTimeInterval(start, end):
+            return f" {start}" if start == end else f" {start} to {end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A typed value, kept as the JSON text of its value text (FORMAT.md, section 4.2).
+
+    ``Constant('"999"')`` is 999 for an INT column; ``model.sql_literals`` converts it.
+    """
+
+    json: str
+
+
+class Now(enum.Enum):
+    """Write defaults that are evaluated once per write, by their names in FORMAT.md."""
+
+    TIMESTAMP = "current_timestamp"
+    DATE = "current_date"
+
+    @property
+    def type(self) -> Atom:
+        """The type of its value, and of the only columns that can have it."""
+        return Atom[self.name]
+
+
+NOW_FUNCTIONS = {**{now.value: now for now in Now}, "now": Now.TIMESTAMP, "curdate": Now.DATE}
+"""The functions of Spark's SQL, in lower case, that are such a default."""
+
+
+WriteDefault = Constant | Now
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column or a nested field.
+
+    Args:
+        id: the column ID, or UNASSIGNED for a column that no table holds yet.
+        name: the logical name, in the case it was given.
+        type: the data type.
+        nullable: whether nulls are allowed.
+        physical_name: the name inside Parquet files; empty while the ID is unassigned.
+        read_default: the value of rows that were written before the column existed; None is null.
+        write_default: the value stored by a write that leaves the column out; None is null.
+        comment: free text for people.
+        hidden: whether it was dropped while a schema pin needs it (FORMAT.md, section 4.6).
+    """
+
+    id: int
+    name: str
+    type: DataType
+    nullable: bool = True
+    physical_name: str = ""
+    read_default: Constant | None = None
+    write_default: WriteDefault | None = None
+    comment: str | None = None
+    hidden: bool = False
+
+
+def children(type_: DataType) -> tuple[Column, ...]:
+    """The columns directly inside a type, in the order of their IDs."""
+    match type_:
+        case Atom():  # first, since most columns are one
+            return ()
+        case Struct(fields):
+            return fields
+        case Array(element):
+            return (element,)
+        case Map(key, value):
+            return (key, value)
+        case _:
+            return ()
+
+
+def with_children(type_: DataType, columns: tuple[Column, ...]) -> DataType:
+    """The same type around other columns: as many as it has, or any number for a struct."""
+    match type_:
+        case Struct():
+            return Struct(columns)
+        case Array():
+            (element,) = columns
+            return Array(element)
+        case Map():
+            key, value = columns
+            return Map(key, value)
+        case _:
+            return type_
+
+
+def map_columns(column: Column, change: Callable[[Column], Column]) -> Column:
+    """Apply ``change`` to a column and to all columns below it, parents first."""
+    changed = change(column)
+    inner = tuple(map_columns(child, change) for child in children(changed.type))
+    return replace(changed, type=with_children(changed.type, inner))
+
+
+def walk(
+    columns: tuple[Column, ...], above: tuple[Column, ...] = ()
+) -> Iterator[tuple[Column, tuple[Column, ...]]]:
+    """Every column in pre-order, each with its ancestors, outermost first.
+
+    ``above`` are the ancestors of the given siblings.
+    """
+    for column in columns:
+        yield column, above
+        inner = children(column.type)
+        if inner:
+            yield from walk(inner, (*above, column))
+
+
+def family(type_: DataType) -> Family | None:
+    """The family of a leaf type; None for a nested type."""
+    return None if isinstance(type_, NestedType) else type_.leaf.family
+
+
+def is_nested(type_: DataType) -> bool:
+    """Whether the type has columns inside."""
+    return isinstance(type_, NestedType)
+
+
+def is_opaque(type_: DataType) -> bool:
+    """Whether values are groups of bytes that are neither compared nor given defaults."""
+    return family(type_) is Family.OPAQUE
+
+
+def is_text(type_: DataType) -> bool:
+    """Whether values are strings, of limited length or not."""
+    return family(type_) is Family.TEXT
+
+
+def is_integer(type_: DataType) -> bool:
+    """Whether values are whole numbers without a scale: BYTE, SHORT, INT or LONG."""
+    return family(type_) is Family.INTEGER
+
+
+def is_floating(type_: DataType) -> bool:
+    """Whether values may be NaN."""
+    return family(type_) is Family.FLOAT
+
+
+def is_repeated(ancestors: tuple[Column, ...]) -> bool:
+    """Whether a column below these may have any number of values in one row."""
+    return any(isinstance(column.type, Array | Map) for column in ancestors)

@@ -1,0 +1,236 @@
+"""Changes of a column's type and write default, which convert stored constants."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, replace
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.columns import visible, with_hidden_defaults
+from versioned_catalog.model.ddl import render_type
+from versioned_catalog.model.evolution import (
+    ColumnChange,
+    Evolution,
+    Ref,
+    check_not_in_key,
+    edit_column,
+    field_reference,
+    find,
+    locate,
+    refer,
+    value_text,
+)
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.sql_literals import constant, rekey_constant, to_sql, widen
+from versioned_catalog.model.table_changes import check_arrangement
+from versioned_catalog.model.type_text import render_path
+from versioned_catalog.model.types import (
+    UNASSIGNED,
+    Char,
+    Column,
+    Constant,
+    DataType,
+    Now,
+    Varchar,
+    WriteDefault,
+    is_opaque,
+    map_columns,
+)
+from versioned_catalog.model.widening import check_widens, type_name
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeType(ColumnChange[Ref]):
+    """Widen a column's type."""
+
+    type: DataType
+
+    kind = "widen"
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> Ref:
+        column = find(evolution.schema, self.path)
+        if column.type != self.type and not isinstance(column.type, Char | Varchar):
+            check_not_in_key(evolution, column.id, "change the type of")
+        return refer(evolution, column.id)
+
+    def apply(self, target: Ref, evolution: Evolution) -> Evolution:
+        schema, column_id = evolution.schema, locate(evolution, target)
+        column = schema.column(column_id)
+        if column.type == self.type:
+            return evolution
+        check_widens(column.type, self.type, schema.path_text(column_id))
+        if isinstance(column.write_default, Now):
+            raise InvalidRequestError(
+                f"the type of {schema.path_text(column_id)} can't be changed, since its default "
+                f"{column.write_default.value} is {type_name(column.type)}; drop the default first"
+            )
+        changed = _widen_defaults(
+            schema, schema.replace_column(column_id, lambda c: replace(c, type=self.type))
+        )
+        check_arrangement(changed)
+        return replace(evolution, schema=changed)
+
+    def describe(self) -> str:
+        return f"ALTER COLUMN {render_path(self.path)} TYPE {render_type(self.type)}"
+
+    def detail(self, before: Evolution, after: Evolution) -> str:
+        old = render_type(before.schema.get(self.path).type)
+        return f"{render_path(self.path)} {old} -> {render_type(self.type)}"
+
+
+def _widen_defaults(old: Schema, new: Schema) -> Schema:
+    """The new schema with the defaults of all columns whose type differs from the old one widened."""
+
+    def widened(column: Column) -> Column:
+        before, after = old.column(column.id).type, column.type
+        if before == after:
+            return column
+        read, write = column.read_default, column.write_default
+        return replace(
+            column,
+            read_default=None if read is None else widen(read, before, after),
+            write_default=widen(write, before, after) if isinstance(write, Constant) else write,
+        )
+
+    return replace(new, columns=tuple(map_columns(column, widened) for column in new.columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A write default bound to its column.
+
+    Args:
+        column: the column.
+        value: the default, of ``type``.
+        type: the column's type when the change was planned.
+        first_new_id: the first ID that the ALTER assigned at planning; IDs in ``type`` and
+            ``value`` from there on are its own.
+    """
+
+    column: Ref
+    value: WriteDefault | None
+    type: DataType
+    first_new_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault(ColumnChange[Default]):
+    """Set the write default: a Python value, a Constant of the column's type, or Now."""
+
+    value: object
+
+    kind = "default"
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> Default:
+        ref = field_reference(evolution, self.path, "given a default")
+        column = find(evolution.schema, self.path)
+        (shown,) = visible((column,))
+        default = stored_default(self.value, shown.type, render_path(self.path))
+        if isinstance(default, Constant) and shown != column:
+            default = with_hidden_defaults(default, column.type)
+        if default is None and not column.nullable:
+            raise InvalidRequestError(
+                f"the default of {render_path(self.path)} can't be NULL, since the column is NOT "
+                "NULL; drop its default instead, so that every write must give a value"
+            )
+        return Default(ref, default, column.type, evolution.first_new_id)
+
+    def apply(self, target: Default, evolution: Evolution) -> Evolution:
+        schema, column_id = evolution.schema, locate(evolution, target.column)
+        type_ = schema.column(column_id).type
+        default = target.value
+        match default:
+            case Constant():
+                default = _rebased_constant(default, target, evolution, type_)
+            case Now() if type_ != target.type:
+                raise InvalidRequestError(
+                    f"the default {default.value} does not fit the column "
+                    f"{schema.path_text(column_id)}, which is {type_name(type_)} now"
+                )
+            case Now() | None:
+                pass
+        return edit_column(evolution, target.column, write_default=default)
+
+    def describe(self) -> str:
+        return f"ALTER COLUMN {render_path(self.path)} SET DEFAULT {value_text(self.value)}"
+
+    def clauses(self, before: Evolution, after: Evolution) -> list[str]:
+        default = default_text(after.schema.get(self.path))
+        what = "DROP DEFAULT" if default is None else f"SET DEFAULT {default}"
+        return [f"ALTER COLUMN {render_path(self.path)} {what}"]
+
+    def detail(self, before: Evolution, after: Evolution) -> str:
+        return _default_change(self, before, after)
+
+
+def _rebased_constant(
+    default: Constant, target: Default, evolution: Evolution, type_: DataType
+) -> Constant:
+    """A default of the column's type at planning, as one of its current type ``type_``."""
+    shift = evolution.first_new_id - target.first_new_id
+
+    def moved(column: Column) -> Column:
+        own = column.id >= target.first_new_id
+        return replace(column, id=column.id + shift) if own else column
+
+    planned = map_columns(Column(UNASSIGNED, "planned", target.type), moved).type
+    return widen(rekey_constant(default, target.type, planned), planned, type_)
+
+
+@dataclass(frozen=True, slots=True)
+class DropDefault(ColumnChange[Ref]):
+    """Drop the write default."""
+
+    kind = "default"
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> Ref:
+        return field_reference(evolution, self.path, "given a default")
+
+    def apply(self, target: Ref, evolution: Evolution) -> Evolution:
+        return edit_column(evolution, target, write_default=None)
+
+    def describe(self) -> str:
+        return f"ALTER COLUMN {render_path(self.path)} DROP DEFAULT"
+
+    def detail(self, before: Evolution, after: Evolution) -> str:
+        return _default_change(self, before, after)
+
+
+def _default_change(change: SetDefault | DropDefault, before: Evolution, after: Evolution) -> str:
+    old, new = (
+        default_text(evolution.schema.get(change.path)) or "none" for evolution in (before, after)
+    )
+    return f"{render_path(change.path)} {old} -> {new}"
+
+
+def default_text(column: Column) -> str | None:
+    """The write default of a column as SQL."""
+    default = column.write_default
+    return None if default is None else to_sql(default, column.type)
+
+
+def stored_default(value: object, type_: DataType, where: str) -> WriteDefault | None:
+    """The stored form of a default that fits the type; ``where`` is the column, for errors."""
+    if value is not None and is_opaque(type_):
+        raise InvalidRequestError(
+            f"the column {where} is {type_name(type_)}, which can't have a default; leave it out"
+        )
+    if isinstance(value, Now):
+        if value.type is not type_:
+            raise InvalidRequestError(
+                f"the column {where} is {type_name(type_)}, but {value.value} is "
+                f"{type_name(value.type)}; give a constant"
+            )
+        return value
+    if isinstance(value, Constant):
+        return value
+    try:
+        return constant(value, type_)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(f"column {where}: {error}", condition="INVALID_VALUE") from None
+
+
+def now_as_constant(now: Now, type_: DataType, time: dt.datetime) -> Constant | None:
+    """The value of ``now`` at a time, in UTC."""
+    moment = time.astimezone(dt.UTC)
+    return constant(moment.date() if now is Now.DATE else moment, type_)

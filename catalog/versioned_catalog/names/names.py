@@ -1,0 +1,235 @@
+"""The names of a warehouse: looking them up, and committing changes to them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
+from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.commit_log import CommitLog
+from versioned_catalog.log.entry import WRITER, Head
+from versioned_catalog.log.features import WITH_CHECKSUMS, Features, check_writable
+from versioned_catalog.log.times import UNIX_EPOCH
+from versioned_catalog.model.type_text import has_control_characters, parse_path, render_path
+from versioned_catalog.names.names_log import (
+    Name,
+    TableName,
+    WarehouseCodec,
+    WarehouseEntry,
+    WarehouseState,
+    full_key,
+)
+from versioned_catalog.spelling import listed
+from versioned_catalog.storage.store import Store
+
+LONGEST_NAME = 255
+"""Most characters of one part of a name."""
+
+LONGEST_PATH = 64
+"""Most parts of a name."""
+
+LONGEST_FOLDER = 150
+"""Most characters of a folder; longer ones are cut to ``CUT_FOLDER`` and get a hash. File systems accept
+up to 255 bytes."""
+
+CUT_FOLDER = 120
+
+
+class _NothingToDo(Exception):
+    """Ends a commit that has nothing to change."""
+
+
+class Names:
+    """The namespaces, tables and views of a warehouse."""
+
+    def __init__(self, store: Store) -> None:
+        self.log: CommitLog[WarehouseEntry, WarehouseState] = CommitLog(store, WarehouseCodec())
+        self._url = store.url
+        self._loaded: LoadedState[WarehouseState] | None = None
+
+    def state(self) -> WarehouseState:
+        """The newest state of the warehouse."""
+        known = self._loaded
+        self._loaded = self.log.load() if known is None else self.log.advance(known)
+        return self._loaded.state or _empty_warehouse()
+
+    def existing(self) -> WarehouseState:
+        """The newest state of a warehouse whose folder exists.
+
+        Raises:
+            NotFoundError: there is no folder. Creating a namespace or a table creates it.
+        """
+        state = self.state()
+        if state.version < 0 and not self.log.store.exists():
+            raise NotFoundError(
+                f"there is no warehouse at {self._url}: the folder does not exist; check the path, or "
+                "create a warehouse there with create_namespace(...)"
+            )
+        return state
+
+    def has_landed(self, commit_id: str) -> bool:
+        """Whether the log holds a commit."""
+        newest = self.state().version
+        return self.log.find_commit(commit_id, -1, newest) is not None
+
+    def commit(
+        self,
+        change: Callable[[WarehouseState], WarehouseEntry | None],
+        commit_id: str | None = None,
+    ) -> None:
+        """Commit the entry that ``change`` builds for the newest state, retrying after lost races.
+
+        ``change`` returns an entry with a head of ``head_of``, or None for nothing to commit; what it
+        raises ends the commit. The commit ID is generated if omitted.
+        """
+        commit_id = commit_id or str(uuid.uuid4())
+
+        def propose(state: WarehouseState | None) -> WarehouseEntry:
+            known = state or _empty_warehouse()
+            check_writable(known.features, self._url)
+            entry = change(known)
+            if entry is None:
+                raise _NothingToDo
+            needed = WITH_CHECKSUMS if known.version < 0 else known.features
+            head = Head(
+                table_uuid=known.warehouse_uuid,
+                version=known.version + 1,
+                commit_id=commit_id,
+                base_version=known.version,
+                time=UNIX_EPOCH,
+                operation=entry.head.operation,
+                writer=WRITER,
+                features=needed | entry.head.features,
+            )
+            return replace(entry, head=head)
+
+        self.state()
+        assert self._loaded is not None
+        with suppress(_NothingToDo):
+            self._loaded = self.log.commit(self._loaded, commit_id, propose)
+
+    def get(self, state: WarehouseState, name: Name) -> TableName | None:
+        """Look up a table by name; None if there is none."""
+        return state.tables.get(full_key(name))
+
+    def find(self, state: WarehouseState, name: Name) -> TableName:
+        """Look up a table by name. Raises NotFoundError if there is no such table."""
+        found = self.get(state, name)
+        if found is None:
+            check_namespace(state, name[:-1])
+            if full_key(name) in state.views:
+                raise NotFoundError(
+                    f"{render_path(name)} is a view, not a table; load it with load_view, or drop it "
+                    "with drop_view",
+                    condition="TABLE_NOT_FOUND",
+                )
+            near = listed_beside(name, (table.name for table in state.tables.values()))
+            raise NotFoundError(
+                f"there is no table {render_path(name)} in {self._url}; tables: {near}",
+                condition="TABLE_NOT_FOUND",
+            )
+        return found
+
+
+def head_of(operation: str, features: Features | None = None) -> Head:
+    """The head of an entry before ``Names.commit`` completes it.
+
+    ``features`` are needed from this commit on, besides those that the warehouse needs already.
+    """
+    return Head("", 0, "", -1, UNIX_EPOCH, operation, features=features or Features())
+
+
+def _empty_warehouse() -> WarehouseState:
+    """A warehouse before its first commit."""
+    return WarehouseState(str(uuid.uuid4()), -1, "", UNIX_EPOCH)
+
+
+def parse_namespace(name: str | Name | None) -> Name:
+    """The parts of a namespace's name; None and ``()`` are the root."""
+    return () if name is None or name == () else parse_path(name)
+
+
+def check_new_name(name: Name) -> None:
+    """Refuse a name that is too long, or that a terminal would execute.
+
+    Raises:
+        InvalidRequestError: it has too many parts, or a part is too long or holds control characters.
+    """
+    if len(name) > LONGEST_PATH:
+        raise InvalidRequestError(f"a name has up to {LONGEST_PATH} parts, got {len(name)}")
+    for part in name:
+        if len(part) > LONGEST_NAME:
+            raise InvalidRequestError(
+                f"the name {part[:40]!r}… has {len(part)} characters; use up to {LONGEST_NAME}"
+            )
+        if has_control_characters(part):
+            raise InvalidRequestError(f"the name {part!r} holds control characters; choose another")
+
+
+def check_free(state: WarehouseState, name: Name) -> None:
+    """Refuse a name for a table or view that is taken or illegal, or whose namespace does not exist."""
+    check_new_name(name)
+    for kind, taken in (("table", state.tables), ("view", state.views)):
+        if full_key(name) in taken:
+            raise AlreadyExistsError(
+                f"the {kind} {render_path(name)} is there already", condition="TABLE_ALREADY_EXISTS"
+            )
+    check_namespace(state, name[:-1])
+
+
+def check_namespace(state: WarehouseState, name: Name) -> None:
+    """Refuse a namespace that does not exist."""
+    if name and full_key(name) not in state.namespaces:
+        names = sorted(render_path(one.name) for one in state.namespaces.values())
+        known = listed(render_path(name), names)
+        raise NotFoundError(
+            f"there is no namespace {render_path(name)}; create it with "
+            f"create_namespace({render_path(name)!r}); namespaces: {known}",
+            condition="NAMESPACE_NOT_FOUND",
+        )
+
+
+def listed_beside(name: Name, known: Iterable[Name]) -> str:
+    """Tables or views for the error about a missing one, without a namespace that they share with it."""
+    above = full_key(name[:-1])
+    shown = {
+        render_path(one[-1:] if full_key(one[:-1]) == above else one): None for one in sorted(known)
+    }
+    return listed(render_path(name[-1:]), shown)
+
+
+def check_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
+    """Copy properties into a dictionary.
+
+    Raises:
+        InvalidRequestError: they are not a mapping of text to text.
+    """
+    given = properties or {}
+    if not isinstance(given, Mapping) or not all(
+        isinstance(part, str) for pair in given.items() for part in pair
+    ):
+        raise InvalidRequestError("properties must be a mapping of text to text")
+    return dict(given)
+
+
+def safe_folder(name: Name) -> str:
+    """The folder of a name (FORMAT.md, section 12)."""
+    return "/".join(map(_safe_part, name))
+
+
+def _safe_part(part: str) -> str:
+    reserved = part.lower() in ("data", "_versioned")  # folders of a table or warehouse itself
+    head = _percent(part[0]) if reserved else ""
+    safe = head + re.sub(r"[^A-Za-z0-9_-]", lambda m: _percent(m[0]), part[1 if reserved else 0 :])
+    if len(safe) <= LONGEST_FOLDER:
+        return safe
+    return f"{safe[:CUT_FOLDER]}-{hashlib.sha256(part.encode()).hexdigest()[:16]}"
+
+
+def _percent(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode())

@@ -1,0 +1,199 @@
+"""Views, as a warehouse's log stores them (FORMAT.md, section 12.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.model.wire import Json, check_members, member, optional, texts
+
+Parts = tuple[str, ...]
+"""The parts of a name."""
+
+COMPENSATION = "COMPENSATION"
+EVOLUTION = "EVOLUTION"
+"""The schema mode under which a view has whatever columns its query has."""
+
+EVOLVING_MODES = frozenset({EVOLUTION, "TYPE EVOLUTION"})
+"""Schema modes under which the columns of a view have whatever types its query gives them."""
+
+
+@dataclass(frozen=True)
+class ViewColumn:
+    """A column of a view; ``type`` is as Spark's SQL writes it."""
+
+    name: str
+    type: str
+    nullable: bool = True
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class ReadColumn:
+    """A column of a table that a view reads.
+
+    Args:
+        path: path of names by which the view's query refers to it.
+        below: IDs inside it in pre-order, if it is nested and read whole.
+    """
+
+    id: int
+    path: Parts
+    below: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReadTable:
+    """A table of the same warehouse that a view reads.
+
+    Args:
+        name: its name when the view was created.
+        table_uuid: table UUID, which differs by incarnation.
+    """
+
+    name: Parts
+    created_uuid: str
+    table_uuid: str
+    columns: tuple[ReadColumn, ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """A named query.
+
+    Args:
+        name: the parts of its namespace, then its own name.
+        sql: the query, in Spark's SQL.
+        query_columns: names of the query's columns, in the order of ``columns``.
+        catalog: where Spark looks up names without a catalog; None for the warehouse's own.
+        namespace: where names without a namespace are looked up.
+        schema_mode: what Spark does when the types of the query's columns change.
+        settings: settings of Spark's SQL under which the query was written.
+    """
+
+    name: Parts
+    sql: str
+    columns: tuple[ViewColumn, ...]
+    query_columns: tuple[str, ...] = ()
+    catalog: str | None = None
+    namespace: Parts = ()
+    schema_mode: str = COMPENSATION
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    reads: tuple[ReadTable, ...] = ()
+    reads_views: tuple[Parts, ...] = ()
+
+
+def view_to_json(view: View) -> Json:
+    """The JSON of a view in entries and checkpoints."""
+    out: Json = {
+        "name": list(view.name),
+        "sql": view.sql,
+        "columns": [_column_to_json(column) for column in view.columns],
+        "query_columns": list(view.query_columns),
+        "catalog": view.catalog,
+        "namespace": list(view.namespace),
+        "schema_mode": view.schema_mode,
+        "properties": dict(view.properties),
+        "settings": dict(view.settings),
+        "reads": [_table_to_json(table) for table in view.reads],
+        "reads_views": [list(name) for name in view.reads_views],
+    }
+    return out if view.comment is None else out | {"comment": view.comment}
+
+
+_MEMBERS = frozenset(
+    {
+        *("name", "sql", "columns", "query_columns", "catalog", "namespace", "schema_mode"),
+        *("properties", "settings", "reads", "reads_views", "comment"),
+    }
+)
+
+
+def view_from_json(value: Json) -> View:
+    """A view from an entry or a checkpoint.
+
+    Raises:
+        CorruptTableError: it is not as FORMAT.md says.
+    """
+    check_members(value, _MEMBERS)
+    return View(
+        name_from_json(member(value, "name", list)),
+        member(value, "sql", str),
+        tuple(map(_column, member(value, "columns", list))),
+        _texts(optional(value, "query_columns", list) or []),
+        optional(value, "catalog", str),
+        _texts(optional(value, "namespace", list) or []),
+        optional(value, "schema_mode", str) or COMPENSATION,
+        optional(value, "comment", str),
+        texts(optional(value, "properties", dict) or {}),
+        texts(optional(value, "settings", dict) or {}),
+        tuple(map(_table, optional(value, "reads", list) or [])),
+        tuple(map(name_from_json, optional(value, "reads_views", list) or [])),
+    )
+
+
+def name_from_json(value: Json) -> Parts:
+    """A name of at least one part.
+
+    Raises:
+        CorruptTableError: it is not a list of text, or is empty.
+    """
+    if not isinstance(value, list) or not value or not all(isinstance(p, str) for p in value):
+        raise CorruptTableError("a name is not a list of text")
+    return tuple(value)
+
+
+def _texts(values: list[Json]) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise CorruptTableError("a member of a view is not a list of text")
+    return tuple(values)
+
+
+def _column_to_json(column: ViewColumn) -> Json:
+    out: Json = {"name": column.name, "type": column.type, "nullable": column.nullable}
+    return out if column.comment is None else out | {"comment": column.comment}
+
+
+def _column(value: Json) -> ViewColumn:
+    nullable = optional(value, "nullable", bool)
+    return ViewColumn(
+        member(value, "name", str),
+        member(value, "type", str),
+        True if nullable is None else nullable,
+        optional(value, "comment", str),
+    )
+
+
+def _table_to_json(table: ReadTable) -> Json:
+    return {
+        "name": list(table.name),
+        "created_uuid": table.created_uuid,
+        "table_uuid": table.table_uuid,
+        "columns": [_read_to_json(column) for column in table.columns],
+    }
+
+
+def _table(value: Json) -> ReadTable:
+    return ReadTable(
+        name_from_json(member(value, "name", list)),
+        member(value, "created_uuid", str),
+        member(value, "table_uuid", str),
+        tuple(map(_read, member(value, "columns", list))),
+    )
+
+
+def _read_to_json(column: ReadColumn) -> Json:
+    out: Json = {"id": column.id, "path": list(column.path)}
+    return out | {"below": list(column.below)} if column.below else out
+
+
+def _read(value: Json) -> ReadColumn:
+    below = optional(value, "below", list) or []
+    if not all(type(one) is int for one in below):
+        raise CorruptTableError("the member 'below' of a view holds something else than IDs")
+    return ReadColumn(
+        member(value, "id", int), name_from_json(member(value, "path", list)), tuple(below)
+    )

@@ -1,0 +1,245 @@
+"""Columns that a view reads, by ID: those renamed or dropped, and reports on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from versioned_catalog.errors import VersionedError
+from versioned_catalog.log.state import TableState
+from versioned_catalog.maintain.column_tables import table_of
+from versioned_catalog.model.schema import Schema, name_key
+from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.types import Column, children, walk
+from versioned_catalog.names.names_log import Name, WarehouseState, full_key
+from versioned_catalog.names.view import EVOLUTION, EVOLVING_MODES, ReadColumn, ReadTable, View
+
+LONGEST_QUERY = 500
+"""Most characters of a view's query in an error."""
+
+Shown = Callable[[Name], str]
+"""Renders the name of a table or view."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A reason why a view cannot be read: a problem of a table, or of one column.
+
+    ``column`` is the path at the view's creation; ``text`` says what is wrong and what to do.
+    """
+
+    view: Name
+    table: Name
+    column: ColumnPath | None
+    column_id: int | None
+    text: str
+
+
+def bind(name: Name, state: TableState, paths: Iterable[ColumnPath]) -> ReadTable:
+    """Bind the columns that a view reads of a table to their IDs.
+
+    Raises:
+        NotFoundError: there is no such column.
+    """
+    schema = state.schema.visible
+    found = {schema.get(path).id: path for path in paths}
+    columns = tuple(
+        ReadColumn(one, schema.path(one), _below(schema.column(one))) for one in sorted(found)
+    )
+    return ReadTable(name, state.created_uuid, state.table_uuid, columns)
+
+
+def problems(
+    view: View, read: ReadTable, state: TableState, shown: Shown = render_path
+) -> Iterator[Problem]:
+    """Find the columns of one table that a view can no longer read, by the table's current state."""
+    bound = state.table_uuid == read.table_uuid
+    for column in read.columns:
+        text = (_bound if bound else _by_name)(view, read, column, state.schema.visible, shown)
+        if text is not None:
+            yield Problem(view.name, read.name, column.path, column.id, text)
+
+
+def missing(view: View, read: ReadTable, now: Name | None, shown: Shown = render_path) -> Problem:
+    """Describe the problem of a view whose table was renamed to ``now``, or dropped (None)."""
+    says = f"the view {shown(view.name)} reads {shown(read.name)}, "
+    if now is None:
+        text = f"{says}which was dropped; {_replace(view, shown)}"
+    else:
+        text = (
+            f"{says}which is now named {shown(now)}; rename it back with ALTER TABLE {shown(now)} "
+            f"RENAME TO {shown(read.name)}, or {_replace(view, shown)}"
+        )
+    return Problem(view.name, read.name, None, None, text)
+
+
+def missing_view(view: View, name: Name, shown: Shown = render_path) -> Problem:
+    """Describe the problem of a view that reads a dropped or renamed view."""
+    text = (
+        f"the view {shown(view.name)} reads the view {shown(name)}, which was dropped or renamed; "
+        f"create it, or {_replace(view, shown)}"
+    )
+    return Problem(view.name, name, None, None, text)
+
+
+def _bound(
+    view: View, read: ReadTable, column: ReadColumn, schema: Schema, shown: Shown
+) -> str | None:
+    """Describe the problem of a column, if any; the table is the same incarnation."""
+    here = schema.find(column.path)
+    table = shown(read.name)
+    says = f"the view {shown(view.name)} reads the column {_quoted(column)} of {table}, "
+    if here is not None and here.id == column.id:
+        if view.schema_mode in EVOLVING_MODES or _below(here) == column.below:
+            return None
+        return f"{says}whose fields have changed, or their order; {_replace(view, shown)}"
+    if here is None and view.schema_mode == EVOLUTION:
+        return None  # the query may read whatever columns there are
+    taken = ""
+    if here is not None:
+        taken = f", and {render_path(column.path)} is now another column (ID {here.id})"
+    if column.id not in schema.ids:
+        return f"{says}which was dropped{taken}; {_replace(view, shown)}"
+    now = schema.path(column.id)
+    named = f"{says}which is now named {render_path(now)}{taken}; "
+    if here is not None or len(now) != len(column.path):
+        return f"{named}{_replace(view, shown)}"
+    return (
+        f"{named}rename it back with {_rename(table, now, column.path)}, or {_replace(view, shown)}"
+    )
+
+
+def _by_name(
+    view: View, read: ReadTable, column: ReadColumn, schema: Schema, shown: Shown
+) -> str | None:
+    """Describe the problem of a column, if any; the table is another, or another incarnation."""
+    if schema.find(column.path) is not None or view.schema_mode == EVOLUTION:
+        return None
+    return (
+        f"the view {shown(view.name)} reads the column {_quoted(column)} of {shown(read.name)}, which "
+        f"was replaced since and no longer has it; {_replace(view, shown)}"
+    )
+
+
+def _quoted(column: ReadColumn) -> str:
+    return f"{render_path(column.path)} (ID {column.id})"
+
+
+def _rename(table: str, now: ColumnPath, then: ColumnPath) -> str:
+    """The statement that renames a column, or one that holds it, back to its old name."""
+    pairs = zip(map(name_key, now), map(name_key, then), strict=True)
+    at = next(i for i, (one, other) in enumerate(pairs) if one != other)
+    return (
+        f"ALTER TABLE {table} RENAME COLUMN {render_path(now[: at + 1])} TO "
+        f"{render_path(then[at : at + 1])}"
+    )
+
+
+def _replace(view: View, shown: Shown) -> str:
+    query = view.sql if len(view.sql) <= LONGEST_QUERY else f"{view.sql[:LONGEST_QUERY]}…"
+    return (
+        f"bind it to the current columns with CREATE OR REPLACE VIEW {shown(view.name)} AS ...; its "
+        f"query is: {query}"
+    )
+
+
+def _below(column: Column) -> tuple[int, ...]:
+    return tuple(inner.id for inner, _ in walk(children(column.type)))
+
+
+LISTING = pa.schema(
+    {
+        "view": pa.string(),
+        "reads": pa.string(),
+        "column": pa.string(),
+        "column_id": pa.int32(),
+        "problem": pa.string(),
+    }
+)
+"""The columns of ``Catalog.views``."""
+
+
+@dataclass(frozen=True)
+class ViewReports:
+    """Reports on the views of a warehouse; ``load`` loads the newest state of a table by name."""
+
+    state: WarehouseState
+    load: Callable[[Name], TableState]
+    shown: Shown = render_path
+
+    def listing(self, only: str | None) -> pa.Table:
+        """List what every view reads, or only what views read of the table with a created UUID.
+
+        See ``Catalog.views``.
+        """
+        return table_of([row for view in self._views() for row in self._rows(view, only)], LISTING)
+
+    def problems(self, only: str | None) -> list[Problem]:
+        """Find what views can no longer read of tables; ``only`` as for ``listing``."""
+        return [
+            problem
+            for view in self._views()
+            for read in view.reads
+            if only in (None, read.created_uuid)
+            for problem in self._of_table(view, read)
+        ]
+
+    def problems_of(self, view: View, name: Name) -> list[Problem]:
+        """Find what one view can no longer read under the name of a table or view."""
+        key = full_key(name)
+        return [
+            problem
+            for read in view.reads
+            if full_key(read.name) == key
+            for problem in self._of_table(view, read)
+        ] + [problem for problem in self._of_views(view) if full_key(problem.table) == key]
+
+    def _views(self) -> list[View]:
+        return [self.state.views[key] for key in sorted(self.state.views)]
+
+    def _rows(self, view: View, only: str | None) -> Iterator[dict[str, Any]]:
+        one = {"view": render_path(view.name)}
+        for read in view.reads:
+            if only in (None, read.created_uuid):
+                yield from (one | row for row in self._rows_of_table(view, read))
+        if only is not None:
+            return
+        gone = {problem.table: problem.text for problem in self._of_views(view)}
+        for name in view.reads_views:
+            yield one | {"reads": render_path(name), "problem": gone.get(name)}
+        if not view.reads and not view.reads_views:
+            yield one
+
+    def _rows_of_table(self, view: View, read: ReadTable) -> Iterator[dict[str, Any]]:
+        found = {problem.column_id: problem.text for problem in self._of_table(view, read)}
+        whole, one = found.get(None), {"reads": render_path(read.name)}
+        for column in read.columns:
+            yield one | {
+                "column": render_path(column.path),
+                "column_id": column.id,
+                "problem": whole or found.get(column.id),
+            }
+        if not read.columns:
+            yield one | {"problem": whole}
+
+    def _of_views(self, view: View) -> list[Problem]:
+        return [
+            missing_view(view, name, self.shown)
+            for name in view.reads_views
+            if full_key(name) not in self.state.views and full_key(name) not in self.state.tables
+        ]
+
+    def _of_table(self, view: View, read: ReadTable) -> list[Problem]:
+        if full_key(read.name) in self.state.views:
+            return []  # a view of the same columns may have replaced the table
+        named = self.state.tables.get(full_key(read.name))
+        if named is None:
+            return [missing(view, read, self.state.name_of(read.created_uuid), self.shown)]
+        try:
+            found = self.load(named.name)
+        except VersionedError as error:
+            return [Problem(view.name, read.name, None, None, str(error))]
+        return list(problems(view, read, found, self.shown))

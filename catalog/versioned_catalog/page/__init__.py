@@ -1,1 +1,0 @@
-"""A table as one HTML page that stands alone."""

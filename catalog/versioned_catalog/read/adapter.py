@@ -1,0 +1,286 @@
+"""Execution of a segment plan: rows of a segment become rows of the wanted columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.log.record import constants_from_text
+from versioned_catalog.model.arrow import to_arrow_schema, to_arrow_type
+from versioned_catalog.model.constants import fitting, narrow_array, widen
+from versioned_catalog.model.pins import Overflow
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.sql_literals import to_scalar
+from versioned_catalog.model.type_text import render_path
+from versioned_catalog.model.types import (
+    Array,
+    Column,
+    Constant,
+    Map,
+    Struct,
+    children,
+    is_nested,
+    is_opaque,
+)
+from versioned_catalog.model.value_text import constant_of
+from versioned_catalog.model.widening import type_name
+from versioned_catalog.read import projection as resolver
+from versioned_catalog.read.arrays import (
+    list_of,
+    list_values,
+    map_of,
+    own_nulls,
+    struct_child,
+    struct_of,
+)
+
+
+def wanted_constants(
+    schema: Schema, text: str | None, wanted: Sequence[Column]
+) -> dict[int, Constant | None]:
+    """The constants of a segment among wanted columns, in their types.
+
+    Args:
+        schema: the schema version of the segment, whose types the constants have.
+        text: the constants as the state holds them.
+
+    Raises:
+        CorruptTableError: one is of no top-level leaf column, or not of its type.
+    """
+    known = constants_from_text(text)
+    asked = [column for column in wanted if column.id in known]
+    return {column.id: _constant(schema, column, known[column.id]) for column in asked}
+
+
+def place_texts(schema: Schema, text: str | None, wanted: Sequence[Column]) -> list[str | None]:
+    """The value texts of the constants among wanted columns, by place; empty if there are none.
+
+    Raises:
+        CorruptTableError: as for ``wanted_constants``.
+    """
+    known = wanted_constants(schema, text, wanted)
+    values = (known.get(column.id) for column in wanted) if known else ()
+    return [None if value is None else json.loads(value.json) for value in values]
+
+
+def _constant(schema: Schema, wanted: Column, text: str | None) -> Constant | None:
+    if text is None:
+        return None
+    written = None if wanted.id not in schema.ids else schema.column(wanted.id).type
+    if written is None or is_nested(written) or is_opaque(written) or schema.ancestors(wanted.id):
+        raise CorruptTableError(f"a constant is of the column {wanted.name}, which can't have one")
+    if written == wanted.type:
+        return constant_of(text)
+    try:
+        return widen(constant_of(text), written, wanted.type)
+    except InvalidRequestError as error:
+        raise CorruptTableError(f"the constant of the column {wanted.name}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """One column of rows that is shown in an earlier, narrower type, or has such a field.
+
+    Args:
+        place: its place in the rows.
+        wide, narrow: the column as it is stored, and as it is shown.
+    """
+
+    place: int
+    wide: Column
+    narrow: Column
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """The columns of rows that are shown in narrower types than they are stored in.
+
+    Args:
+        columns: these columns; those that only a filter needs are last.
+        overflow: what is shown of a value that does not fit.
+    """
+
+    columns: tuple[Narrowed, ...]
+    overflow: Overflow
+
+    def for_filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows for a filter, of the stored types: null where null will be shown."""
+        match self.overflow:
+            case Overflow.ERROR:
+                return batch
+            case Overflow.NULL:
+                arrays = list(batch.columns)
+                for one in self.columns:
+                    arrays[one.place] = _converted(
+                        arrays[one.place], one.wide, one.narrow, cast=False
+                    )
+                return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+    def show(self, batch: pa.RecordBatch, where: str) -> pa.RecordBatch:
+        """The rows in the shown types, without the columns that only a filter needs.
+
+        Args:
+            where: what is read, for the error.
+
+        Raises:
+            InvalidRequestError: a value does not fit, and ``overflow`` is ``error``.
+        """
+        shown = [one for one in self.columns if one.place < batch.num_columns]
+        if not shown:
+            return batch  # a batch without columns still has a number of rows
+        arrays, fields = list(batch.columns), list(batch.schema)
+        for one in shown:
+            found = _converted(arrays[one.place], one.wide, one.narrow, cast=True)
+            if self.overflow is Overflow.ERROR:
+                _check(arrays[one.place], found, (one.wide,), (one.narrow,), where)
+            arrays[one.place] = found
+            fields[one.place] = pa.field(one.narrow.name, found.type, one.narrow.nullable)
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def narrowing(
+    wide: Sequence[Column], narrow: Sequence[Column], overflow: Overflow
+) -> Narrowing | None:
+    """How wide columns are shown as narrow ones of the same shape; None if none differs in type."""
+    columns = tuple(
+        Narrowed(place, one, other)
+        for place, (one, other) in enumerate(zip(wide, narrow, strict=True))
+        if one.type != other.type
+    )
+    return Narrowing(columns, overflow) if columns else None
+
+
+def _converted(array: pa.Array, wide: Column, narrow: Column, *, cast: bool) -> pa.Array:
+    """An array of the narrow type, or of the wide one; null where a value does not fit."""
+    if wide.type == narrow.type:
+        return array
+    if not is_nested(wide.type):
+        convert = narrow_array if cast else fitting
+        return convert(array, wide.type, narrow.type)  # type: ignore[arg-type]
+    type_ = to_arrow_type((narrow if cast else wide).type)
+    inner = list(zip(children(wide.type), children(narrow.type), strict=True))
+    match wide.type:
+        case Struct():
+            parts = [
+                _converted(struct_child(array, at), one, other, cast=cast)
+                for at, (one, other) in enumerate(inner)
+            ]
+            return struct_of(array, parts, type_)
+        case Array():
+            offsets, values, mask = list_values(array)
+            return list_of(offsets, _converted(values, *inner[0], cast=cast), mask, type_)
+        case _:
+            offsets, entries, mask = list_values(array)
+            keys = _converted(struct_child(entries, 0), *inner[0], cast=cast)
+            values = _converted(struct_child(entries, 1), *inner[1], cast=cast)
+            return map_of(offsets, keys, values, mask, type_)
+
+
+def _check(
+    before: pa.Array,
+    after: pa.Array,
+    wide: tuple[Column, ...],
+    narrow: tuple[Column, ...],
+    where: str,
+) -> None:
+    """Refuse values that became null; ``wide`` and ``narrow`` lead from the top level to a column."""
+    column, shown = wide[-1], narrow[-1]
+    if column.type == shown.type:
+        return
+    if is_nested(column.type):
+        for one, other in zip(children(column.type), children(shown.type), strict=True):
+            _check(before, after, (*wide, one), (*narrow, other), where)
+        return
+    lost = own_nulls(after, narrow) - own_nulls(before, wide)
+    if lost:
+        raise InvalidRequestError(
+            f"the column {render_path(tuple(one.name for one in narrow))} is {type_name(column.type)} "
+            f"now, and {lost} values in {where} do not fit {type_name(shown.type)}, its type in the "
+            "schema that is read; read the current schema, or show nulls with the overflow 'null'",
+            condition="INVALID_VALUE",
+        )
+
+
+MetadataValues = Mapping[int, pa.Array]
+"""The values of metadata columns and of constants of the segment, by column ID."""
+
+
+class Adapter:
+    """A segment plan, prepared to be applied to many batches."""
+
+    def __init__(self, plan: resolver.SegmentPlan) -> None:
+        self._plan = plan
+        self.schema = to_arrow_schema(tuple(output.column for output in plan.outputs))
+
+    def adapt(self, arrays: list[pa.Array], rows: int, metadata: MetadataValues) -> pa.RecordBatch:
+        """A batch of ``rows`` rows of the wanted columns, from one array per needed column.
+
+        Raises:
+            CorruptTableError: the values do not have the types that the log records.
+        """
+        try:
+            columns = [_build(output, arrays, rows, metadata) for output in self._plan.outputs]
+            if not columns:
+                return batch_of_nothing(rows)
+            return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        except (pa.ArrowException, IndexError) as error:
+            raise CorruptTableError(f"the values do not fit the table's schema: {error}") from error
+
+
+def batch_of_nothing(rows: int) -> pa.RecordBatch:
+    """A batch of ``rows`` rows and no columns."""
+    nulls = pa.RecordBatch.from_arrays([pa.nulls(rows)], ["_"])
+    return nulls.select([])
+
+
+def _build(
+    output: resolver.Output, arrays: list[pa.Array], rows: int, metadata: MetadataValues
+) -> pa.Array:
+    wanted = output.column
+    match output.step:
+        case resolver.Take(index):
+            return arrays[index]
+        case resolver.Cast(index, _):
+            return arrays[index].cast(to_arrow_type(wanted.type))
+        case resolver.Rebuild(index, inner):
+            return _rebuild(wanted, inner, arrays[index])
+        case resolver.Fill(constant):
+            return constant_array(constant, wanted, rows)
+        case resolver.Metadata():
+            return metadata[wanted.id]
+
+
+def _rebuild(wanted: Column, inner: tuple[resolver.Output, ...], source: pa.Array) -> pa.Array:
+    type_ = to_arrow_type(wanted.type)
+    match wanted.type:
+        case Struct():
+            read = [struct_child(source, i) for i in range(source.type.num_fields)]
+            return struct_of(source, _build_all(inner, read, len(source)), type_)
+        case Array():
+            offsets, values, mask = list_values(source)
+            (elements,) = _build_all(inner, [values], len(values))
+            return list_of(offsets, elements, mask, type_)
+        case Map():
+            offsets, entries, mask = list_values(source)
+            read = [struct_child(entries, 0), struct_child(entries, 1)]
+            keys, values = _build_all(inner, read, len(entries))
+            return map_of(offsets, keys, values, mask, type_)
+        case _:
+            raise CorruptTableError(f"{wanted.name} has no fields to rebuild")
+
+
+def _build_all(
+    outputs: tuple[resolver.Output, ...], read: list[pa.Array], rows: int
+) -> list[pa.Array]:
+    return [_build(output, read, rows, {}) for output in outputs]
+
+
+def constant_array(constant: Constant | None, column: Column, rows: int) -> pa.Array:
+    """A column of ``rows`` rows that all hold one value."""
+    if constant is None or not rows:  # Arrow can't repeat a list zero times
+        return pa.nulls(rows, to_arrow_type(column.type))
+    return pa.repeat(to_scalar(constant, column.type), rows)

@@ -1,0 +1,239 @@
+"""COUNT, MIN and MAX from metadata where it has them exactly, and estimates for planners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.arrow import FALSE, TRUE, ZERO, array_of, extreme_of, repeat
+from versioned_catalog.model.sql_literals import from_scalar_text
+from versioned_catalog.model.types import Atom, Column, is_floating, is_nested, is_opaque
+from versioned_catalog.read.bounds import every_match, known_bounds, some_match
+from versioned_catalog.read.inclusive import ColumnBounds
+from versioned_catalog.read.scan import Scan
+
+UNKNOWN: tuple[bool, str | None] = (False, None)
+
+
+def count_rows(scan: Scan) -> int | None:
+    """The number of rows of a scan; None if it takes a read to know."""
+    whole = _whole_segments(scan)
+    return None if whole is None else _total(scan.state.segments.core["rows"].filter(whole))
+
+
+def count_values(scan: Scan, column: Column) -> int | None:
+    """The number of non-null values of a top-level column; None if it takes a read to know."""
+    whole, known = _whole_segments(scan), _bounds(scan.state, column)
+    if whole is None or known is None:
+        return None
+    values = pc.subtract(known.rows, known.nulls).filter(whole)
+    return None if values.null_count else _total(values)
+
+
+def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | None]:
+    """The greatest or the least value of a top-level column, as for MAX and MIN.
+
+    NaN is the greatest. A zero of a float is unknown, since its sign may differ.
+
+    Returns:
+        Whether it is known without a read, and its value text (FORMAT.md, section 4.2); None if there
+        is no value.
+    """
+    if is_nested(column.type) or is_opaque(column.type):
+        return UNKNOWN
+    whole, known = _whole_segments(scan), _bounds(scan.state, column)
+    if whole is None or known is None:
+        return UNKNOWN
+    found = _Ends(
+        known.rows.filter(whole),
+        known.nulls.filter(whole),
+        (known.max if greatest else known.min).filter(whole),
+        _is_inexact(scan.state, column, greatest).filter(whole),
+    )
+    if not is_floating(column.type):
+        return found.answer(column, greatest)
+    assert known.nans is not None
+    return _with_nans(found, known.nans.filter(whole), column, greatest)
+
+
+def _whole_segments(scan: Scan) -> pa.BooleanArray | None:
+    """The segments that match a scan entirely; None if one matches partially."""
+    selected = scan.selected
+    if not scan.decides_by_statistics:
+        return None
+    if scan.limit is not None or selected.groups:
+        return None
+    read = repeat(True, scan.state.segments.count) if selected.chosen is None else selected.chosen
+    if scan.filter is None:
+        return read
+    some, every = some_match(scan.state, scan.filter), every_match(scan.state, scan.filter)
+    partial = pc.and_(read, pc.and_not(some, every))
+    return None if pc.any(partial).as_py() else pc.and_(read, every)
+
+
+def _bounds(state: TableState, column: Column) -> ColumnBounds | None:
+    """The bounds of a top-level column, one a segment."""
+    top = column.id in {own.id for own in state.schema.columns}
+    return known_bounds(state, column) if top else None
+
+
+def _is_inexact(state: TableState, column: Column, greatest: bool) -> pa.ChunkedArray:
+    """Whether the bound of a segment is inexact."""
+    flags = state.segments.statistic("inexact", column, state.schemas)
+    bit = pc.bit_wise_and(flags, _MAX_BIT if greatest else _MIN_BIT)
+    return pc.fill_null(pc.not_equal(bit, _NO_BIT), FALSE)
+
+
+_NO_BIT, _MIN_BIT, _MAX_BIT = array_of([0, 1, 2], pa.int8())
+
+
+def _total(counts: pa.Array) -> int:
+    total: int = pc.sum(counts).as_py() or 0
+    return total
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """One end of the values of a column in each segment, NaN excluded.
+
+    Args:
+        empty: the number of rows without such a value; null if unknown.
+        bound: the bound; null if unknown, or if there is no value.
+        inexact: whether the bound may not occur.
+    """
+
+    rows: pa.Array
+    empty: pa.Array
+    bound: pa.Array
+    inexact: pa.Array
+
+    def answer(self, column: Column, greatest: bool) -> tuple[bool, str | None]:
+        """The extreme value at that end."""
+        nothing = pc.fill_null(pc.equal(self.empty, self.rows), FALSE)
+        if pc.any(pc.and_not(pc.is_null(self.bound), nothing)).as_py():
+            return UNKNOWN
+        bounds = self.bound.drop_null()
+        if not len(bounds):
+            return True, None
+        best = extreme_of(bounds, greatest)
+        # An inexact bound lies beyond its values: it is not a result, nor does it exclude an exact one.
+        exact = pc.and_not(pc.equal(self.bound, best), self.inexact)
+        if not pc.any(exact).as_py():
+            return UNKNOWN
+        text = from_scalar_text(best, column.type)
+        assert isinstance(text, str)
+        return True, text
+
+
+def _with_nans(
+    numbers: _Ends, nans: pa.Array, column: Column, greatest: bool
+) -> tuple[bool, str | None]:
+    """``_Ends.answer`` for floats, where NaN is the greatest value."""
+    if greatest:
+        has_values = pc.fill_null(pc.less(numbers.empty, numbers.rows), TRUE)
+        may = pc.fill_null(pc.greater(nans, ZERO), TRUE)
+        if pc.any(pc.greater(nans, ZERO)).as_py():
+            return True, "NaN"
+        if pc.any(pc.and_(has_values, may)).as_py():
+            return UNKNOWN
+    sane = pc.if_else(pc.is_nan(numbers.bound), pa.nulls(1, numbers.bound.type)[0], numbers.bound)
+    all_null = pc.equal(numbers.empty, numbers.rows)
+    empty = pc.if_else(all_null, numbers.empty, pc.add(numbers.empty, nans))
+    rest = replace(numbers, empty=empty, bound=sane)
+    known, text = rest.answer(column, greatest)
+    if known and text is None and pc.any(pc.greater(nans, ZERO)).as_py():
+        return True, "NaN"
+    return UNKNOWN if text in _ZEROS else (known, text)
+
+
+_ZEROS = ("0.0", "-0.0")
+
+
+_COUNTABLE = (Atom.BYTE, Atom.SHORT, Atom.INT, Atom.LONG, Atom.DATE)
+
+
+@dataclass(frozen=True)
+class ColumnEstimate:
+    """Estimates for one column of a scan; None if unknown.
+
+    Args:
+        nulls: the number of nulls.
+        distinct: the number of distinct values: all between ``least`` and ``greatest``, if there are
+            as many rows.
+        least, greatest: bounds of the values, as value text (FORMAT.md, section 4.2).
+    """
+
+    nulls: int | None
+    distinct: int | None
+    least: str | None
+    greatest: str | None
+
+
+def estimate(scan: Scan, column: Column) -> ColumnEstimate | None:
+    """Estimate a column from the statistics of the segments of a scan; None if one has none for it.
+
+    All rows of the segments count, also those that the filter rejects. The column is at the top level,
+    and neither nested nor opaque.
+    """
+    bounds = known_bounds(scan.state, column)
+    if bounds is None:
+        return None
+    rows, nulls = scan.of_kept(bounds.rows), scan.of_kept(bounds.nulls)
+    if nulls.null_count:
+        return None
+    valued = pc.less(nulls, rows)
+    low, high = scan.of_kept(bounds.min).filter(valued), scan.of_kept(bounds.max).filter(valued)
+    empty = pc.sum(nulls).as_py() or 0
+    if not len(low) or low.null_count or high.null_count:
+        return ColumnEstimate(empty, None, None, None)
+    least, greatest = extreme_of(low, False), extreme_of(high, True)
+    values = (pc.sum(rows).as_py() or 0) - empty
+    distinct = _distinct(column, least, greatest, values)
+    return ColumnEstimate(empty, distinct, _text(least, column), _text(greatest, column))
+
+
+def _distinct(column: Column, least: pa.Scalar, greatest: pa.Scalar, values: int) -> int | None:
+    if column.type not in _COUNTABLE:
+        return None
+    size = pa.int32() if column.type is Atom.DATE else pa.int64()
+    between: int = greatest.cast(size).as_py() - least.cast(size).as_py() + 1
+    return between if between <= values else None
+
+
+def _text(value: pa.Scalar, column: Column) -> str | None:
+    text = from_scalar_text(value, column.type)
+    return text if isinstance(text, str) else None
+
+
+def layout_columns(scan: Scan) -> tuple[Column, ...]:
+    """The top-level columns by which a filter may skip some segments of a scan, but not all.
+
+    These are the partition columns, and the columns of the key and of the sort order whose ranges
+    differ between segments, in the order of the scan's. Other columns are left out: a filter that
+    arrives at run time costs time, and is unlikely to skip a segment by them.
+    """
+    if scan.kept.num_rows < 2:
+        return ()
+    schema = scan.state.schema
+    partitioned = {field.source for field in schema.partitioning}
+    ordered = {*schema.row_key, *(field.source for field in schema.sort_by)}
+    return tuple(
+        column
+        for column in scan.columns
+        if column.id in partitioned or (column.id in ordered and _has_disjoint_ranges(scan, column))
+    )
+
+
+def _has_disjoint_ranges(scan: Scan, column: Column) -> bool:
+    """Whether the range of one segment ends before that of another begins."""
+    bounds = known_bounds(scan.state, column)
+    if bounds is None:
+        return False
+    ends, begins = scan.of_kept(bounds.max).drop_null(), scan.of_kept(bounds.min).drop_null()
+    if not len(ends) or not len(begins):
+        return False
+    apart: bool = pc.less(extreme_of(ends, False), extreme_of(begins, True)).as_py()
+    return apart

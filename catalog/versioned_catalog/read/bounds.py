@@ -1,0 +1,300 @@
+"""Bounds of columns in segments, row groups and partitions, for the evaluation of filters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.log.footer_statistics import chunk_bounds
+from versioned_catalog.log.segment_set import SegmentSet
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.arrow import ZERO, array_of, repeat, to_arrow_type
+from versioned_catalog.model.id_map import IdMap
+from versioned_catalog.model.schema import PartitionField, Schema
+from versioned_catalog.model.sql_literals import to_scalar
+from versioned_catalog.model.transform_values import apply_transform
+from versioned_catalog.model.transforms import Bucket, parse_transform
+from versioned_catalog.model.types import (
+    Column,
+    Struct,
+    is_floating,
+    is_nested,
+    is_opaque,
+    is_repeated,
+    walk,
+)
+from versioned_catalog.read.arrays import one_array
+from versioned_catalog.read.columns import is_metadata
+from versioned_catalog.read.filters import And, BoundFilter, Compare, In, Literal, Op
+from versioned_catalog.read.inclusive import ColumnBounds, all_match, may_match
+from versioned_catalog.read.projection import Metadata, SegmentPlan
+from versioned_catalog.storage.footer import Footer
+
+
+class SegmentBounds:
+    """ColumnBounds of the live segments of a state, by column ID of the wanted schema."""
+
+    def __init__(self, state: TableState, wanted: Schema) -> None:
+        self._segments: SegmentSet = state.segments
+        self._schemas = state.schemas
+        self._wanted = wanted
+        self._rows = one_array(self._segments.core["rows"])
+        self._versions = one_array(self._segments.core["schema_version"])
+        self._written = [(v, self._schemas[v]) for v in self._versions.unique().to_pylist()]
+
+    def __call__(self, column_id: int) -> ColumnBounds | None:
+        """The bounds of a column, or None if nothing is known."""
+        if column_id not in self._wanted.ids:
+            return None
+        column, above = self._wanted.column(column_id), self._wanted.ancestors(column_id)
+        if is_repeated(above):
+            return None
+        held = self._held(column_id)
+        stored = self._stored(column, above)
+        # A nested default is visible only where the parent is not null, so it decides nothing.
+        other = _unknown(column, self._rows) if above else constant_bounds(column, self._rows)
+        return _where(held, stored, other)
+
+    def _held(self, column_id: int) -> pa.Array:
+        """For each segment, whether its schema has the column."""
+        holding = [v for v, schema in self._written if column_id in schema.ids]
+        return pc.is_in(self._versions, array_of(holding, pa.int32()))
+
+    def _stored(self, column: Column, above: tuple[Column, ...]) -> ColumnBounds:
+        nulls = self._statistic("nulls", column)
+        for parent in above:
+            nulls = pc.add(nulls, self._statistic("nulls", parent))
+        if is_nested(column.type) or is_opaque(column.type):
+            return _unknown(column, self._rows, nulls)
+        nans = self._statistic("nans", column) if is_floating(column.type) else None
+        low, high = self._statistic("min", column), self._statistic("max", column)
+        return ColumnBounds(self._rows, nulls, nans, low, high)
+
+    def _statistic(self, name: str, column: Column) -> pa.Array:
+        return one_array(self._segments.statistic(name, column, self._schemas))
+
+
+def known_bounds(state: TableState, column: Column) -> ColumnBounds | None:
+    """The bounds of a seen column in the live segments; None if it is seen in an earlier type."""
+    if state.lens is not None and state.seen.widened(column).type != column.type:
+        return None
+    return SegmentBounds(state, state.known)(column.id)
+
+
+class RowGroupBounds:
+    """ColumnBounds of some row groups of one file, by column ID of the plan's outputs.
+
+    The columns ``nan_free`` have no NaN in the file, which Parquet does not record. Of a file that
+    somebody else wrote (``id_map``), only bounds of columns are used that it stores as we do.
+    """
+
+    def __init__(
+        self,
+        footer: Footer,
+        groups: Sequence[int],
+        plan: SegmentPlan,
+        nan_free: frozenset[int],
+        *,
+        id_map: IdMap | None = None,
+    ) -> None:
+        self._footer = footer
+        self._groups = groups
+        self._nan_free = nan_free
+        self._rows = array_of([footer.rows[g] for g in groups], pa.int64())
+        self._wanted = {c.id: (c, above) for c, above in walk(_columns(plan))}
+        self._stored = {c.id: (c, above) for c, above in walk(plan.needed)}
+        recorded = (one.column.id for one in plan.outputs if isinstance(one.step, Metadata))
+        self._recorded = frozenset(recorded)
+        self._held = None if id_map is None else id_map.columns
+
+    def __call__(self, column_id: int) -> ColumnBounds | None:
+        """The bounds of a column, or None if nothing is known."""
+        wanted, above = self._wanted[column_id]
+        if is_metadata(wanted) or is_repeated((*above, wanted)) or is_opaque(wanted.type):
+            return None
+        if column_id in self._recorded:
+            return None
+        if column_id not in self._stored:
+            return None if above else constant_bounds(wanted, self._rows)
+        source, parents = self._stored[column_id]
+        if isinstance(source.type, Struct):
+            return None
+        return self._from_file(wanted, source, (*parents, source))
+
+    def _from_file(
+        self, wanted: Column, source: Column, line: tuple[Column, ...]
+    ) -> ColumnBounds | None:
+        chunks = self._footer.chunks(tuple(column.physical_name for column in line))
+        held = _held_type(self._footer.schema, line)
+        if chunks is None or held is None:
+            return None
+        if self._held is not None and (
+            held != to_arrow_type(source.type) or self._held[source.id].form is not None
+        ):
+            return None  # bounds of another form have another meaning
+        mine = [chunks[group] for group in self._groups]
+        low, high = chunk_bounds(mine, held, to_arrow_type(source.type))
+        known = wanted.id in self._nan_free
+        nans = array_of([0 if known else None] * len(mine), pa.int64())
+        return ColumnBounds(
+            self._rows,
+            array_of([chunk.nulls for chunk in mine], pa.int64()),
+            nans if is_floating(wanted.type) else None,
+            _cast(low, wanted),
+            _cast(high, wanted),
+        )
+
+
+def constant_bounds(column: Column, rows: pa.Array) -> ColumnBounds:
+    """The bounds of a column whose rows all have its read default."""
+    type_ = to_arrow_type(column.type)
+    default = column.read_default
+    if default is None:
+        return ColumnBounds(
+            rows,
+            rows,
+            _zeros(rows) if is_floating(column.type) else None,
+            pa.nulls(len(rows), type_),
+            pa.nulls(len(rows), type_),
+        )
+    if is_nested(column.type):
+        return _unknown(column, rows, _zeros(rows))
+    value = to_scalar(default, column.type)
+    is_nan = is_floating(column.type) and bool(pc.is_nan(value).as_py())
+    bound = pa.nulls(len(rows), type_) if is_nan else pa.repeat(value, len(rows))
+    nans = (rows if is_nan else _zeros(rows)) if is_floating(column.type) else None
+    return ColumnBounds(rows, _zeros(rows), nans, bound, bound)
+
+
+def _unknown(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> ColumnBounds:
+    """Unknown bounds, with the number of nulls if it is given."""
+    unknown = pa.nulls(len(rows), to_arrow_type(column.type))
+    counts = pa.nulls(len(rows), pa.int64())
+    return ColumnBounds(
+        rows,
+        counts if nulls is None else nulls,
+        counts if is_floating(column.type) else None,
+        unknown,
+        unknown,
+    )
+
+
+def _where(held: pa.Array, stored: ColumnBounds, other: ColumnBounds) -> ColumnBounds:
+    def pick(one: pa.Array, two: pa.Array) -> pa.Array:
+        # ColumnBounds of nested types are never used, and Arrow's if_else does not support them.
+        return one if pa.types.is_nested(one.type) else pc.if_else(held, one, two)
+
+    nans = None
+    if stored.nans is not None and other.nans is not None:
+        nans = pick(stored.nans, other.nans)
+    return ColumnBounds(
+        stored.rows,
+        pick(stored.nulls, other.nulls),
+        nans,
+        pick(stored.min, other.min),
+        pick(stored.max, other.max),
+    )
+
+
+def _columns(plan: SegmentPlan) -> tuple[Column, ...]:
+    return tuple(output.column for output in plan.outputs)
+
+
+def _held_type(schema: pa.Schema, line: tuple[Column, ...]) -> pa.DataType | None:
+    """The type of a column in a file, through the structs that hold it; None if it has none."""
+    found: Any = schema
+    for column in line:
+        at = found.get_field_index(column.physical_name)
+        if at < 0:
+            return None
+        found = found.field(at).type
+    return found
+
+
+def _cast(bounds: pa.Array, wanted: Column) -> pa.Array:
+    """ColumnBounds in the wanted type; all unknown if one does not fit."""
+    target = to_arrow_type(wanted.type)
+    try:
+        return bounds.cast(target)
+    except pa.ArrowException:
+        return pa.nulls(len(bounds), target)
+
+
+def _zeros(rows: pa.Array) -> pa.Array:
+    return pa.repeat(ZERO, len(rows))
+
+
+def partition_may_match(bound: BoundFilter, state: TableState) -> pa.BooleanArray:
+    """Which live segments may hold a row for which a filter is true, by their buckets.
+
+    Buckets are computed in the column type *that the segment was written under*, since 5 and 5.0 hash
+    differently.
+    """
+    core = state.segments.core
+    mask = repeat(True, core.num_rows)
+    wanted = dict(_equalities(bound))
+    if not wanted:
+        return mask
+    for version in pc.unique(core["schema_version"]).to_pylist():
+        schema = state.schemas[version]
+        for at, field in enumerate(schema.partitioning):
+            buckets = _buckets(field, schema, wanted)
+            if buckets is not None:
+                mask = pc.and_(mask, _among(core, version, at, buckets))
+    return mask
+
+
+def _equalities(bound: BoundFilter) -> Iterator[tuple[int, tuple[Literal, ...]]]:
+    """Columns that must have one of the given values for the filter to be true."""
+    match bound:
+        case And(parts):
+            for part in parts:
+                yield from _equalities(part)
+        case Compare(column_id, Op.EQ, value):
+            yield column_id, (value,)
+        case In(column_id, values, _, False):
+            yield column_id, values
+        case _:
+            return
+
+
+def _buckets(
+    field: PartitionField, schema: Schema, wanted: dict[int, tuple[Literal, ...]]
+) -> list[str] | None:
+    """The value texts of the wanted values' buckets; None if unknown or not a bucket field."""
+    transform = parse_transform(field.transform)
+    if field.source not in wanted or not isinstance(transform, Bucket):
+        return None
+    type_ = schema.column(field.source).type
+    literals = wanted[field.source]
+    if not literals:
+        return []
+    try:
+        values = array_of([literal.value for literal in literals], literals[0].type)
+        array = values.cast(to_arrow_type(type_))
+    except pa.ArrowException:
+        return None
+    return [str(bucket) for bucket in apply_transform(transform, type_, array).to_pylist()]
+
+
+def _among(core: pa.Table, version: int, at: int, buckets: list[str]) -> pa.BooleanArray:
+    """Which segments have another schema version or are in one of the buckets."""
+    other = pc.not_equal(core["schema_version"], version)
+    values = pc.list_element(pc.if_else(other, None, core["partition"]), at)
+    found = pc.is_in(values, array_of(buckets, pa.string()))
+    return one_array(pc.or_(other, found))
+
+
+def some_match(state: TableState, bound: BoundFilter) -> pa.BooleanArray:
+    """Which live segments must be read; the others hold no row that the filter selects."""
+    bounds = SegmentBounds(state, state.known)
+    found = may_match(bound, bounds, state.segments.count)
+    return pc.and_(found, partition_may_match(bound, state))
+
+
+def every_match(state: TableState, bound: BoundFilter) -> pa.BooleanArray:
+    """Which live segments are known to hold only rows that the filter selects."""
+    return all_match(bound, SegmentBounds(state, state.known), state.segments.count)

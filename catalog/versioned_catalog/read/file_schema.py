@@ -1,0 +1,115 @@
+"""The Parquet layout of a table's columns (FORMAT.md, section 6.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from versioned_catalog.model import types
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.wire import schema_to_json
+from versioned_catalog.read import arrays
+from versioned_catalog.read.projection import leaf_paths
+
+FIELD_ID = b"PARQUET:field_id"
+TABLE_UUID = b"versioned.table_uuid"
+SCHEMA_VERSION = b"versioned.schema_version"
+SCHEMA = b"versioned.schema"
+DELTA = b"versioned.delta"
+
+
+def file_schema(
+    schema: Schema, table_uuid: str, columns: Sequence[types.Column] | None = None
+) -> pa.Schema:
+    """The Arrow schema of a segment file: physical names, field IDs and metadata.
+
+    ``columns`` are the columns of the file, in order; None for the schema's.
+    """
+    footer = {
+        TABLE_UUID: table_uuid.encode(),
+        SCHEMA_VERSION: str(schema.version).encode(),
+        SCHEMA: json.dumps(schema_to_json(schema), separators=(",", ":")).encode(),
+    }
+    held = schema.columns if columns is None else columns
+    return pa.schema([_file_field(column) for column in held], metadata=footer)
+
+
+def _file_field(column: types.Column) -> pa.Field:
+    meta = {FIELD_ID: str(column.id).encode()}
+    return pa.field(column.physical_name, _file_type(column.type), column.nullable, meta)
+
+
+def _file_type(type_: types.DataType) -> pa.DataType:
+    match type_:
+        case types.Struct(fields):
+            return pa.struct([_file_field(f) for f in fields])
+        case types.Array(element):
+            return pa.list_(_file_field(element))
+        case types.Map(key, value):
+            return pa.map_(_file_field(key), _file_field(value))
+        case types.DayTimeInterval():
+            # Parquet has no durations; Spark stores them as integers, too.
+            return pa.int64()
+        case _:
+            return to_arrow_type(type_)
+
+
+def text_paths(columns: Sequence[types.Column]) -> list[str]:
+    """The leaves to dictionary-encode: strings and binaries. Numbers compress as well without."""
+    leaves = (leaf for column in columns for leaf in leaf_paths(column))
+    return [path for path, type_ in leaves if types.is_text(type_) or type_ is types.Atom.BINARY]
+
+
+def to_file(
+    batch: pa.RecordBatch | pa.Table, columns: Sequence[types.Column], target: pa.Schema
+) -> pa.Table:
+    """Convert rows to the types of a file."""
+    table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+    stored = [
+        pa.chunked_array(
+            [_to_file(chunk, c, field.type, False) for chunk in data.chunks], field.type
+        )
+        for data, c, field in zip(table.columns, columns, target, strict=True)
+    ]
+    return pa.table(stored, schema=target)
+
+
+def _to_file(array: pa.Array, column: types.Column, target: pa.DataType, hidden: bool) -> pa.Array:
+    """Convert a column; ``hidden`` if a struct around it may be null."""
+    if hidden and not column.nullable:
+        # PyArrow refuses nulls in a NOT NULL column, even below a null struct.
+        array = arrays.without_nulls(array)
+    inside = hidden or array.null_count > 0
+    match column.type:
+        case types.Struct(fields):
+            made = [
+                _to_file(arrays.struct_child(array, i), f, target.field(i).type, inside)
+                for i, f in enumerate(fields)
+            ]
+            return arrays.struct_of(array, made, target)
+        case types.Array(element):
+            offsets, values, mask = arrays.list_values(array)
+            values = _to_file(values, element, target.value_type, False)
+            return arrays.list_of(offsets, values, mask, target)
+        case types.Map(key, value):
+            offsets, entries, mask = arrays.list_values(array)
+            keys = _to_file(arrays.struct_child(entries, 0), key, target.key_type, False)
+            values = _to_file(arrays.struct_child(entries, 1), value, target.item_type, False)
+            return arrays.map_of(offsets, keys, values, mask, target)
+        case types.DayTimeInterval():
+            return array.cast(pa.int64())
+        case _ if types.is_opaque(column.type) and inside:
+            parts = [arrays.without_nulls(arrays.struct_child(array, i)) for i in range(2)]
+            return arrays.struct_of(array, parts, target)
+        case _:
+            return array
+
+
+def field_id(field: pa.Field) -> int | None:
+    """The column ID in the metadata of a field; None if it has none."""
+    meta: Mapping[bytes, bytes] = field.metadata or {}
+    text = meta.get(FIELD_ID)
+    return int(text) if text is not None and text.lstrip(b"-").isdigit() else None

@@ -1,0 +1,282 @@
+"""Files of somebody else: checked against their records, and read by leaf (FORMAT.md, section 6.2)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.model.forms import JULIAN, Form, SeenAs, seen_as
+from versioned_catalog.model.id_map import IdMap
+from versioned_catalog.model.types import (
+    Array,
+    Atom,
+    Column,
+    DayTimeInterval,
+    Map,
+    Struct,
+    Time,
+    is_nested,
+    is_opaque,
+    is_text,
+)
+from versioned_catalog.read.foreign_values import Calendar, calendar_of, own_array
+from versioned_catalog.storage.footer import Footer
+from versioned_catalog.storage.opening import open_file
+from versioned_catalog.storage.parquet import footer_of, open_parquet
+from versioned_catalog.storage.store import Store
+
+
+class Leaf(NamedTuple):
+    """A leaf of a file: its place, the type that PyArrow gives the column, and that column."""
+
+    place: int
+    held: Any
+    column: Column
+
+
+@dataclass(frozen=True)
+class ForeignFile:
+    """An open file of somebody else, whose schema may be anything.
+
+    Args:
+        parquet: the file as PyArrow opened it.
+        what: its name in errors.
+    """
+
+    parquet: pq.ParquetFile
+    what: str
+
+    def read(
+        self,
+        group: int,
+        needed: Sequence[Column],
+        id_map: IdMap,
+        batch_rows: int,
+    ) -> Iterator[tuple[int, list[pa.Array]]]:
+        """The needed columns of a row group in our types, with the number of rows of each batch.
+
+        Raises:
+            CorruptTableError: a value does not fit its type.
+        """
+        leaves = sorted(leaf.place for leaf in self.leaves(needed))
+        how = {"row_groups": [group], "column_indices": leaves, "use_threads": False}
+        for batch in self.parquet.reader.iter_batches(batch_rows, **how):
+            found = (batch.column(column.physical_name) for column in needed)
+            own = [
+                own_array(a, c, id_map, self._calendar) for a, c in zip(found, needed, strict=True)
+            ]
+            yield batch.num_rows, own
+
+    @cached_property
+    def _calendar(self) -> Calendar:
+        return calendar_of(self.parquet)
+
+    def check(self, needed: Sequence[Column], id_map: IdMap) -> None:
+        """Check that the file still holds columns as its map says.
+
+        Raises:
+            CorruptTableError: it does not.
+        """
+        schema = self.parquet.metadata.schema
+        for leaf in self.leaves(needed):
+            physical = schema.column(leaf.place).physical_type
+            form = id_map.columns[leaf.column.id].form
+            if form in JULIAN and not self._calendar.is_hybrid:
+                raise self.changed(
+                    f"is of another calendar in the column {leaf.column.physical_name}"
+                )
+            if not _holds(leaf.held, physical, leaf.column, form):
+                raise self.changed(f"holds {leaf.held} in the column {leaf.column.physical_name}")
+
+    def leaves(self, needed: Sequence[Column]) -> Iterator[Leaf]:
+        """The leaves of the file below some columns, in the order of the columns.
+
+        They are counted, not found by dotted paths: names may hold dots, and lists have many layouts.
+
+        Raises:
+            CorruptTableError: a column is not in the file.
+        """
+        fields = list(self.parquet.schema_arrow)
+        if sum(_count(field.type) for field in fields) != self.parquet.metadata.num_columns:
+            raise self.changed("has columns that can't be told apart")
+        return self._below(fields, needed, 0)
+
+    def _below(
+        self, fields: Sequence[pa.Field], columns: Sequence[Column], start: int
+    ) -> Iterator[Leaf]:
+        """The leaves below some of the fields of the file or of a struct, which begin at a leaf."""
+        places: dict[str, tuple[int, pa.Field] | None] = {}
+        for field in fields:
+            places[field.name] = None if field.name in places else (start, field)
+            start += _count(field.type)
+        for column in columns:
+            place = places.get(column.physical_name)
+            if place is None:
+                raise self.changed(
+                    f"has not exactly one column {column.physical_name} where the column {column.name} "
+                    f"(ID {column.id}) should be"
+                )
+            yield from self._inside(place[1].type, column, place[0])
+
+    def _inside(self, held: Any, column: Column, start: int) -> Iterator[Leaf]:
+        if isinstance(held, pa.BaseExtensionType) and is_nested(column.type):
+            held = held.storage_type
+        match column.type:
+            case Struct(fields):
+                yield from self._below(_fields(held), fields, start)
+            case Array(element) if _is_list(held):
+                yield from self._inside(held.value_type, element, start)
+            case Map(key, value) if pa.types.is_map(held):
+                yield from self._inside(held.key_type, key, start)
+                yield from self._inside(held.item_type, value, start + _count(held.key_type))
+            case _:
+                for index in range(start, start + _count(held)):
+                    yield Leaf(index, held, column)
+
+    def changed(self, problem: str) -> CorruptTableError:
+        """The error for a file that is not what its record says."""
+        return changed_error(self.what, problem)
+
+
+def changed_error(what: str, problem: str) -> CorruptTableError:
+    """The error for a file of somebody else that is not what its record says."""
+    return CorruptTableError(
+        f"{what} {problem}, other than when it was imported: its owner has changed the file. Restore "
+        "it, import it as it is now (again='changed'), or remove it (Table.remove_external)"
+    )
+
+
+def _fields(held: Any) -> list[pa.Field]:
+    return list(held) if pa.types.is_struct(held) else []
+
+
+def _is_list(held: pa.DataType) -> bool:
+    t = pa.types
+    kinds = (t.is_list, t.is_large_list, t.is_fixed_size_list, t.is_list_view, t.is_large_list_view)
+    return any(is_kind(held) for is_kind in kinds)
+
+
+def _count(held: Any) -> int:
+    """How many leaves a Parquet column has, by the type that PyArrow gives it."""
+    if isinstance(held, pa.BaseExtensionType):
+        return _count(held.storage_type)
+    if pa.types.is_struct(held):
+        return sum(_count(field.type) for field in held)
+    if pa.types.is_map(held):
+        return _count(held.key_type) + _count(held.item_type)
+    return _count(held.value_type) if _is_list(held) else 1
+
+
+def _holds(held: pa.DataType, physical: str, column: Column, form: Form | None) -> bool:
+    """Whether a leaf of a file is stored as a column's type and form say."""
+    if is_opaque(column.type):
+        return bool(pa.types.is_struct(held))
+    if form is Form.NULL or pa.types.is_null(held):
+        return form is Form.NULL and pa.types.is_null(held)
+    try:
+        found = seen_as(held, physical)
+    except InvalidRequestError:
+        return False
+    match form:
+        case None:
+            return found.form is None and _is_own(found, column)
+        case Form.NANOS_CUT:
+            return found.form is Form.NANOS
+        case Form.LOCAL:
+            return found.type is Atom.TIMESTAMP_NTZ
+        case Form.TEXT:
+            return found.form is None and found.type in (Atom.BINARY, Atom.STRING)
+        case Form.UUID:
+            return found.form is Form.UUID or held == pa.binary(16)
+        case Form.FIXED:
+            return found.form in (Form.FIXED, Form.UUID)
+        case Form.INT96 | Form.JULIAN_INT96:
+            return found.form is Form.INT96
+        case Form.JULIAN:
+            return found.form is None and found.type == column.type
+        case Form.JULIAN_MILLIS:
+            return found.form is Form.MILLIS
+        case _:
+            is_alike = found.type == column.type or any(
+                isinstance(found.type, kind) and isinstance(column.type, kind)
+                for kind in (Time, DayTimeInterval)
+            )
+            return found.form is form and is_alike
+
+
+def _is_own(found: SeenAs, column: Column) -> bool:
+    if isinstance(column.type, DayTimeInterval):
+        return found.type is Atom.LONG or isinstance(found.type, DayTimeInterval)
+    if isinstance(column.type, Time):
+        return isinstance(found.type, Time)
+    if is_text(column.type):
+        return found.type is Atom.STRING
+    return found.type == column.type
+
+
+@dataclass(frozen=True)
+class OpenedFile:
+    """A file of somebody else, opened before it is adopted.
+
+    Args:
+        parquet: the file; its Arrow schema and its Parquet schema are safe to ask for.
+        footer: for ``log.foreign_statistics.foreign_stats``.
+        bytes: the size of the file.
+    """
+
+    parquet: pq.ParquetFile
+    footer: Footer
+    bytes: int
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, which the row groups add up to."""
+        return int(self.parquet.metadata.num_rows)
+
+    @property
+    def odd_codec(self) -> str | None:
+        """The codec of its pages, if Spark does not have it or means something else by it.
+
+        Of files with the deprecated LZ4, some have the frames of Hadoop, and some do not.
+        """
+        odd = self.footer.codecs() & {"brotli", "lz4"}
+        return min(odd, default=None)
+
+
+def open_foreign(store: Store, path: str) -> OpenedFile:
+    """Open a file to adopt, by the path that its segment will have.
+
+    Raises:
+        CorruptTableError: it is missing, or no whole Parquet file.
+        InvalidRequestError: the store's reader has no such root.
+    """
+    source, what = open_file(store, path), f"{store.url}/{path}"
+    parquet = open_parquet(source, what, **how_to_open(source))
+    return OpenedFile(parquet, footer_of(source, parquet), size_of(source))
+
+
+def how_to_open(source: Any) -> dict[str, Any]:
+    """The arguments of ``open_parquet`` for a file of somebody else."""
+    # INT96 has more range and precision than Arrow's nanoseconds; Spark reads microseconds, too.
+    return {
+        "memory_map": isinstance(source, str),
+        "pre_buffer": False,
+        "page_checksum_verification": True,
+        "coerce_int96_timestamp_unit": "us",
+    }
+
+
+def size_of(source: Any) -> int:
+    """The size of a file from ``open_file``, in bytes."""
+    if isinstance(source, str):
+        return os.path.getsize(source)
+    size = int(source.seek(0, os.SEEK_END))
+    source.seek(0)
+    return size

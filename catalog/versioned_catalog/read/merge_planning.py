@@ -1,0 +1,199 @@
+"""The merge tasks of overlapping segments, and their splitting by ranges of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import VersionedError
+from versioned_catalog.log.record import Delta
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.adapter import Narrowing
+from versioned_catalog.read.bounds import RowGroupBounds, SegmentBounds
+from versioned_catalog.read.columns import KEYED_METADATA_COLUMNS, is_metadata
+from versioned_catalog.read.filters import And, BoundFilter, Compare, Literal, Op, filter_on
+from versioned_catalog.read.planning import Row, TaskPlanner, order_of
+from versioned_catalog.read.row_keys import Key, comparable, key_of, keys_or_none
+from versioned_catalog.read.segment_file import open_segment
+from versioned_catalog.read.tasks import Member, MergeTask
+from versioned_catalog.storage.store import Store
+
+OVERHEAD = 2
+"""The cost of merging relative to reading, so that a merge fills a split earlier."""
+
+Ends = tuple[Key | None, Key | None]
+"""The bounds of a segment in the first column of the row key; None where unknown. No key of the
+segment is less than the lower one, and none has a first value above the upper one."""
+
+
+def ends_of(state: TableState, chosen: pa.BooleanArray | None = None) -> list[Ends]:
+    """The ends of the live segments of a snapshot, or of those that are chosen."""
+    bounds = SegmentBounds(state, state.schema)(state.schema.row_key[0])
+    assert bounds is not None, "columns of the row key are top-level columns"
+    low, high = bounds.min, bounds.max
+    if chosen is not None:
+        low, high = low.filter(chosen), high.filter(chosen)
+    return list(zip(keys_or_none(low), keys_or_none(high), strict=True))
+
+
+class MergePlanner:
+    """Plans the merges of one scan.
+
+    Args:
+        wanted: the columns shown, and after them those that only the filter needs.
+        tombstones: whether deleted rows are wanted, too.
+        prune: whether rows are skipped by the row key before they are merged.
+        narrowing: as of ``MergeTask``.
+    """
+
+    def __init__(
+        self,
+        state: TableState,
+        wanted: Sequence[Column],
+        filter: BoundFilter | None,
+        shown: int,
+        *,
+        tombstones: bool = False,
+        prune: bool = True,
+        narrowing: Narrowing | None = None,
+    ) -> None:
+        key_ids, internal = state.schema.row_key, {column.id for column in KEYED_METADATA_COLUMNS}
+        keys = [state.schema.column(column_id) for column_id in key_ids]
+        self._values = [c for c in wanted if c.id not in key_ids and c.id not in internal]
+        read = (*keys, *self._values, *KEYED_METADATA_COLUMNS)
+        by_id = {column.id: at for at, column in enumerate(read)}
+        by_key = filter_on(filter, key_ids) if filter is not None and prune else None
+        self._members = TaskPlanner.of(state, read, by_key, prune=prune)
+        self._merge = partial(
+            MergeTask,
+            keys=len(keys),
+            values=len(self._values),
+            columns=tuple(wanted),
+            places=tuple(by_id[column.id] for column in wanted),
+            filter=filter,
+            shown=shown,
+            tombstones=tombstones,
+            narrowing=narrowing,
+        )
+
+    def tasks(
+        self,
+        rows: Sequence[Row],
+        deltas: Sequence[Delta],
+        ends: Sequence[Ends],
+        groups: Iterable[Sequence[int]],
+    ) -> list[tuple[MergeTask, int]]:
+        """The merges of a scan, and the cost of each in bytes; ``groups`` hold places of segments."""
+        return [
+            (
+                self.task([(rows[at], deltas[at], ends[at]) for at in group]),
+                OVERHEAD * sum([rows[at]["bytes"] for at in group]),
+            )
+            for group in groups
+        ]
+
+    def task(self, segments: Sequence[tuple[Row, Delta, Ends]]) -> MergeTask:
+        """The merge of some segments: of each its core columns, its delta and its ends."""
+        return self._merge(tuple([self._member(*segment) for segment in segments]))
+
+    def _member(self, row: Row, delta: Delta, ends: Ends) -> Member:
+        order = order_of(row, delta)
+        return Member(
+            task=self._members.task(row, delta),
+            order=order,
+            sequences=delta.sequences or (order[0], order[0]),
+            patched=self._patched(delta),
+            lower=ends[0],
+            upper=ends[1],
+        )
+
+    def _patched(self, delta: Delta) -> frozenset[int] | None:
+        if delta.patch is None:
+            return None
+        return frozenset(
+            at
+            for at, column in enumerate(self._values)
+            if column.id in delta.patch or is_metadata(column)
+        )
+
+
+SPLIT_ROWS = 1_500_000
+"""The approximate number of rows of a split."""
+
+
+def split_merge(store: Store, task: MergeTask, key: int) -> list[MergeTask]:
+    """Split a merge into disjoint ranges of the first column of the row key, whose ID is ``key``.
+
+    The ranges begin where row groups of the largest segment do.
+    """
+    parts = task.rows // SPLIT_ROWS
+    if parts < 2:
+        return [task]
+    cuts = _chosen(_cuts(store, max(task.members, key=lambda one: one.task.rows), key), parts)
+    found = [_part(task, key, low, high) for low, high in pairwise([None, *cuts, None])]
+    return [part for part in found if part.members]
+
+
+def _cuts(store: Store, member: Member, key: int) -> pa.Array:
+    """The least keys of the row groups of a segment except the first, sorted; none if unknown."""
+    try:
+        footer = open_segment(store, member.task).footer
+    except VersionedError:
+        return pa.nulls(0)  # reading it reports the error
+    bounds = RowGroupBounds(footer, range(len(footer.rows)), member.task.plan, frozenset())(key)
+    if bounds is None:
+        return pa.nulls(0)
+    found = pc.unique(bounds.min.drop_null())
+    return found.take(pc.sort_indices(comparable(found))).slice(1)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A value of the first key column, and the least key with it."""
+
+    value: Literal
+    key: Key
+
+
+def _chosen(cuts: pa.Array, parts: int) -> list[_Cut]:
+    """Choose evenly as many cuts as ``parts`` need."""
+    wanted = min(parts - 1, len(cuts))
+    places = sorted({(at + 1) * len(cuts) // (wanted + 1) for at in range(wanted)})
+    return [_cut(cuts, at) for at in places if at < len(cuts)]
+
+
+def _cut(values: pa.Array, at: int) -> _Cut:
+    type_ = values.type
+    stored = comparable(values) if pa.types.is_temporal(type_) else values
+    return _Cut(Literal(stored[at].as_py(), type_), key_of(values[at]))
+
+
+def _part(task: MergeTask, key: int, low: _Cut | None, high: _Cut | None) -> MergeTask:
+    """The split from one value of the first key column up to another."""
+    ends: list[BoundFilter] = []
+    if low is not None:
+        ends.append(Compare(key, Op.GE, low.value))
+    if high is not None:
+        ends.append(Compare(key, Op.LT, high.value))
+    members = [member for member in task.members if _reaches(member, low, high)]
+    return replace(task, members=tuple(_bounded(member, ends) for member in members))
+
+
+def _reaches(member: Member, low: _Cut | None, high: _Cut | None) -> bool:
+    """Whether a segment may hold rows from one value up to another."""
+    below = low is not None and member.upper is not None and member.upper < low.key
+    above = high is not None and member.lower is not None and member.lower >= high.key
+    return not below and not above
+
+
+def _bounded(member: Member, ends: Sequence[BoundFilter]) -> Member:
+    if not ends:
+        return member
+    asked = () if member.task.filter is None else (member.task.filter,)
+    return replace(member, task=replace(member.task, filter=And((*asked, *ends)), prune=True))

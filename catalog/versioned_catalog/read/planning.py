@@ -1,0 +1,314 @@
+"""The segments of a scan, and the tasks that read them, packed into splits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.limits import SCAN_SPLITS
+from versioned_catalog.log.record import PLAIN, Delta, SegmentRecord, constants_to_text
+from versioned_catalog.log.segment_table import OF_OTHERS, Deltas, Mask, shared_texts
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import UNIX_EPOCH
+from versioned_catalog.model.arrow import ZERO, array_of, from_numpy
+from versioned_catalog.model.keys import OP_TYPE, SEQUENCE
+from versioned_catalog.model.pins import without_dropped
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import Column, Constant
+from versioned_catalog.read.adapter import Narrowing, wanted_constants
+from versioned_catalog.read.arrays import one_array
+from versioned_catalog.read.bounds import some_match
+from versioned_catalog.read.filters import BoundFilter, filter_on
+from versioned_catalog.read.overlaps import key_ranges, members_of, overlapping
+from versioned_catalog.read.projection import FileLayout, SegmentPlan, layout_of, plan_layout
+from versioned_catalog.read.segment_file import WHOLE, SegmentTask
+from versioned_catalog.read.tasks import Task
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The segments that a scan reads.
+
+    Args:
+        chosen: whether each live segment is read; None for all.
+        deltas: the deltas of the segments that are read; None if all are plain.
+        groups: the segments that must be merged, by their places among those that are read.
+    """
+
+    chosen: pa.Array | None
+    deltas: Deltas | None = None
+    groups: tuple[tuple[int, ...], ...] = ()
+
+    def decoded(self, count: int) -> Sequence[Delta]:
+        """The deltas of the ``count`` segments that are read.
+
+        Raises:
+            CorruptTableError: one is invalid.
+        """
+        return [PLAIN] * count if self.deltas is None else self.deltas.decode()
+
+
+def select(
+    state: TableState, filter: BoundFilter | None, limit: int | None, *, prune: bool
+) -> Selected:
+    """Select the segments that may hold wanted rows; ``limit`` rows are wanted in any order.
+
+    None stands for no filter, and for no limit.
+    """
+    if state.schema.is_keyed:
+        return _select_keyed(state, filter, limit, prune=prune)
+    if filter is None:
+        rows = state.segments.core["rows"]
+        return Selected(None if limit is None else _first(rows, limit))
+    if not prune or not state.segments.count:
+        return Selected(None)
+    return Selected(some_match(state, filter))
+
+
+def _select_keyed(
+    state: TableState, filter: BoundFilter | None, limit: int | None, *, prune: bool
+) -> Selected:
+    """The segments of a keyed table that may hold wanted rows.
+
+    A filter on the row key may skip any segment. A filter on other columns may skip only a segment
+    that is not merged: in a merged one it might skip the newest version of a row and show an older one.
+    """
+    segments = state.segments
+    by_key = filter_on(filter, state.schema.row_key) if filter is not None and prune else None
+    near = np.ones(segments.count, bool) if by_key is None else _matching(state, by_key)
+    groups = _groups(state, np.flatnonzero(near), segments.deltas)
+    merged = np.zeros(segments.count, bool)
+    merged[list(chain.from_iterable(groups))] = True
+    clean = near & ~merged & ~segments.deltas.deletes_only
+    if filter is not None and prune:
+        clean &= _matching(state, filter)
+    if filter is None and limit is not None and not groups:
+        clean &= _as_mask(_first(pc.if_else(from_numpy(clean), segments.core["rows"], ZERO), limit))
+    chosen = clean | merged
+    read = from_numpy(chosen)
+    place_in_scan = (np.cumsum(chosen) - 1).tolist()
+    return Selected(
+        read,
+        None if segments.deltas.are_plain else segments.deltas.filter(read),
+        tuple(tuple([place_in_scan[place] for place in group]) for group in groups),
+    )
+
+
+def _matching(state: TableState, filter: BoundFilter) -> Mask:
+    return _as_mask(some_match(state, filter))
+
+
+def _as_mask(values: pa.Array) -> Mask:
+    found: Mask = values.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _groups(state: TableState, places: npt.NDArray[np.int64], deltas: Deltas) -> list[list[int]]:
+    """The segments that must be merged; groups of nothing but tombstones are left out."""
+    groups = overlapping(key_ranges(state), places)
+    sizes = np.bincount(groups)
+    has_ops = np.bincount(groups, deltas.has_ops[places]) > 0
+    only_tombstones = np.bincount(groups, deltas.deletes_only[places]) == sizes
+    return members_of(groups, places, ((sizes > 1) | has_ops) & ~only_tombstones)
+
+
+def _first(rows: pa.ChunkedArray, limit: int) -> pa.Array:
+    """The first segments that together have at least ``limit`` rows."""
+    before = pc.subtract(pc.cumulative_sum(rows), rows)
+    found = pc.less(before, array_of([limit], pa.int64())[0])
+    return one_array(found)
+
+
+T = TypeVar("T")
+
+TARGET_BYTES = 128 * 1024 * 1024
+OPEN_COST_BYTES = 4 * 1024 * 1024
+"""The cost of opening a file, in bytes, as in Spark."""
+
+
+def pack(tasks: Iterable[tuple[Task, int]], target: int = TARGET_BYTES) -> list[tuple[Task, ...]]:
+    """Pack tasks of whole segments, each with its cost in bytes, into splits of about ``target`` bytes.
+
+    The splits keep the order of the segments.
+    """
+    known = list(tasks)
+    # The sizes in the log are not to be trusted: they bound neither the number of splits nor memory.
+    target = max(target, sum(size for _, size in known) // SCAN_SPLITS)
+    return next_fit(_split(known, target), target)
+
+
+def next_fit(items: Iterable[tuple[T, int]], target: int) -> list[tuple[T, ...]]:
+    """Pack neighbours into splits that cost at most ``target`` bytes.
+
+    The jar packs in the same way; ``tests/vectors/packing.json`` has examples.
+
+    Args:
+        items: items, each with its cost in bytes. One that costs more than ``target`` has its own split.
+    """
+    splits: list[list[T]] = []
+    used = 0
+    for item, cost in items:
+        if not splits or used + cost > target:
+            splits.append([])
+            used = 0
+        splits[-1].append(item)
+        used += cost
+    return [tuple(split) for split in splits]
+
+
+def _split(tasks: Iterable[tuple[Task, int]], target: int) -> Iterator[tuple[Task, int]]:
+    for task, size in tasks:
+        if not isinstance(task, SegmentTask):
+            yield task, size
+            continue
+        parts = max(1, round(size / target))
+        for n in range(parts):
+            part = (WHOLE * n // parts, WHOLE * (n + 1) // parts)
+            yield replace(task, part=part), size // parts + OPEN_COST_BYTES
+
+
+_NO_CONSTANTS: Mapping[int, Constant | None] = {}
+_NO_ROOTS: Mapping[str, str] = {}
+
+Row = dict[str, Any]
+"""The core columns of a segment; its commit time in microseconds since 1970."""
+
+_CORE = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "partition", *OF_OTHERS)
+
+
+@dataclass(frozen=True, eq=False)
+class TaskPlanner:
+    """Plans the tasks of segments that are read alike; segments of one layout share a projection.
+
+    Args:
+        table_uuid, version: the table, and the snapshot; -1 for segments of no snapshot.
+        schemas: the schemas that the segments were written under, by version.
+        shown: how many of the columns are shown; None for all.
+        prune: whether row groups are skipped by their statistics.
+        narrowing, roots: as of ``SegmentTask``.
+        null_after: as of ``Lens``.
+    """
+
+    table_uuid: str
+    version: int
+    schemas: Mapping[int, Schema]
+    wanted: Sequence[Column]
+    filter: BoundFilter | None = None
+    shown: int | None = None
+    prune: bool = True
+    narrowing: Narrowing | None = None
+    roots: Mapping[str, str] = field(default_factory=dict)
+    null_after: int | None = None
+    _plans: dict[tuple[FileLayout, bool, bool], SegmentPlan] = field(
+        default_factory=dict, init=False
+    )
+
+    @staticmethod
+    def of(
+        state: TableState,
+        wanted: Sequence[Column],
+        filter: BoundFilter | None = None,
+        shown: int | None = None,
+        *,
+        prune: bool = True,
+        narrowing: Narrowing | None = None,
+    ) -> TaskPlanner:
+        """The planner for the live segments of a snapshot."""
+        return TaskPlanner(
+            state.table_uuid,
+            state.version,
+            state.schemas,
+            wanted,
+            filter,
+            shown,
+            prune,
+            narrowing,
+            state.roots,
+            None if state.lens is None else state.lens.null_after,
+        )
+
+    def task(
+        self, row: Row, delta: Delta = PLAIN, nan_free: frozenset[int] = frozenset()
+    ) -> SegmentTask:
+        """The task that reads one segment, whose columns ``nan_free`` hold no NaN."""
+        layout = layout_of(row["schema_version"], row["id_map"], row["constants"])
+        return SegmentTask(
+            path=row["path"],
+            table_uuid=self.table_uuid,
+            schema_version=row["schema_version"],
+            rows=row["rows"],
+            sequence=row["sequence"],
+            commit_time=UNIX_EPOCH + timedelta(microseconds=row["commit_time"]),
+            plan=self._plan(layout, delta),
+            filter=self.filter,
+            shown=len(self.wanted) if self.shown is None else self.shown,
+            nan_free=nan_free,
+            prune=self.prune,
+            version=self.version,
+            row_sequence=order_of(row, delta)[0],
+            narrowing=self.narrowing,
+            bytes=row["bytes"],
+            id_map=layout.id_map,
+            constants=self._constants(layout, row["constants"]),
+            recorded_roots=self.roots if layout.id_map is not None else _NO_ROOTS,
+        )
+
+    def _plan(self, layout: FileLayout, delta: Delta) -> SegmentPlan:
+        key = (layout, delta.sequences is not None, bool(delta.ops))
+        if key not in self._plans:
+            internal = [
+                c for c, is_held in zip((SEQUENCE, OP_TYPE), key[1:], strict=True) if is_held
+            ]
+            schema, wanted = self.schemas[layout.schema_version], tuple(self.wanted)
+            if self.null_after is not None and layout.schema_version > self.null_after:
+                wanted = without_dropped(wanted, schema.ids)
+            self._plans[key] = plan_layout(schema, layout, wanted, internal)
+        return self._plans[key]
+
+    def _constants(self, layout: FileLayout, text: str | None) -> Mapping[int, Constant | None]:
+        """The constants of a segment among the wanted columns, in their types."""
+        if not layout.constants:
+            return _NO_CONSTANTS
+        return wanted_constants(self.schemas[layout.schema_version], text, self.wanted)
+
+
+def record_task(
+    table_uuid: str, schema: Schema, record: SegmentRecord, wanted: Sequence[Column]
+) -> SegmentTask:
+    """The task that reads a segment by its record alone, as if written under ``schema``."""
+    row = {
+        "path": record.path,
+        "schema_version": schema.version,
+        "rows": record.rows,
+        "sequence": 0,
+        "ordinal": 0,
+        "commit_time": 0,
+        "bytes": record.bytes,
+        "id_map": None if record.id_map is None else record.id_map.text,
+        "constants": constants_to_text(record.constants),
+    }
+    return TaskPlanner(table_uuid, -1, {schema.version: schema}, wanted).task(row)
+
+
+def task_rows(core: pa.Table) -> list[Row]:
+    """The rows that tasks are planned from; Arrow would need pandas to convert timestamps."""
+    names = (*_CORE, "commit_time")
+    columns = [core[name] for name in _CORE] + [core["commit_time"].cast(pa.int64())]
+    values = (
+        shared_texts(column) if pa.types.is_dictionary(column.type) else column.to_pylist()
+        for column in columns
+    )
+    return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def order_of(row: Row, delta: Delta) -> tuple[int, int]:
+    """The (sequence, ordinal) by which the rows of a segment replace others of their keys."""
+    return delta.order or (row["sequence"], row["ordinal"])

@@ -1,0 +1,425 @@
+"""A scan: some rows of some columns of one snapshot, planned into tasks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.interop import interop
+from versioned_catalog.log.record import Delta
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.arrow import FALSE, ZERO, to_arrow_schema
+from versioned_catalog.model.pins import Overflow
+from versioned_catalog.model.types import Column, is_floating, walk
+from versioned_catalog.read.adapter import Narrowing, narrowing, place_texts
+from versioned_catalog.read.arrow_stream import stream_capsule
+from versioned_catalog.read.bounds import every_match
+from versioned_catalog.read.columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.read.filters import (
+    And,
+    BoundFilter,
+    UnboundFilter,
+    columns_of,
+    filter_on,
+    render_filter,
+)
+from versioned_catalog.read.merge_planning import MergePlanner, ends_of, split_merge
+from versioned_catalog.read.planning import (
+    TARGET_BYTES,
+    Row,
+    Selected,
+    TaskPlanner,
+    pack,
+    select,
+    task_rows,
+)
+from versioned_catalog.read.projection import FileLayout, SegmentPlan, file_layouts, plan_layout
+from versioned_catalog.read.scan_columns import (
+    age_time,
+    bind_filters,
+    cut_to,
+    like_schema,
+    with_ttl,
+)
+from versioned_catalog.read.tasks import PREFETCH_SEGMENTS, Task, read_segments, read_task
+from versioned_catalog.storage.opening import check_roots
+from versioned_catalog.storage.store import Store
+
+
+@dataclass(frozen=True)
+class ScanReport:
+    """The plan of a scan in figures.
+
+    Args:
+        version: the snapshot.
+        segments: the number of live segments.
+        pruned: the number of skipped ones, by statistics, by partition or for a limit.
+        by_schema_version: the number of segments to read, by the schema they were written under.
+    """
+
+    version: int
+    segments: int
+    pruned: int
+    by_schema_version: dict[int, int]
+
+
+class Scan:
+    """A scan of one snapshot.
+
+    >>> table = catalog.create_table("t", "day DATE, n BIGINT", partitioned_by=["day"])
+    >>> days = pa.array([0, 0, 1], pa.date32())
+    >>> table.append(pa.table({"day": days, "n": [1, 2, 3]}))
+    1
+    >>> scan = table.scan(["n"], filters=[("day", "=", "1970-01-02")])
+    >>> scan.to_arrow().to_pylist()
+    [{'n': 3}]
+    >>> scan.report()
+    ScanReport(version=1, segments=2, pruned=1, by_schema_version={0: 1})
+
+    Args:
+        store: the table's folder.
+        state: the snapshot.
+        columns: the shown columns in order, also metadata columns.
+        filter: which rows; None for all.
+        prune: whether statistics are used to skip segments and row groups.
+        limit: how many rows are wanted, in any order; None for all.
+        like: another scan of the same snapshot, whose time counts for ``ttl``.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        state: TableState,
+        columns: Sequence[Column],
+        filter: BoundFilter | None = None,
+        *,
+        prune: bool = True,
+        limit: int | None = None,
+        like: Scan | None = None,
+    ) -> None:
+        self.store = store
+        self.state = state
+        self.columns = tuple(columns)
+        self._wide = self.columns
+        if state.lens is not None:
+            self._wide = tuple(map(state.seen.widened, self.columns))
+        self._time: datetime | None = age_time(store, state) if like is None else like._time
+        self.filter = with_ttl(state, filter, self._time)
+        self.asked = filter
+        self.limit = limit
+        self._prune = prune
+
+    def __repr__(self) -> str:
+        parts = [f"version={self.state.version}", f"columns={[c.name for c in self.columns]}"]
+        if self.asked is not None:
+            parts.append(f"where {render_filter(self.asked, self.state.known)}")
+        if self.limit is not None:
+            parts.append(f"limit={self.limit}")
+        return f"Scan({self.store.url!r}, {', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """The past of the shown columns, for notebooks: in the schemas of the segments to be read."""
+        html: str = interop("scan_html")(self)
+        return html
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        return to_arrow_schema(self.columns)
+
+    def restricted(
+        self,
+        columns: Sequence[str] | None = None,
+        filters: UnboundFilter | None = None,
+        limit: int | None = None,
+    ) -> Scan:
+        """The same rows with some of the shown columns, those that match a filter, or a number of them.
+
+        A filter and a limit do not go together: the rows of a limit are not defined.
+        """
+        shown = self.columns
+        if columns is not None:
+            by_name = {column.name: column for column in self.columns}
+            shown = tuple(by_name[name] for name in columns)
+        if filters is not None and not (limit is None and self.limit is None):
+            raise InvalidRequestError("a scan with a limit can't be filtered further")
+        limits = [one for one in (self.limit, limit) if one is not None]
+        bound = bind_filters(filters, self.state.known)
+        both = [one for one in (self.asked, bound) if one is not None]
+        return Scan(
+            self.store,
+            self.state,
+            shown,
+            And(tuple(both)) if len(both) > 1 else next(iter(both), None),
+            prune=self._prune,
+            limit=min(limits, default=None),
+            like=self,
+        )
+
+    @cached_property
+    def _wanted(self) -> tuple[Column, ...]:
+        """The shown columns, followed by those that only the filter needs."""
+        if self.filter is None:
+            return self._wide
+        shown = {column.id for column, _ in walk(self._wide)}
+        missing = columns_of(self.filter) - shown
+        top = {self._top(column_id) for column_id in missing if column_id > 0}
+        clash = top & {column.id for column in self.columns}
+        if clash:
+            raise InvalidRequestError(
+                "a filter refers to a field of a struct that the scan does not show"
+            )
+        extra = [cut_to(c, missing) for c in self.state.known.columns if c.id in top]
+        extra += [c for c in (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS) if c.id in missing]
+        return (*self._wide, *extra)
+
+    def _top(self, column_id: int) -> int:
+        above = self.state.known.ancestors(column_id)
+        return above[0].id if above else column_id
+
+    @cached_property
+    def narrowing(self) -> Narrowing | None:
+        """The columns that an earlier schema shows in narrower types; None if there are none."""
+        lens = self.state.lens
+        if lens is None:
+            return None
+        extra = [
+            like_schema(column, lens.seen.schema) for column in self._wanted[len(self.columns) :]
+        ]
+        return narrowing(self._wanted, (*self.columns, *extra), lens.overflow)
+
+    @cached_property
+    def _inclusive(self) -> BoundFilter | None:
+        """A filter that statistics may evaluate: they do not know which values are shown as null."""
+        if self.filter is None or self.narrowing is None:
+            return self.filter
+        match self.narrowing.overflow:
+            case Overflow.ERROR:
+                return self.filter
+            case Overflow.NULL:
+                shown_as_null = {
+                    c.id for one in self.narrowing.columns for c, _ in walk((one.wide,))
+                }
+                return filter_on(self.filter, columns_of(self.filter) - shown_as_null)
+
+    @property
+    def _limit_of_segments(self) -> int | None:
+        """The number of rows that must be in the segments, if all of their rows are shown."""
+        return self.limit if self.filter is None else None
+
+    @property
+    def decides_by_statistics(self) -> bool:
+        """Whether the filter means on statistics what it means on the shown values."""
+        return self._inclusive is self.filter
+
+    @property
+    def _prunes(self) -> bool:
+        """Whether the filter may be evaluated on statistics of row groups and on keys before a merge."""
+        return self._prune and self.decides_by_statistics
+
+    @cached_property
+    def selected(self) -> Selected:
+        """The segments to read, and those to merge."""
+        return select(self.state, self._inclusive, self._limit_of_segments, prune=self._prune)
+
+    def of_kept(self, values: Any) -> Any:
+        """Restrict values, one a live segment, to the segments that are read."""
+        chosen = self.selected.chosen
+        return values if chosen is None else values.filter(chosen)
+
+    @cached_property
+    def kept(self) -> pa.Table:
+        """The core columns of the segments that are read."""
+        return self.of_kept(self.state.segments.core)
+
+    @cached_property
+    def layouts(self) -> list[FileLayout]:
+        """The layout of each segment that is read."""
+        return file_layouts(self.kept)
+
+    def constant_texts(self) -> list[list[str | None]]:
+        """The value texts of the constants of each segment that is read, by the place of plans' outputs.
+
+        Empty if no segment has constants. Other places, and whole lists without constants, are null or
+        left out.
+        """
+        if self.kept["constants"].null_count == self.kept.num_rows:
+            return []
+        versions, texts = (self.kept[name].to_pylist() for name in ("schema_version", "constants"))
+        return [
+            place_texts(self.state.schemas[version], text, self._wanted)
+            for version, text in zip(versions, texts, strict=True)
+        ]
+
+    def plan(self, layout: FileLayout) -> SegmentPlan:
+        """The projection of segments of a layout."""
+        return plan_layout(self.state.schemas[layout.schema_version], layout, self._wanted)
+
+    def merged_paths(self) -> frozenset[str]:
+        """The paths of segments that only this library can read, since not all of their rows are shown.
+
+        Rows of other segments may replace some, or some are too old.
+        """
+        paths = self.kept["path"]
+        merged = frozenset(paths[at].as_py() for group in self.selected.groups for at in group)
+        young = with_ttl(self.state, None, self._time)
+        if young is None:
+            return merged
+        partial = self.of_kept(pc.invert(every_match(self.state, young)))
+        return merged | frozenset(paths.filter(partial).to_pylist())
+
+    def tasks(self) -> list[tuple[Task, int]]:
+        """The tasks of the scan, segments and merges, with the cost of each in bytes.
+
+        Raises:
+            InvalidRequestError: a segment needs an external root that the reader does not have.
+        """
+        self.check_roots()
+        rows, groups = task_rows(self.kept), self.selected.groups
+        deltas = self.selected.decoded(len(rows))
+        merged = {place for group in groups for place in group}
+        single = [place for place in range(len(rows)) if place not in merged]
+        found: list[tuple[Task, int]] = self._singles(rows, deltas, single) if single else []
+        if groups:
+            key = self.state.schema.row_key[0]
+            planner = MergePlanner(
+                self.state,
+                self._wanted,
+                self.filter,
+                len(self.columns),
+                prune=self._prunes,
+                narrowing=self.narrowing,
+            )
+            ends = ends_of(self.state, self.selected.chosen)
+            for merge, size in planner.tasks(rows, deltas, ends, groups):
+                parts = split_merge(self.store, merge, key)
+                found += [(part, size // len(parts)) for part in parts]
+        return found
+
+    def check_roots(self) -> None:
+        """Refuse to read below external roots that the reader does not have.
+
+        Raises:
+            InvalidRequestError: naming the segment and its root.
+        """
+        if self.state.roots:
+            check_roots(self.store, self.kept["path"].to_pylist(), self.state.roots)
+
+    def _singles(
+        self, rows: Sequence[Row], deltas: Sequence[Delta], places: Sequence[int]
+    ) -> list[tuple[Task, int]]:
+        """One task for each segment that is not merged."""
+        free = self.nan_free()
+        planner = TaskPlanner.of(
+            self.state,
+            self._wanted,
+            self.filter,
+            len(self.columns),
+            prune=self._prunes,
+            narrowing=self.narrowing,
+        )
+        return [(planner.task(rows[at], deltas[at], free[at]), rows[at]["bytes"]) for at in places]
+
+    def nan_free(self) -> list[frozenset[int]]:
+        """For each segment that is read, the columns of the filter that hold no NaN in it."""
+        looked = columns_of(self.filter) if self.filter is not None else frozenset()
+        schema, segments = self.state.known, self.state.segments
+        free: list[frozenset[int]] = [frozenset()] * self.kept.num_rows
+        for column in (schema.column(i) for i in looked if i in schema.ids):
+            if is_floating(column.type):
+                nans = self.of_kept(segments.statistic("nans", column, self.state.schemas))
+                none = pc.fill_null(pc.equal(nans, ZERO), FALSE).to_pylist()
+                free = [
+                    f | {column.id} if is_free else f for f, is_free in zip(free, none, strict=True)
+                ]
+        return free
+
+    def partitions(self, target: int = TARGET_BYTES) -> list[tuple[Task, ...]]:
+        """The tasks, packed into splits of about ``target`` bytes."""
+        return pack(self.tasks(), target)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the rows in batches, in the order of segments.
+
+        Raises:
+            CorruptTableError: a segment is missing or not the one that the log records.
+        """
+        left = self.limit
+        tasks = [task for task, _ in self.tasks()] if left != 0 else []
+        for batch in read_segments(self.store, tasks):
+            shown = batch if left is None else batch.slice(0, left)
+            yield shown
+            left = None if left is None else left - shown.num_rows
+            if left == 0:
+                return
+
+    def to_arrow(self) -> pa.Table:
+        """Read all rows, in the order of segments."""
+        tasks = [task for task, _ in self.tasks()]
+
+        def read(task: Task) -> list[pa.RecordBatch]:
+            return list(read_task(self.store, task))
+
+        if self.limit is not None:
+            found = [list(self.to_batches())]
+        elif len(tasks) < 2:
+            found = [read(task) for task in tasks]
+        else:
+            threads = PREFETCH_SEGMENTS if self.store.is_remote else os.cpu_count() or 1
+            with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
+                found = list(pool.map(read, tasks))
+        batches = [batch for part in found for batch in part]
+        if not self.columns:
+            rows = sum(batch.num_rows for batch in batches)
+            return pa.table({"_": pa.nulls(rows)}).select([])
+        return pa.Table.from_batches(batches, self.schema)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Export the rows as an Arrow stream: see Arrow's PyCapsule interface."""
+        return stream_capsule(self, requested_schema)
+
+    def to_pandas(self, **options: Any) -> Any:
+        """Read all rows to a pandas DataFrame; options are those of ``pyarrow.Table.to_pandas``."""
+        return interop("to_pandas")(self, **options)
+
+    def to_polars(self) -> Any:
+        """A Polars LazyFrame, whose queries read only the columns and rows that they need."""
+        return interop("to_polars")(self)
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """A DuckDB relation, whose queries read only the columns and rows that they need.
+
+        Args:
+            connection: of DuckDB; None for its default one.
+        """
+        return interop("to_duckdb")(self, connection)
+
+    def count(self) -> int:
+        """The number of rows; without a filter or merges, from metadata alone."""
+        if self.filter is None and not self.selected.groups:
+            rows = self.state.segments.rows
+            if self.selected.chosen is not None:
+                rows = pc.sum(self.kept["rows"]).as_py() or 0
+            return rows if self.limit is None else min(rows, self.limit)
+        bare = Scan(
+            self.store, self.state, (), self.asked, prune=self._prune, limit=self.limit, like=self
+        )
+        return sum(batch.num_rows for batch in bare.to_batches())
+
+    def report(self) -> ScanReport:
+        """The plan in figures."""
+        kept = self.kept["schema_version"].value_counts().to_pylist()
+        by_version = {int(found["values"]): int(found["counts"]) for found in kept}
+        live = self.state.segments.count
+        return ScanReport(
+            self.state.version, live, live - self.kept.num_rows, dict(sorted(by_version.items()))
+        )

@@ -1,0 +1,132 @@
+"""The columns of a scan: names, parts of structs, narrower types, and the age of rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import settled_time
+from versioned_catalog.model.keys import hides_rows, in_time_index, ttl_cutoff
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.type_text import ColumnPath, parse_path, render_path
+from versioned_catalog.model.types import Column, Struct, children, is_repeated, walk, with_children
+from versioned_catalog.read.binding import bind_filter
+from versioned_catalog.read.columns import find_metadata
+from versioned_catalog.read.dialects import parse_filters
+from versioned_catalog.read.filters import And, BoundFilter, Comparison, Op
+from versioned_catalog.storage.store import Store
+
+
+def like_schema(column: Column, schema: Schema) -> Column:
+    """Show a wide column, or a part of one, in the types of a schema; metadata columns stay."""
+    if column.id not in schema.ids:
+        return column
+    inner = tuple(like_schema(child, schema) for child in children(column.type))
+    seen = schema.column(column.id)
+    return replace(column, type=with_children(seen.type, inner) if inner else seen.type)
+
+
+def cut_to(column: Column, wanted: frozenset[int]) -> Column:
+    """Restrict a struct to the fields that lead to wanted IDs."""
+    if column.id in wanted or not isinstance(column.type, Struct):
+        return column
+    inner = tuple(
+        cut_to(child, wanted)
+        for child in children(column.type)
+        if any(below.id in wanted for below, _ in walk((child,)))
+    )
+    return replace(column, type=Struct(inner))
+
+
+def resolve(schema: Schema, path: ColumnPath) -> Column:
+    """Resolve a path to a column of the table or a metadata column.
+
+    Raises:
+        NotFoundError: there is no such column.
+        InvalidRequestError: the column is inside a list or map.
+    """
+    found = schema.find(path)
+    if found is None and len(path) == 1:
+        found = find_metadata(path[0]) or schema.find(parse_path(path[0]))
+    if found is None:
+        return schema.get(path)
+    if found.id > 0 and is_repeated(schema.ancestors(found.id)):
+        raise InvalidRequestError(
+            f"{render_path(path)} has many values in one row, since it is inside a list or map"
+        )
+    return found
+
+
+def bind_filters(filters: Any, schema: Schema) -> BoundFilter | None:
+    """Parse the filters of a scan and replace their column names by columns of the schema.
+
+    Args:
+        filters: as for ``Table.scan``: tuples (see ``parse_filters``), an ``Unbound`` expression, or
+            None for no filter.
+        schema: the snapshot's schema.
+
+    Raises:
+        NotFoundError: the schema has no such column.
+        InvalidRequestError: the filters are malformed, or compare a column with a value of another type.
+    """
+    unbound = parse_filters(filters)
+    return None if unbound is None else bind_filter(unbound, lambda path: resolve(schema, path))
+
+
+def shown_columns(schema: Schema, names: Sequence[str]) -> list[Column]:
+    """Resolve the columns that a scan shows: top-level columns, each once.
+
+    Raises:
+        NotFoundError: a column does not exist.
+        InvalidRequestError: a column is nested or repeated, or the names are not a list of names.
+    """
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidRequestError(f"columns must be a list of names, not {names!r}")
+    names = list(names)
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidRequestError(f"columns must be a list of names, not {names!r}")
+    found = [resolve(schema, (name,)) for name in names]
+    for column in found:
+        above = schema.ancestors(column.id) if column.id > 0 else ()
+        if above:
+            raise InvalidRequestError(
+                f"{schema.path_text(column.id)} is inside {above[0].name}; a scan shows whole "
+                "columns, so ask for that one"
+            )
+    times = Counter(column.id for column in found)
+    repeated = {column.name for column in found if times[column.id] > 1}
+    if repeated:
+        raise InvalidRequestError(f"columns are listed twice: {', '.join(sorted(repeated))}")
+    return found
+
+
+def age_time(store: Store, state: TableState) -> datetime | None:
+    """The time at which the age of rows is taken; None if the table has no ``ttl``.
+
+    The store's clock is read only for a table with ``ttl``.
+    """
+    if not hides_rows(state.properties):
+        return None
+    return settled_time(store, state.version, state.time)
+
+
+def with_ttl(
+    state: TableState, filter: BoundFilter | None, time: datetime | None
+) -> BoundFilter | None:
+    """Extend a filter to reject rows that are too old; None is no filter.
+
+    ``time`` is from ``age_time``, called once for all steps of an operation.
+    """
+    schema = state.schema
+    cut = None if time is None else ttl_cutoff(state.properties, time)
+    if schema.time_index is None or cut is None:
+        return filter
+    index = schema.column(schema.time_index)
+    value = in_time_index(cut, index.type)
+    young = bind_filter(Comparison((index.name,), Op.GE, value), lambda _: index)
+    return young if filter is None else And((young, filter))

@@ -1,0 +1,320 @@
+"""An open segment: checked against the log, its row groups chosen and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from versioned_catalog.errors import CorruptTableError, NotFoundError, VersionedError
+from versioned_catalog.log.commit_log import CommitLog, TableCodec, TableLog
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.id_map import IdMap
+from versioned_catalog.model.types import Array, Column, Constant, Map, Struct
+from versioned_catalog.read.adapter import Narrowing
+from versioned_catalog.read.bounds import RowGroupBounds
+from versioned_catalog.read.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
+from versioned_catalog.read.filters import BoundFilter
+from versioned_catalog.read.foreign_file import ForeignFile, changed_error, how_to_open, size_of
+from versioned_catalog.read.inclusive import may_match
+from versioned_catalog.read.projection import SegmentPlan
+from versioned_catalog.storage.footer import Footer, Path
+from versioned_catalog.storage.opening import open_file
+from versioned_catalog.storage.parquet import footer_of, open_parquet
+from versioned_catalog.storage.remote import RangedFile
+from versioned_catalog.storage.root_paths import split_root
+from versioned_catalog.storage.store import Store
+
+WHOLE = 1_000_000
+"""``SegmentTask.part`` counts in millionths of a file."""
+
+
+@dataclass(frozen=True)
+class SegmentTask:
+    """The task of reading one segment, or a part of one. The driver decides its values, executors read.
+
+    Args:
+        path, table_uuid, schema_version, rows: as recorded in the log.
+        sequence, commit_time: of the commit that added the segment.
+        plan: how its rows become rows of the wanted columns.
+        filter: which rows are wanted, over the plan's outputs; None for all.
+        shown: how many of the plan's outputs are shown; only the filter needs the others.
+        nan_free: the columns that hold no NaN in this segment.
+        prune: whether row groups are skipped by their statistics.
+        version: of the snapshot that holds the segment; -1 for none.
+        row_sequence: of its rows, if the file holds no sequences.
+        narrowing: the columns that are shown in narrower types than the plan's outputs; None for none.
+        bytes: of the file, as recorded; checked for files that somebody else wrote.
+        id_map: how a file that somebody else wrote holds the columns; None for one of our own.
+        constants: the values of columns that such a file does not hold, in the types of the outputs.
+        recorded_roots: where external roots were, for the error of a reader that does not have one.
+        part: (first, end) in millionths of the file: read the row groups whose middle lies in it.
+    """
+
+    path: str
+    table_uuid: str
+    schema_version: int
+    rows: int
+    sequence: int
+    commit_time: datetime
+    plan: SegmentPlan
+    filter: BoundFilter | None
+    shown: int
+    nan_free: frozenset[int]
+    prune: bool
+    version: int
+    row_sequence: int
+    narrowing: Narrowing | None = None
+    bytes: int = 0
+    id_map: IdMap | None = None
+    constants: Mapping[int, Constant | None] = field(default_factory=dict)
+    recorded_roots: Mapping[str, str] = field(default_factory=dict, repr=False)
+    part: tuple[int, int] = (0, WHOLE)
+
+
+@dataclass(frozen=True)
+class SegmentFile:
+    """The file of a segment.
+
+    Args:
+        task: how it is to be read.
+        source: a path, or a remote file.
+        parquet: the file as PyArrow opened it.
+        what: its name in errors.
+    """
+
+    task: SegmentTask
+    source: Any
+    parquet: pq.ParquetFile
+    footer: Footer
+    what: str
+
+    def row_groups(self) -> Iterator[tuple[int, int, int]]:
+        """The row groups to read: number, position of the first row, and number of rows."""
+        wanted = self.kept_groups()
+        position = 0
+        for group, rows in enumerate(self.footer.rows):
+            if group in wanted:
+                yield group, position, rows
+            position += rows
+
+    def kept_groups(self) -> set[int]:
+        """The row groups of this part of the file that may hold wanted rows."""
+        task = self.task
+        mine = _groups_of_part(self.footer.rows, task.part)
+        if task.filter is None or not task.prune or not mine:
+            return set(mine)
+        bounds = RowGroupBounds(self.footer, mine, task.plan, task.nan_free, id_map=task.id_map)
+        mask = may_match(task.filter, bounds, len(mine))
+        return {group for group, keep in zip(mine, mask.to_pylist(), strict=True) if keep}
+
+    def read(self, group: int, batch_rows: int) -> Iterator[tuple[int, list[pa.Array]]]:
+        """The columns that the plan needs of one row group: the rows of each batch, and its columns."""
+        task, needed = self.task, self.task.plan.needed
+        if not needed:
+            rows = self.footer.rows[group]
+            for start in range(0, rows, batch_rows):
+                yield min(batch_rows, rows - start), []
+            return
+        if isinstance(self.source, RangedFile):
+            self.source.prefetch(self.footer.ranges(group, self._leaves))
+        if task.id_map is not None:
+            yield from self._foreign.read(group, needed, task.id_map, batch_rows)
+            return
+        how = {"row_groups": [group], "columns": self._paths, "use_threads": False}
+        for batch in self.parquet.iter_batches(batch_rows, **how):
+            yield batch.num_rows, batch.columns
+
+    @cached_property
+    def _foreign(self) -> ForeignFile:
+        return ForeignFile(self.parquet, self.what)
+
+    @cached_property
+    def _paths(self) -> list[str]:
+        return self.task.plan.physical_paths()
+
+    @cached_property
+    def _leaves(self) -> list[Path]:
+        if self.task.id_map is not None:
+            leaves = self._foreign.leaves(self.task.plan.needed)
+            return self.footer.leaves_at(sorted(leaf.place for leaf in leaves))
+        return self.footer.leaves(self._paths)
+
+
+def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
+    """Open the file of a segment and check that it is the one that the log records.
+
+    Raises:
+        CorruptTableError: it is missing, damaged, or another one.
+        NotFoundError: it is missing since its version is expired and was vacuumed.
+    """
+    try:
+        source = open_file(store, task.path, task.recorded_roots)
+    except CorruptTableError as error:
+        raise missing_segment_error(store, task.path, task.version, error) from error
+    what = f"{store.url}/{task.path}"
+    how: dict[str, Any] = {"memory_map": isinstance(source, str), "pre_buffer": False}
+    how["page_checksum_verification"] = True
+    if task.id_map is not None:
+        how = how_to_open(source)
+        if size_of(source) != task.bytes:
+            raise changed_error(what, f"has {size_of(source)} bytes instead of {task.bytes}")
+    parquet = open_parquet(source, what, **how)
+    found = SegmentFile(task, source, parquet, footer_of(source, parquet), what)
+    if task.id_map is None:
+        _check(found, what)
+    else:
+        _check_foreign(found, task.id_map)
+    return found
+
+
+def _check_foreign(file: SegmentFile, id_map: IdMap) -> None:
+    task, rows = file.task, file.parquet.metadata.num_rows
+    if rows != task.rows:
+        raise changed_error(file.what, f"has {rows} rows instead of {task.rows}")
+    ForeignFile(file.parquet, file.what).check(task.plan.needed, id_map)
+
+
+def _check(file: SegmentFile, what: str) -> None:
+    task, metadata = file.task, file.parquet.metadata
+    stored = metadata.metadata or {}
+    if stored.get(TABLE_UUID) != task.table_uuid.encode():
+        raise CorruptTableError(f"{what} is not a segment of this table")
+    if stored.get(SCHEMA_VERSION) != str(task.schema_version).encode():
+        raise CorruptTableError(
+            f"{what} was not written with schema version {task.schema_version}, which the log records "
+            "for it"
+        )
+    if metadata.num_rows != task.rows:
+        raise CorruptTableError(
+            f"{what} holds {metadata.num_rows} rows, and {task.rows} were committed"
+        )
+    for column in task.plan.needed:
+        if not _holds(file.footer.schema, column):
+            raise CorruptTableError(
+                f"{what} has no column {column.physical_name} with ID {column.id}, or not all of "
+                "what the log says is inside it"
+            )
+        if not _in_order(file.footer.schema.field(column.physical_name).type, column):
+            raise CorruptTableError(
+                f"{what} holds the fields of {column.physical_name} in another order than its schema"
+            )
+
+
+def _holds(parent: pa.Schema | pa.DataType, column: Column) -> bool:
+    """Whether a schema or a struct in a file holds a column and all that is needed inside it."""
+    at = parent.get_field_index(column.physical_name)
+    return at >= 0 and _is_same(parent.field(at), column)
+
+
+def _in_order(held: pa.DataType, column: Column) -> bool:
+    """Whether the structs in a file have the fields of a column in its order, in which they are taken.
+
+    Arrow reads top-level columns in the order of the request, and fields in that of the file.
+    """
+    match column.type:
+        case Struct(fields):
+            places = [held.get_field_index(field.physical_name) for field in fields]
+            return places == sorted(places) and all(
+                _in_order(held.field(at).type, field)
+                for at, field in zip(places, fields, strict=True)
+            )
+        case Array(element):
+            return _in_order(held.value_type, element)
+        case Map(key, value):
+            return _in_order(held.key_type, key) and _in_order(held.item_type, value)
+        case _:
+            return True
+
+
+def _is_same(field: pa.Field, column: Column) -> bool:
+    if field_id(field) != column.id:
+        return False
+    match column.type:
+        case Struct(fields):
+            return pa.types.is_struct(field.type) and all(_holds(field.type, f) for f in fields)
+        case Array(element):
+            return pa.types.is_list(field.type) and _is_same(field.type.value_field, element)
+        case Map(key, value):
+            inside = pa.types.is_map(field.type) and _is_same(field.type.key_field, key)
+            return inside and _is_same(field.type.item_field, value)
+        case _:
+            return True
+
+
+def _groups_of_part(rows: list[int], part: tuple[int, int]) -> list[int]:
+    """The row groups whose middle, counted in rows, falls into a part of the file."""
+    first, end = part
+    total = max(sum(rows), 1)
+    found: list[int] = []
+    position = 0
+    for group, count in enumerate(rows):
+        middle = (2 * position + count) * 500_000 // total
+        if first <= middle < end:
+            found.append(group)
+        position += count
+    return found
+
+
+def missing_segment_error(
+    store: Store, path: str, version: int, error: VersionedError
+) -> VersionedError:
+    """The error for a segment that can't be opened, by the newest state of the table.
+
+    ``version`` is that of the snapshot that is read; negative for none.
+    """
+    if split_root(path) is not None:
+        if not str(error).endswith("is missing"):
+            return error
+        return CorruptTableError(
+            f"{error}, and version {version} needs it: its owner has moved or deleted the file. Restore "
+            "it, or remove it from the table with Table.remove_external"
+        )
+    if version < 0:
+        return error
+    gone = _why_gone(CommitLog(store, TableCodec()), version, path)
+    if gone is not None:
+        return NotFoundError(
+            f"{store.url}: {gone} since this was planned, and {path} was vacuumed; load the table "
+            "again. To keep a version for longer, tag it, or expire versions later",
+            condition="VERSION_NOT_FOUND",
+        )
+    return CorruptTableError(
+        f"{error}, and version {version} needs it; restore it from a copy, or read an older version; "
+        "verify() reports what else is damaged"
+    )
+
+
+def _why_gone(timeline: TableLog, version: int, path: str) -> str | None:
+    """Why a segment that a version needs is not kept; None if it is."""
+    state = timeline.load().state
+    if state is None:
+        return None
+    if state.dropped:
+        return "the table was dropped"
+    if _is_kept(timeline, state, path):
+        return None
+    # Streams and changes also read segments that only versions before this one hold.
+    is_retained = version >= state.floor or version in state.tags.values()
+    return (
+        "each version with its rows was expired"
+        if is_retained
+        else f"version {version} was expired"
+    )
+
+
+def _is_kept(timeline: TableLog, newest: TableState, path: str) -> bool:
+    """Whether a retained version holds a segment."""
+    first = timeline.first_kept(newest.floor)
+    kept = {first, *(version for version in newest.tags.values() if version < first)}
+    states = (newest, *(timeline.load(version).state for version in kept))
+    if any(state is not None and path in state.segments.paths for state in states):
+        return True
+    later = timeline.entries(first + 1, newest.version)
+    return any(path in commit.removed for commit in later if isinstance(commit, Commit))

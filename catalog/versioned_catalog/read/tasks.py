@@ -1,0 +1,277 @@
+"""Tasks of a scan, a segment or segments to merge, and reading them in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol, TypeVar
+
+import pyarrow as pa
+
+from versioned_catalog.model.arrow import to_arrow_schema
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.adapter import Narrowing, batch_of_nothing
+from versioned_catalog.read.evaluate import keep_mask
+from versioned_catalog.read.filters import BoundFilter
+from versioned_catalog.read.merge import Run, Shape, merge
+from versioned_catalog.read.reader import BATCH_ROWS, Lookup, read_segment
+from versioned_catalog.read.row_keys import Key
+from versioned_catalog.read.segment_file import SegmentTask
+from versioned_catalog.storage.store import Store
+
+PREFETCH_SEGMENTS = 16
+"""The most segments that are prefetched."""
+
+PREFETCH_ROWS = 2 * BATCH_ROWS
+"""The most rows that these hold together, so that large segments are read batch by batch."""
+
+
+class MergePrefetch:
+    """Reads the segments of a merge, in about the given order, and prefetches the next small ones."""
+
+    def __init__(
+        self, store: Store, tasks: Sequence[SegmentTask], pool: ThreadPoolExecutor
+    ) -> None:
+        self._store = store
+        self._tasks = tasks
+        self._pool = pool
+        self._next = 0
+        self._held = 0
+        self._running: dict[int, Future[list[pa.RecordBatch]]] = {}
+
+    def read(self, at: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Read a segment by its place, once, in batches of at most ``batch_rows`` rows."""
+        self._start(at)
+        running = self._running.pop(at, None)
+        if running is None:
+            yield from read_segment(self._store, self._tasks[at], batch_rows)
+            return
+        for batch in running.result():
+            for first in range(0, batch.num_rows, batch_rows):
+                yield batch.slice(first, batch_rows)
+        self._held -= self._tasks[at].rows
+
+    def _start(self, at: int) -> None:
+        self._next = max(self._next, at)
+        while self._next < len(self._tasks):
+            rows = self._tasks[self._next].rows
+            if self._held + rows > PREFETCH_ROWS or len(self._running) >= PREFETCH_SEGMENTS:
+                return
+            task = self._tasks[self._next]
+            self._running[self._next] = self._pool.submit(_all, self._store, task)
+            self._held += rows
+            self._next += 1
+
+
+def _all(store: Store, task: SegmentTask) -> list[pa.RecordBatch]:
+    return list(read_segment(store, task))
+
+
+@dataclass(frozen=True)
+class Member:
+    """One segment of a merge.
+
+    Args:
+        task: reads the row key, then the values, the sequence and the type of operation. Its filter
+            concerns the row key only.
+        order: (sequence, ordinal), by which its rows replace others of their keys.
+        sequences: the least and the greatest sequence of its rows.
+        patched: the places of the values that its PATCH rows assign; None if it has no such rows.
+        lower, upper: bounds of the first column of the row key; None where unknown.
+    """
+
+    task: SegmentTask
+    order: tuple[int, int]
+    sequences: tuple[int, int]
+    patched: frozenset[int] | None
+    lower: Key | None
+    upper: Key | None
+
+
+@dataclass(frozen=True)
+class MergeTask:
+    """The task of merging segments. The driver decides its values, executors read.
+
+    Args:
+        keys, values: the number of columns of the row key in merged rows, and of those after it.
+        columns: the wanted columns.
+        places: their places in merged rows.
+        filter: which rows are wanted, over ``columns``; None for all. It is applied to merged rows.
+        shown: how many of the columns are shown; only the filter needs the others.
+        tombstones: whether deleted rows are wanted, too, with their type of operation.
+        narrowing: as of ``SegmentTask``, over ``columns``.
+    """
+
+    members: tuple[Member, ...]
+    keys: int
+    values: int
+    columns: tuple[Column, ...]
+    places: tuple[int, ...]
+    filter: BoundFilter | None
+    shown: int
+    tombstones: bool = False
+    narrowing: Narrowing | None = None
+
+    @property
+    def rows(self) -> int:
+        """The number of rows to read."""
+        return sum(member.task.rows for member in self.members)
+
+    @property
+    def bytes(self) -> int:
+        """The size of the files to read."""
+        return sum(member.task.bytes for member in self.members)
+
+    @property
+    def shape(self) -> Shape:
+        """The layout of merged rows."""
+        return Shape(self.keys, self.values)
+
+
+def restrict_merge(task: MergeTask, paths: Container[str]) -> MergeTask | None:
+    """Restrict a merge to some segments; None if none is left."""
+    members = tuple(member for member in task.members if member.task.path in paths)
+    return replace(task, members=members) if members else None
+
+
+def read_merged(store: Store, task: MergeTask) -> Iterator[pa.RecordBatch]:
+    """Read the wanted rows of a merge, sorted by row key.
+
+    Raises:
+        CorruptTableError: as for ``read_segment``.
+    """
+    with open_runs(store, task) as runs:
+        schema = to_arrow_schema(task.columns)
+        for batch in merge(runs, task.shape, tombstones=task.tombstones):
+            found = _wanted(batch, task, schema)
+            if found.num_rows:
+                yield _narrowed(found, task, store)
+
+
+@contextmanager
+def open_runs(store: Store, task: MergeTask) -> Iterator[list[Run]]:
+    """The runs of a merge, read ahead on remote storage until the end of the block."""
+    if not store.is_remote:
+        yield [_run(member, partial(read_segment, store, member.task)) for member in task.members]
+        return
+    with ThreadPoolExecutor(PREFETCH_SEGMENTS) as pool:
+        ahead = MergePrefetch(store, [member.task for member in task.members], pool)
+        yield [_run(member, partial(ahead.read, at)) for at, member in enumerate(task.members)]
+
+
+Reading = Callable[[int], Iterator[pa.RecordBatch]]
+
+
+def _run(member: Member, reading: Reading) -> Run:
+    return Run(
+        member.order, member.sequences, member.patched, member.lower, member.task.rows, reading
+    )
+
+
+def _wanted(batch: pa.RecordBatch, task: MergeTask, schema: pa.Schema) -> pa.RecordBatch:
+    if not task.places:
+        return batch_of_nothing(batch.num_rows)
+    found = pa.RecordBatch.from_arrays([batch.column(at) for at in task.places], schema=schema)
+    if task.filter is not None:
+        whole = found if task.narrowing is None else task.narrowing.for_filter(found)
+        lookup = Lookup(task.columns, whole)
+        found = found.filter(keep_mask(task.filter, lookup, found.num_rows))
+    if task.shown == 0:
+        return batch_of_nothing(found.num_rows)
+    return found if task.shown == len(task.places) else found.select(range(task.shown))
+
+
+def _narrowed(found: pa.RecordBatch, task: MergeTask, store: Store) -> pa.RecordBatch:
+    if task.narrowing is None:
+        return found
+    first = f"{store.url}/{task.members[0].task.path}"
+    return task.narrowing.show(found, f"{first}, or a segment that is merged with it,")
+
+
+Task = SegmentTask | MergeTask
+
+
+def restrict(task: Task, paths: Container[str]) -> Task | None:
+    """Restrict a task to some segments; None if none is left."""
+    match task:
+        case SegmentTask():
+            return task if task.path in paths else None
+        case MergeTask():
+            return restrict_merge(task, paths)
+
+
+def read_task(store: Store, task: Task) -> Iterator[pa.RecordBatch]:
+    """Read the wanted rows of a task.
+
+    Raises:
+        CorruptTableError: as for ``read_segment``.
+    """
+    match task:
+        case SegmentTask():
+            return read_segment(store, task)
+        case MergeTask():
+            return read_merged(store, task)
+
+
+class Readable(Protocol):
+    """Something that is read in a store."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows to read, at most."""
+
+
+Reads = TypeVar("Reads", bound=Readable)
+Read = Callable[[Store, Reads], Iterator[pa.RecordBatch]]
+
+
+def read_segments(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
+    """Read the wanted rows of tasks, in order.
+
+    Raises:
+        CorruptTableError: as for ``read_segment``.
+    """
+    return read_ahead(store, tasks, PREFETCH_SEGMENTS if store.is_remote else 0, read_task)
+
+
+def read_ahead(
+    store: Store, tasks: Iterable[Reads], threads: int, read: Read[Reads]
+) -> Iterator[pa.RecordBatch]:
+    """Read tasks in order, with threads that read small ones ahead; 0 for none."""
+    if not threads:
+        for task in tasks:
+            yield from read(store, task)
+        return
+
+    with ThreadPoolExecutor(threads) as pool:
+        yield from _ahead(store, deque(tasks), pool, read)
+
+
+def _ahead(
+    store: Store, tasks: deque[Reads], pool: ThreadPoolExecutor, read: Read[Reads]
+) -> Iterator[pa.RecordBatch]:
+    running: deque[tuple[int, Future[list[pa.RecordBatch]]]] = deque()
+    try:
+        while tasks or running:
+            rows = sum(held for held, _ in running)
+            while (
+                tasks and len(running) < PREFETCH_SEGMENTS and rows + tasks[0].rows <= PREFETCH_ROWS
+            ):
+                task = tasks.popleft()
+                rows += task.rows
+                running.append((task.rows, pool.submit(_listed, read, store, task)))
+            if running:
+                yield from running.popleft()[1].result()
+            else:
+                yield from read(store, tasks.popleft())
+    finally:
+        for _, future in running:
+            future.cancel()
+
+
+def _listed(read: Read[Reads], store: Store, task: Reads) -> list[pa.RecordBatch]:
+    return list(read(store, task))

@@ -1,0 +1,142 @@
+"""Conditions in SQL: ``host = 'a' AND n > 1``."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from versioned_catalog.model.ddl import take_path
+from versioned_catalog.model.tokens import Cursor, TokenKind
+from versioned_catalog.model.type_text import ColumnPath
+from versioned_catalog.read.dialects import TEXT_OPERATORS, ColumnOperator, column_filter
+from versioned_catalog.read.filters import (
+    AllOf,
+    AnyOf,
+    Comparison,
+    Not,
+    NullTest,
+    OneOf,
+    Op,
+    UnboundFilter,
+)
+
+_DEEPEST = 50
+
+
+def parse_where(text: str) -> UnboundFilter:
+    """Parse a condition: comparisons with constants, ``IN``, ``BETWEEN``, ``IS NULL``, AND, OR, NOT.
+
+    Constants are numbers, ``'text'``, ``TRUE``, ``FALSE``, ``DATE '…'`` and ``TIMESTAMP '…'``, which is
+    in UTC unless it has an offset.
+
+    Raises:
+        InvalidRequestError: it does not parse.
+    """
+    cursor = Cursor(text, "condition")
+    found = _any(cursor, 0)
+    cursor.expect_end()
+    return found
+
+
+def _any(cursor: Cursor, depth: int) -> UnboundFilter:
+    parts = [_all(cursor, depth)]
+    while cursor.accept_word("OR"):
+        parts.append(_all(cursor, depth))
+    return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
+
+
+def _all(cursor: Cursor, depth: int) -> UnboundFilter:
+    parts = [_one(cursor, depth)]
+    while cursor.accept_word("AND"):
+        parts.append(_one(cursor, depth))
+    return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+
+
+def _one(cursor: Cursor, depth: int) -> UnboundFilter:
+    if depth > _DEEPEST:
+        raise cursor.error(
+            f"parentheses and NOT may be nested up to {_DEEPEST} deep; flatten the condition"
+        )
+    if cursor.accept_word("NOT"):
+        return Not(_one(cursor, depth + 1))
+    if cursor.accept("("):
+        found = _any(cursor, depth + 1)
+        cursor.expect(")")
+        return found
+    return _test(cursor, take_path(cursor))
+
+
+def _test(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
+    if cursor.accept_word("IS"):
+        negated = cursor.accept_word("NOT")
+        cursor.expect_word("NULL")
+        return Not(NullTest(path)) if negated else NullTest(path)
+    negated = cursor.accept_word("NOT")
+    if negated or cursor.at_word("IN", "BETWEEN"):
+        word = cursor.expect_word("IN", "BETWEEN")
+        found = _in(cursor, path) if word == "IN" else _between(cursor, path)
+        return Not(found) if negated else found
+    operator = _operator(cursor)
+    return column_filter(operator, path, _value(cursor))
+
+
+def _in(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
+    cursor.expect("(")
+    values = [_value(cursor)]
+    while cursor.accept(","):
+        values.append(_value(cursor))
+    cursor.expect(")")
+    return OneOf(path, tuple(values))
+
+
+def _between(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
+    low = _value(cursor)
+    cursor.expect_word("AND")
+    return AllOf((Comparison(path, Op.GE, low), Comparison(path, Op.LE, _value(cursor))))
+
+
+def _operator(cursor: Cursor) -> ColumnOperator:
+    name = ""
+    while cursor.at_symbol("=", "<", ">", "!") and len(name) < 3:
+        name += cursor.take().text
+    if name not in TEXT_OPERATORS:
+        raise cursor.error("a comparison with a constant was expected, as in host = 'a'")
+    return TEXT_OPERATORS[name]
+
+
+def _value(cursor: Cursor) -> Any:
+    if cursor.token.kind is TokenKind.STRING:
+        return cursor.string()
+    word = cursor.accept_word("TRUE", "FALSE", "NULL", "DATE", "TIMESTAMP")
+    if word in ("TRUE", "FALSE"):
+        return word == "TRUE"
+    if word == "NULL":
+        return None
+    if word is not None:
+        return _time(cursor, word)
+    return _number(cursor)
+
+
+def _time(cursor: Cursor, word: str) -> date | datetime:
+    error = cursor.error(f"a {word} as in {word} '2026-01-31' was expected")
+    try:
+        if word == "DATE":
+            return date.fromisoformat(cursor.string())
+        found = datetime.fromisoformat(cursor.string().replace("Z", "+00:00"))
+    except ValueError:
+        raise error from None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+
+
+def _number(cursor: Cursor) -> int | Decimal:
+    sign = cursor.take().text if cursor.at_symbol("-", "+") else ""
+    text = sign + cursor.token.text
+    unfit = cursor.error("a constant was expected: a number, 'text', TRUE, DATE '…', TIMESTAMP '…'")
+    if cursor.token.kind is not TokenKind.NUMBER or len(text) > 1000:
+        raise unfit
+    cursor.take()
+    try:
+        return int(text) if text.lstrip("+-").isdigit() else Decimal(text)
+    except InvalidOperation:
+        raise unfit from None

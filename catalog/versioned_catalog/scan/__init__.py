@@ -1,1 +1,0 @@
-"""Planning scans of a snapshot into tasks."""

@@ -1,1 +1,0 @@
-"""Schemas: ordered columns with IDs, keys, partitioning and sort order."""

@@ -1,1 +1,0 @@
-"""Column statistics of a segment: null counts, NaN counts and bounds."""

@@ -1,0 +1,318 @@
+"""Planning a change feed: from the commits of a range to tasks.
+
+A commit that adds segments inserts their rows, and one that removes segments deletes theirs. If it does
+both, as a copy on write does, rows that are in both are no changes.
+
+DuckLake and Iceberg derive changes from added and removed files, too. Here the schema of the last
+version applies to the whole range, so a fixed range has one answer, whatever is altered later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.commit_log import TableLog
+from versioned_catalog.log.segment_set import SegmentSet
+from versioned_catalog.log.state import Lens, TableState
+from versioned_catalog.model.ddl import render_type
+from versioned_catalog.model.partitioning import PartitionKey, key_reader
+from versioned_catalog.model.pins import Overflow, Seen
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import Column, children, is_nested, with_children
+from versioned_catalog.model.widening import widens
+from versioned_catalog.read.adapter import narrowing
+from versioned_catalog.read.columns import DELETE, INSERT, check_names, nullable
+from versioned_catalog.read.filters import columns_of
+from versioned_catalog.read.scan import Scan
+from versioned_catalog.read.scan_columns import bind_filters, shown_columns
+from versioned_catalog.read.segment_file import SegmentTask
+from versioned_catalog.storage.store import Store
+from versioned_catalog.stream.change_tasks import (
+    ChangeTask,
+    DifferenceTask,
+    Output,
+    Plan,
+    Stamp,
+    WholeTask,
+)
+from versioned_catalog.stream.history import Step, keeps_rows, read_steps, schema_versions
+from versioned_catalog.stream.keyed_changes import KeyedPlanner
+
+
+def readable(state: TableState, versions: Iterable[int], table: str) -> TableState:
+    """A state that can read segments of all these schema versions, and shows the same schema.
+
+    A rollback takes back the widening of a column, but segments of before hold the wider type. They are
+    read in that type and then narrowed, as through a schema pin.
+
+    Raises:
+        InvalidRequestError: a column had two types of which neither widens to the other.
+    """
+    stored = state.schema
+    wide = stored
+    for version in sorted(set(versions)):
+        wide = _widened(wide, state.schemas[version], table)
+    if wide is stored:
+        return state
+    named = replace(wide, version=state.schemas.newest.version + 1)
+    lens = state.lens or Lens(str(stored.version), state.seen, Overflow.ERROR)
+    return replace(
+        state,
+        schemas=state.schemas.grown(named),
+        schema_version=named.version,
+        lens=replace(lens, seen=Seen(lens.seen.schema, named)),
+    )
+
+
+def _widened(schema: Schema, other: Schema, table: str) -> Schema:
+    """A schema whose columns hold the values of another one's, too."""
+    columns = tuple(_column(column, other, schema, table) for column in schema.columns)
+    return schema if columns == schema.columns else replace(schema, columns=columns)
+
+
+def _column(column: Column, other: Schema, schema: Schema, table: str) -> Column:
+    if column.id not in other.ids:
+        return column
+    held = other.column(column.id)
+    if is_nested(column.type):
+        inner = tuple(_column(child, other, schema, table) for child in children(column.type))
+        return replace(column, type=with_children(column.type, inner))
+    if column.type == held.type or widens(held.type, column.type):
+        return column
+    if widens(column.type, held.type):
+        return replace(
+            column,
+            type=held.type,
+            read_default=held.read_default,
+            write_default=held.write_default,
+        )
+    raise InvalidRequestError(
+        f"{table}: the column {schema.path_text(column.id)} was {render_type(held.type)} and is "
+        f"{render_type(column.type)} after a rollback, and no type holds both; ask for the changes "
+        "after the rollback, and apart from them for those before"
+    )
+
+
+_KeyReader = Callable[[PartitionKey], PartitionKey]
+
+
+@dataclass(frozen=True)
+class PlainPlanner:
+    """Plans the changes of a table without a primary key.
+
+    Args:
+        state: the last version, able to read all segments of the range.
+        carryovers: whether rows count that are in removed and added segments.
+    """
+
+    store: Store
+    state: TableState
+    output: Output
+    carryovers: bool
+
+    def inserts(self, segments: SegmentSet, stamp: Stamp) -> list[ChangeTask]:
+        """All rows of some segments, as inserts."""
+        return list(self._whole(segments, INSERT, stamp))
+
+    def each(self, steps: Iterable[Step]) -> list[ChangeTask]:
+        """The changes of each commit."""
+        return [task for step in steps for task in self._of_step(step)]
+
+    def net(self, steps: Sequence[Step], stamp: Stamp) -> list[ChangeTask]:
+        """The difference between the states before and after all commits.
+
+        A segment may count several times: added, compacted, and added again by a rollback. Compactions
+        themselves are not among the steps, since they remove the rows that they add.
+        """
+        total: Counter[str] = Counter()
+        for step in steps:
+            total.subtract(step.removed.paths)
+            total.update(step.added.paths)
+        removed = list(_counted(steps, Counter({path: -count for path, count in total.items()})))
+        added = list(_counted(steps, total))
+        if removed and added:
+            old, new = (self._repeated(parts, every=True) for parts in (removed, added))
+            return [DifferenceTask(tuple(old), tuple(new), stamp, self.output)]
+        tasks = [(task, DELETE) for task in self._repeated(removed)]
+        tasks += [(task, INSERT) for task in self._repeated(added)]
+        return [WholeTask(task, type_, stamp, self.output) for task, type_ in tasks]
+
+    def _repeated(
+        self, parts: Iterable[tuple[SegmentSet, int]], *, every: bool = False
+    ) -> list[SegmentTask]:
+        """Tasks that read segments as often as they count."""
+        return [task for part, count in parts for task in self._read(part, every=every) * count]
+
+    def _of_step(self, step: Step) -> Iterator[ChangeTask]:
+        """The changes of one commit."""
+        removed, added = step.parts
+        if self.carryovers or not (removed.count and added.count):
+            yield from self._whole(removed, DELETE, step.stamp)
+            yield from self._whole(added, INSERT, step.stamp)
+            return
+        for old, new in self._by_partition(removed, added):
+            yield from self._compared(old, new, step.stamp)
+
+    def _compared(self, old: SegmentSet, new: SegmentSet, stamp: Stamp) -> Iterator[ChangeTask]:
+        """The changes from some segments to others."""
+        if old.count and new.count:
+            removed, added = (tuple(self._read(part, every=True)) for part in (old, new))
+            yield DifferenceTask(removed, added, stamp, self.output)
+            return
+        yield from self._whole(old, DELETE, stamp)
+        yield from self._whole(new, INSERT, stamp)
+
+    def _whole(self, segments: SegmentSet, type_: str, stamp: Stamp) -> Iterator[ChangeTask]:
+        for task in self._read(segments):
+            yield WholeTask(task, type_, stamp, self.output)
+
+    def _read(self, segments: SegmentSet, *, every: bool = False) -> list[SegmentTask]:
+        """Tasks that read the rows that match, with the shown columns or with ``every`` column."""
+        if not segments.count:
+            return []
+        columns = self.output.every if every else self.output.shown
+        state = replace(self.state, segments=segments)
+        scan = Scan(self.store, state, columns, self.output.filter)
+        return [task for task, _ in scan.tasks() if isinstance(task, SegmentTask)]
+
+    def _by_partition(
+        self, removed: SegmentSet, added: SegmentSet
+    ) -> list[tuple[SegmentSet, SegmentSet]]:
+        """Segments to compare: of one partition, or all if their partitions can't be told apart."""
+        schema, schemas = self.state.schema, self.state.schemas
+        versions = {*schema_versions(removed), *schema_versions(added)}
+        readers = {version: key_reader(schemas[version], schema) for version in versions}
+        known = {version: reader for version, reader in readers.items() if reader is not None}
+        if not schema.partitioning or len(known) < len(readers):
+            return [(removed, added)]
+        old, new = _partitions(removed, known), _partitions(added, known)
+        return [
+            (removed.only(old.get(key, ())), added.only(new.get(key, ())))
+            for key in dict.fromkeys((*old, *new))
+        ]
+
+
+def _counted(steps: Iterable[Step], counts: Counter[str]) -> Iterator[tuple[SegmentSet, int]]:
+    """The segments that count at least once, and how often."""
+    left = dict(counts)
+    for step in steps:
+        for part in step.parts:
+            found: dict[int, list[str]] = defaultdict(list)
+            for path in part.paths:
+                count = left.pop(path, 0)
+                if count > 0:
+                    found[count].append(path)
+            for count, paths in found.items():
+                yield part.only(paths), count
+
+
+def _partitions(
+    segments: SegmentSet, readers: dict[int, _KeyReader]
+) -> dict[PartitionKey, list[str]]:
+    """The paths of segments by partition."""
+    core = segments.core
+    found: dict[PartitionKey, list[str]] = defaultdict(list)
+    columns = (core[name].to_pylist() for name in ("path", "schema_version", "partition"))
+    for path, version, partition in zip(*columns, strict=True):
+        found[readers[version](tuple(partition or ()))].append(path)
+    return found
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which changes of a range are wanted, and how.
+
+    Args:
+        net: only the difference between the states before and after the range; all of its changes have
+            the last version and its time.
+        carryovers: also rows that a commit rewrote without a change.
+        updates: tables with a primary key report updates as such, or else as a delete and an insert.
+        columns: names of top-level columns; None for all.
+        filters: as of ``Table.scan``; None for all rows.
+    """
+
+    net: bool = False
+    carryovers: bool = False
+    updates: bool = True
+    columns: Sequence[str] | None = None
+    filters: object = None
+
+
+def plan_inserts(
+    log: TableLog, end: TableState, segments: SegmentSet, request: Request, table: str
+) -> Plan:
+    """Plan the rows of some segments of a state as changes that inserted them, at its version.
+
+    Args:
+        end: the state; its lens, if any, is the schema of the changes.
+    """
+    state = readable(replace(end, properties={}), schema_versions(segments), table)
+    output = _output(state, request, table)
+    planner = _planner(log, state, output, request)
+    tasks = planner.inserts(segments, Stamp(end.version, end.time))
+    return Plan(end.version, end.version, output.shown, tuple(tasks))
+
+
+def plan_changes(log: TableLog, end: TableState, start: int, request: Request, table: str) -> Plan:
+    """Plan the changes that the commits from ``start`` to the version of ``end`` made.
+
+    Args:
+        end: the state at the last version. Its lens, if any, is the schema of the changes; by default it
+            is the schema of that version. A stream fixes the schema of its start by a lens.
+        start: the first version, at most one above the last; checked by ``check_range``.
+
+    Raises:
+        InvalidRequestError: the arguments contradict each other, or a column can't be shown.
+        NotFoundError: there is no such column, or entries were expired meanwhile.
+    """
+    if request.net and request.carryovers:
+        raise InvalidRequestError(
+            f"{table}: net changes have no carry-overs; leave out net or carryovers"
+        )
+    steps = read_steps(log, end, start, table) if start <= end.version else []
+    versions = {v for step in steps for part in step.parts for v in schema_versions(part)}
+    state = readable(replace(end, properties={}), versions, table)
+    output = _output(state, request, table)
+    kept = [step for step in steps if not keeps_rows(step, state)]
+    stamp = Stamp(end.version, end.time)
+    planner = _planner(log, state, output, request)
+    tasks = planner.net(kept, stamp) if request.net else planner.each(kept)
+    return Plan(start, end.version, output.shown, tuple(tasks))
+
+
+def _planner(
+    log: TableLog, state: TableState, output: Output, request: Request
+) -> KeyedPlanner | PlainPlanner:
+    kind = KeyedPlanner if state.schema.is_keyed else PlainPlanner
+    return kind(log.store, state, output, request.carryovers)
+
+
+def _output(state: TableState, request: Request, table: str) -> Output:
+    """The rows and columns that all tasks return."""
+    schema = state.seen.schema
+    named = schema.columns if request.columns is None else shown_columns(schema, request.columns)
+    unknown = [column.name for column in named if column.id < 0]
+    if unknown:
+        raise InvalidRequestError(
+            f"{table}: changes have no column {', '.join(unknown)}; ask for columns of the table"
+        )
+    check_names(schema, named, table)
+    every = tuple(map(nullable, schema.columns))
+    by_id = {column.id: at for at, column in enumerate(every)}
+    read = tuple(map(state.seen.widened, every))
+    overflow = Overflow.ERROR if state.lens is None else state.lens.overflow
+    places = tuple(by_id[column.id] for column in named)
+    bound = bind_filters(request.filters, state.known)
+    if bound is not None and not columns_of(bound) <= frozenset(schema.ids):
+        raise InvalidRequestError(f"{table}: filters of changes must be on columns of the table")
+    return Output(
+        read=read,
+        every=every,
+        places=places,
+        filter=bound,
+        narrowing=narrowing(read, every, overflow),
+        updates=request.updates,
+    )

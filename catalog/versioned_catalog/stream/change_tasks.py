@@ -1,0 +1,168 @@
+"""The tasks of a change feed: small values that the driver plans and any process carries out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.adapter import Narrowing
+from versioned_catalog.read.filters import BoundFilter
+from versioned_catalog.read.segment_file import SegmentTask
+from versioned_catalog.read.tasks import MergeTask
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """The commit that made a change: its version, and its time in UTC."""
+
+    version: int
+    time: datetime
+
+
+@dataclass(frozen=True)
+class Output:
+    """The rows and columns that a task returns, of the rows that it compares.
+
+    Args:
+        read: all columns of the table, in the types in which they are read and compared.
+        every: the same in the types in which they are returned.
+        places: the columns that are returned; those of the feed follow.
+        filter: which images are returned, over ``read``; None for all.
+        narrowing: the columns whose types differ; None for none.
+        updates: whether updates come as such, or else as a delete and an insert.
+    """
+
+    read: tuple[Column, ...]
+    every: tuple[Column, ...]
+    places: tuple[int, ...]
+    filter: BoundFilter | None
+    narrowing: Narrowing | None
+    updates: bool
+
+    @property
+    def shown(self) -> tuple[Column, ...]:
+        """The columns of the table that are returned."""
+        return tuple(self.every[at] for at in self.places)
+
+
+@dataclass(frozen=True)
+class WholeTask:
+    """All rows of a segment are changes of one type.
+
+    Args:
+        segment: reads the shown columns of the rows that match the filter.
+        type: ``insert`` or ``delete``.
+    """
+
+    segment: SegmentTask
+    type: str
+    stamp: Stamp
+    output: Output
+
+    @property
+    def rows(self) -> int:
+        """The number of rows to read, at most."""
+        return self.segment.rows
+
+    @property
+    def bytes(self) -> int:
+        """The size of the files to read."""
+        return self.segment.bytes
+
+
+@dataclass(frozen=True)
+class DifferenceTask:
+    """Rows that are in removed segments and not in added ones are deletes, and the reverse inserts.
+
+    Args:
+        removed, added: read all columns of the rows that match the filter.
+    """
+
+    removed: tuple[SegmentTask, ...]
+    added: tuple[SegmentTask, ...]
+    stamp: Stamp
+    output: Output
+
+    @property
+    def rows(self) -> int:
+        """The number of rows to read, at most."""
+        return sum(task.rows for task in (*self.removed, *self.added))
+
+    @property
+    def bytes(self) -> int:
+        """The size of the files to read."""
+        return sum(task.bytes for task in (*self.removed, *self.added))
+
+
+@dataclass(frozen=True)
+class ImagesTask:
+    """Upserts and deletes by key: the rows of some keys, of before the range and of each commit in it.
+
+    Args:
+        merge: the segments; its filter only restricts row keys.
+        stamps: the commits of the range, by version; the sequences of all other rows are below these.
+        net: whether only the images before the first and after the last commit are compared, whose
+            stamp then is that of ``stamps[-1]``.
+        carryovers: whether updates are returned that change no value.
+    """
+
+    merge: MergeTask
+    stamps: tuple[Stamp, ...]
+    net: bool
+    carryovers: bool
+    output: Output
+
+    @property
+    def rows(self) -> int:
+        """The number of rows to read, at most."""
+        return self.merge.rows
+
+    @property
+    def bytes(self) -> int:
+        """The size of the files to read."""
+        return self.merge.bytes
+
+
+@dataclass(frozen=True)
+class StatesTask:
+    """The rows of some keys before and after a commit that replaced segments, such as a rollback.
+
+    Args:
+        before, after: the segments that were live then; their filters only restrict row keys.
+    """
+
+    before: MergeTask
+    after: MergeTask
+    stamp: Stamp
+    output: Output
+
+    @property
+    def rows(self) -> int:
+        """The number of rows to read, at most."""
+        return self.before.rows + self.after.rows
+
+    @property
+    def bytes(self) -> int:
+        """The size of the files to read."""
+        return self.before.bytes + self.after.bytes
+
+
+ChangeTask = WholeTask | DifferenceTask | ImagesTask | StatesTask
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the changes of a range of versions are computed.
+
+    Args:
+        start, end: the first and the last version, both included; ``start`` is one above ``end`` for a
+            range without versions.
+        columns: the shown columns of the table; those of the feed follow.
+        tasks: in the order of commits. Only the rows of an ``ImagesTask`` are of several commits.
+    """
+
+    start: int
+    end: int
+    columns: tuple[Column, ...]
+    tasks: tuple[ChangeTask, ...]

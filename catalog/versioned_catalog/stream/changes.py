@@ -1,0 +1,298 @@
+"""The changes of a table as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+
+import pyarrow as pa
+
+from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.errors import VersionedError
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.schemas import Schemas
+from versioned_catalog.log.state import Lens, TableState
+from versioned_catalog.log.through import Through
+from versioned_catalog.model.pins import Seen
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import Column, walk
+from versioned_catalog.read.columns import feed_schema, nullable
+from versioned_catalog.stream.change_planner import Request, plan_changes, plan_inserts, readable
+from versioned_catalog.stream.change_tasks import Plan
+from versioned_catalog.stream.feed import Changes
+from versioned_catalog.stream.follower import NO_ROWS, end_of
+from versioned_catalog.stream.history import expired_error, first_version
+from versioned_catalog.stream.offsets import (
+    NO_LIMITS,
+    Admission,
+    Limits,
+    Offset,
+    Settings,
+    sizes_in,
+)
+from versioned_catalog.stream.stream import LOOK_AHEAD, Behind
+from versioned_catalog.stream.stream_log import StreamLog, View
+
+
+def seen_by(view: View, end: TableState, newest: TableState, table: str) -> TableState:
+    """The last state of a batch, as a stream sees it.
+
+    Rows are read as if the schema of the stream were the last one: later columns are not seen, and
+    values of widened ones are narrowed. A dropped column is null in the segments that were written
+    since, whatever its default was. So a segment shows the same rows in every batch, whatever its end.
+
+    Args:
+        end: the state at the last version of the batch.
+        newest: the newest state of the incarnation, which knows all schemas.
+
+    Raises:
+        InvalidRequestError: a column had two types of which neither widens to the other.
+    """
+    if view.pinned:
+        through = Through(str(view.schema.version), end.table_uuid, view.schema, view.overflow)
+        return through.over(replace(end, schemas=newest.schemas, lens=None), table)
+    schemas = _visible(newest.schemas)
+    number = view.schema.version
+    schema = replace(view.schema, version=newest.schemas.newest.version + 1)
+    state = replace(
+        end,
+        schemas=schemas.grown(schema),
+        schema_version=schema.version,
+        lens=Lens(str(number), Seen(schema, schema), view.overflow, null_after=number),
+        properties={},
+    )
+    later = {v for v in end.segments.core["schema_version"].unique().to_pylist() if v > number}
+    return readable(state, later, table)
+
+
+def _visible(schemas: Schemas) -> Schemas:
+    """The schemas without hidden columns, which were dropped for a stream that sees no pin."""
+    own = chain.from_iterable(one.own for one in schemas.deltas())
+    if not any(column.hidden for column, _ in walk((*schemas.newest.columns, *own))):
+        return schemas
+    return Schemas.of([schemas[version].visible for version in schemas])
+
+
+class ChangeStream:
+    """Reads what each commit changes, in micro-batches of whole commits.
+
+    It starts with a snapshot of the table as inserts. The schema is the one of the start, for ever, as
+    that of a ``TableStream``. A change of the schema changes no rows. A compaction changes those from
+    which it removes the values of a column that the stream shows and that was dropped.
+
+    >>> table = catalog.create_table("t", "id BIGINT, n BIGINT", primary_key=["id"])
+    >>> table.append(pa.table({"id": [1, 2], "n": [10, 20]}))
+    1
+    >>> stream = table.change_stream()
+    >>> first = stream.latest(stream.initial())
+    >>> table.delete([("id", "=", 1)])
+    2
+    >>> for row in stream.read(first, stream.latest(first)).to_pylist():
+    ...     print(row["id"], row["n"], row["_change_type"], row["_commit_version"])
+    1 10 delete 2
+
+    Args:
+        handle: the table; a pin that it is seen through is the schema of the stream.
+        settings: where it starts and how it follows the schema.
+        updates, carryovers: as for ``Table.changes``.
+
+    Raises:
+        NotFoundError: there is no such schema version.
+        InvalidRequestError: the schema can't be shown.
+    """
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        settings: Settings | None = None,
+        *,
+        updates: bool = True,
+        carryovers: bool = False,
+    ) -> None:
+        self.store = handle.store
+        self._log = StreamLog(handle, settings or Settings())
+        self._follower = self._log.follower
+        self._request = Request(carryovers=carryovers, updates=updates)
+        self._keyed = self._follower.own.schema.is_keyed
+
+    @property
+    def declared(self) -> Schema:
+        """The columns of the table in the stream; all are nullable."""
+        return Schema(tuple(map(nullable, self._log.view.schema.visible.columns)))
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The Arrow schema: the same columns, then those of the feed."""
+        return feed_schema(self.declared.columns)
+
+    def initial(self) -> Offset:
+        """Where a new stream starts.
+
+        Raises:
+            NotFoundError: the version to start with does not exist, is expired or of another table.
+            InvalidRequestError: two places to start with are given, or one is malformed.
+        """
+        place = self._log.initial()
+        if not place.snapshot:
+            self._check_known(place.version)
+        return place
+
+    def latest(
+        self,
+        start: Offset,
+        limits: Limits = NO_LIMITS,
+        *,
+        columns: tuple[Column, ...] | None = None,
+        until: int | None = None,
+    ) -> Offset:
+        """Where the next micro-batch ends; ``start`` if there is nothing new. As ``TableStream.latest``.
+
+        A batch has whole commits, at least one, and the snapshot of a table with a primary key is one
+        batch. Of a commit, the segments that it added count towards the limits, and also the number of
+        those that it removed.
+        """
+        newest = self._follower.refresh().version
+        self._log.check_start(start)
+        origin, start = start, self._log.begun(start)
+        self._follower.forget(start.version)
+        until = newest if until is None else min(until, newest)
+        place, admission = start, Admission(limits)
+        if start.snapshot:
+            place = self._through_snapshot(start, admission)
+        if not place.snapshot:
+            place = self._through_commits(place, until, admission, columns, start)
+        return origin if place.place == start.place else place
+
+    def consumed(self, place: Offset) -> None:
+        """Say that everything before a place is done with; it moves the stream's consumer, if any.
+
+        Raises:
+            StorageError: the move could not be committed.
+        """
+        self._log.consumed(place)
+
+    def newest(self) -> Offset:
+        """Where a stream that has read everything is."""
+        return self._log.newest()
+
+    def changes(self, start: Offset, end: Offset, columns: Sequence[str] | None = None) -> Changes:
+        """The changes between two offsets.
+
+        Args:
+            columns: names of top-level columns of the table; None for all.
+
+        Raises:
+            NotFoundError: the table was replaced before the stream began, or a version is expired.
+        """
+        self._log.check_incarnation(start)
+        self._log.catch_up(end)
+        start = self._log.beginning(start, end)
+        request = replace(self._request, columns=columns)
+        plans = []
+        if start.snapshot:
+            plans.append(self._snapshot(start, end, request))
+        if not end.snapshot:
+            plans.append(self._between(start.version + start.snapshot, end.version - 1, request))
+        tasks = tuple(task for plan in plans for task in plan.tasks)
+        return Changes(self.store, replace(plans[-1], tasks=tasks))
+
+    def read(self, start: Offset, end: Offset) -> pa.Table:
+        """The changes between two offsets, in one Arrow table. See ``changes``."""
+        return self.changes(start, end).to_arrow()
+
+    def behind(self, offset: Offset) -> Behind:
+        """What comes after an offset, as far as the log was read."""
+        self._log.catch_up(offset)
+        offset = self._log.begun(offset)
+        newest = self._follower.state.version
+        first = offset.version + offset.snapshot
+        rest = self._log.rest(offset) if offset.snapshot else None
+        sizes = [(0, 0, 0) if rest is None else _size_of(rest)]
+        for commit in self._follower.commits(first, min(newest, first + LOOK_AHEAD - 1)):
+            if self._end(commit, None) is not None:
+                break
+            sizes.append(self._size(commit))
+        totals = map(sum, zip(*sizes, strict=True))
+        return Behind(max(newest - first + 1, 0) + offset.snapshot, *totals)
+
+    def _through_snapshot(self, start: Offset, admission: Admission) -> Offset:
+        rest = self._log.rest(start)
+        if not self._keyed:
+            return self._log.admit(start, sizes_in(rest), admission)
+        segments, rows, size = _size_of(rest)
+        admission.admit(rows, size, segments)
+        return self._log.after(start)
+
+    def _through_commits(
+        self,
+        place: Offset,
+        until: int,
+        admission: Admission,
+        columns: tuple[Column, ...] | None,
+        start: Offset,
+    ) -> Offset:
+        """Admit commits, from a place on."""
+        for commit in self._follower.commits(place.version, until):
+            error = self._end(commit, columns)
+            if error is not None:
+                if place.place == start.place:
+                    raise error
+                return place
+            segments, rows, size = self._size(commit)
+            if segments and not admission.admit(rows, size, segments):
+                return place
+            place = self._log.after(place)
+        return place
+
+    def _end(self, commit: Commit, columns: tuple[Column, ...] | None) -> VersionedError | None:
+        """Why the stream can't pass a commit; None if it can."""
+        gone = end_of(commit, self._log.uuid, self._log.name)
+        return gone or self._log.refusal(commit, columns)
+
+    def _size(self, commit: Commit) -> tuple[int, int, int]:
+        """The segments that a commit changed, and the rows and bytes of those that it added."""
+        if commit.head.operation in NO_ROWS and not self._loses_values(commit):
+            return 0, 0, 0
+        rows = sum(record.rows for record in commit.added)
+        size = sum(record.bytes for record in commit.added)
+        return len(commit.added) + len(commit.removed), rows, size
+
+    def _loses_values(self, commit: Commit) -> bool:
+        """Whether a compaction may have removed values of columns that were dropped."""
+        view, schemas = self._log.view, self._follower.own.schemas
+        return commit.head.operation == "compact" and any(
+            version > view.schema.version
+            and not view.schema.ids <= view.stored(schemas, version).ids
+            for version in {record.schema_version for record in commit.added}
+        )
+
+    def _snapshot(self, start: Offset, end: Offset, request: Request) -> Plan:
+        """The rest of the first snapshot, or some segments of it, as inserts."""
+        state = self._log.snapshot(start)
+        segments = state.segments
+        if start.ordinal or end.snapshot:
+            until = end.ordinal if end.snapshot else segments.count
+            segments = segments.only(segments.paths[start.ordinal : until])
+        seen = seen_by(self._log.view, state, self._follower.own, self._log.name)
+        return plan_inserts(self._follower.log, seen, segments, request, self._log.name)
+
+    def _between(self, first: int, last: int, request: Request) -> Plan:
+        """The changes of some versions, both included; none if the last is below the first."""
+        if first <= last:
+            self._check_known(first)
+        end = self._follower.state_at(max(last, self._follower.own.created_version))
+        state = seen_by(self._log.view, end, self._follower.own, self._log.name)
+        begin = first if first <= last else end.version + 1
+        return plan_changes(self._follower.log, state, begin, request, self._log.name)
+
+    def _check_known(self, version: int) -> None:
+        """Refuse a version whose changes are expired."""
+        newest = self._follower.own
+        first = first_version(newest, newest.created_version)
+        if version < first:
+            raise expired_error(version, first, self._log.name)
+
+
+def _size_of(segments: pa.Table) -> tuple[int, int, int]:
+    return segments.num_rows, sum(segments["rows"].to_pylist()), sum(segments["bytes"].to_pylist())

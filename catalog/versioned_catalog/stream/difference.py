@@ -1,0 +1,311 @@
+"""The multiset difference of two sets of rows, in bounded memory.
+
+A copy on write writes most rows again, in their order. So both sets are read in step, and rows at the
+same places are compared first, then rows whose numbers have the same hash. Every pair is compared
+exactly; one that is missed costs time only, since the multiset difference of what is left is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from versioned_catalog.model.arrow import scalar_of
+from versioned_catalog.read.row_hashes import (
+    Hashes,
+    groups_of,
+    indices,
+    integers,
+    numbered,
+    row_hashes,
+    split,
+    unequal,
+)
+from versioned_catalog.write.writer import Spill
+
+OLD, NEW = 0, 1
+"""The two sets."""
+
+PENDING_ROWS = 500_000
+PENDING_BYTES = 64 * 1024 * 1024
+"""The rows of a set that wait for an equal one of the other set, at most."""
+
+MOST_MISSES = 3
+"""How often few pairs are found before no more are looked for: rows are in another order then."""
+
+HASH = pa.field("__hash", pa.int64(), nullable=False)
+"""The column with the hash of each row, which comes after the compared ones."""
+
+Places = npt.NDArray[np.int64]
+
+_ONE = np.uint64(1)
+
+
+@dataclass
+class _Side:
+    """A set of rows that is read.
+
+    Args:
+        side: ``OLD`` or ``NEW``.
+        batches: what is not read yet.
+        ahead: the rows that are read and not compared yet.
+        pending: rows that have no equal one so far.
+    """
+
+    side: int
+    batches: Iterator[pa.RecordBatch]
+    ahead: pa.RecordBatch | None = None
+    pending: list[pa.RecordBatch] = field(default_factory=list)
+
+    def read(self) -> bool:
+        """Read rows if none are ahead; False if there are none."""
+        while self.ahead is None or not self.ahead.num_rows:
+            self.ahead = next(self.batches, None)
+            if self.ahead is None:
+                return False
+        return True
+
+    def take(self, rows: int) -> pa.RecordBatch:
+        """The first of the rows that are ahead."""
+        assert self.ahead is not None
+        found, self.ahead = self.ahead.slice(0, rows), self.ahead.slice(rows)
+        return found
+
+    @property
+    def waiting(self) -> int:
+        """The number of pending rows."""
+        return sum(batch.num_rows for batch in self.pending)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more rows may wait."""
+        size = sum(batch.nbytes for batch in self.pending)
+        return self.waiting > PENDING_ROWS or size > PENDING_BYTES
+
+    def drain(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Give up all pending rows."""
+        yield from ((self.side, batch) for batch in self.pending if batch.num_rows)
+        self.pending = []
+
+
+def without_pairs(
+    old: Iterable[pa.RecordBatch], new: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of two sets, with ``OLD`` or ``NEW``, without many pairs of equal ones.
+
+    After its columns each row has its hash, as ``hashes_of`` reads it.
+    """
+    return _Pairing((_Side(OLD, iter(old)), _Side(NEW, iter(new)))).run()
+
+
+@dataclass
+class _Pairing:
+    """Two sets that are read in step.
+
+    Args:
+        misses: how often few pairs were found.
+    """
+
+    sides: tuple[_Side, _Side]
+    misses: int = 0
+
+    def run(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows without pairs."""
+        sides = self.sides
+        while sides[OLD].read() & sides[NEW].read():
+            rows = min(side.ahead.num_rows for side in sides if side.ahead is not None)
+            batches = [side.take(rows) for side in sides]
+            differ = _differing(*batches)
+            if differ is not None:
+                yield from ((at, _hashed(_rows(batch, differ))) for at, batch in enumerate(batches))
+                continue
+            for side, batch in zip(sides, batches, strict=True):
+                side.pending.append(_hashed(batch))
+            yield from self._pair_up()
+        for side in sides:
+            while side.read():
+                assert side.ahead is not None
+                side.pending.append(_hashed(side.take(side.ahead.num_rows)))
+                yield from self._pair_up()
+        for side in sides:
+            yield from side.drain()
+
+    def _pair_up(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Leave out equal pending rows, and give up those of a side that has too many."""
+        if self.misses < MOST_MISSES and all(side.pending for side in self.sides):
+            batches = [_one(side.pending) for side in self.sides]
+            least = min(batch.num_rows for batch in batches)
+            for side, batch, kept in zip(self.sides, batches, unpaired(*batches), strict=True):
+                side.pending = [_rows(batch, kept)] if len(kept) else []
+            paired = batches[OLD].num_rows - self.sides[OLD].waiting
+            self.misses += paired * 2 < least
+        for side in self.sides:
+            if side.is_full or self.misses >= MOST_MISSES:
+                yield from side.drain()
+
+
+def _differing(old: pa.RecordBatch, new: pa.RecordBatch) -> Places | None:
+    """The places where the rows of two batches of one length differ; None if that is at most places."""
+    differ = np.zeros(old.num_rows, bool)
+    for left, right in zip(old.columns, new.columns, strict=True):
+        differ |= _truths(unequal(left, right))
+        if differ.sum() * 2 > len(differ):
+            return None
+    return np.flatnonzero(differ)
+
+
+def _truths(values: pa.Array) -> npt.NDArray[np.bool_]:
+    return integers(values.cast(pa.int64())).astype(bool)
+
+
+def _hashed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with their hashes: they are computed once, since they are used more than once."""
+    hashes = row_hashes(batch.columns, batch.num_rows)
+    columns = [*batch.columns, indices(hashes.view(np.int64))]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema.append(HASH))
+
+
+def hashes_of(batch: pa.RecordBatch) -> Hashes:
+    """The hashes of rows, from their last column."""
+    return integers(batch.columns[-1]).view(np.uint64)
+
+
+def _rows(batch: pa.RecordBatch, places: Places) -> pa.RecordBatch:
+    return batch.take(indices(places))
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    columns = [pa.concat_arrays(list(column)) for column in zip(*batches, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=batches[0].schema)
+
+
+def unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
+    """The places of the rows of two batches that have no equal row which their hash finds.
+
+    Both have hashes as their last column.
+    """
+    ours, theirs = _candidates(old, new)
+    equal = np.ones(len(ours), bool)
+    for one, other in zip(old.columns[:-1], new.columns[:-1], strict=True):
+        equal &= ~_truths(unequal(one.take(indices(ours)), other.take(indices(theirs))))
+    kept = np.ones(old.num_rows, bool), np.ones(new.num_rows, bool)
+    kept[OLD][ours[equal]] = False
+    kept[NEW][theirs[equal]] = False
+    return np.flatnonzero(kept[OLD]), np.flatnonzero(kept[NEW])
+
+
+def _candidates(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
+    """Rows of one hash: the first one of both batches, the second one, and so on."""
+    hashes = np.concatenate([hashes_of(old) << _ONE, hashes_of(new) << _ONE | _ONE])
+    order = np.argsort(hashes)  # so the old rows of a hash come before the new ones
+    ordered = hashes[order] >> _ONE
+    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
+    sizes = np.diff(np.r_[begins, len(ordered)])
+    is_new = order >= old.num_rows
+    olds = sizes - np.add.reduceat(is_new, begins, dtype=np.int64)
+    at = np.flatnonzero(is_new)
+    begin, many = (np.repeat(values, sizes)[at] for values in (begins, olds))
+    rank = at - begin - many
+    paired = rank < many
+    return order[(begin + rank)[paired]], order[at[paired]] - old.num_rows
+
+
+ROWS_IN_MEMORY = 1_000_000
+BYTES_IN_MEMORY = 128 * 1024 * 1024
+"""The rows, and the bytes of files, beyond which rows are split by hash and spilled."""
+
+SIDE = "__side"
+"""The column of spilled rows with ``OLD`` or ``NEW``, which comes last."""
+
+
+def parts_of(rows: int, size: int) -> int:
+    """Into how many parts rows are split that are read from files of some bytes; 1 for none."""
+    return max(rows // ROWS_IN_MEMORY, size // BYTES_IN_MEMORY) + 1
+
+
+def difference(
+    old: Iterable[pa.RecordBatch], new: Iterable[pa.RecordBatch], schema: pa.Schema, parts: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows that occur more often in one set than in the other, with ``OLD`` or ``NEW``.
+
+    Args:
+        schema: of the rows of both.
+        parts: as ``parts_of`` returns it.
+
+    Raises:
+        StorageError: the local disk is full, or fails.
+    """
+    sided = without_pairs(old, new)
+    if parts == 1:
+        yield from _unmatched(list(sided), schema)
+        return
+    with Spill[int]() as spill:
+        for side, batch in sided:
+            for part, rows in split(batch, hashes_of(batch), parts):
+                spill.add(part, pa.Table.from_batches([_with_side(side, rows)]))
+        for _, batches in spill.drain():
+            yield from _unmatched(list(map(_without_side, batches)), schema)
+
+
+def _with_side(side: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+    column = pa.repeat(scalar_of(side, pa.int8()), batch.num_rows)
+    fields = batch.schema.append(pa.field(SIDE, pa.int8(), nullable=False))
+    return pa.RecordBatch.from_arrays([*batch.columns, column], schema=fields)
+
+
+def _without_side(batch: pa.RecordBatch) -> tuple[int, pa.RecordBatch]:
+    """The side of rows that are all of one side, and the other columns."""
+    *columns, sides = batch.columns
+    return sides[0].as_py(), batch.select(range(len(columns)))
+
+
+def _unmatched(
+    sided: list[tuple[int, pa.RecordBatch]], schema: pa.Schema
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows in memory that have no equal row on the other side."""
+    old, new = (_of_side(sided, schema, side) for side in (OLD, NEW))
+    if old.num_rows and new.num_rows:
+        kept = unpaired(old, new)
+        old, new = (part.take(indices(at)) for part, at in zip((old, new), kept, strict=True))
+    rows = old.num_rows + new.num_rows
+    if not rows:
+        return
+    columns = [pa.concat_arrays([old.column(at), new.column(at)]) for at in range(len(schema))]
+    groups = integers(groups_of([numbered(column) for column in columns], rows))
+    ours, theirs = groups[: old.num_rows], groups[old.num_rows :]
+    counts = [np.bincount(one, minlength=groups.max() + 1) for one in (ours, theirs)]
+    for side, part, own in ((OLD, old, ours), (NEW, new, theirs)):
+        surplus = counts[side] - counts[1 - side]
+        kept_rows = np.flatnonzero(_ranks(own) < surplus[own])
+        if len(kept_rows):
+            yield side, part.select(range(len(schema))).take(indices(kept_rows))
+
+
+def _of_side(
+    sided: list[tuple[int, pa.RecordBatch]], schema: pa.Schema, side: int
+) -> pa.RecordBatch:
+    """The rows of a side with their hashes."""
+    fields = schema.append(HASH)
+    own = [batch for at, batch in sided if at == side]
+    columns = [
+        pa.concat_arrays([pa.nulls(0, type_), *(batch.column(at) for batch in own)])
+        for at, type_ in enumerate(fields.types)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=fields)
+
+
+def _ranks(groups: Places) -> Places:
+    """The number of earlier elements that equal each element."""
+    order = np.argsort(groups, kind="stable")
+    ordered = groups[order]
+    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
+    sizes = np.diff(np.r_[begins, len(ordered)])
+    found = np.empty(len(groups), np.int64)
+    found[order] = np.arange(len(groups)) - np.repeat(begins, sizes)
+    return found

@@ -1,0 +1,290 @@
+"""What a stream learns from commits: read once and forward, from where it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.errors import InvalidRequestError, NotFoundError, VersionedError
+from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.commit_log import TableLog
+from versioned_catalog.log.entry import NEW_INCARNATION, Commit, Stub
+from versioned_catalog.log.record import LiveSegment
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import moment
+from versioned_catalog.stream.offsets import LATEST, OnRewrite, Settings
+
+NO_ROWS = frozenset({"compact", "alter", "tag", "fence", "expire"})
+"""Operations that add no rows; a compaction writes the same rows again."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """The segments whose rows a commit added; none if it did not change rows."""
+
+    segments: tuple[LiveSegment, ...]
+
+
+@dataclass(frozen=True)
+class Ends:
+    """A commit that a stream can't pass."""
+
+    error: VersionedError
+
+
+Effect = Added | Ends
+
+NOTHING = Added(())
+"""A commit that added no rows."""
+
+
+def effect_of(commit: Commit, table_uuid: str, on_rewrite: OnRewrite, table: str) -> Effect:
+    """What a commit means to a stream of one incarnation of a table."""
+    head = commit.head
+    end = end_of(commit, table_uuid, table)
+    if end is not None:
+        return Ends(end)
+    if head.operation in NO_ROWS:
+        return NOTHING
+    if not commit.removed and head.operation != "rollback":
+        return Added(added_by(commit))
+    match on_rewrite:
+        case OnRewrite.SKIP:
+            return NOTHING
+        case OnRewrite.FAIL:
+            return Ends(
+                InvalidRequestError(
+                    f"{table}: version {head.version} ({head.operation}) removed rows or wrote rows "
+                    "again, and a stream reads added rows only; leave out such commits with the option "
+                    "onRewrite = 'skip', or read the table's changes, with a new checkpoint: by "
+                    "readStream.changes, or with the option readChanges",
+                    condition="NOT_SUPPORTED",
+                )
+            )
+
+
+def end_of(commit: Commit, table_uuid: str, table: str) -> NotFoundError | None:
+    """The error of a stream at a commit after which the table is another one, or none."""
+    head = commit.head
+    if head.table_uuid == table_uuid and head.operation != "drop":
+        return None
+    return gone(table, head.version, replaced=head.operation in NEW_INCARNATION)
+
+
+def added_by(commit: Commit) -> tuple[LiveSegment, ...]:
+    """The segments that a commit added, in the order of the log."""
+    head = commit.head
+    return tuple(
+        LiveSegment(record, head.version, ordinal, head.time)
+        for ordinal, record in enumerate(commit.added)
+    )
+
+
+def gone(table: str, version: int, *, replaced: bool) -> NotFoundError:
+    """The error of a stream whose table is another one now."""
+    what = "replaced" if replaced else "dropped"
+    return NotFoundError(
+        f"{table} was {what} at version {version}, and the columns of another table are other columns; "
+        "start the query with a new checkpoint to read the table that is there now",
+        condition="TABLE_NOT_FOUND",
+    )
+
+
+MOST_COMMITS, MOST_RECORDS = 1024, 65536
+"""Number of commits, and of segment records in them, that a follower keeps, at most."""
+
+AT_ONCE = 16
+"""Number of entries that are read at once behind the newest version."""
+
+
+class Follower:
+    """A table's log from where a stream is to its newest version.
+
+    An entry is read when it is new, and kept until the stream has passed it. A stream that is further
+    behind than what is kept reads entries a second time, when it gets there.
+
+    Args:
+        handle: a handle of its own: it moves on with the log.
+    """
+
+    def __init__(self, handle: TableHandle) -> None:
+        self._handle = handle
+        self._own = self.state
+        self._kept: dict[int, Commit] = {}
+        self._records = 0
+
+    @property
+    def name(self) -> str:
+        """The table's name in errors."""
+        return self._handle.name
+
+    @property
+    def state(self) -> TableState:
+        """The newest state that was read; that of a dropped table, too.
+
+        Raises:
+            NotFoundError: there is no table.
+        """
+        state = self._handle.loaded.state
+        if state is None:
+            raise NotFoundError(f"there is no table {self.name}", condition="TABLE_NOT_FOUND")
+        return state
+
+    @property
+    def own(self) -> TableState:
+        """The newest state that was read of the incarnation with which the follower began."""
+        return self._own
+
+    def refresh(self) -> TableState:
+        """Read the entries that were committed since, and return the newest state."""
+        for entry, loaded in self._handle.log.newer(self._handle.loaded):
+            if isinstance(entry, Stub):
+                self._handle.refresh()
+                self._note_own()
+                break
+            self._handle.loaded = loaded
+            self._note_own()
+            self._keep(entry)
+        return self.state
+
+    def _note_own(self) -> None:
+        if self.state.table_uuid == self._own.table_uuid:
+            self._own = self.state
+
+    def at(self, version: int | str) -> TableState:
+        """The state at a version or tag. Raises NotFoundError if it is expired."""
+        return self._plain().at(version)
+
+    def state_at(self, version: int) -> TableState:
+        """The state at a version of the incarnation with which the follower began."""
+        if version == self._own.version:
+            return self._own
+        found = self._handle.log.load(version).state
+        assert found is not None, "the log was read up to a later version"
+        return found
+
+    @property
+    def log(self) -> TableLog:
+        """The table's log."""
+        return self._handle.log
+
+    def version_since(self, time: datetime) -> int:
+        """The first version that was committed at a time or later; the next one if there is none."""
+        try:
+            found = self._plain().version_at(time)
+        except NotFoundError:
+            return self.state.created_version
+        head = self._handle.log.head(found)
+        return found if head is not None and head.time == time else found + 1
+
+    def _plain(self) -> TableHandle:
+        """The handle without the schema through which its table is seen."""
+        handle = self._handle
+        return TableHandle(handle.log, LoadedState(self.state), handle.name)
+
+    def commits(self, start: int, until: int) -> Iterator[Commit]:
+        """The commits from one version to another, both included.
+
+        Raises:
+            NotFoundError: one of them is expired.
+        """
+        version = start
+        while version <= until:
+            if version not in self._kept:
+                self._read(version, min(version + AT_ONCE - 1, until))
+            yield self._kept.get(version) or self._one(version)
+            version += 1
+
+    def forget(self, version: int) -> None:
+        """Forget the commits before a version."""
+        for old in [one for one in self._kept if one < version]:
+            self._records -= len(self._kept.pop(old).added)
+
+    def _read(self, start: int, end: int) -> None:
+        for entry in self._handle.log.entries(start, end):
+            self._keep(self._retained(entry))
+
+    def _one(self, version: int) -> Commit:
+        (entry,) = self._handle.log.entries(version, version)
+        return self._retained(entry)
+
+    def _retained(self, entry: Commit | Stub) -> Commit:
+        if isinstance(entry, Stub):
+            raise NotFoundError(
+                f"{self.name}: version {entry.version} is expired, so a stream can't read what it "
+                f"added; start the query with a new checkpoint, which reads the table anew, or with "
+                f"startingVersion {max(entry.floor, self.state.floor)} or later, and give it the "
+                "option consumer, for which expiry keeps what the stream has not read",
+                condition="VERSION_NOT_FOUND",
+            )
+        return entry
+
+    def _keep(self, commit: Commit) -> None:
+        if len(self._kept) < MOST_COMMITS and self._records + len(commit.added) <= MOST_RECORDS:
+            if commit.head.version not in self._kept:
+                self._records += len(commit.added)
+            self._kept[commit.head.version] = commit
+
+
+def starting_version(follower: Follower, settings: Settings) -> int | None:
+    """The first version whose commit a stream reads; None if it starts with a snapshot.
+
+    Raises:
+        NotFoundError: the version does not exist, is expired or of another incarnation.
+        InvalidRequestError: two places to start with are given, or one is malformed.
+    """
+    wanted, time = settings.starting_version, settings.starting_time
+    if wanted is not None and time is not None:
+        raise InvalidRequestError(
+            f"{follower.name}: give startingVersion or startingTimestamp, not both",
+            condition="INVALID_OPTION",
+        )
+    if wanted is not None:
+        return _numbered(follower, wanted)
+    return None if time is None else since(follower, time)
+
+
+def _numbered(follower: Follower, wanted: int | str) -> int:
+    state = follower.state
+    if wanted == LATEST:
+        return state.version + 1
+    found = follower.at(wanted).version if isinstance(wanted, str) else wanted
+    if not 0 <= found <= state.version + 1:
+        raise NotFoundError(
+            f"{follower.name} has no version {found}; startingVersion can be {state.version + 1} at "
+            "most, the next version",
+            condition="VERSION_NOT_FOUND",
+        )
+    _check_readable(found, state, follower.name)
+    return found
+
+
+def since(follower: Follower, time: datetime | str) -> int:
+    """The first version that was committed at a time or later; the next one if there is none yet.
+
+    Raises:
+        NotFoundError: it is expired.
+        InvalidRequestError: the time is malformed.
+    """
+    state = follower.state
+    found = max(
+        follower.version_since(moment(time, f"{follower.name}: startingTimestamp")),
+        state.created_version,
+    )
+    if found <= state.version:
+        _check_readable(found, state, follower.name)
+    return found
+
+
+def _check_readable(version: int, state: TableState, table: str) -> None:
+    """Refuse a version whose commit can't be read."""
+    if version < state.created_version:
+        raise gone(table, state.created_version, replaced=True)
+    if version < state.floor:
+        raise NotFoundError(
+            f"{table}: what version {version} added is expired; a stream can start at version "
+            f"{state.floor} or later, or with a snapshot: leave out startingVersion",
+            condition="VERSION_NOT_FOUND",
+        )

@@ -1,0 +1,280 @@
+"""The changes of tables with a primary key: planned, and taken from the images of keys.
+
+Paimon's changelog producers compare the row of a key before and after a compaction in the same way, and
+store what they find; here nothing is stored.
+
+Most commits only add segments, so one merge of the segments of before and of the range shows every image
+of every key. A compaction in between is left out: the segments that it removed are merged instead. A
+commit that removes segments in another way (an overwrite, a rollback) ends such a span, and the states
+before and after it are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.log.features import DELETE_OP
+from versioned_catalog.log.segment_set import SegmentSet
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.arrow import array_of
+from versioned_catalog.model.pins import Overflow
+from versioned_catalog.read.arrays import one_array
+from versioned_catalog.read.bounds import some_match
+from versioned_catalog.read.columns import DELETE, INSERT, POSTIMAGE, PREIMAGE, TYPES
+from versioned_catalog.read.filters import filter_on
+from versioned_catalog.read.merge_planning import MergePlanner, ends_of, split_merge
+from versioned_catalog.read.overlaps import key_ranges, members_of, overlapping
+from versioned_catalog.read.planning import task_rows
+from versioned_catalog.read.resolution import keys_of, last_of_keys
+from versioned_catalog.read.row_hashes import indices, integers, unequal
+from versioned_catalog.read.row_keys import Shape
+from versioned_catalog.read.tasks import MergeTask
+from versioned_catalog.storage.store import Store
+from versioned_catalog.stream.change_tasks import ChangeTask, ImagesTask, Output, Stamp, StatesTask
+from versioned_catalog.stream.history import Step
+
+Places = npt.NDArray[np.int64]
+NOTHING = -1
+"""The place of an image that does not exist."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The rows of keys before and after commits, by their places in a batch; ``NOTHING`` for no row.
+
+    Args:
+        before, after: the places.
+        sequences: the version of each commit.
+    """
+
+    before: Places
+    after: Places
+    sequences: Places
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> Pairs:
+        """Some of the pairs."""
+        return Pairs(self.before[mask], self.after[mask], self.sequences[mask])
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Changed rows, by their places in a batch, in order.
+
+    Args:
+        places: of the rows.
+        types: their places in ``TYPES``.
+        sequences: the version of each commit.
+    """
+
+    places: Places
+    types: Places
+    sequences: Places
+
+
+def pairs_of_commits(batch: pa.RecordBatch, shape: Shape, since: int) -> Pairs:
+    """The images of each key to which a commit from version ``since`` on wrote, and those before them.
+
+    Args:
+        batch: the images of ``merge_images``.
+    """
+    sequences = integers(batch.column(shape.sequence))
+    after = np.flatnonzero(sequences >= since)
+    return _alive(Pairs(_previous(batch, shape)[after], after, sequences[after]), batch, shape)
+
+
+def pairs_of_states(batch: pa.RecordBatch, shape: Shape) -> Pairs:
+    """The rows of all keys in two states, of which the first has the sequence 0 and the second has 1."""
+    is_new = integers(batch.column(shape.sequence)) == 1
+    previous = _previous(batch, shape)
+    new = np.flatnonzero(is_new)
+    continued = np.zeros(batch.num_rows, bool)
+    continued[previous[previous != NOTHING]] = True
+    gone = np.flatnonzero(~is_new & ~continued)
+    before = np.concatenate([previous[new], gone])
+    after = np.concatenate([new, np.full(len(gone), NOTHING)])
+    return Pairs(before, after, np.zeros(len(before), np.int64))
+
+
+def _previous(batch: pa.RecordBatch, shape: Shape) -> Places:
+    """The place of the previous image of each row's key."""
+    last = last_of_keys(keys_of(batch, shape), batch.num_rows)
+    begins = np.roll(integers(last.cast(pa.int64())), 1).astype(bool)
+    return np.where(begins, NOTHING, np.arange(batch.num_rows) - 1)
+
+
+def _alive(pairs: Pairs, batch: pa.RecordBatch, shape: Shape) -> Pairs:
+    """The pairs in which DELETEs are no rows, without those of two such images."""
+    deleted = integers(pc.equal(batch.column(shape.op), DELETE_OP).cast(pa.int64())).astype(bool)
+    before, after = (
+        np.where((places != NOTHING) & ~deleted[places], places, NOTHING)
+        for places in (pairs.before, pairs.after)
+    )
+    found = Pairs(before, after, pairs.sequences)
+    return found.where((before != NOTHING) | (after != NOTHING))
+
+
+def without_equal(pairs: Pairs, rows: Sequence[pa.Array]) -> Pairs:
+    """The pairs whose rows differ in a column."""
+    both = np.flatnonzero((pairs.before != NOTHING) & (pairs.after != NOTHING))
+    if not len(both):
+        return pairs
+    left, right = indices(pairs.before[both]), indices(pairs.after[both])
+    differ = np.zeros(len(both), bool)
+    for column in rows:
+        found = unequal(column.take(left), column.take(right))
+        differ |= integers(found.cast(pa.int64())).astype(bool)
+    kept = np.ones(len(pairs.before), bool)
+    kept[both] = differ
+    return pairs.where(kept)
+
+
+def changed_rows(pairs: Pairs, output: Output) -> Changed:
+    """The rows of pairs with their types, the row before a commit ahead of the one after it."""
+    is_update = (pairs.before != NOTHING) & (pairs.after != NOTHING) & output.updates
+    old = np.where(is_update, TYPES.index(PREIMAGE), TYPES.index(DELETE))
+    new = np.where(is_update, TYPES.index(POSTIMAGE), TYPES.index(INSERT))
+    places = np.stack([pairs.before, pairs.after], axis=1).reshape(-1)
+    types = np.stack([old, new], axis=1).reshape(-1)
+    shown = places != NOTHING
+    return Changed(places[shown], types[shown], np.repeat(pairs.sequences, 2)[shown])
+
+
+@dataclass(frozen=True)
+class KeyedPlanner:
+    """Plans the changes of a table with a primary key.
+
+    Args:
+        state: the last version, able to read all segments of the range.
+        carryovers: whether upserts count that change no value.
+    """
+
+    store: Store
+    state: TableState
+    output: Output
+    carryovers: bool
+
+    def inserts(self, segments: SegmentSet, stamp: Stamp) -> list[ChangeTask]:
+        """All rows of a snapshot with some segments, as inserts."""
+        return list(self._states(SegmentSet(), segments, set(segments.paths), stamp))
+
+    def each(self, steps: Iterable[Step]) -> list[ChangeTask]:
+        """The changes of each commit."""
+        return [task for span in _spans(steps) for task in self._of_span(span)]
+
+    def net(self, steps: Sequence[Step], stamp: Stamp) -> list[ChangeTask]:
+        """The difference between the states before and after all commits."""
+        spans = list(_spans(steps))
+        if not spans:
+            return []
+        if len(spans) == 1 and not _replaces(spans[0][0]):
+            return list(self._images(spans[0], (steps[0].stamp, stamp), net=True))
+        before, after = steps[0].before, steps[-1].after
+        return list(self._states(before, after, set(before.paths) ^ set(after.paths), stamp))
+
+    def _of_span(self, span: Sequence[Step]) -> Iterator[ChangeTask]:
+        first = span[0]
+        if _replaces(first):
+            changed = {*first.removed.paths, *first.added.paths}
+            return self._states(first.before, first.after, changed, first.stamp)
+        return self._images(span, tuple(step.stamp for step in span), net=False)
+
+    def _images(
+        self, span: Sequence[Step], stamps: tuple[Stamp, ...], *, net: bool
+    ) -> Iterator[ChangeTask]:
+        """The images of the keys to which some commits added rows."""
+        segments = span[0].before
+        for step in span:
+            added, stamp = step.commit.added, step.stamp
+            segments = segments.add(added, stamp.version, stamp.time, self.state.schemas)
+        state = replace(self.state, segments=segments)
+        merge, key = self._merges(state), state.schema.row_key[0]
+        for group in self._groups(state, {path for step in span for path in step.added.paths}):
+            for part in split_merge(self.store, merge(group), key):
+                yield ImagesTask(part, stamps, net, self.carryovers, self.output)
+
+    def _states(
+        self, before: SegmentSet, after: SegmentSet, changed: set[str], stamp: Stamp
+    ) -> Iterator[ChangeTask]:
+        """The states before and after, of the keys that may be in segments that changed."""
+        old, new = (replace(self.state, segments=part) for part in (before, after))
+        places = [{path: at for at, path in enumerate(part.paths)} for part in (before, after)]
+        merges = [self._merges(state) for state in (old, new)]
+        both = replace(self.state, segments=_union(before, after, self.state))
+        paths = both.segments.paths
+        for group in self._groups(both, changed):
+            one, other = (
+                merge([place[paths[at]] for at in group if paths[at] in place])
+                for merge, place in zip(merges, places, strict=True)
+            )
+            yield StatesTask(one, other, stamp, self.output)
+
+    def _merges(self, state: TableState) -> Callable[[Iterable[int]], MergeTask]:
+        """A function that plans the merge of some live segments, given by their places."""
+        rows, deltas, ends = (
+            task_rows(state.segments.core),
+            state.segments.deltas.decode(),
+            ends_of(state),
+        )
+        read, narrowing = self.output.read, self.output.narrowing
+        exact = narrowing is None or narrowing.overflow is Overflow.ERROR
+        planner = MergePlanner(state, read, self.output.filter, len(read), prune=exact)
+        return lambda places: planner.task([(rows[at], deltas[at], ends[at]) for at in places])
+
+    def _groups(self, state: TableState, changed: set[str]) -> list[list[int]]:
+        """The overlapping segments, by their places, among which one has changed.
+
+        If no segment of a group may hold wanted keys, the group is left out.
+        """
+        paths = one_array(state.segments.core["path"])
+        is_changed = pc.is_in(paths, array_of(sorted(changed), pa.string()))
+        places = np.arange(state.segments.count)
+        groups = overlapping(key_ranges(state), places)
+        wanted = np.bincount(groups, is_changed.to_numpy(zero_copy_only=False)) > 0
+        asked = self.output.filter
+        narrowing = self.output.narrowing
+        exact = narrowing is None or narrowing.overflow is Overflow.ERROR
+        by_key = filter_on(asked, state.schema.row_key) if asked is not None and exact else None
+        if by_key is not None:
+            matching = some_match(state, by_key).to_numpy(zero_copy_only=False)
+            wanted &= np.bincount(groups, matching) > 0
+        return members_of(groups, places, wanted)
+
+
+def _replaces(step: Step) -> bool:
+    """Whether a commit removed segments, or added older rows than itself, as a rollback does."""
+    return bool(step.commit.removed) or any(
+        record.delta.order is not None and record.delta.order[0] != step.version
+        for record in step.commit.added
+    )
+
+
+def _spans(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    """Cut steps into spans: one that removed segments, or any number that only added some.
+
+    A span begins with the segments as they were before its first step, also if a compaction wrote them
+    within the range.
+    """
+    adding: list[Step] = []
+    for step in steps:
+        if not _replaces(step):
+            adding.append(step)
+            continue
+        if adding:
+            yield adding
+            adding = []
+        yield [step]
+    if adding:
+        yield adding
+
+
+def _union(before: SegmentSet, after: SegmentSet, state: TableState) -> SegmentSet:
+    """The segments of two sets, each once; for their key ranges only."""
+    new = after.only(set(after.paths) - set(before.paths))
+    (one, packed), (other, _) = (part.table(state.schemas) for part in (before, new))
+    return SegmentSet.of(pa.concat_tables([one, other], promote_options="default"), packed)

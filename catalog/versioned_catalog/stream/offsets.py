@@ -1,0 +1,267 @@
+"""Where a stream is and how far it may go: settings, offsets and limits of a micro-batch."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.log.record import LiveSegment
+from versioned_catalog.model.wire import member, optional
+from versioned_catalog.spelling import one_of
+from versioned_catalog.storage.text import parse_json
+
+
+class OnRewrite(enum.Enum):
+    """What a stream does at a commit that removed rows, or wrote rows again."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+class OnDrop(enum.Enum):
+    """What a stream does with newer rows when a column that it reads was dropped."""
+
+    NULL = "null"
+    FAIL = "fail"
+
+
+class SchemaMode(enum.Enum):
+    """What a stream does at a change of the schema."""
+
+    FOLLOW = "follow"
+    STOP = "stop"
+
+
+LATEST = "latest"
+"""``startingVersion`` of a stream that reads what is committed from now on."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a stream reads of a table.
+
+    Args:
+        schema_version: the schema that the stream has from its start to its end; None for the newest.
+        starting_version: the first version whose commit is read, a tag, or ``latest``; None to read a
+            snapshot of the table first.
+        starting_time: the commits at this time or later are read; without ``starting_version``.
+        on_rewrite, on_drop, schema_mode: see there.
+        consumer: the consumer that moves as the stream reads; None for none.
+    """
+
+    schema_version: int | None = None
+    starting_version: int | str | None = None
+    starting_time: datetime | str | None = None
+    on_rewrite: OnRewrite = OnRewrite.FAIL
+    on_drop: OnDrop = OnDrop.NULL
+    schema_mode: SchemaMode = SchemaMode.FOLLOW
+    consumer: str | None = None
+
+
+def on_rewrite_of(text: str, table: str) -> OnRewrite:
+    """The option ``onRewrite``. Raises InvalidRequestError for any other text."""
+    return one_of(OnRewrite, text, f"{table}: onRewrite")
+
+
+def on_drop_of(text: str, table: str) -> OnDrop:
+    """The option ``onDrop``. Raises InvalidRequestError for any other text."""
+    return one_of(OnDrop, text, f"{table}: onDrop")
+
+
+def schema_mode_of(text: str, table: str) -> SchemaMode:
+    """The option ``schemaMode``. Raises InvalidRequestError for any other text."""
+    return one_of(SchemaMode, text, f"{table}: schemaMode")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that one micro-batch reads; None for no limit. At least one segment is always read.
+
+    Args:
+        segments: number of segments.
+        rows: number of rows in them.
+        bytes: size of their files.
+    """
+
+    segments: int | None = None
+    rows: int | None = None
+    bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        named = {"Segments": self.segments, "Rows": self.rows, "Bytes": self.bytes}
+        for name, limit in named.items():
+            if limit is not None and limit < 1:
+                raise InvalidRequestError(
+                    f"max{name}PerTrigger is {limit}; it must be 1 or more",
+                    condition="INVALID_OPTION",
+                )
+
+
+NO_LIMITS = Limits()
+"""Everything that is there."""
+
+
+@dataclass
+class Admission:
+    """What was admitted to a micro-batch so far."""
+
+    limits: Limits
+    segments: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+    def admit(self, rows: int, size: int, segments: int = 1) -> bool:
+        """Count more segments of some rows and bytes; False if they are beyond a limit."""
+        limits = self.limits
+        after = self.segments + segments, self.rows + rows, self.bytes + size
+        most = limits.segments, limits.rows, limits.bytes
+        if self.segments and any(
+            limit is not None and value > limit for value, limit in zip(after, most, strict=True)
+        ):
+            return False
+        self.segments, self.rows, self.bytes = after
+        return True
+
+
+Sizes = list[tuple[int, int]]
+"""The rows and bytes of segments."""
+
+
+def sizes_in(segments: pa.Table) -> Sizes:
+    """The sizes of the segments of a snapshot, by their core columns."""
+    return list(zip(segments["rows"].to_pylist(), segments["bytes"].to_pylist(), strict=True))
+
+
+def sizes_of(segments: Sequence[LiveSegment]) -> Sizes:
+    """The sizes of segments that a commit added."""
+    return [(one.record.rows, one.record.bytes) for one in segments]
+
+
+@dataclass(frozen=True)
+class Offset:
+    """How far a stream has read a table: everything before a place in its log.
+
+    Delta's offsets are alike. They hold no schema, since columns match by ID whatever their version.
+
+    Args:
+        table_uuid: the incarnation of the table.
+        version: commits before this version are read.
+        ordinal: number of segments of this version that are read, in the order of the log.
+        schema_version: the schema version that the query reads, when it wrote this offset.
+        snapshot: whether the segments are those of the snapshot that the stream starts with; else those
+            that the commit added.
+        first: version and snapshot of the offset with which the stream started; see ``beginning``.
+
+    >>> text = Offset("u", 7, 2, 0, first=(5, True)).to_json()
+    >>> text.startswith('{"table_uuid": "u", "version": 7, "ordinal": 2, "schema_version": 0, ')
+    True
+    >>> text.endswith('"snapshot": false, "first": [5, true]}')
+    True
+    >>> Offset.from_json(text)
+    Offset(table_uuid='u', version=7, ordinal=2, schema_version=0, snapshot=False, first=(5, True))
+    """
+
+    table_uuid: str
+    version: int
+    ordinal: int
+    schema_version: int
+    snapshot: bool = False
+    first: tuple[int, bool] | None = field(default=None, compare=False)
+
+    def as_first(self) -> Offset:
+        """This offset as the one with which a stream starts."""
+        return replace(self, first=(self.version, self.snapshot))
+
+    def beginning(self, end: Offset) -> Offset:
+        """Where the batch that starts here and ends there does start.
+
+        Spark asks several times where a query starts, after a crash also, and keeps only where batches
+        end. Meanwhile the table goes on, so the first answer counts, which ``end`` knows.
+        """
+        if not self.is_first or end.first is None:
+            return self
+        return replace(self, first=end.first)._start()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether a stream that is here has read nothing yet."""
+        return self.first is not None and self.place == self._start().place
+
+    def _start(self) -> Offset:
+        assert self.first is not None
+        version, snapshot = self.first
+        return replace(self, version=version, ordinal=0, snapshot=snapshot)
+
+    @property
+    def place(self) -> tuple[int, bool, int]:
+        """Offsets of one stream in order: a snapshot comes before the commits after it."""
+        return self.version, not self.snapshot, self.ordinal
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object, whose members are text, integers and a boolean."""
+        return {
+            "table_uuid": self.table_uuid,
+            "version": self.version,
+            "ordinal": self.ordinal,
+            "schema_version": self.schema_version,
+            "snapshot": self.snapshot,
+            "first": None if self.first is None else list(self.first),
+        }
+
+    def to_json(self) -> str:
+        """The text in a checkpoint."""
+        return json.dumps(self.to_dict())
+
+    @staticmethod
+    def from_dict(value: Any) -> Offset:
+        """The offset of a JSON object.
+
+        Raises:
+            InvalidRequestError: it is not an offset of a versioned table.
+        """
+        try:
+            found = Offset(
+                member(value, "table_uuid", str),
+                member(value, "version", int),
+                member(value, "ordinal", int),
+                member(value, "schema_version", int),
+                member(value, "snapshot", bool),
+                _first(optional(value, "first", list)),
+            )
+        except (CorruptTableError, TypeError, ValueError, AttributeError):
+            found = None
+        if found is None or min(found.version, found.ordinal, found.schema_version) < 0:
+            raise InvalidRequestError(
+                f"the checkpoint holds {str(value)[:200]}, which is not an offset of a versioned table; "
+                "give the query the checkpoint that it was started with, or a new one"
+            )
+        return found
+
+    @staticmethod
+    def from_json(text: str) -> Offset:
+        """The offset in a checkpoint.
+
+        Raises:
+            InvalidRequestError: the text is not an offset of a versioned table.
+        """
+        try:
+            value: Any = parse_json(text.encode(), "an offset")
+        except CorruptTableError:
+            value = text
+        return Offset.from_dict(value)
+
+
+def _first(value: list[Any] | None) -> tuple[int, bool] | None:
+    if value is None:
+        return None
+    version, snapshot = value
+    if type(version) is not int or type(snapshot) is not bool:
+        raise TypeError("first")
+    return version, snapshot

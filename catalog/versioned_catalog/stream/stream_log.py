@@ -1,0 +1,319 @@
+"""What all streams of a table share: its log, their schema, and the rows of a micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.errors import (
+    InvalidRequestError,
+    NotFoundError,
+    SchemaChangedError,
+    VersionedError,
+)
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.schemas import Schemas
+from versioned_catalog.log.segment_set import SegmentSet
+from versioned_catalog.log.state import Lens, TableState
+from versioned_catalog.log.through import Through, check_schema_version
+from versioned_catalog.model.arrow import array_of
+from versioned_catalog.model.ddl import render_type
+from versioned_catalog.model.pins import Overflow, Seen, without_dropped
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.type_text import render_path
+from versioned_catalog.model.types import Column, Map, children, is_nested, walk, with_children
+from versioned_catalog.stream.consumers import advance, register
+from versioned_catalog.stream.follower import Follower, gone, since, starting_version
+from versioned_catalog.stream.offsets import Admission, Offset, OnDrop, SchemaMode, Settings, Sizes
+
+
+def shown(schema: Schema) -> Schema:
+    """The columns of a stream: those of a schema, all nullable, since a column may be dropped later."""
+    return Schema(tuple(map(_nullable, schema.visible.columns)), schema.version)
+
+
+def _nullable(column: Column) -> Column:
+    inner = children(column.type)
+    if isinstance(column.type, Map):
+        inner = (replace(_nullable(inner[0]), nullable=False), _nullable(inner[1]))
+    else:
+        inner = tuple(map(_nullable, inner))
+    type_ = with_children(column.type, inner) if is_nested(column.type) else column.type
+    return replace(column, type=type_, nullable=True)
+
+
+def check_no_drop(columns: tuple[Column, ...], now: Schema, table: str, version: int) -> None:
+    """Refuse to go on where a column that is read was dropped.
+
+    Raises:
+        InvalidRequestError: naming the column.
+    """
+    held = now.visible.ids
+    for column, above in walk(columns):
+        if column.id > 0 and column.id not in held:
+            path = render_path((*(one.name for one in above), column.name))
+            raise InvalidRequestError(
+                f"{table}: the column {path} was dropped at version {version}; start the query with a "
+                "DataFrame that does not read it, or leave out onDrop = 'fail' to read null",
+                condition="COLUMN_NOT_FOUND",
+            )
+
+
+def check_same(before: Schema, now: Schema, table: str, version: int) -> None:
+    """Refuse to go on where a new DataFrame would have other columns.
+
+    Raises:
+        SchemaChangedError: saying what changed.
+    """
+    changes = list(_differences(before.visible, now.visible))
+    if changes:
+        raise SchemaChangedError(
+            f"{table}: the schema changed at version {version} ({'; '.join(changes)}), and schemaMode "
+            "is 'stop'; all rows before are read: start the query with a new DataFrame and the same "
+            "checkpoint, or let pyspark_versioned.follow do so"
+        )
+
+
+def _differences(before: Schema, now: Schema) -> Iterator[str]:
+    """How the columns of one schema differ from those of another, as a reader of names sees it."""
+    for column_id in sorted(before.ids - now.ids):
+        if not {one.id for one in before.ancestors(column_id)} - now.ids:
+            yield f"{before.path_text(column_id)} was dropped"
+    for column_id in sorted(now.ids - before.ids):
+        if not {one.id for one in now.ancestors(column_id)} - before.ids:
+            yield f"{now.path_text(column_id)} was added"
+    for column_id in sorted(before.ids & now.ids):
+        old, new = before.column(column_id), now.column(column_id)
+        if old.name != new.name:
+            yield f"{before.path_text(column_id)} was renamed to {now.path_text(column_id)}"
+        if not is_nested(old.type) and old.type != new.type:
+            text = render_type(new.type)
+            yield f"{now.path_text(column_id)} is {text} now, and was {render_type(old.type)}"
+    both = before.ids & now.ids
+    if [c.id for c, _ in walk(before.columns) if c.id in both] != [
+        c.id for c, _ in walk(now.columns) if c.id in both
+    ]:
+        yield "columns were moved"
+
+
+@dataclass(frozen=True)
+class View:
+    """How a stream sees segments of any schema version.
+
+    Args:
+        schema: the schema version that the stream has.
+        pinned: whether it is that of a schema pin, which also sees columns that are hidden now.
+        overflow: what is shown of a value that does not fit its type there.
+    """
+
+    schema: Schema
+    pinned: bool = False
+    overflow: Overflow = Overflow.ERROR
+
+    def stored(self, schemas: Schemas, version: int) -> Schema:
+        """A schema version as this stream knows it: a hidden column is one that was dropped."""
+        return schemas[version] if self.pinned else schemas[version].visible
+
+    def over(self, state: TableState, segments: SegmentSet, version: int) -> TableState:
+        """A snapshot of nothing but some segments of one schema version, seen in the stream's schema.
+
+        A batch is read as a scan of such snapshots, so that what scans do is what streams do: filters,
+        projection, narrowing, native reads.
+        """
+        columns, stored = shown(self.schema), self.stored(state.schemas, version)
+        if version > self.schema.version:
+            columns = replace(columns, columns=without_dropped(columns.columns, stored.ids))
+        return replace(
+            state,
+            schemas=Schemas.of([stored]),
+            schema_version=version,
+            segments=segments,
+            lens=Lens(str(self.schema.version), Seen(columns, stored), self.overflow),
+        )
+
+
+def states_of(view: View, state: TableState, segments: pa.Table) -> Iterator[TableState]:
+    """Snapshots that together hold some segments, one a schema version, as a stream sees them.
+
+    Args:
+        state: the newest snapshot of the incarnation, which knows the schemas.
+        segments: their core columns; they need not be live, nor live together.
+    """
+    versions = segments["schema_version"]
+    for version in sorted(pc.unique(versions).to_pylist()):
+        own = segments.filter(pc.equal(versions, array_of([version], pa.int32())[0]))
+        yield view.over(state, SegmentSet.of(own), version)
+
+
+class StreamLog:
+    """The log of a table as one stream follows it.
+
+    Args:
+        handle: the table; a pin that it is seen through is the schema of the stream.
+
+    Attributes:
+        uuid: the incarnation of the table that is read.
+        view: the schema of the stream.
+
+    Raises:
+        NotFoundError: there is no such schema version.
+    """
+
+    def __init__(self, handle: TableHandle, settings: Settings) -> None:
+        state = handle.state
+        self.settings = settings
+        self.uuid = state.table_uuid
+        self._handle = TableHandle(handle.log, handle.loaded, handle.name)
+        self.follower = Follower(TableHandle(handle.log, handle.loaded, handle.name))
+        self.view = _view(handle, state, settings)
+        self._snapshot: TableState | None = None
+
+    @property
+    def name(self) -> str:
+        """The table's name in errors."""
+        return self.follower.name
+
+    def initial(self) -> Offset:
+        """Where a new stream starts. See ``TableStream.initial``."""
+        state = self.follower.refresh()
+        first = starting_version(self.follower, self.settings)
+        place = (
+            replace(self.offset(state.version), snapshot=True)
+            if first is None
+            else self.offset(first)
+        )
+        if self.settings.consumer is not None:
+            register(self._handle, self.settings.consumer, _read_before(place))
+        return place.as_first()
+
+    def catch_up(self, offset: Offset) -> None:
+        """Read the log as far as an offset, which may come from another process."""
+        if self._is_ahead(offset):
+            self.follower.refresh()
+        self._check_there(offset)
+
+    def begun(self, start: Offset) -> Offset:
+        """Where a stream that starts at a time does start, once a commit of that time is there.
+
+        Before, ``initial`` knows only that it is a later version than the newest. The place is in the
+        offset at which the first batch ends, so any process finds it again; see ``Offset.beginning``.
+        """
+        time = self.settings.starting_time
+        if time is None or not start.is_first or self.follower.state.version < start.version:
+            return start
+        first = since(self.follower, time)
+        return start if first <= start.version else replace(start, version=first).as_first()
+
+    def beginning(self, start: Offset, end: Offset) -> Offset:
+        """Where the batch between two offsets does start. See ``Offset.beginning``.
+
+        Spark before 4.2 ends batches without their start, so ``end`` does not know the first place.
+        """
+        if end.first is not None:
+            return start.beginning(end)
+        begun = self.begun(start)
+        return begun if begun.place <= end.place else end
+
+    def _is_ahead(self, offset: Offset) -> bool:
+        """Whether an offset is beyond the place after the newest version."""
+        return offset.version > self.follower.state.version + (not offset.snapshot)
+
+    def _check_there(self, offset: Offset) -> None:
+        if self._is_ahead(offset):
+            raise NotFoundError(
+                f"{self.name}: the checkpoint says that version {offset.version - 1} was read, and the "
+                f"newest version is {self.follower.state.version}: the table was restored from an older "
+                "copy, or the checkpoint is that of another one; start the query with a new checkpoint",
+                condition="VERSION_NOT_FOUND",
+            )
+
+    def consumed(self, place: Offset) -> None:
+        """Move the consumer of the stream on, if it has one: everything before a place is done with."""
+        if self.settings.consumer is not None:
+            advance(self._handle, self.settings.consumer, _read_before(place), self.uuid)
+
+    def newest(self) -> Offset:
+        """Where a stream that has read everything is."""
+        return self.offset(self.follower.refresh().version + 1)
+
+    def offset(self, version: int) -> Offset:
+        """The place before a version."""
+        return Offset(self.uuid, version, 0, self.view.schema.version)
+
+    def here(self, place: Offset, ordinal: int) -> Offset:
+        """A place of this stream, whatever schema another query read before."""
+        return replace(place, ordinal=ordinal, schema_version=self.view.schema.version)
+
+    def after(self, place: Offset) -> Offset:
+        """The place after the version of another one."""
+        return self.here(replace(place, version=place.version + 1, snapshot=False), ordinal=0)
+
+    def check_incarnation(self, start: Offset) -> None:
+        """Refuse an offset of a table that was here before. Raises NotFoundError."""
+        if start.table_uuid != self.uuid:
+            raise gone(self.name, self.follower.state.created_version, replaced=True)
+
+    def check_start(self, start: Offset) -> None:
+        """Refuse an offset of another table, or of versions that are not there. Raises NotFoundError."""
+        self.check_incarnation(start)
+        self._check_there(start)
+
+    def snapshot(self, start: Offset) -> TableState:
+        """The snapshot that a stream starts with."""
+        if self._snapshot is None or self._snapshot.version != start.version:
+            self._snapshot = self.follower.at(start.version)
+        return self._snapshot
+
+    def rest(self, start: Offset) -> pa.Table:
+        """The core columns of the segments of the first snapshot that are not read yet."""
+        return self.snapshot(start).segments.core.slice(start.ordinal)
+
+    def admit(self, place: Offset, sizes: Sizes, admission: Admission) -> Offset:
+        """The offset after as many of some segments as are admitted."""
+        for admitted, (rows, size) in enumerate(sizes):
+            if not admission.admit(rows, size):
+                return self.here(place, ordinal=place.ordinal + admitted)
+        return self.after(place)
+
+    def refusal(self, commit: Commit, columns: tuple[Column, ...] | None) -> VersionedError | None:
+        """Why the stream can't go on at a change of the schema; None if it can.
+
+        Args:
+            columns: those that are read, for ``onDrop = fail``; None for all.
+        """
+        now = commit.schema
+        if now is None or self.view.pinned or now.version <= self.view.schema.version:
+            return None
+        try:
+            self._check_schema(now, columns, commit.head.version)
+        except VersionedError as error:
+            return error
+        return None
+
+    def _check_schema(self, now: Schema, columns: tuple[Column, ...] | None, version: int) -> None:
+        schema = self.view.schema
+        if self.settings.schema_mode is SchemaMode.STOP:
+            check_same(schema, now, self.name, version)
+        if self.settings.on_drop is OnDrop.FAIL:
+            wanted = shown(schema).columns if columns is None else columns
+            check_no_drop(wanted, now, self.name, version)
+
+
+def _read_before(place: Offset) -> int:
+    """The version from whose snapshot a stream goes on at a place."""
+    return place.version if place.snapshot else max(place.version - 1, 0)
+
+
+def _view(handle: TableHandle, state: TableState, settings: Settings) -> View:
+    """The schema of a stream: that of the pin through which the table is seen, or a schema version."""
+    if isinstance(handle.through, Through):
+        return View(handle.through.schema, pinned=True, overflow=handle.through.overflow)
+    number = settings.schema_version
+    if number is None:
+        number = state.schema_version
+    check_schema_version(state, number, handle.name)
+    return View(state.schemas[number].visible)

@@ -1,1 +1,0 @@
-"""Reading a table as a stream: offsets, admission, and the segments of a micro-batch."""

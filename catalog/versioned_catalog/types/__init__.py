@@ -1,1 +1,0 @@
-"""Data types as values, how they are written, and which type a column may widen to."""

@@ -1,1 +1,0 @@
-"""Single values: constants, their text in metadata, and SQL literals."""

@@ -1,1 +1,0 @@
-"""Views: named queries, and the columns that they read."""

@@ -1,1 +1,0 @@
-"""The log of a warehouse: names and locations of tables, namespaces, and views."""

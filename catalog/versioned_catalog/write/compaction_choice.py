@@ -1,0 +1,272 @@
+"""Which segments to compact: small ones of a partition, and those whose keys overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.features import DELETE_ROW
+from versioned_catalog.log.record import Delta, SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.arrow import scalar_of
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.read.overlaps import overlapping_groups
+from versioned_catalog.read.tasks import PREFETCH_SEGMENTS, Task, read_ahead, read_task
+from versioned_catalog.storage.root_paths import PREFIX
+from versioned_catalog.storage.store import Store
+from versioned_catalog.write.clustering import Clustering, clustered
+from versioned_catalog.write.segment_writer import PLAIN_ROWS, SegmentKind, WriteSpec
+from versioned_catalog.write.writer import target_bytes, write_groups, write_segments, write_sorted
+
+READERS = 2
+"""Threads that read from a local disk while another one writes."""
+
+
+@dataclass(frozen=True)
+class CompactionTask:
+    """A group of segments to rewrite.
+
+    Args:
+        bytes: the size of the segments to remove.
+        tasks: read their rows.
+        kind: the kind of the new segments; in a table with a primary key, with their order.
+        clustering: how to cluster the rows, if at all.
+    """
+
+    paths: tuple[str, ...]
+    bytes: int
+    tasks: tuple[Task, ...]
+    spec: WriteSpec
+    kind: SegmentKind = PLAIN_ROWS
+    clustering: Clustering | None = None
+
+    def run(self, store: Store, scratch: str | None = None) -> tuple[SegmentRecord, ...]:
+        """Read the segments and write the new ones, which become visible when they are committed.
+
+        ``scratch`` is a local folder for rows that do not fit in memory; Python's default if omitted.
+
+        Raises:
+            CorruptTableError: a segment is not what the log says.
+        """
+        batches = _read(store, self.tasks)
+        if self.clustering is not None:
+            sampled = _read(store, self.clustering.sampled)
+            columns = self.spec.schema.columns
+            groups = clustered(batches, sampled, columns, self.clustering, scratch)
+            return tuple(write_groups(store, self.spec, groups, scratch=scratch))
+        if self.spec.schema.sort_by or (self.spec.schema.row_key and not self.spec.ops):
+            return tuple(write_segments(store, self.spec, batches, scratch))
+        bare = _without_shared_sequence(batches, self)
+        return tuple(write_sorted(store, self.spec, bare, self.kind, scratch))
+
+
+def _read(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
+    threads = PREFETCH_SEGMENTS if store.is_remote else READERS
+    return read_ahead(store, tasks, threads, read_task)
+
+
+def _without_shared_sequence(
+    batches: Iterable[pa.RecordBatch], task: CompactionTask
+) -> Iterator[pa.RecordBatch]:
+    """Drop the sequence column where all rows share one sequence."""
+    sequence = len(task.spec.schema.columns)
+    for batch in batches:
+        if task.spec.ops and not task.kind.sequences:
+            kept = [at for at in range(batch.num_columns) if at != sequence]
+            yield batch.select(kept)
+        else:
+            yield batch
+
+
+Order = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The live segments of a table with a primary key.
+
+    Args:
+        ranges: bounds of each column of the row key, one element a segment.
+        orders: (sequence, ordinal) of each segment.
+        deltas: the delta metadata of each segment.
+        bytes: the size of each segment.
+        partitioned: whether the first range is that of the partition.
+    """
+
+    ranges: Sequence[tuple[Sequence[int], Sequence[int]]]
+    orders: Sequence[Order]
+    deltas: Sequence[Delta]
+    bytes: Sequence[int]
+    partitioned: bool = False
+
+    def overlaps(self, one: int, other: int) -> bool:
+        """Whether the ranges of two segments overlap in every column of the row key."""
+        return all(low[one] <= high[other] and low[other] <= high[one] for low, high in self.ranges)
+
+    def groups(self, positions: Sequence[int]) -> list[list[int]]:
+        """Group segments so that segments of different groups do not overlap."""
+        return overlapping_groups(self.ranges, positions)
+
+    def closure(self, chosen: Iterable[int]) -> set[int]:
+        """Closure of segments that must be compacted together.
+
+        A PATCH needs all older rows of its keys, or it would become a row of its own. Segments of one
+        commit are ordered by their ordinals only, so overlapping ones stay together.
+        """
+        found, waiting = set[int](), list(chosen)
+        while waiting:
+            one = waiting.pop()
+            if one in found:
+                continue
+            found.add(one)
+            waiting += [at for at in self._near(one) if self._needs(one, at)]
+        return found
+
+    def _near(self, one: int) -> Sequence[int]:
+        """The segments that one may need: those of its commit; all for a PATCH."""
+        if self.deltas[one].patch is not None:
+            return range(len(self.orders))
+        return self._commits[self.orders[one][0]]
+
+    @cached_property
+    def _commits(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for at, (sequence, _) in enumerate(self.orders):
+            found.setdefault(sequence, []).append(at)
+        return found
+
+    def _needs(self, one: int, other: int) -> bool:
+        if one == other or not self.overlaps(one, other):
+            return False
+        patches = self.deltas[one].patch is not None and self._older(other, one)
+        alone = self.deltas[one].sequences is None and self.deltas[other].sequences is None
+        return patches or (alone and self.orders[one][0] == self.orders[other][0])
+
+    def _older(self, other: int, one: int) -> bool:
+        """Whether ``other`` may hold rows older than the newest of ``one``."""
+        return self.least_sequence(other) <= self.orders[one][0]
+
+    def least_sequence(self, position: int) -> int:
+        """The least sequence of the rows of a segment."""
+        sequences = self.deltas[position].sequences
+        return self.orders[position][0] if sequences is None else sequences[0]
+
+    def needs_tombstones(self, chosen: set[int]) -> bool:
+        """Whether a segment that stays may hold a row that a tombstone in the chosen ones deletes."""
+        deletes = [at for at in chosen if DELETE_ROW in self.deltas[at].ops]
+        others = [at for at in range(len(self.orders)) if at not in chosen]
+        return any(
+            self._older(other, one) and self.overlaps(other, one)
+            for one in deletes
+            for other in others
+        )
+
+    def neighbours(self, alone: Sequence[int], target: int) -> list[list[int]]:
+        """Group small segments that overlap nothing, adjacent in key order, up to ``target`` bytes."""
+        every = range(len(self.orders))
+        ordered = sorted(every, key=lambda at: [low[at] for low, _ in self.ranges])
+        small, found = set(alone), list[list[int]]()
+        size = 0
+        for at in ordered:
+            fits = size + self.bytes[at] <= target
+            if at in small and found and found[-1] and fits and self._together(found[-1][-1], at):
+                found[-1].append(at)
+                size += self.bytes[at]
+            else:
+                found.append([at] if at in small else [])
+                size = self.bytes[at]
+        return [one for one in found if len(one) > 1 and self._is_clear(one)]
+
+    def _together(self, one: int, other: int) -> bool:
+        """Whether two segments are of one partition; others would be split again."""
+        return not self.partitioned or self.ranges[0][0][one] == self.ranges[0][0][other]
+
+    def _is_clear(self, positions: list[int]) -> bool:
+        """Whether no other segment overlaps the joint range of the given ones."""
+        inside = set(positions)
+        hull = [
+            (low, high, min(map(low.__getitem__, positions)), max(map(high.__getitem__, positions)))
+            for low, high in self.ranges
+        ]
+        return not any(
+            all(low[at] <= to and fro <= high[at] for low, high, fro, to in hull)
+            for at in range(len(self.orders))
+            if at not in inside
+        )
+
+
+Row = dict[str, Any]
+
+SMALL = 0.5
+"""A segment is small below this fraction of the target size."""
+
+
+def bins(
+    rows: Iterable[Row], schemas: Mapping[int, Schema], target: int, *, every: bool
+) -> list[list[Row]]:
+    """Pack segments into bins of about ``target`` bytes, each of one partition, keeping their order.
+
+    ``every`` includes large segments, bins of one segment, and files that were adopted in place: these
+    are copied on demand only, since their owner goes on to have them.
+    """
+    partitions: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        is_own_and_small = row["bytes"] < SMALL * target and not row["path"].startswith(PREFIX)
+        if every or is_own_and_small:
+            key = (schemas[row["schema_version"]].partitioning, *(row["partition"] or ()))
+            partitions.setdefault(key, []).append(row)
+    packed = (one for same in partitions.values() for one in fill(same, target))
+    return [one for one in packed if every or len(one) > 1]
+
+
+def fill(rows: Sequence[Row], target: int) -> list[list[Row]]:
+    """Fill bins in order; a bin is larger than the target only if it holds a single segment."""
+    found: list[list[Row]] = []
+    size = 0
+    for row in rows:
+        if found and size + row["bytes"] <= target:
+            found[-1].append(row)
+            size += row["bytes"]
+        else:
+            found.append([row])
+            size = row["bytes"]
+    return found
+
+
+AUTO_COMPACT = "auto_compact"
+
+
+def threshold(properties: Mapping[str, str]) -> int | None:
+    """Return the number of small segments at which a writer compacts; None for never.
+
+    Raises:
+        InvalidRequestError: the property is not an integer of at least 2.
+    """
+    text = properties.get(AUTO_COMPACT)
+    if text is None:
+        return None
+    if not isinstance(text, str) or not text.isdecimal() or not 2 <= int(text) < 10**9:
+        raise InvalidRequestError(
+            f"the property {AUTO_COMPACT} must be a number of small segments, at least 2, "
+            f"got {text!r}",
+            condition="INVALID_OPTION",
+        )
+    return int(text)
+
+
+def is_due(state: TableState) -> bool:
+    """Whether the table has as many small segments as ``auto_compact`` says."""
+    wanted = threshold(state.properties)
+    if wanted is None:
+        return False
+    core = state.segments.core
+    bytes_, adopted = core["bytes"], pc.starts_with(core["path"], PREFIX)
+    small = pc.less(bytes_, scalar_of(int(SMALL * target_bytes(state.properties)), bytes_.type))
+    count: int = pc.sum(pc.and_not(small, adopted)).as_py() or 0
+    return count >= wanted

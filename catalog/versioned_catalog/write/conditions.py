@@ -1,0 +1,189 @@
+"""What rows must satisfy to be written, and the refusal of those that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import InvalidRequestError, VersionedError
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.bind import plan_changes, render_changes
+from versioned_catalog.model.changes import AddColumn, ChangeType
+from versioned_catalog.model.ddl import render_type
+from versioned_catalog.model.pins import Seen
+from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.types import Atom, Column, DataType
+from versioned_catalog.read.binding import bind_filter
+from versioned_catalog.read.columns import is_metadata
+from versioned_catalog.read.evaluate import keep_mask
+from versioned_catalog.read.filters import BoundFilter, UnboundFilter, columns_of
+from versioned_catalog.read.reader import Lookup
+from versioned_catalog.read.scan_columns import resolve
+from versioned_catalog.read.where import parse_where
+from versioned_catalog.write.row_schema import (
+    SCHEMA_MODE,
+    RowConverter,
+    SchemaMode,
+    is_live,
+    merging_changes,
+)
+
+_Merging = AddColumn | ChangeType
+
+
+def refusal(
+    error: InvalidRequestError, arrow: pa.Schema, state: TableState, table: str
+) -> InvalidRequestError:
+    """The error for rows that do not fit: with all changes that would let them in, if there are some.
+
+    Args:
+        error: the refusal without a way out, which is returned if no change of schema helps.
+        arrow: the schema of the rows.
+    """
+    if state.lens is not None:
+        return error  # the schema can't be changed through a pin
+    try:
+        requests = merging_changes(arrow, state.schema.visible)
+        if not requests:
+            return error
+        _, after = plan_changes(requests, state.evolution, state.schemas.newest.version + 1)
+        RowConverter(arrow, after.schema.visible, table)
+    except VersionedError:
+        return error
+    return _with_way_out(requests, state, table)
+
+
+def unknown_columns(arrow: pa.Schema, state: TableState, table: str) -> InvalidRequestError | None:
+    """The error for rows with columns or fields that the table lacks; None if it has all of them.
+
+    Columns of other types are left to an engine that casts rows to the types of the table.
+
+    Args:
+        arrow: the schema of the rows.
+    """
+    if state.lens is not None:
+        return None  # the schema can't be changed through a pin
+    try:
+        requests = merging_changes(arrow, state.schema.visible)
+    except VersionedError:
+        return None
+    added = [request for request in requests if isinstance(request, AddColumn)]
+    return _with_way_out(added, state, table) if added else None
+
+
+def _with_way_out(
+    requests: Sequence[_Merging], state: TableState, table: str
+) -> InvalidRequestError:
+    live = f"{SCHEMA_MODE} = {SchemaMode.LIVE.value}"
+    others = (
+        f"since this write does not follow the table property {live}"
+        if is_live(state.properties)
+        else f"or let every write change the schema with the table property {live}"
+    )
+    builder = f"alter(){''.join(map(_call, requests))}.commit()"
+    statements = "; ".join(render_changes(requests, state.evolution, table))
+    change = builder if _is_path(table) else f"{statements} (in Python: {builder})"
+    adds = any(isinstance(request, AddColumn) for request in requests)
+    return InvalidRequestError(
+        f"{table}: {_reasons(requests, state)}. To let the rows in: {change}. Or write with the option "
+        f"mergeSchema (in Python: merge_schema=True), {others}",
+        condition="COLUMN_NOT_FOUND" if adds else "INVALID_REQUEST",
+    )
+
+
+def _reasons(requests: Sequence[_Merging], state: TableState) -> str:
+    added = [render_path(one.path) for one in requests if isinstance(one, AddColumn)]
+    reasons = [f"the table has no column {', '.join(added)}"] if added else []
+    for one in requests:
+        if isinstance(one, ChangeType):
+            has, given = render_type(state.schema.get(one.path).type), _type(one.type)
+            reasons.append(
+                f"the column {render_path(one.path)} is {has}, and {given} does not widen to it"
+            )
+    return "; ".join(reasons)
+
+
+def _call(request: _Merging) -> str:
+    method = "add_column" if isinstance(request, AddColumn) else "change_type"
+    return f".{method}({render_path(request.path)!r}, {_type(request.type)!r})"
+
+
+def _type(type_: DataType | str) -> str:
+    return type_ if isinstance(type_, str) else render_type(type_)
+
+
+def _is_path(table: str) -> bool:
+    """Whether errors call a table by its folder, for which there is no ALTER TABLE."""
+    return "/" in table or "\\" in table
+
+
+@dataclass(frozen=True)
+class RowCondition:
+    """A condition on the rows to write.
+
+    Args:
+        text: the condition as the user wrote it.
+        unbound: the same, by names.
+        bound: the same, on the stored columns.
+        columns: the stored columns.
+    """
+
+    text: str
+    unbound: UnboundFilter
+    bound: BoundFilter
+    columns: Sequence[Column]
+
+    @staticmethod
+    def of(text: str, seen: Seen, table: str) -> RowCondition:
+        """Parse a condition on the columns of a table.
+
+        Raises:
+            InvalidRequestError: it does not parse, or compares a TIMESTAMP, whose text depends on a
+                session's time zone.
+            NotFoundError: a column does not exist.
+        """
+        unbound, stored = parse_where(text), seen.stored
+
+        def column_at(path: ColumnPath) -> Column:
+            found = resolve(seen.schema, path)
+            if is_metadata(found):
+                raise InvalidRequestError(
+                    f"{table}: a row to write has no {found.name} yet; choose the rows to replace by "
+                    "columns of the table",
+                    condition="NOT_SUPPORTED",
+                )
+            return stored.column(found.id)
+
+        bound = bind_filter(unbound, column_at)
+        for one in columns_of(bound):
+            if stored.column(one).type is Atom.TIMESTAMP:
+                raise InvalidRequestError(
+                    f"{table}: a condition on {stored.column(one).name} of type TIMESTAMP depends on "
+                    "the session's time zone, which is not known by path; write by table name",
+                    condition="NOT_SUPPORTED",
+                )
+        return RowCondition(text, unbound, bound, stored.columns)
+
+    def checked(self, batches: Iterable[pa.RecordBatch], table: str) -> Iterator[pa.RecordBatch]:
+        """The rows as they are.
+
+        Raises:
+            InvalidRequestError: a row does not match.
+        """
+        for batch in batches:
+            matches = keep_mask(self.bound, Lookup(self.columns, batch), batch.num_rows)
+            if not pc.all(matches, min_count=0).as_py():
+                raise mismatch(self.text, table)
+            yield batch
+
+
+def mismatch(text: str, table: str) -> InvalidRequestError:
+    """The error for rows that an overwrite would add beside those that it replaces."""
+    return InvalidRequestError(
+        f"{table}: a row to write does not match replaceWhere ({text}), so it would be added beside "
+        "rows that are not replaced; nothing was changed. Filter the rows by that condition, or widen "
+        "the condition"
+    )

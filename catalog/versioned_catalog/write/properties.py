@@ -1,0 +1,123 @@
+"""Table properties: which are known, and checks of their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from versioned_catalog.commit.rows import ISOLATION, isolation_of
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.iceberg import PUBLISH, publishes
+from versioned_catalog.model.keys import PRIMARY_KEY, SORT_BY, TIME_INDEX, TTL, TTL_FLOOR, parse_ttl
+from versioned_catalog.model.pin_changes import PINS, refuses_breaks
+from versioned_catalog.spelling import meant
+from versioned_catalog.write.compaction_choice import AUTO_COMPACT, threshold
+from versioned_catalog.write.partitions import DISTRIBUTION_MODE, mode_of
+from versioned_catalog.write.row_schema import SCHEMA_MODE, schema_mode_of
+from versioned_catalog.write.writer import TARGET_BYTES, target_bytes
+
+KNOWN = (
+    SORT_BY,
+    TARGET_BYTES,
+    DISTRIBUTION_MODE,
+    SCHEMA_MODE,
+    ISOLATION,
+    TTL,
+    AUTO_COMPACT,
+    PINS,
+    PUBLISH,
+    PRIMARY_KEY,
+    TIME_INDEX,
+)
+"""The known keys; keys of no other format are free for users."""
+
+_OF_OTHERS = {
+    "delta.": "Delta",
+    "hoodie.": "Hudi",
+    **dict.fromkeys(
+        ("write.", "read.", "commit.", "history.", "gc.", "format-version", "engine.hive."),
+        "Iceberg",
+    ),
+}
+"""Beginnings of the keys that other formats define, and that have no effect here."""
+
+_INSTEAD = {
+    "delta.appendOnly": "a table can't forbid UPDATE and DELETE, so let only trusted jobs write to it",
+    "delta.autoOptimize": "set auto_compact",
+    "delta.columnMapping": "columns always have IDs",
+    "delta.constraints": "CHECK constraints are not supported, so check rows before they are written",
+    "delta.deletedFileRetentionDuration": "CALL system.vacuum takes the age of what it removes",
+    "delta.enableChangeDataFeed": "changes can be read of every table",
+    "delta.enableDeletionVectors": "deletes of a table with a primary key rewrite no segment",
+    "delta.enableTypeWidening": "ALTER COLUMN ... TYPE widens types of every table",
+    "delta.isolationLevel": "set isolation to snapshot or serializable",
+    "delta.logRetentionDuration": "CALL system.expire takes the age of the versions that it removes",
+    "delta.targetFileSize": f"set {TARGET_BYTES}",
+    "history.expire": "CALL system.expire takes the age of the versions that it removes",
+    "write.delete.isolation-level": "set isolation to snapshot or serializable",
+    "write.delete.mode": "a table with a primary key is merged on read, others are copied on write",
+    "write.distribution-mode": f"set {DISTRIBUTION_MODE}",
+    "write.merge.isolation-level": "set isolation to snapshot or serializable",
+    "write.merge.mode": "a table with a primary key is merged on read, others are copied on write",
+    "write.spark.accept-any-schema": f"set {SCHEMA_MODE} to live",
+    "write.target-file-size-bytes": f"set {TARGET_BYTES}",
+    "write.update.isolation-level": "set isolation to snapshot or serializable",
+    "write.update.mode": "a table with a primary key is merged on read, others are copied on write",
+    "write.wap.enabled": "a table has no branches, and what is written is visible at once",
+}
+"""What to do instead of setting a property of another format, by the beginning of its key."""
+
+
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Refuse invalid values of known properties, and misspelled keys.
+
+    Raises:
+        InvalidRequestError: a value is invalid, or a key looks like a misspelled one.
+    """
+    _check_keys(properties)
+    target_bytes(properties)
+    isolation_of(properties)
+    parse_ttl(properties)
+    threshold(properties)
+    mode_of(properties)
+    refuses_breaks(properties)
+    schema_mode_of(properties)
+    publishes(properties)
+
+
+def _check_keys(keys: Iterable[str]) -> None:
+    for key in keys:
+        if key == TTL_FLOOR:
+            raise InvalidRequestError(
+                f"the property {key} is maintained by the table; set {TTL} instead"
+            )
+        _check_of_others(key)
+        near = _meant(key) if isinstance(key, str) else None
+        if near is not None:
+            raise InvalidRequestError(
+                f"the property {key} is unknown; did you mean {near}? For a property of your own, use a "
+                f"key with a dot, such as myteam.{key}. Known properties: {', '.join(KNOWN)}"
+            )
+
+
+def _check_of_others(key: object) -> None:
+    """Refuse a property that another format defines: it would promise what this table does not do."""
+    if not isinstance(key, str):
+        return
+    format_ = next((name for start, name in _OF_OTHERS.items() if key.startswith(start)), None)
+    if format_ is not None:
+        hint = next((text for start, text in _INSTEAD.items() if key.startswith(start)), None)
+        raise InvalidRequestError(
+            f"the property {key} belongs to {format_} and has no effect here; leave it out"
+            + ("" if hint is None else f": {hint}"),
+            condition="NOT_SUPPORTED",
+        )
+
+
+def _meant(key: str) -> str | None:
+    """Return the known key that an unknown one resembles; None for keys with a dot."""
+    if key in KNOWN or "." in key:
+        return None
+    plain = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).casefold())
+    longer = [known for known in KNOWN if plain.startswith(f"{known}_")]
+    return longer[0] if longer else meant(key, KNOWN)

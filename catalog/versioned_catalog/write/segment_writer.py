@@ -1,0 +1,379 @@
+"""Writing one segment, arranged, and its record for the log."""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from versioned_catalog.errors import StorageError
+from versioned_catalog.log.features import DELETE_ROW, PUT_ROW
+from versioned_catalog.log.record import PLAIN, Delta, SegmentRecord, delta_to_text
+from versioned_catalog.log.statistics import StatsCollector
+from versioned_catalog.model.arrow import scalar_of
+from versioned_catalog.model.keys import OP_TYPE, SEQUENCE, arranged_columns
+from versioned_catalog.model.partitioning import PartitionKey
+from versioned_catalog.model.schema import PartitionField, Schema
+from versioned_catalog.model.sql_literals import from_scalar_text
+from versioned_catalog.model.transform_values import apply_transform
+from versioned_catalog.model.transforms import parse_transform, result_type
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.arrays import one_array
+from versioned_catalog.read.file_schema import DELTA, file_schema, text_paths, to_file
+from versioned_catalog.read.resolution import last_of_keys, sorted_order
+from versioned_catalog.read.row_keys import comparable
+from versioned_catalog.storage.store import Sink, Store
+
+ColumnPath = tuple[Column, ...]
+"""A column, preceded by the columns that contain it."""
+
+
+def _column(table: pa.Table, schema: Schema, column_id: int) -> pa.ChunkedArray:
+    """A column by ID, also inside structs."""
+    line = (*schema.ancestors(column_id), schema.column(column_id))
+    return column_at(table, schema.columns, line)
+
+
+def column_at(table: pa.Table, columns: Sequence[Column], line: ColumnPath) -> pa.ChunkedArray:
+    """A column of rows by its path, also inside structs."""
+    found = table.column(next(i for i, c in enumerate(columns) if c.id == line[0].id))
+    for parent, child in pairwise(line):
+        found = pc.struct_field(found, parent.type.fields.index(child))  # type: ignore[union-attr]
+    return found
+
+
+def split(table: pa.Table, schema: Schema) -> Iterator[tuple[PartitionKey, pa.Table]]:
+    """Split rows by partition, each in their order, with its value texts."""
+    if not schema.partitioning:
+        yield (), table
+        return
+    if not table.num_rows:
+        return
+    values = [_partition_values(table, schema, field) for field in schema.partitioning]
+    codes = _codes(column.indices for column, _ in values)
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    rows = table if starts.size == 1 else table.combine_chunks().take(_indices(order))
+    for start, end in pairwise([*starts.tolist(), table.num_rows]):
+        first = int(order[start])
+        key = tuple(texts[column.indices[first].as_py()] for column, texts in values)
+        yield key, rows.slice(start, end - start)
+
+
+def _partition_values(
+    table: pa.Table, schema: Schema, field: PartitionField
+) -> tuple[pa.DictionaryArray, list[str | None]]:
+    """The partition values of rows, dictionary-encoded, and the value texts of the dictionary."""
+    transform, type_ = parse_transform(field.transform), schema.column(field.source).type
+    source = one_array(_column(table, schema, field.source))
+    made = apply_transform(transform, type_, source).dictionary_encode(null_encoding="encode")
+    result = result_type(transform, type_)
+    texts = (from_scalar_text(value, result) for value in made.dictionary)
+    return made, [None if text is None else str(text) for text in texts]
+
+
+def _codes(columns: Iterable[pa.Array]) -> npt.NDArray[Any]:
+    """Number rows so that rows with the same values in all columns have the same number.
+
+    The columns are dictionary indices. Numbers count from 0 in the order in which they first occur, in
+    16 bits if possible, which NumPy sorts by radix.
+    """
+    codes: pa.Array | None = None
+    for column in columns:
+        numbers = column.cast(pa.int64())
+        if codes is not None:
+            most = pc.max(numbers).as_py() + 1
+            numbers = pc.add(pc.multiply(codes, scalar_of(most, pa.int64())), numbers)
+        codes = numbers.dictionary_encode().indices.cast(pa.int64())
+    assert codes is not None
+    found = np.frombuffer(codes.buffers()[1], np.int64, len(codes), codes.offset * 8)
+    return found.astype(np.int16) if found.max() < 2**15 else found
+
+
+def _indices(order: npt.NDArray[np.int64]) -> pa.Array:
+    """Indices as an Arrow array; ``pa.array`` would import pandas."""
+    return pa.Array.from_buffers(pa.int64(), len(order), [None, pa.py_buffer(order)])
+
+
+def in_order(table: pa.Table, schema: Schema) -> pa.Table:
+    """Sort rows in the table's order; with a primary key, keep the last row of each key."""
+    if schema.row_key:
+        return _by_key(table, schema)
+    if not schema.sort_by:
+        return table
+    keys = [_column(table, schema, s.source) for s in schema.sort_by]
+    names = [f"k{i}" for i in range(len(keys))]
+    # Null is the least value, in either direction. Arrow has one null placement for all keys, so each
+    # key is preceded by one for its nulls.
+    columns: list[pa.ChunkedArray] = []
+    order: list[tuple[str, str]] = []
+    for name, key, by in zip(names, keys, schema.sort_by, strict=True):
+        direction = "descending" if by.descending else "ascending"
+        columns += [pc.is_valid(key), key]
+        order += [(f"{name}_valid", direction), (name, direction)]
+    table_of_keys = pa.table(columns, names=[n for n, _ in order])
+    return table.take(pc.sort_indices(table_of_keys, sort_keys=order))
+
+
+def _by_key(table: pa.Table, schema: Schema) -> pa.Table:
+    keys = key_columns(table, schema)
+    order = sorted_order(keys)  # stable, so that the last row of a key stays last
+    if schema.is_keyed:
+        last = last_of_keys((column.take(order) for column in keys), table.num_rows)
+        order = order.filter(last) if last.false_count else order
+    return table.take(order)
+
+
+def key_columns(table: pa.Table, schema: Schema) -> list[pa.Array]:
+    """The columns of the row key, in types that kernels compare."""
+    columns = (_column(table, schema, column_id) for column_id in schema.row_key)
+    return [comparable(one_array(column)) for column in columns]
+
+
+ROW_GROUP_ROWS = 1024 * 1024
+KEYED_ROW_GROUP_ROWS = 128 * 1024
+"""Rows of a row group of a keyed table: scans read ranges of keys, and a merge holds one row group of
+each segment."""
+
+PARALLEL_ROWS = 64 * 1024
+"""The number of rows from which statistics are computed in a second thread."""
+
+Partition = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class SegmentKind:
+    """The kind of the rows of one segment.
+
+    Args:
+        op: the type of operation of all rows: PUT, DELETE or PATCH.
+        patch: the IDs of the columns that PATCH rows assign.
+        order: (sequence, ordinal) of rewritten rows; None for those of the commit.
+        sequences: whether each row has its own sequence, in the last column.
+    """
+
+    op: int = PUT_ROW
+    patch: tuple[int, ...] | None = None
+    order: tuple[int, int] | None = None
+    sequences: bool = False
+
+
+PLAIN_ROWS = SegmentKind()
+TOMBSTONES = SegmentKind(DELETE_ROW)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The layout of rows in a file.
+
+    Args:
+        columns: the columns of the file, in order.
+        places: the place in the rows of each column but the type of operation.
+        with_statistics: the leading columns that have statistics.
+        op: the type of operation of all rows, if the file holds it.
+    """
+
+    columns: tuple[Column, ...]
+    places: tuple[int, ...]
+    with_statistics: tuple[Column, ...]
+    op: int | None
+
+    @staticmethod
+    def of(schema: Schema, kind: SegmentKind) -> _Layout:
+        """The layout of rows of a kind."""
+        arranged = arranged_columns(schema)
+        by_id = {column.id: at for at, column in enumerate(schema.columns)}
+        places = tuple(by_id[column.id] for column in arranged)
+        with_statistics = arranged[: len(schema.row_key)] if kind.op == DELETE_ROW else arranged
+        # A tombstone holds only its key; other values are null.
+        kept = {column.id for column in with_statistics}
+        stored = tuple(
+            column if column.id in kept else replace(column, nullable=True) for column in arranged
+        )
+        if kind.sequences:
+            stored, places = (*stored, SEQUENCE), (*places, len(schema.columns))
+        op = None if kind.op == PUT_ROW else kind.op
+        return _Layout(stored if op is None else (*stored, OP_TYPE), places, with_statistics, op)
+
+    def lay(self, rows: pa.Table) -> pa.Table:
+        """Arrange the columns of rows as in the file."""
+        if self.op is None and self.places == tuple(range(rows.num_columns)):
+            return rows
+        columns = [rows.column(at) for at in self.places]
+        if self.op is not None:
+            columns.append(pa.repeat(scalar_of(self.op, pa.int8()), rows.num_rows))
+        return pa.table(columns, names=[str(at) for at in range(len(columns))])
+
+
+DEFAULT_TARGET_BYTES = 128 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class WriteSpec:
+    """How segments are written. It is sent to executors.
+
+    Args:
+        table_uuid, base_version: the table and the snapshot that the write was planned on.
+        target_bytes: the size of a file at which a new segment begins.
+        ops: whether rows have their type of operation after the columns.
+        patch: the IDs of the columns that the rows of a partial upsert assign.
+        tag: the first digits of the UUIDs in the names of the files, for writers that must find their
+            files again; up to 16 hex digits, so that the others still make a name unique.
+    """
+
+    table_uuid: str
+    base_version: int
+    schema: Schema
+    target_bytes: int = DEFAULT_TARGET_BYTES
+    ops: bool = False
+    patch: tuple[int, ...] | None = None
+    tag: str = ""
+
+
+class SegmentWriter:
+    """Writes one segment."""
+
+    def __init__(
+        self, store: Store, spec: WriteSpec, partition: Partition, kind: SegmentKind = PLAIN_ROWS
+    ) -> None:
+        self._spec = spec
+        self._partition = partition
+        self._kind = kind
+        self._layout = _Layout.of(spec.schema, kind)
+        unique = spec.tag + uuid.uuid4().hex[len(spec.tag) :]
+        self._path = f"data/{max(spec.base_version, 0)}-{unique}.parquet"
+        self._target = file_schema(spec.schema, spec.table_uuid, self._layout.columns)
+        self._stats = StatsCollector(self._layout.with_statistics)
+        self._sequences: tuple[int, int] | None = None
+        self._rows = 0
+        self._context: AbstractContextManager[Sink] = store.create(self._path)
+        self._sink = _Counting(self._context.__enter__())
+        self._writer = pq.ParquetWriter(
+            self._sink,
+            self._target,
+            compression="zstd",
+            store_schema=False,
+            write_page_checksum=True,
+            use_dictionary=text_paths(self._layout.columns),
+        )
+        # With store_schema=False, PyArrow writes no metadata of the schema.
+        self._writer.add_key_value_metadata(self._target.metadata)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the file has reached its target size."""
+        return self._sink.size >= self._spec.target_bytes
+
+    def write(self, rows: pa.Table) -> None:
+        """Append row groups: columns in the schema's order, then the sequences if the kind has them."""
+        laid = self._layout.lay(rows)
+        counted = laid.select(range(len(self._layout.with_statistics)))
+        if rows.num_rows < PARALLEL_ROWS:
+            self._stats.update(counted)
+            self._append(laid, rows)
+            return
+        with ThreadPoolExecutor(1) as pool:
+            statistics = pool.submit(self._stats.update, counted)
+            self._append(laid, rows)
+            statistics.result()
+
+    def _append(self, laid: pa.Table, rows: pa.Table) -> None:
+        self._rows += rows.num_rows
+        if self._kind.sequences:
+            self._note(laid.column(len(self._spec.schema.columns)))
+        size = KEYED_ROW_GROUP_ROWS if self._spec.schema.row_key else ROW_GROUP_ROWS
+        self._writer.write_table(to_file(laid, self._layout.columns, self._target), size)
+
+    def _note(self, sequences: pa.ChunkedArray) -> None:
+        found = pc.min_max(sequences)
+        least, greatest = found["min"].as_py(), found["max"].as_py()
+        old = self._sequences or (least, greatest)
+        self._sequences = min(old[0], least), max(old[1], greatest)
+
+    def close(self) -> list[SegmentRecord]:
+        """Finish the file and return its record."""
+        delta = self._delta()
+        text = delta_to_text(delta)
+        if text is not None:
+            self._writer.add_key_value_metadata({DELTA: text.encode()})
+        self._writer.close()
+        self._context.__exit__(None, None, None)
+        record = SegmentRecord(
+            path=self._path,
+            schema_version=self._spec.schema.version,
+            rows=self._rows,
+            bytes=self._sink.size,
+            partition=self._partition,
+            columns=self._stats.finish(),
+            checksum=f"crc32:{self._sink.crc:08x}",
+            delta=delta,
+        )
+        return [record]
+
+    def _delta(self) -> Delta:
+        ops = {} if self._kind.op == PUT_ROW else {self._kind.op: self._rows}
+        order = self._kind.order
+        if order is not None and self._sequences is not None:
+            order = (self._sequences[1], order[1])
+        delta = Delta(order, self._sequences, ops, self._kind.patch)
+        return PLAIN if delta == PLAIN else delta
+
+    def abandon(self) -> None:
+        """Abandon the file; vacuum deletes what is left on storage."""
+        error = StorageError("the write was abandoned")
+        with suppress(StorageError):
+            self._context.__exit__(type(error), error, None)
+        # PyArrow's writer would write the footer when Python frees it.
+        self._sink.ignores = True
+        with suppress(pa.ArrowException, OSError):
+            self._writer.close()
+
+
+class _Counting:
+    """A sink that counts bytes and computes their checksum."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self.size = 0
+        self.crc = 0
+        self.closed = False
+        self.ignores = False
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data)
+        if self.ignores:
+            return view.nbytes
+        self.size += view.nbytes
+        self.crc = zlib.crc32(view, self.crc)
+        self._sink.write(view)
+        return view.nbytes
+
+    def tell(self) -> int:
+        return self.size
+
+    def flush(self) -> None:
+        """Does nothing: the store syncs at the end."""
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.closed = True

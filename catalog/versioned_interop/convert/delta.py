@@ -1,0 +1,305 @@
+"""Delta tables, as the library deltalake reads their log."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import fs
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.sql_literals import from_scalar_text
+from versioned_catalog.model.types import Atom, DataType
+from versioned_interop.convert.delta_schema import DeltaSchema, delta_schema
+from versioned_interop.convert.source import (
+    SourceFile,
+    SourcePartition,
+    SourceTable,
+    below,
+    decoded,
+    optional_import,
+)
+
+EXTRA = "delta"
+
+_COMMIT = re.compile(r"[0-9]{20}\.json")
+
+HISTORY = 1000
+"""The most versions that are searched for earlier schemas."""
+
+_SAME_SCHEMA = ("DELETE", "UPDATE", "OPTIMIZE", "VACUUM START", "VACUUM END", "STREAMING UPDATE")
+"""Operations that never change the schema, as histories name them."""
+
+
+def load_delta(
+    location: str, options: Mapping[str, str] | None = None, version: int | None = None
+) -> Any:
+    """A version of a table, by default the newest one.
+
+    Raises:
+        InvalidRequestError: there is no such table or version, or deltalake can't read it.
+    """
+    deltalake = optional_import("deltalake", EXTRA)
+    errors = optional_import("deltalake.exceptions", EXTRA)
+    try:
+        return deltalake.DeltaTable(location, version=version, storage_options=dict(options or {}))
+    except (errors.DeltaError, OSError, ValueError) as error:
+        at = "" if version is None else f" at version {version}"
+        raise InvalidRequestError(
+            f"{location} is not a Delta table that can be read{at}: {error}"
+        ) from error
+
+
+def delta_source(
+    table: Any, root: str, options: Mapping[str, str] | None = None, since: int | None = None
+) -> SourceTable:
+    """The state of a table of deltalake.
+
+    Args:
+        table: a ``deltalake.DeltaTable``, at the version to convert.
+        root: the URL below which its files lie.
+        options: storage options, to load earlier versions.
+        since: a version whose schema is known already; None for the whole history that is there.
+
+    Raises:
+        InvalidRequestError: it has what can't be converted.
+    """
+    metadata, version = table.metadata(), table.version()
+    current = _schema(table)
+    reader = _Reader(table.table_uri, root, dict(options or {}))
+    constraints = [
+        f"the constraint {key.removeprefix('delta.constraints.')} ({text})"
+        for key, text in metadata.configuration.items()
+        if key.startswith("delta.constraints.")
+    ]
+    fields = [_partition_key(current, name) for name in metadata.partition_columns]
+    return SourceTable(
+        "delta",
+        metadata.id,
+        decoded(table.table_uri),
+        str(version),
+        version,
+        tuple(one.schema for one in [*reader.earlier(table, since), current]),
+        partial(reader.files, table),
+        reader.files_at,
+        partial(reader.oldest_first, table),
+        tuple(SourcePartition(key, "identity") for key in fields if _can_partition(current, key)),
+        by_field_id=_mode(table) == "id",
+        stable_keys=_mode(table) != "none",
+        physical=current.physical,
+        dropped=(*constraints, *current.dropped),
+    )
+
+
+def _mode(table: Any) -> str:
+    found: str = table.metadata().configuration.get("delta.columnMapping.mode", "none")
+    return found
+
+
+def _schema(table: Any) -> DeltaSchema:
+    stored = json.loads(table.schema().to_json())
+    return delta_schema(stored, table.version(), mapped=_mode(table) != "none")
+
+
+def _partition_key(current: DeltaSchema, name: str) -> str:
+    """The key of a partition column; the log names it as the schema does."""
+    columns = dict(zip((c.name for c in current.schema.columns), _top_keys(current), strict=True))
+    return columns[name]
+
+
+def _top_keys(current: DeltaSchema) -> list[str]:
+    top = {column.id for column in current.schema.columns}
+    return [current.schema.keys[column_id - 1] for column_id in sorted(top)]
+
+
+def _can_partition(current: DeltaSchema, key: str) -> bool:
+    """Whether the column can partition a table here, too: not if it is a float."""
+    return _types(current)[key] not in (Atom.FLOAT, Atom.DOUBLE)
+
+
+def _types(current: DeltaSchema) -> dict[str, DataType]:
+    return {key: column.type for key, column in current.schema.keyed()}
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Lists the files, and the schemas, of versions.
+
+    Args:
+        location: the table's URL as deltalake has it, percent-encoded.
+        root: the URL below which its files lie.
+        options: storage options.
+    """
+
+    location: str
+    root: str
+    options: dict[str, str]
+
+    def earlier(self, table: Any, since: int | None) -> list[DeltaSchema]:
+        """The schemas before the current one that are still in the log, oldest first."""
+        # The history of a table at an earlier version numbers its entries wrongly.
+        newest = load_delta(self.location, self.options)
+        changes = [
+            entry["version"]
+            for entry in newest.history(HISTORY)
+            if entry.get("version", -1) < table.version()
+            and entry.get("operation") not in _SAME_SCHEMA
+            and (since is None or entry["version"] > since)
+        ]
+        found: list[DeltaSchema] = []
+        last = _text(_schema(table))
+        for version in sorted(changes):
+            try:
+                one = _schema(load_delta(self.location, self.options, version))
+            except InvalidRequestError:
+                continue  # its log is gone
+            if not found or _text(found[-1]) != _text(one):
+                found.append(one)
+        while found and _text(found[-1]) == last:
+            found.pop()
+        return found
+
+    def files_at(self, version: str) -> Sequence[SourceFile] | None:
+        """The files of an earlier version; None if its log is gone."""
+        try:
+            return self.files(load_delta(self.location, self.options, int(version)))
+        except (InvalidRequestError, ValueError):
+            return None
+
+    def files(self, table: Any) -> list[SourceFile]:
+        """The files of a version."""
+        current = _schema(table)
+        names = table.metadata().partition_columns
+        partitions = [(name, _partition_key(current, name)) for name in names]
+        deleted = self._deleted(table)
+        actions = pa.table(table.get_add_actions())
+        rows = actions.to_pylist()
+        values = self._values(actions, partitions, current)
+        return [
+            self._file(row, {key: texts[at] for key, texts in values.items()}, current, deleted)
+            for at, row in enumerate(rows)
+        ]
+
+    def _values(
+        self, actions: pa.Table, partitions: Sequence[tuple[str, str]], current: DeltaSchema
+    ) -> dict[str, list[str | None]]:
+        """The value texts of the partition columns of all files, by key."""
+        if not partitions:
+            return {}
+        parts = actions["partition"].combine_chunks()
+        found: dict[str, list[str | None]] = {}
+        for name, key in partitions:
+            held = [field.name for field in parts.type]
+            at = held.index(name if name in held else current.physical[key])
+            type_ = _types(current)[key]
+            found[key] = [_text_of(value, type_) for value in parts.field(at)]
+        return found
+
+    def _file(
+        self,
+        action: Mapping[str, Any],
+        constants: dict[str, str | None],
+        current: DeltaSchema,
+        deleted: Mapping[str, pa.Array],
+    ) -> SourceFile:
+        path = self._path(action["path"])
+        positions = deleted.get(path)
+        fields = [key for key in constants if _can_partition(current, key)]
+        return SourceFile(
+            path,
+            action.get("num_records"),
+            action["size_bytes"],
+            constants,
+            overrides=True,
+            partition=tuple(constants[key] for key in fields),
+            partitioning=tuple(SourcePartition(key, "identity") for key in fields),
+            deletes="" if positions is None else _identity(positions),
+            deleted=None if positions is None else (lambda: positions),
+        )
+
+    def _path(self, stored: str) -> str:
+        """The path below the root of a path in the log: relative or absolute, and percent-encoded."""
+        path = decoded(stored)
+        absolute = path.startswith("/") or "://" in path or path.startswith("file:")
+        location = decoded(self.location).rstrip("/")
+        return below(self.root, path if absolute else f"{location}/{path}")
+
+    def oldest_first(self, table: Any, files: Sequence[SourceFile]) -> list[SourceFile]:
+        """Order files by the versions that added them.
+
+        The log of the oldest ones may be gone; these are ordered by the times of the files.
+        """
+        times = pa.table(table.get_add_actions()).select(["path", "modification_time"]).to_pylist()
+        ranks = {self._path(one["path"]): (-1, one["modification_time"]) for one in times}
+        for version, commit in self._commits(table.version()):
+            added = [one["add"] for one in commit if "add" in one]
+            removed = [self._path(one["remove"]["path"]) for one in commit if "remove" in one]
+            rewritten = max((ranks[one] for one in removed if one in ranks), default=(-1, 0))
+            for add in added:
+                # OPTIMIZE moves rows, and may commit after an append of newer ones.
+                is_moved = removed and not add.get("dataChange", True)
+                ranks[self._path(add["path"])] = rewritten if is_moved else (version, 0)
+        return sorted(files, key=lambda one: ranks[one.path])
+
+    def _commits(self, newest: int) -> Iterator[tuple[int, list[Any]]]:
+        """The actions of each version whose log is there, oldest first."""
+        handler = optional_import("deltalake.fs", EXTRA).DeltaStorageHandler
+        files = fs.PyFileSystem(handler(self.location, self.options))
+        found = files.get_file_info(fs.FileSelector("_delta_log"))
+        names = sorted(one.base_name for one in found if _COMMIT.fullmatch(one.base_name))
+        for name in names:
+            if (version := int(name.partition(".")[0])) <= newest:
+                with files.open_input_stream(f"_delta_log/{name}") as file:
+                    yield version, [json.loads(line) for line in file.read().splitlines() if line]
+
+    def _deleted(self, table: Any) -> dict[str, pa.Array]:
+        """The positions of deleted rows, by path below the root."""
+        if "deletionVectors" not in (table.protocol().reader_features or []):
+            return {}
+        found: dict[str, pa.Array] = {}
+        for one in self._vectors(table):
+            for path, kept in zip(one.column(0), one.column(1), strict=True):
+                mask = np.asarray(kept.values.to_numpy(zero_copy_only=False), bool)
+                positions = pa.array(np.flatnonzero(~mask), pa.int64())
+                found[below(self.root, decoded(path.as_py()))] = positions
+        return found
+
+    def _vectors(self, table: Any) -> list[pa.RecordBatch]:
+        errors = optional_import("deltalake.exceptions", EXTRA)
+        try:
+            return [pa.record_batch(batch) for batch in table.deletion_vectors()]
+        except errors.DeltaError as error:
+            raise InvalidRequestError(
+                f"the deletion vectors of {self.location} can't be read by deltalake: {error}. Remove "
+                "them in the source: REORG TABLE ... APPLY (PURGE), then ALTER TABLE ... DROP FEATURE "
+                "deletionVectors",
+                condition="NOT_SUPPORTED",
+            ) from error
+
+
+def _text(one: DeltaSchema) -> str:
+    return repr((one.schema.columns, one.schema.keys))
+
+
+def _identity(positions: pa.Array) -> str:
+    return hashlib.sha256(positions.to_numpy().tobytes()).hexdigest()[:32]
+
+
+def _text_of(value: Any, type_: DataType) -> str | None:
+    """The value text of a partition value that deltalake has typed."""
+    if not value.is_valid or (type_ is Atom.STRING and value.as_py() == ""):
+        return None  # Delta writes null as an empty string, too
+    if type_ is Atom.BINARY:
+        # Escaped as \u0001\u0002; deltalake leaves it as it is.
+        text = value.as_py().decode("ascii").encode().decode("unicode_escape")
+        value = pa.scalar(text.encode("latin-1"))
+    found = from_scalar_text(value, type_)
+    assert found is None or isinstance(found, str)
+    return found

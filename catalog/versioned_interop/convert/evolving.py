@@ -1,0 +1,306 @@
+"""The schema commits of a conversion: the creation, and an ALTER for each schema of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import pyarrow.compute as pc
+
+from versioned_catalog.alteration import Alteration
+from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.operations import Create, PlannedOn
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.changes import Change, SetProperty
+from versioned_catalog.model.diff import difference_by_id
+from versioned_catalog.model.evolution import Evolution
+from versioned_catalog.model.schema import PartitionField, Schema, SortField
+from versioned_catalog.model.type_text import parse_path
+from versioned_catalog.model.types import Column, map_columns, walk
+from versioned_interop.convert.copying import source_token
+from versioned_interop.convert.origin import Origin, origin_of
+from versioned_interop.convert.schemas import (
+    Resolved,
+    dropped_there,
+    kept_ids,
+    merge_schemas,
+    partitioned,
+    resolve,
+)
+from versioned_interop.convert.source import APPLICATION, SourceSchema, SourceTable
+
+
+def with_origin(creation: Create, source: SourceTable, origin: Origin) -> Create:
+    """A creation of a table, with the columns of the source's first schema, that remembers its source.
+
+    Args:
+        creation: creates a table with the columns of ``first_schema``.
+        origin: the source; its columns and keys are set here.
+    """
+    kept, first = kept_ids(source), source.schemas[0]
+    columns = creation.columns if kept is None else kept.columns
+
+    def arrange(evolution: Evolution) -> Evolution:
+        done = creation.arrange(evolution)
+        ids = [column.id for column, _ in walk(done.schema.columns)]
+        keys = dict(zip(first.keys, ids, strict=True))
+        base = _as_in_source(done.schema, first)
+        found = replace(origin, columns=base, keys=keys, schema_id=first.schema_id)
+        return replace(done, properties={**done.properties, **found.properties()})
+
+    return replace(creation, columns=columns, arrange=arrange, keeps_ids=kept is not None)
+
+
+def _as_in_source(schema: Schema, first: SourceSchema) -> Schema:
+    """The created schema without what only this table has: a row key, and NOT NULL in its columns."""
+    pairs = zip(walk(schema.columns), walk(first.columns), strict=True)
+    nullable = {own.id: theirs.nullable for (own, _), (theirs, _) in pairs}
+    columns = tuple(
+        map_columns(one, lambda c: replace(c, nullable=nullable[c.id])) for one in schema.columns
+    )
+    return replace(schema, columns=columns, primary_key=(), time_index=None)
+
+
+def _within_key(schema: Schema, ours: Schema) -> Schema:
+    """A table with a primary key is partitioned by columns of it only, and sorted by it."""
+    if not ours.is_keyed:
+        return schema
+    kept = tuple(one for one in schema.partitioning if one.source in ours.row_key)
+    return replace(schema, partitioning=kept, sort_by=())
+
+
+def first_schema(source: SourceTable, primary_key: Sequence[str] = ()) -> Schema:
+    """The source's first schema, arranged as the source is now if that is its only one.
+
+    Args:
+        primary_key: the columns of the key; a table with one is partitioned by these only.
+    """
+    first = source.schemas[0]
+    keys = {key: at for at, key in enumerate(first.keys, 1)}
+    arranged = source.partitioning if len(source.schemas) == 1 else ()
+    sort_by = source.sort_by if len(source.schemas) == 1 else ()
+    found = partitioned(first.columns, arranged, sort_by, keys)
+    if not primary_key:
+        return found
+    ids = {found.get(parse_path(one)).id for one in primary_key}
+    kept = tuple(one for one in found.partitioning if one.source in ids)
+    return replace(found, partitioning=kept, sort_by=())
+
+
+def follow_schemas(handle: TableHandle, source: SourceTable) -> int:
+    """Commit what the source changed of its schema, and return the number of commits.
+
+    Schemas before the current one are there for the history. Skip an intermediate schema that conflicts;
+    only the net change is applied.
+
+    Raises:
+        InvalidRequestError: a column was changed on both sides.
+        CommitConflictError: the table was altered meanwhile.
+    """
+    before = handle.loaded.version
+    known = origin_of(handle.state.properties, handle.name).schema_id
+    for one in source.schemas[:-1]:
+        if one.schema_id > known:
+            with suppress(InvalidRequestError):
+                _Step(handle, source, one, is_last=False).commit()
+    _Step(handle, source, source.schema, is_last=True).commit()
+    return handle.loaded.version - before
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One schema of the source, to be followed.
+
+    Args:
+        is_last: whether it is the current one, to which the source's partitioning and order apply.
+    """
+
+    handle: TableHandle
+    source: SourceTable
+    schema: SourceSchema
+    is_last: bool
+
+    def commit(self) -> None:
+        """Commit the changes; none if there are none."""
+        state = self.handle.state
+        origin = origin_of(state.properties, self.handle.name)
+        resolved = resolve(
+            self.schema,
+            origin.columns,
+            origin.keys,
+            state.next_column_id,
+            stable=self.source.stable_keys,
+        )
+        theirs = self._arranged(resolved, origin)
+        if theirs.same_but_version(origin.columns):
+            return  # the commit that follows the files notes the number of the schema
+        ours = state.schema.visible
+        merged = merge_schemas(ours, origin.columns, theirs)
+        _check_values_written_here(self.handle, ours, merged)
+        changes, ids = _changes(state, merged)
+        followed = replace(
+            origin,
+            columns=_renumbered(theirs, ids),
+            keys={key: ids.get(one, one) for key, one in resolved.keys.items()},
+            schema_id=max(origin.schema_id, self.schema.schema_id),
+        )
+        noted = [SetProperty(*one) for one in followed.properties().items()]
+        Alteration(self.handle).add_all([*changes, *noted]).commit_on(PlannedOn.of(state))
+
+    def _arranged(self, resolved: Resolved, origin: Origin) -> Schema:
+        """The source's schema with IDs and physical names as the last one had them."""
+        old = origin.columns
+        columns = tuple(map_columns(one, lambda c: _as_before(c, old)) for one in resolved.columns)
+        if self.is_last:
+            source = self.source
+            found = partitioned(columns, source.partitioning, source.sort_by, resolved.keys)
+            return _within_key(found, self.handle.state.schema)
+        bare = Schema(columns)
+        return replace(
+            bare,
+            partitioning=tuple(f for f in old.partitioning if f.source in bare.ids),
+            sort_by=tuple(f for f in old.sort_by if f.source in bare.ids),
+        )
+
+
+def _as_before(column: Column, old: Schema) -> Column:
+    """Read defaults and physical names say nothing about the source's changes."""
+    if column.id not in old.ids:
+        return column
+    before = old.column(column.id)
+    return replace(column, physical_name=before.physical_name, read_default=before.read_default)
+
+
+def _changes(state: TableState, target: Schema) -> tuple[list[Change], dict[int, int]]:
+    """The changes that make a table what is wanted, and the IDs that new columns get.
+
+    A new column is added with its read default, and gets its write default, and NOT NULL, after that.
+    """
+    new = target.ids - state.schema.ids
+    roots = {one for one in new if not new & {above.id for above in target.ancestors(one)}}
+    first = difference_by_id(state.evolution, _map(target, roots, _as_added))
+    between = first[-1].after if first else state.evolution
+    ids = {one: between.schema.visible.get(target.path(one)).id for one in new}
+    second = difference_by_id(between, _renumbered(target, ids))
+    return [step.change for step in (*first, *second)], ids
+
+
+def _as_added(column: Column) -> Column:
+    default = column.read_default
+    return replace(column, write_default=default, nullable=column.nullable or default is None)
+
+
+def _map(schema: Schema, ids: set[int], change: Callable[[Column], Column]) -> Schema:
+    """A schema in which some columns are changed."""
+
+    def changed(column: Column) -> Column:
+        return change(column) if column.id in ids else column
+
+    return replace(schema, columns=tuple(map_columns(one, changed) for one in schema.columns))
+
+
+def _renumbered(schema: Schema, ids: dict[int, int]) -> Schema:
+    """A schema with other IDs."""
+    columns = tuple(
+        map_columns(one, lambda c: replace(c, id=ids.get(c.id, c.id))) for one in schema.columns
+    )
+    return Schema(
+        columns,
+        schema.version,
+        tuple(
+            PartitionField(ids.get(f.source, f.source), f.transform) for f in schema.partitioning
+        ),
+        tuple(SortField(ids.get(f.source, f.source), f.descending) for f in schema.sort_by),
+    )
+
+
+def _check_values_written_here(handle: TableHandle, ours: Schema, merged: Schema) -> None:
+    """Refuse to drop columns in which commits of this table have put values.
+
+    Rows that a DELETE or a compaction has moved are the source's rows still.
+
+    Raises:
+        InvalidRequestError: naming the column.
+    """
+    root = origin_of(handle.state.properties, handle.name).root
+    with_values = {
+        one
+        for one in ours.ids - merged.ids
+        if _has_own_values(handle.state, root, ours.column(one))
+    }
+    if not with_values:
+        return
+    state = handle.state
+    first = handle.log.first_kept(max(state.floor, state.created_version))
+    written = set[int]() if first == state.created_version else with_values
+    for commit in handle.log.entries(first, state.version):
+        if isinstance(commit, Commit) and _writes_rows(commit):
+            written |= {
+                one for record in commit.added for one in with_values & _held(state, record)
+            }
+    for column_id in sorted(written):
+        above = ours.path(column_id)[:-1]
+        raise dropped_there(ours.column(column_id), above, "has values that were written")
+
+
+def _has_own_values(state: TableState, root: str, column: Column) -> bool:
+    """Whether a live segment that is no file of the source, nor a copy of one, may have a value."""
+    segments, schemas = state.segments, state.schemas
+    all_null = pc.equal(segments.statistic("nulls", column, schemas), segments.column("rows"))
+    lists = (segments.column("path"), segments.column("schema_version"), all_null)
+    return any(
+        source_token(path, root) is None and not nulls and column.id in schemas[version].ids
+        for path, version, nulls in zip(*(one.to_pylist() for one in lists), strict=True)
+    )
+
+
+def _writes_rows(commit: Commit) -> bool:
+    """Whether a commit has rows that are not the source's."""
+    is_sync = commit.batch is not None and commit.batch.application.startswith(APPLICATION)
+    return commit.head.operation in ("append", "overwrite", "update", "merge") and not is_sync
+
+
+def _held(state: TableState, record: SegmentRecord) -> set[int]:
+    """The columns in which a segment may have a value."""
+    if record.id_map is None:
+        known = set(state.schemas[record.schema_version].ids)
+    else:
+        known = {*record.id_map.columns, *record.constants}
+    nulls = {column_id: stats.nulls for column_id, stats in record.columns.items()}
+    return {one for one in known if nulls.get(one) != record.rows}
+
+
+def partition_versions(
+    handle: TableHandle, wanted: Sequence[tuple[PartitionField, ...]]
+) -> dict[tuple[PartitionField, ...], Schema]:
+    """Schema versions with the current columns and each wanted partitioning.
+
+    The files of a table that was partitioned otherwise earlier lie in partitions of that time. A version
+    that is missing is committed, and then the current partitioning again.
+    """
+    state = handle.state
+    found = {state.schema.partitioning: state.schema}
+    known = [one for one in _versions(state) if one.columns == state.schema.columns]
+    for one in known:
+        found.setdefault(one.partitioning, one)
+    missing = [one for one in dict.fromkeys(wanted) if one not in found]
+    for one in (*missing, *((state.schema.partitioning,) if missing else ())):
+        _partition(handle, one)
+        found.setdefault(one, handle.state.schema)
+    return found
+
+
+def _versions(state: TableState) -> list[Schema]:
+    return [state.schemas[version] for version in state.schemas]
+
+
+def _partition(handle: TableHandle, fields: Sequence[PartitionField]) -> None:
+    state = handle.state
+    target = replace(state.schema.visible, partitioning=tuple(fields))
+    changes = [step.change for step in difference_by_id(state.evolution, target)]
+    if changes:
+        Alteration(handle).add_all(changes).commit_on(PlannedOn.of(state))

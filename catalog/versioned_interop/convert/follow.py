@@ -1,0 +1,380 @@
+"""Follow a source: its schema by ALTERs, and its files by one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.operations import Append, Base, NewFiles, Rewrite
+from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, InvalidRequestError
+from versioned_catalog.log.entry import Batch
+from versioned_catalog.log.imported import ImportedFile, Taken
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.bind import plan_changes
+from versioned_catalog.model.changes import SetProperty
+from versioned_catalog.model.evolution import BoundChange
+from versioned_catalog.model.schema import PartitionField
+from versioned_catalog.read.filters import Always
+from versioned_catalog.read.foreign_file import size_of
+from versioned_catalog.storage.opening import root_store
+from versioned_catalog.storage.root_paths import RootPath, file_of
+from versioned_catalog.write.external import ExternalFile, external_records, used_roots
+from versioned_interop.convert.copying import (
+    check_not_imported,
+    copy_file,
+    copy_token,
+    source_token,
+)
+from versioned_interop.convert.evolving import follow_schemas, partition_versions
+from versioned_interop.convert.files import Adopter, Names, partition_of, wanted_partitioning
+from versioned_interop.convert.origin import Origin, origin_of
+from versioned_interop.convert.source import SourceFile, SourceTable, digest_of, token_of
+
+ADOPT, COPY, REFUSE = "adopt", "copy", "refuse"
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What a sync has done.
+
+    Args:
+        version: the table's version after it.
+        source_version: the source's version that the table shows: a snapshot ID, a version number.
+        schemas: number of commits that changed the schema.
+        adopted, copied, removed: numbers of files of the source.
+        dropped: what of the source is not taken over.
+        roots: the external roots that every reader of the table must allow: URLs by name.
+    """
+
+    version: int
+    source_version: str
+    schemas: int = 0
+    adopted: int = 0
+    copied: int = 0
+    removed: int = 0
+    dropped: tuple[str, ...] = ()
+    roots: Mapping[str, str] = field(default_factory=dict)
+
+
+def follow(handle: TableHandle, source: SourceTable) -> Synced:
+    """Bring a converted table to the version of its source.
+
+    Raises:
+        InvalidRequestError: the source is another table, or both sides changed the same.
+        CommitConflictError: another commit came in between; run it again.
+    """
+    origin = origin_of(handle.state.properties, handle.name)
+    if (source.kind, source.uuid) != (origin.kind, origin.uuid):
+        raise InvalidRequestError(
+            f"{handle.name} follows the {origin.kind} table {origin.uuid} at {origin.location}, and "
+            f"{source.location} is {source.uuid}: it was replaced there. Convert it under a new name"
+        )
+    schemas = follow_schemas(handle, source)
+    done = _Files(handle, source).commit()
+    roots = {origin.root: dict(handle.store.location.roots)[origin.root].url}
+    return replace(
+        done,
+        version=handle.loaded.version,
+        schemas=schemas,
+        dropped=source.dropped,
+        roots=roots,
+    )
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The commit that follows the files of a source."""
+
+    handle: TableHandle
+    source: SourceTable
+
+    @property
+    def _origin(self) -> Origin:
+        return origin_of(self.handle.state.properties, self.handle.name)
+
+    def commit(self) -> Synced:
+        """Add the files that came, and remove those that are gone."""
+        origin, source = self._origin, self.source
+        nothing = Synced(0, source.version)
+        if source.batch is None:
+            return nothing
+        if origin.version != source.version:
+            self._check_newer(origin)
+        elif not self._is_remapped(origin):
+            return nothing
+        files = {one.token: one for one in source.files()}
+        live = _live(self.handle.state, origin.root)
+        before = self._before(origin, live)
+        self._check_not_imported(before, files, live)
+        remapped = self._remapped(origin, before, files, live)
+        removed = self._removed(before, files, live, remapped)
+        came = [one for token, one in files.items() if token not in before or token in remapped]
+        new: list[SourceFile] = []
+        if not self.handle.state.schema.is_keyed:  # with a key, rows that come twice count once
+            new = [one for one in came if not {one.token, token_of(one.path)} & before.keys()]
+            check_not_imported(self.handle, new, origin.root)
+        new_files = NewFiles(self._imported(new), self.handle.state.version)
+        adopted, copied = self._added(origin, came)
+        if removed and self.handle.state.schema.is_keyed:
+            raise InvalidRequestError(
+                f"{self.handle.name} has a primary key, and {len(removed)} files are gone or changed in "
+                "the source: their rows can't be taken back here. Convert the source under a new name"
+            )
+        records = [*adopted, *(one for parts in copied for one in parts)]
+        copies = [one for one in came if _is_copied(origin, one)]
+        self._commit(records, removed, files, self._imported(copies), new_files)
+        return replace(nothing, adopted=len(adopted), copied=len(copied), removed=len(removed))
+
+    def _check_newer(self, origin: Origin) -> None:
+        if self.source.batch is not None and self.source.batch <= origin.number:
+            raise InvalidRequestError(
+                f"{self.handle.name} shows version {origin.version} of {origin.location} already, which "
+                f"is newer than {self.source.version}; to see an earlier one, use the table's own "
+                "history"
+            )
+
+    def _before(
+        self, origin: Origin, live: Mapping[str, list[str]]
+    ) -> Mapping[str, SourceFile | None]:
+        """The source's files that were followed last, by token.
+
+        If this table has kept all of them, it knows them itself. Otherwise the source must.
+        """
+        if not origin.version:
+            return {}
+        if digest_of(set(live)) == origin.digest:
+            return dict.fromkeys(live)
+        found = self.source.files_at(origin.version)
+        if found is None:
+            raise InvalidRequestError(
+                f"{self.handle.name} has rewritten files of its source, and version {origin.version} of "
+                f"{origin.location}, to which it must be compared, has expired there; convert the "
+                "source under a new name, and sync more often than the source expires versions"
+            )
+        return {one.token: one for one in found}
+
+    def _check_not_imported(
+        self,
+        before: Mapping[str, SourceFile | None],
+        files: Mapping[str, SourceFile],
+        live: Mapping[str, list[str]],
+    ) -> None:
+        """Refuse files that the source added, and that were imported into this table before.
+
+        Raises:
+            InvalidRequestError: naming a file.
+        """
+        twice = [live[token] for token in files.keys() - before.keys() if token in live]
+        if twice:
+            raise InvalidRequestError(
+                f"{self.handle.name}: {file_of(min(twice)[0])} was imported here and belongs to the "
+                "source now; take it out with Table.remove_external, and sync again"
+            )
+
+    def _is_remapped(self, origin: Origin) -> bool:
+        """Whether files without field IDs may show other columns than at the last sync."""
+        return bool(self.source.name_mapping) and self.source.name_mapping != origin.names
+
+    def _remapped(
+        self,
+        origin: Origin,
+        before: Mapping[str, SourceFile | None],
+        files: Mapping[str, SourceFile],
+        live: Mapping[str, list[str]],
+    ) -> set[str]:
+        """The files without field IDs that show other columns, since the source's name mapping changed.
+
+        By it, older files show their values in a column that was dropped and added again.
+        """
+        if not self._is_remapped(origin):
+            return set()
+        known = [
+            one
+            for token, one in files.items()
+            if token in before and (token in live or origin.names is not None)
+        ]
+        return self._adopter(origin).remapped(known, self._names(origin, origin.names or {}))
+
+    def _removed(
+        self,
+        before: Mapping[str, SourceFile | None],
+        files: Mapping[str, SourceFile],
+        live: Mapping[str, list[str]],
+        remapped: Set[str],
+    ) -> list[str]:
+        """The segments of the files that are gone from the source, or read otherwise."""
+        found: list[str] = []
+        for token in (before.keys() - files.keys()) | remapped:
+            file = before[token]
+            if token in live:
+                found += live[token]
+            elif file is not None and not file.is_empty():
+                what = (
+                    "reads other columns from" if token in remapped else "has removed or rewritten"
+                )
+                raise InvalidRequestError(
+                    f"{self.handle.name}: the source {what} {file.path}, and this "
+                    "table has changed rows of the same file, so the two changes conflict. Roll "
+                    "this table back to before its change (Table.rollback), or convert the source under "
+                    "a new name"
+                )
+        return sorted(found)
+
+    def _added(
+        self, origin: Origin, came: Sequence[SourceFile]
+    ) -> tuple[list[SegmentRecord], list[list[SegmentRecord]]]:
+        """Records of files that are adopted, and of those that are copied."""
+        copied = [one for one in came if _is_copied(origin, one)]
+        if origin.deletes == REFUSE and (refused := [one for one in copied if one.deletes]):
+            raise InvalidRequestError(
+                f"{self.handle.name}: {len(refused)} files of the source have deleted rows, such as "
+                f"{refused[0].path}; {_PURGE[self.source.kind]}, or convert with deletes='copy'"
+            )
+        copied = [one for one in copied if not one.is_empty()]
+        if self.handle.state.schema.is_keyed:
+            copied = self.source.oldest_first(copied)
+        adopter = self._adopter(origin)
+        in_place = [one for one in came if not _is_copied(origin, one)]
+        records = self._records(origin, in_place, adopter)
+        schema = self.handle.state.schema
+        copies = [
+            copy_file(self.handle, schema, file, external)
+            for file, external in zip(copied, adopter.all(copied), strict=True)
+        ]
+        return records, copies
+
+    def _imported(self, files: Sequence[SourceFile]) -> tuple[ImportedFile, ...]:
+        """What an import must know of files, as of files that are copied."""
+        root = root_store(self.handle.store, RootPath(self._origin.root, ""))
+
+        def size(file: SourceFile) -> int:
+            return size_of(root.open(file.path)) if file.bytes is None else file.bytes
+
+        return tuple(
+            ImportedFile(
+                place=root.resolved(one.path),
+                bytes=size(one),
+                modified=0,
+                etag="",
+                taken=Taken.COPIED,
+            )
+            for one in files
+        )
+
+    def _records(
+        self, origin: Origin, files: Sequence[SourceFile], adopter: Adopter
+    ) -> list[SegmentRecord]:
+        """Records of files in place, each under a schema version that is partitioned as the file is."""
+        handle, ids = self.handle, origin.keys
+        schema = handle.state.schema
+        wanted = [wanted_partitioning(one.partitioning, ids, schema) for one in files]
+        versions = partition_versions(handle, wanted)
+        groups: dict[tuple[PartitionField, ...], list[ExternalFile]] = {}
+        for file, fields, external in zip(files, wanted, adopter.all(files), strict=True):
+            under = versions[fields]
+            partition = partition_of(file, ids, schema, origin.columns)
+            placed = replace(external, schema_version=under.version, partition=partition)
+            groups.setdefault(fields, []).append(placed)
+        return [
+            record
+            for fields, externals in groups.items()
+            for record in external_records(
+                handle.store, handle.state, externals, handle.name, versions[fields]
+            )
+        ]
+
+    def _adopter(self, origin: Origin) -> Adopter:
+        return Adopter(
+            self.handle.store,
+            self.handle.state.schema,
+            origin.columns,
+            origin.keys,
+            self._names(origin, self.source.names),
+            origin.root,
+        )
+
+    def _names(self, origin: Origin, mapping: Mapping[str, tuple[str, ...]]) -> Names:
+        keys = {one: key for key, one in origin.keys.items()}
+        return Names(keys, self.source.by_field_id, mapping, self.source.physical)
+
+    def _commit(
+        self,
+        records: Sequence[SegmentRecord],
+        removed: Sequence[str],
+        files: Mapping[str, SourceFile],
+        copied: tuple[ImportedFile, ...],
+        new_files: NewFiles,
+    ) -> None:
+        handle, state = self.handle, self.handle.state
+        held = {token for token, one in files.items() if not one.deletes} | {
+            token for record in records if (token := copy_token(record.path)) is not None
+        }
+        held |= {token for token in _live(state, self._origin.root) if token in files}
+        origin = replace(
+            self._origin,
+            schema_id=max(self._origin.schema_id, self.source.schema.schema_id),
+            names=self.source.name_mapping,
+            version=self.source.version,
+            number=self.source.batch or 0,
+            digest=digest_of(held),
+        )
+        base, roots = Base.of(state), used_roots(handle.store, records)
+        # A number of its own, not the source's: a table that was rolled back can follow it again.
+        application = self.source.application
+        batch = Batch(application, state.applications.get(application, -1) + 1)
+        changes = _noted(state, origin)
+        if removed:
+            operation: Append | Rewrite = Rewrite(
+                base,
+                "overwrite",
+                tuple(records),
+                tuple(removed),
+                Always(False),
+                changes,
+                batch=batch,
+                roots=roots,
+                copied=copied,
+                new_files=new_files,
+            )
+        else:
+            operation = Append(base, tuple(records), changes, batch, roots, copied, new_files)
+        try:
+            handle.commit(operation)
+        except AlreadyExistsError as error:
+            raise CommitConflictError(
+                f"{handle.name}: another process followed the source at the same time; nothing was "
+                "changed by this one; run it again"
+            ) from error
+
+
+_PURGE = {
+    "iceberg": "rewrite them in the source (rewrite_data_files with delete-file-threshold 1)",
+    "delta": "rewrite them in the source (REORG TABLE ... APPLY (PURGE))",
+}
+
+
+def _is_copied(origin: Origin, file: SourceFile) -> bool:
+    return origin.mode == COPY or bool(file.deletes)
+
+
+def _noted(state: TableState, origin: Origin) -> tuple[BoundChange, ...]:
+    """The change of the property that names the source's version."""
+    requests = [
+        SetProperty(key, text)
+        for key, text in origin.properties().items()
+        if state.properties.get(key) != text
+    ]
+    bound, _ = plan_changes(requests, state.evolution, state.schemas.newest.version + 1)
+    return bound
+
+
+def _live(state: TableState, root: str) -> dict[str, list[str]]:
+    """The live segments that hold a file of the source, by its token."""
+    found: dict[str, list[str]] = {}
+    for path in state.segments.paths:
+        token = source_token(path, root)
+        if token is not None:
+            found.setdefault(token, []).append(path)
+    return found

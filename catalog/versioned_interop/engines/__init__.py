@@ -1,0 +1,1 @@
+"""Rows for other engines: pandas, Polars and DuckDB, without a server."""

@@ -1,0 +1,407 @@
+"""Rows of a file as rows of a table, for a copy: with its names, types and conversions on request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.forms import Form
+from versioned_catalog.model.id_map import Held, IdMap
+from versioned_catalog.model.schema import name_key
+from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.types import (
+    Array,
+    Atom,
+    Column,
+    DataType,
+    Decimal,
+    Map,
+    Struct,
+    is_floating,
+    is_text,
+)
+from versioned_catalog.model.widening import MOST_DIGITS, type_name, widens
+from versioned_catalog.read import arrays
+from versioned_catalog.read.foreign_values import Calendar, own_array
+from versioned_catalog.storage.parquet import translate_errors
+from versioned_interop.imports.file_schema import FileColumn, FileSchema, Kind, as_type
+from versioned_interop.imports.mapping import by_name
+from versioned_interop.imports.provided import Key, Names, key_of
+from versioned_interop.imports.text_formats import parse_text
+
+_SHOWN = 80
+"""The most characters of a value in an error."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What rows of files shall become.
+
+    Args:
+        columns: of the table.
+        names: aliases and left out columns.
+        elsewhere: keys of the names of columns that are not read from files.
+        formats: of dates and times in text, by the keys of their paths.
+    """
+
+    columns: tuple[Column, ...]
+    names: Names
+    elsewhere: frozenset[str] = frozenset()
+    formats: Mapping[Key, str] = field(default_factory=dict)
+
+    def format(self, path: ColumnPath) -> str | None:
+        """The format of a column of the table."""
+        return self.formats.get(key_of(path)) if self.formats else None
+
+
+@dataclass(frozen=True)
+class Match:
+    """A column of a file that is copied into a column of a table.
+
+    Args:
+        file: the column of the file.
+        column: the same with an ID and our types, as ``own_array`` wants it.
+        wanted: the column of the table.
+    """
+
+    file: FileColumn
+    column: Column
+    wanted: Column
+
+
+@dataclass(frozen=True)
+class Conforming:
+    """The columns to copy from files with a schema.
+
+    Args:
+        matches: the columns.
+        id_map: how the file holds them.
+        target: what they become.
+    """
+
+    matches: tuple[Match, ...]
+    id_map: IdMap
+    target: Target
+
+    @classmethod
+    def of(cls, file: FileSchema, target: Target) -> Conforming:
+        """Match the columns of files to those of a table."""
+        known = by_name(file, target.names, ())
+        held = dict[int, Held]()
+        matches = []
+        for wanted in target.columns:
+            key = name_key(wanted.name)
+            one = known.get(key)
+            if one is not None and key not in target.elsewhere and not wanted.hidden:
+                column = _numbered(one, held)
+                if column is not None:
+                    matches.append(Match(one, column, wanted))
+        return cls(tuple(matches), IdMap(held), target)
+
+    @property
+    def needed(self) -> tuple[Column, ...]:
+        """The columns to read."""
+        return tuple(match.column for match in self.matches)
+
+    @property
+    def elsewhere(self) -> tuple[Column, ...]:
+        """The columns of the table that stand in paths."""
+        return tuple(
+            one for one in self.target.columns if name_key(one.name) in self.target.elsewhere
+        )
+
+    def batch(
+        self, read: Sequence[pa.Array], rows: int, constants: Mapping[str, pa.Scalar]
+    ) -> pa.RecordBatch:
+        """The rows of some arrays, in the order of ``needed`` and of our types already.
+
+        Args:
+            constants: values of columns that stand in paths, by name.
+
+        Raises:
+            Misfit: a value does not fit its column.
+            InvalidRequestError: the file has none of the columns.
+        """
+        columns = {
+            match.wanted.name: self._conform(
+                array, match.file, match.wanted, (match.wanted.name,), (match.file.name,)
+            )
+            for array, match in zip(read, self.matches, strict=True)
+        }
+        columns |= {name: pa.repeat(value, rows) for name, value in constants.items()}
+        if not columns:
+            raise InvalidRequestError("the file has none of the columns of the table")
+        return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+    def own(self, batch: Any) -> list[pa.Array]:
+        """The needed columns of a batch that is no Parquet file, in our types."""
+        found = (batch.column(match.file.name) for match in self.matches)
+        forms = {held.form for held in self.id_map.columns.values()}
+        calendar = Calendar(datetimes=Form.JULIAN in forms)
+        return [
+            own_array(array, match.column, self.id_map, calendar)
+            for array, match in zip(found, self.matches, strict=True)
+        ]
+
+    def _conform(
+        self,
+        array: pa.Array,
+        file: FileColumn,
+        wanted: Column,
+        path: ColumnPath,
+        in_file: ColumnPath,
+    ) -> pa.Array:
+        """The values of a column of a file, whose path in the table is ``path``."""
+        match file.kind, wanted.type:
+            case Kind.STRUCT, Struct(fields):
+                known = by_name(file.fields, self.target.names, in_file)
+                order = [one.name for one in array.type]
+                inner = {}
+                for one in fields:
+                    held = known.get(name_key(one.name))
+                    if held is not None and held.name in order:
+                        at = arrays.struct_child(array, order.index(held.name))
+                        inner[one.name] = self._conform(
+                            at, held, one, (*path, one.name), (*in_file, held.name)
+                        )
+                if not inner:
+                    return pa.nulls(len(array), to_arrow_type(wanted.type))
+                kind = pa.struct([pa.field(name, one.type) for name, one in inner.items()])
+                return arrays.struct_of(array, list(inner.values()), kind)
+            case Kind.ARRAY, Array(element):
+                offsets, values, mask = arrays.list_values(array)
+                with _in_rows(offsets):
+                    one = self._part(values, file.fields[0], element, path, in_file)
+                return arrays.list_of(offsets, one, mask, pa.list_(one.type))
+            case Kind.MAP, Map(key, value):
+                offsets, entries, mask = arrays.list_values(array)
+                keys, items = (arrays.struct_child(entries, at) for at in (0, 1))
+                with _in_rows(offsets):
+                    first = self._part(keys, file.fields[0], key, path, in_file)
+                    second = self._part(items, file.fields[1], value, path, in_file)
+                kind = pa.map_(pa.field("key", first.type, nullable=False), second.type)
+                return arrays.map_of(offsets, first, second, mask, kind)
+            case Kind.VOID, _:
+                return pa.nulls(len(array), to_arrow_type(wanted.type))
+            case _:
+                return self._leaf(array, file, wanted.type, path)
+
+    def _part(
+        self,
+        array: pa.Array,
+        file: FileColumn,
+        wanted: Column,
+        path: ColumnPath,
+        in_file: ColumnPath,
+    ) -> pa.Array:
+        """The elements of a list, or the keys or values of a map."""
+        return self._conform(array, file, wanted, (*path, file.name), (*in_file, file.name))
+
+    def _leaf(
+        self, array: pa.Array, file: FileColumn, wanted: DataType, path: ColumnPath
+    ) -> pa.Array:
+        own = own_type(file)
+        if widens(own, wanted) or (is_text(own) and is_text(wanted)):
+            return array
+        format_ = self.target.format(path)
+
+        def converted(values: pa.Array) -> pa.Array:
+            return convert(values, own, wanted, format_)
+
+        try:
+            return converted(array)
+        except (pa.ArrowException, ValueError):
+            raise _misfit(array, converted, path, wanted) from None
+
+
+class Misfit(Exception):
+    """A value of a file that does not fit its column.
+
+    Args:
+        row: its place in the batch.
+        problem: the column, the type, the value and the reason, with ``{}`` for the place in the file.
+    """
+
+    def __init__(
+        self, row: int, path: ColumnPath, wanted: DataType, value: str, reason: str
+    ) -> None:
+        super().__init__(reason)
+        self.row = row
+        self._what = f"the column {render_path(path)} holds a value that is no {type_name(wanted)}"
+        self._value, self._reason = value, reason
+
+    def error(self, where: str) -> InvalidRequestError:
+        """The error for users, with the place in the file."""
+        return InvalidRequestError(
+            f"{self._what}: {self._value} in {where}: {self._reason}", condition="INVALID_VALUE"
+        )
+
+
+@contextmanager
+def _in_rows(offsets: pa.Array) -> Iterator[None]:
+    """Translate the places of values in lists to those of the rows."""
+    try:
+        yield
+    except Misfit as misfit:
+        ends = offsets.to_numpy(zero_copy_only=False)
+        misfit.row = int(np.searchsorted(ends, misfit.row, "right")) - 1
+        raise
+
+
+def _misfit(
+    array: pa.Array,
+    converted: Callable[[pa.Array], pa.Array],
+    path: ColumnPath,
+    wanted: DataType,
+) -> Misfit:
+    """The first value of an array that can't be converted."""
+    first, end, reason = 0, len(array), ""
+    while end - first > 1:
+        middle = (first + end) // 2
+        try:
+            converted(array.slice(first, middle - first))
+            first = middle
+        except (pa.ArrowException, ValueError):
+            end = middle
+    try:
+        converted(array.slice(first, 1))
+    except (pa.ArrowException, ValueError) as error:
+        reason = str(error)
+    return Misfit(first, path, wanted, _shown(array[first]), reason)
+
+
+def _shown(value: pa.Scalar) -> str:
+    shown = repr(value.as_py()) if pa.types.is_string(value.type) else str(value)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+
+
+def convert(array: pa.Array, own: DataType, wanted: DataType, format_: str | None) -> pa.Array:
+    """Values of a leaf type as those of another; a value that does not fit is an error.
+
+    A DECIMAL holds a floating-point number that is written with its digits: 0.13, but not 0.129, fits
+    DECIMAL(10,2). A floating-point number is the nearest to a value in its range.
+
+    Raises:
+        ArrowException, ValueError: a value does not fit.
+    """
+    target = to_arrow_type(wanted)
+    if is_text(own) and not is_text(wanted):
+        return parse_text(array, wanted, format_)
+    reread = {Atom.STRING: pa.binary(), Atom.BINARY: pa.string()}
+    if own in reread and reread.get(own) == target:
+        return array.cast(target)
+    if pa.types.is_timestamp(array.type) and pa.types.is_timestamp(target):
+        return array.view(pa.int64()).view(target)
+    if pa.types.is_date(array.type) and pa.types.is_timestamp(target):
+        return array.cast(pa.timestamp("us")).view(pa.int64()).view(target)
+    if pa.types.is_timestamp(array.type) and pa.types.is_date(target):
+        return _whole_days(array.view(pa.int64()).view(pa.timestamp("us")))
+    if pa.types.is_integer(array.type) and isinstance(wanted, Decimal):
+        # Arrow wants room for any integer; whether these fit is checked by the second cast.
+        return array.cast(pa.decimal128(MOST_DIGITS, wanted.scale)).cast(target)
+    if is_floating(own) and isinstance(wanted, Decimal):
+        # Arrow rounds to the scale; the text has the fewest digits that tell the number from others.
+        return array.cast(pa.string()).cast(target)
+    if is_floating(wanted):
+        return _in_float_range(array, array.cast(target))
+    if pa.types.is_boolean(array.type) and is_text(wanted):
+        return pc.if_else(array, "true", "false")
+    return array.cast(target)
+
+
+def _whole_days(local: pa.Array) -> pa.Array:
+    days = local.cast(pa.date32())
+    if pc.any(pc.not_equal(days.cast(local.type), local)).as_py():
+        raise ValueError("it has a time of day, which a DATE does not hold")
+    return days
+
+
+def _in_float_range(array: pa.Array, found: pa.Array) -> pa.Array:
+    if pa.types.is_floating(array.type):
+        lost = pc.and_(pc.is_inf(found), pc.is_finite(array))
+        if pc.any(lost).as_py():
+            raise ValueError(f"it is out of the range of {found.type}")
+    return found
+
+
+def own_type(file: FileColumn) -> DataType:
+    """The type in which a leaf is read."""
+    return as_type(file)
+
+
+def _numbered(one: FileColumn, held: dict[int, Held]) -> Column | None:
+    """A column of a file with IDs, whose forms go into ``held``; None if nothing of it can be read."""
+    number = len(held) + 1
+    match one.kind:
+        case Kind.REFUSED:
+            return None
+        case Kind.VOID:
+            held[number] = Held(form=Form.NULL)
+            return Column(number, one.name, Atom.STRING, physical_name=one.name)
+        case Kind.LEAF:
+            assert one.type is not None, "a leaf has a type"
+            held[number] = Held(form=one.form)
+            return Column(number, one.name, one.type, physical_name=one.name)
+        case _:
+            return _numbered_nested(one, held, number)
+
+
+def _numbered_nested(one: FileColumn, held: dict[int, Held], number: int) -> Column | None:
+    held[number] = Held(form=one.form)
+    inner = [_numbered(part, held) for part in one.fields]
+    known = tuple(part for part in inner if part is not None)
+    type_: DataType
+    match one.kind:
+        case Kind.ARRAY if len(known) == 1:
+            type_ = Array(known[0])
+        case Kind.MAP if len(known) == 2:
+            type_ = Map(replace(known[0], nullable=False), known[1])
+        case Kind.STRUCT if known:
+            type_ = Struct(known)
+        case _:
+            return None
+    return Column(number, one.name, type_, physical_name=one.name)
+
+
+def checked(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.RecordBatch]:
+    """Name the file in errors about its values.
+
+    Raises:
+        InvalidRequestError: a value can't be read.
+    """
+    try:
+        with translate_errors("it"):
+            yield from batches
+    except (CorruptTableError, InvalidRequestError) as error:
+        raise InvalidRequestError(f"{what}: {error}", condition="INVALID_VALUE") from None
+
+
+def conformed(
+    conforming: Conforming,
+    batches: Iterator[tuple[int, Sequence[pa.Array]]],
+    constants: Mapping[str, pa.Scalar],
+    where: Callable[[int], str],
+) -> Iterator[pa.RecordBatch]:
+    """The rows of batches, as numbers of rows and arrays, as rows of a table.
+
+    Args:
+        where: the place in the file of a row, for errors.
+
+    Raises:
+        InvalidRequestError: a value does not fit; the error names it and its place.
+    """
+    before = 0
+    for rows, read in batches:
+        try:
+            yield conforming.batch(read, rows, constants)
+        except Misfit as misfit:
+            raise misfit.error(where(before + misfit.row)) from None
+        before += rows

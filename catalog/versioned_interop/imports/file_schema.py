@@ -1,0 +1,438 @@
+"""The schema of a foreign file as a tree of its columns, in our types, and what can be read.
+
+``model.forms`` lists the forms that a segment's ID map can name. This module adds what an annotation of
+Parquet says and Arrow does not: that a binary is text (ENUM), that 16 bytes are a UUID, that 12 bytes
+are an interval.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.limits import TYPE_DEPTH
+from versioned_catalog.model.forms import Form, SeenAs, seen_as
+from versioned_catalog.model.types import (
+    Array,
+    Atom,
+    Column,
+    DataType,
+    DayTimeInterval,
+    Family,
+    Map,
+    Struct,
+    Time,
+    children,
+    family,
+    is_nested,
+)
+from versioned_catalog.model.widening import MOST_DIGITS, widens
+from versioned_catalog.read.foreign_file import OpenedFile
+from versioned_catalog.read.foreign_values import Julian
+
+
+@dataclass(frozen=True, slots=True)
+class LeafRules:
+    """What users choose about leaves.
+
+    Args:
+        binary_as_string: binaries without annotation are UTF-8, as older writers meant them.
+        truncate_nanoseconds: cut off digits below a microsecond, which are refused otherwise.
+    """
+
+    binary_as_string: bool = False
+    truncate_nanoseconds: bool = False
+
+
+_ANNOTATED: dict[str, SeenAs] = {
+    "ENUM": SeenAs(Atom.STRING, Form.TEXT),
+    "UUID": SeenAs(Atom.STRING, Form.UUID),
+}
+"""Leaves of which Arrow shows the bytes alone, by the logical type of Parquet."""
+
+
+def leaf_of(arrow: pa.DataType, leaf: Any, rules: LeafRules) -> SeenAs:
+    """The type and form of a leaf.
+
+    Args:
+        arrow: the type that PyArrow gives it.
+        leaf: the ``ColumnSchema`` of PyArrow.
+
+    Raises:
+        InvalidRequestError: no column type can hold it; the message is the reason.
+
+    A decimal of more than 38 digits is refused:
+
+    >>> leaf_of(pa.decimal256(40, 2), None, LeafRules())
+    Traceback (most recent call last):
+    versioned_catalog.errors.InvalidRequestError: decimal256(40, 2) has more than 38 digits
+    """
+    for is_refused, reason in _REFUSED:
+        if is_refused(arrow, leaf):
+            raise InvalidRequestError(f"{arrow} {reason}")
+    if leaf.logical_type.type in _ANNOTATED:
+        return _ANNOTATED[leaf.logical_type.type]
+    if pa.types.is_dictionary(arrow):
+        return leaf_of(arrow.value_type, leaf, rules)
+    seen = seen_as(arrow, leaf.physical_type)
+    if seen.form is Form.NANOS and rules.truncate_nanoseconds:
+        return SeenAs(seen.type, Form.NANOS_CUT)
+    is_plain = seen == SeenAs(Atom.BINARY) and leaf.logical_type.type == "NONE"
+    if is_plain and rules.binary_as_string:
+        return SeenAs(Atom.STRING, Form.TEXT)
+    return seen
+
+
+def _is_long_decimal(arrow: Any, _: Any) -> bool:
+    return bool(pa.types.is_decimal(arrow) and arrow.precision > MOST_DIGITS)
+
+
+def _is_odd_decimal(arrow: Any, _: Any) -> bool:
+    return pa.types.is_decimal(arrow) and not 0 <= arrow.scale <= arrow.precision
+
+
+def _is_interval(_: Any, leaf: Any) -> bool:
+    return bool(leaf.converted_type == "INTERVAL")
+
+
+_REFUSED: tuple[tuple[Callable[[Any, Any], bool], str], ...] = (
+    (_is_long_decimal, "has more than 38 digits"),
+    (_is_odd_decimal, "has a scale that is negative or larger than its precision"),
+    (_is_interval, "is an INTERVAL of months, days and milliseconds, which no column type holds"),
+)
+
+
+class Kind(enum.Enum):
+    """What a column of a file is."""
+
+    LEAF = "leaf"
+    STRUCT = "struct"
+    ARRAY = "array"
+    MAP = "map"
+    VOID = "void"
+    """Only nulls: it fits every type."""
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumn:
+    """A column of a file, or a part of one.
+
+    Args:
+        name: inside its parent in the file; ``element``, ``key`` and ``value`` in lists and maps.
+        kind: see ``Kind``.
+        nullable: False if the file declares it to be never null.
+        type: of a leaf.
+        form: how a leaf or a list is stored, if not as FORMAT.md, section 4.1, says.
+        fields: the columns inside.
+        reason: why it is refused.
+        candidates: of a column of text, all types that its values fit, the preferred one first.
+    """
+
+    name: str
+    kind: Kind
+    nullable: bool = True
+    type: DataType | None = None
+    form: Form | None = None
+    fields: tuple[FileColumn, ...] = ()
+    reason: str = ""
+    candidates: tuple[DataType, ...] = ()
+
+
+FileSchema = tuple[FileColumn, ...]
+
+
+def as_type(column: FileColumn) -> DataType:
+    """The type of a column as ours, for messages; nulls are text."""
+    match column.kind:
+        case Kind.LEAF if column.type is not None:
+            return column.type
+        case Kind.STRUCT:
+            return Struct(tuple(map(as_column, column.fields)))
+        case Kind.ARRAY:
+            return Array(as_column(column.fields[0]))
+        case Kind.MAP:
+            key, value = column.fields
+            return Map(replace(as_column(key), nullable=False), as_column(value))
+        case _:
+            return Atom.STRING
+
+
+def as_column(column: FileColumn) -> Column:
+    """A column without ID; nullable, since a file promises nothing about the next one."""
+    return Column(0, column.name, as_type(column), nullable=True)
+
+
+def schema_of(file: OpenedFile, rules: LeafRules, julian: Julian) -> FileSchema:
+    """The columns of a Parquet file; those that can't be imported are of the kind ``REFUSED``.
+
+    Args:
+        julian: the leaves of the Julian calendar.
+
+    Raises:
+        InvalidRequestError: the file is encrypted, or its codec is not known.
+    """
+    if file.footer.is_signed:
+        raise InvalidRequestError("its columns are encrypted; decrypt the file first")
+    if unknown := file.footer.codecs() & {"lzo", "unknown"}:
+        raise InvalidRequestError(
+            f"its pages are compressed with {min(unknown).upper()}, which can't be read; rewrite it"
+        )
+    parquet: Any = file.parquet
+    schema = parquet.metadata.schema
+    leaves = [schema.column(at) for at in range(len(schema))]
+    reader = _Reader(leaves, _variants(str(schema)), rules, julian)
+    return tuple(reader.columns(list(parquet.schema_arrow), (), 0))
+
+
+def schema_of_arrow(schema: pa.Schema, rules: LeafRules) -> FileSchema:
+    """The columns of rows that are no Parquet file: of ORC, and of text that was parsed."""
+    return tuple(_arrow_column(field, rules) for field in schema)
+
+
+def _arrow_column(field: Any, rules: LeafRules) -> FileColumn:
+    name, held = field.name, plain(field.type)
+    if pa.types.is_null(held):
+        return FileColumn(name, Kind.VOID)
+    if pa.types.is_struct(held) and held.num_fields:
+        return FileColumn(
+            name, Kind.STRUCT, fields=tuple(_arrow_column(one, rules) for one in held)
+        )
+    if pa.types.is_map(held):
+        inner = (held.key_field.with_name("key"), held.item_field.with_name("value"))
+        return FileColumn(name, Kind.MAP, fields=tuple(_arrow_column(one, rules) for one in inner))
+    if is_list(held):
+        element = _arrow_column(held.value_field.with_name("element"), rules)
+        return FileColumn(name, Kind.ARRAY, fields=(element,))
+    try:
+        seen = seen_as(held, "")
+    except InvalidRequestError as error:
+        return FileColumn(name, Kind.REFUSED, reason=str(error))
+    is_cut = seen.form is Form.NANOS and rules.truncate_nanoseconds
+    return FileColumn(name, Kind.LEAF, type=seen.type, form=Form.NANOS_CUT if is_cut else seen.form)
+
+
+def interning_key(file: OpenedFile) -> tuple[str, str, bool]:
+    """What two files have in common whose columns are the same."""
+    _, _, parquet = str(file.parquet.metadata.schema).partition("\n")
+    arrow = file.parquet.schema_arrow.to_string(
+        show_field_metadata=False, show_schema_metadata=False
+    )
+    return parquet, arrow, file.footer.is_signed
+
+
+_GROUP = re.compile(
+    r"^( *)(?:required|optional|repeated) .*?field_id=-?\d+ (.*?)(?: \((.*)\))?( \{|;)$"
+)
+
+
+def _variants(parquet: str) -> frozenset[tuple[str, ...]]:
+    """The paths of groups that are annotated as VARIANT, which Arrow's schema does not show."""
+    if "(Variant(" not in parquet:
+        return frozenset()
+    found, above = set(), list[str]()
+    for line in parquet.splitlines()[2:]:
+        match = _GROUP.match(line)
+        if match is None:
+            continue
+        indent, name, annotation, _ = match.groups()
+        depth = len(indent) // 2 - 1
+        above = [*above[:depth], name]
+        if annotation is not None and annotation.startswith("Variant"):
+            found.add(tuple(above))
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Walks the Arrow schema of a file, and its leaves, which are in the same order."""
+
+    leaves: Sequence[Any]
+    variants: frozenset[tuple[str, ...]]
+    rules: LeafRules
+    julian: Julian
+
+    def columns(
+        self, fields: Sequence[pa.Field], above: tuple[str, ...], start: int
+    ) -> Iterator[FileColumn]:
+        """The columns of sibling fields, the first of whose leaves is the leaf ``start``."""
+        at = start
+        for field in fields:
+            yield self.column(field, (*above, field.name), at)
+            at += leaf_count(field.type)
+
+    def column(self, field: pa.Field, path: tuple[str, ...], at: int) -> FileColumn:
+        """One column, whose first leaf is the leaf ``at``."""
+        try:
+            return self._column(field, path, at)
+        except InvalidRequestError as error:
+            return FileColumn(field.name, Kind.REFUSED, field.nullable, reason=str(error))
+
+    def _column(self, field: Any, path: tuple[str, ...], at: int) -> FileColumn:
+        name, nullable, held = field.name, field.nullable, plain(field.type)
+        if len(path) > TYPE_DEPTH:
+            raise InvalidRequestError(f"it is nested more than {TYPE_DEPTH} deep")
+        if path in self.variants:
+            return _variant(name, held, nullable=nullable)
+        if pa.types.is_null(held):
+            return FileColumn(name, Kind.VOID, nullable)
+        if pa.types.is_struct(held):
+            return self._struct(name, held, path, at, nullable=nullable)
+        if pa.types.is_map(held):
+            return self._map(name, held, path, at, nullable=nullable)
+        if is_list(held):
+            inner = replace(
+                self.column(held.value_field, (*path, "list", "element"), at), name="element"
+            )
+            form = None if self._is_standard_list(path, at) else Form.LIST
+            return FileColumn(name, Kind.ARRAY, nullable, form=form, fields=(inner,))
+        seen = leaf_of(field.type, self.leaves[at], self.rules)
+        julian = self.julian.get(at)
+        if isinstance(julian, str):
+            raise InvalidRequestError(julian)
+        return FileColumn(name, Kind.LEAF, nullable, seen.type, julian or seen.form)
+
+    def _struct(
+        self, name: str, held: Any, path: tuple[str, ...], at: int, *, nullable: bool
+    ) -> FileColumn:
+        inner = tuple(self.columns(list(held), path, at))
+        if not inner:
+            raise InvalidRequestError("it is a struct without fields")
+        return FileColumn(name, Kind.STRUCT, nullable, fields=inner)
+
+    def _map(
+        self, name: str, held: Any, path: tuple[str, ...], at: int, *, nullable: bool
+    ) -> FileColumn:
+        key = self.column(held.key_field, (*path, "key_value", "key"), at)
+        after = at + leaf_count(held.key_type)
+        value = self.column(held.item_field, (*path, "key_value", "value"), after)
+        if key.kind is not Kind.LEAF:
+            raise InvalidRequestError(
+                f"it is a map whose keys are {key.reason or 'nested'}, which can't be compared"
+            )
+        inner = (replace(key, name="key"), replace(value, name="value"))
+        return FileColumn(name, Kind.MAP, nullable, fields=inner)
+
+    def _is_standard_list(self, path: tuple[str, ...], at: int) -> bool:
+        """Whether a list, and all lists around it, are a group ``list`` of ``element``."""
+        prefix = ".".join((*path, "list", "element"))
+        found = self.leaves[at].path
+        return bool(found == prefix or found.startswith(f"{prefix}."))
+
+
+def _variant(name: str, held: Any, *, nullable: bool) -> FileColumn:
+    names = [field.name for field in held]
+    if "typed_value" in names:
+        raise InvalidRequestError("it is a shredded VARIANT; rewrite it without shredding")
+    if sorted(names) != ["metadata", "value"]:
+        raise InvalidRequestError("it is a VARIANT without a value")
+    return FileColumn(name, Kind.LEAF, nullable, Atom.VARIANT)
+
+
+def plain(held: Any) -> Any:
+    """The storage of an extension type."""
+    return held.storage_type if isinstance(held, pa.BaseExtensionType) else held
+
+
+def is_list(held: pa.DataType) -> bool:
+    """Whether Arrow shows a column as a list of any kind."""
+    t = pa.types
+    kinds = (t.is_list, t.is_large_list, t.is_fixed_size_list, t.is_list_view, t.is_large_list_view)
+    return any(is_kind(held) for is_kind in kinds)
+
+
+def leaf_count(held: Any) -> int:
+    """How many leaves a Parquet column has, by the type that PyArrow gives it."""
+    held = plain(held)
+    if pa.types.is_struct(held):
+        return sum(leaf_count(field.type) for field in held)
+    if pa.types.is_map(held):
+        return leaf_count(held.key_type) + leaf_count(held.item_type)
+    return leaf_count(held.value_type) if is_list(held) else 1
+
+
+_NUMBERS = (Family.INTEGER, Family.FLOAT, Family.DECIMAL)
+_INSTANTS = (Atom.DATE, Atom.TIMESTAMP, Atom.TIMESTAMP_NTZ)
+
+_REREAD: dict[tuple[DataType, Form | None, DataType], Form | None] = {
+    (Atom.BINARY, None, Atom.STRING): Form.TEXT,
+    (Atom.STRING, Form.TEXT, Atom.BINARY): None,
+    (Atom.STRING, Form.UUID, Atom.BINARY): Form.FIXED,
+    (Atom.TIMESTAMP_NTZ, None, Atom.TIMESTAMP): Form.LOCAL,
+    (Atom.TIMESTAMP_NTZ, Form.MILLIS, Atom.TIMESTAMP): Form.LOCAL,
+    (Atom.TIMESTAMP_NTZ, Form.NANOS, Atom.TIMESTAMP): Form.LOCAL,
+    (Atom.TIMESTAMP, Form.INT96, Atom.TIMESTAMP_NTZ): Form.INT96,
+}
+"""The same bytes as another type: by type and form of the file, and the type wanted."""
+
+
+def held_as(column: FileColumn, wanted: DataType) -> SeenAs | None:
+    """How a leaf of a file holds values of a type in place: the type it widens from, and the form.
+
+    None if the bytes must be converted.
+
+    >>> held_as(FileColumn("b", Kind.LEAF, type=Atom.BINARY), Atom.STRING)
+    SeenAs(type=<Atom.STRING: 'string'>, form=<Form.TEXT: 'text'>)
+    >>> held_as(FileColumn("n", Kind.LEAF, type=Atom.INT), Atom.STRING) is None
+    True
+    """
+    if is_nested(wanted):
+        return None
+    if column.kind is Kind.VOID:
+        return SeenAs(wanted, Form.NULL)
+    if column.kind is not Kind.LEAF or column.type is None:
+        return None
+    reread = (column.type, column.form, wanted)
+    if reread in _REREAD:
+        return SeenAs(wanted, _REREAD[reread])
+    match column.type, wanted:
+        case (Time(), Time()) | (DayTimeInterval(), DayTimeInterval()):
+            return SeenAs(wanted, column.form)
+        case _ if widens(column.type, wanted):
+            return SeenAs(column.type, column.form)
+    return None
+
+
+def converts(column: FileColumn, wanted: DataType) -> bool:
+    """Whether a copy can convert a leaf to a type; a value that does not fit is refused then."""
+    if held_as(column, wanted) is not None:
+        return True
+    if column.kind is not Kind.LEAF or column.type is None or is_nested(wanted):
+        return False
+    old, new = family(column.type), family(wanted)
+    is_interval = any(isinstance(one, DayTimeInterval) for one in (column.type, wanted))
+    if Family.OPAQUE in (old, new) or is_interval:
+        return False
+    if Family.BINARY in (old, new):
+        return Family.TEXT in (old, new)
+    if Family.TEXT in (old, new) or (old in _NUMBERS and new in _NUMBERS):
+        return True
+    return column.type in _INSTANTS and wanted in _INSTANTS
+
+
+def fits(column: FileColumn, wanted: DataType, *, copy: bool) -> bool:
+    """Whether a column, with all inside it that the type names, can be read as a type."""
+    match column.kind, wanted:
+        case Kind.STRUCT, Struct(fields):
+            return _struct_fits(column, fields, copy=copy)
+        case ((Kind.ARRAY | Kind.MAP), _) if len(children(wanted)) == len(column.fields):
+            is_same = not isinstance(wanted, Struct)
+            pairs = zip(column.fields, children(wanted), strict=True)
+            return is_same and all(fits(one, inner.type, copy=copy) for one, inner in pairs)
+        case Kind.VOID, _:
+            return True
+        case Kind.LEAF, _:
+            return converts(column, wanted) if copy else held_as(column, wanted) is not None
+    return False
+
+
+def _struct_fits(column: FileColumn, fields: tuple[Column, ...], *, copy: bool) -> bool:
+    by_name = {field.name: field for field in column.fields}
+    held = [(by_name[field.name], field.type) for field in fields if field.name in by_name]
+    return all(fits(one, type_, copy=copy) for one, type_ in held)

@@ -1,0 +1,345 @@
+"""Import of files: the schema is committed first, then a batch of files a commit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from versioned_catalog.alteration import Alteration
+from versioned_catalog.commit.handle import Progress, TableHandle
+from versioned_catalog.commit.operations import Base, Import
+from versioned_catalog.commit.segments import ImportedMeanwhileError
+from versioned_catalog.errors import CommitConflictError, naming_table
+from versioned_catalog.log.imported import ImportedFile, Taken
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.maintain.log_check import in_parallel
+from versioned_catalog.model.changes import Change
+from versioned_catalog.model.constants import to_constant, to_scalar
+from versioned_catalog.model.ddl import render_columns
+from versioned_catalog.model.evolution import BoundChange
+from versioned_catalog.model.schema import name_key
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.foreign_file import size_of
+from versioned_catalog.storage.opening import open_file
+from versioned_catalog.storage.store import Store, StoredFile
+from versioned_catalog.transaction import Transaction
+from versioned_catalog.write.external import ExternalFile
+from versioned_catalog.write.plan import plan_now
+from versioned_interop.imports.adopting import Adopter, changed_while_imported, check_unchanged
+from versioned_interop.imports.conforming import Target, checked
+from versioned_interop.imports.known_files import (
+    KnownFiles,
+    Standing,
+    imported_file,
+    known_files,
+    outdated_segments,
+)
+from versioned_interop.imports.listing import file_source
+from versioned_interop.imports.mapping import changes_to
+from versioned_interop.imports.options import Again, import_options
+from versioned_interop.imports.path_parts import path_parts, value_text
+from versioned_interop.imports.planning import Planned, is_wanted, plan_import
+from versioned_interop.imports.reading import ParquetReader
+from versioned_interop.imports.survey import Unreadable, file_path, open_path
+
+_MOST_ATTEMPTS = 32
+"""How often a batch is imported while other processes import files of it."""
+
+_THREADS, _REMOTE_THREADS = 2, 16
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Result of an import.
+
+    Args:
+        version: the newest version of the table afterwards.
+        files: how many files were imported.
+        rows: their rows.
+        known: how many files had been imported before, and are as they were.
+        changed: files that were imported before and have changed since; the table keeps what it had.
+        missing: files that the table has and that are no longer in the source.
+        unreadable: files that were left out, with the reason of each.
+    """
+
+    version: int
+    files: int = 0
+    rows: int = 0
+    known: int = 0
+    changed: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+def import_into(
+    handle: TableHandle,
+    source: str | os.PathLike[str],
+    options: Mapping[str, Any],
+    progress: Progress,
+) -> Imported:
+    """Import files into a table. See ``Table.import_files``."""
+    checked_options = import_options(**options)
+    files = file_source(handle.store, source, in_place=not checked_options.copy)
+    planned = plan_import(handle.store, files, checked_options, handle, progress)
+    return run_import(handle, planned, progress)
+
+
+def import_new(
+    store: Store,
+    name: str,
+    source: str | os.PathLike[str],
+    options: Mapping[str, Any],
+    create: Callable[[str], TableHandle],
+    progress: Progress,
+) -> Imported:
+    """Import files into a table that ``create`` makes of the columns that they have, in DDL.
+
+    Args:
+        store: the warehouse's folder.
+        name: the name of the table, for errors.
+    """
+    checked_options = import_options(**options)
+    files = file_source(store, source, in_place=not checked_options.copy)
+    with naming_table(name):
+        planned = plan_import(store, files, checked_options, None, progress)
+    return run_import(create(render_columns(planned.columns)), planned, progress)
+
+
+def run_import(handle: TableHandle, planned: Planned, progress: Progress) -> Imported:
+    """Carry out an import.
+
+    Raises:
+        InvalidRequestError: a file or value does not fit; earlier batches stay.
+        CommitConflictError: another commit changed the schema meanwhile; earlier batches stay.
+    """
+    changes: list[Change] = list(changes_to(handle.state.schema.columns, planned.columns))
+    if changes and planned.options.evolve:
+        Alteration(handle).add_all(changes).commit()
+    compared = planned.compared
+    done = list(_batches(handle, planned, progress)) if planned.survey.files else []
+    files = sum(one.files for one in done)
+    return Imported(
+        handle.state.version,
+        files,
+        sum(one.rows for one in done),
+        compared.known + len(planned.survey.files) - files,
+        compared.changed,
+        compared.missing,
+        planned.survey.unreadable,
+    )
+
+
+class _Done(NamedTuple):
+    """What a commit has imported."""
+
+    files: int = 0
+    rows: int = 0
+
+
+def _batches(handle: TableHandle, planned: Planned, progress: Progress) -> Iterator[_Done]:
+    """Import batch by batch."""
+    early = {file.place: file for file in planned.compared.early}
+    schema_version = handle.state.schema.version
+    run = _Run(handle, planned, _target(handle, planned), progress, schema_version, early)
+    known_at = planned.known_at
+    checked = _Checked(None, handle.state.created_version if known_at is None else known_at)
+    files = iter(enumerate(planned.survey.files, start=1))
+    while some := list(islice(files, planned.options.batch_files)):
+        done, checked = run.batch(some, checked)
+        yield done
+
+
+class _Checked(NamedTuple):
+    """The version at which files were known to be new.
+
+    Args:
+        known: what the table knew then; None if all files were compared with it already.
+    """
+
+    known: KnownFiles | None
+    version: int
+
+
+def _target(handle: TableHandle, planned: Planned) -> Target:
+    options = planned.options
+    columns = tuple(
+        one
+        for one in handle.state.schema.columns
+        if options.provided.takes((one.name,)) or name_key(one.name) in planned.elsewhere
+    )
+    return Target(columns, options.names, planned.elsewhere, options.provided.formats)
+
+
+_Numbered = Sequence[tuple[int, StoredFile]]
+
+
+@dataclass(frozen=True)
+class _Run:
+    handle: TableHandle
+    planned: Planned
+    target: Target
+    progress: Progress
+    schema_version: int
+    early: dict[str, ImportedFile]
+    """The files from before the ledger, by place, which the next commit puts in it."""
+
+    def batch(self, files: _Numbered, checked: _Checked) -> tuple[_Done, _Checked]:
+        """Commit files; return what was done, and when files were known to be new.
+
+        Files that another process imports meanwhile are left to it.
+        """
+        import_batch = self._copy if self.planned.options.copy else self._adopt
+        for attempt in range(1, _MOST_ATTEMPTS + 1):
+            files = self._new(files, checked.known)
+            if not files:
+                return _Done(), checked
+            beside_pages = len(self.handle.state.ledger.files)
+            try:
+                done = import_batch(files, checked.version)
+                self.early.clear()
+                folded = len(self.handle.state.ledger.files) < beside_pages
+                # A fold does not show which files it added: the next batch would start again for it.
+                return done, self._checked_now() if folded else checked
+            except ImportedMeanwhileError:
+                if attempt == _MOST_ATTEMPTS:
+                    raise
+            self.handle.refresh()
+            checked = self._checked_now()
+        raise AssertionError("the last attempt returns or raises")
+
+    def _checked_now(self) -> _Checked:
+        """Look at the ledger again."""
+        known = known_files(self.handle)
+        for place in [file.place for file in self.early.values() if known.earlier(file)]:
+            del self.early[place]
+        return _Checked(known, self.handle.state.version)
+
+    def _new(self, files: _Numbered, known: KnownFiles | None) -> _Numbered:
+        """The files that are wanted, as far as the table knows them."""
+        if known is None:
+            return files
+        again = self.planned.options.again
+        return [one for one in files if is_wanted(self._standing(known, one[1]), again)]
+
+    def _standing(self, known: KnownFiles, file: StoredFile) -> Standing:
+        return known.standing(
+            self.planned.source.identity(file.name), self._record(file, Taken.ADOPTED)
+        )
+
+    def _record(self, file: StoredFile, taken: Taken) -> ImportedFile:
+        source = self.planned.source
+        return imported_file(source.place(file.name), source.identity(file.name), file, taken)
+
+    def _check_schema(self) -> None:
+        if self.handle.state.schema.version != self.schema_version:
+            raise CommitConflictError(
+                f"{self.handle.name}: the schema was changed while files were imported; run the import "
+                "again, which goes on with the files that are left"
+            )
+
+    def _outdated(self, files: _Numbered) -> tuple[str, ...]:
+        """The segments of files that have changed since they were adopted."""
+        if self.planned.options.again is None:
+            return ()
+        source, known = self.planned.source, known_files(self.handle)
+        now = ((source.identity(one.name), self._record(one, Taken.ADOPTED)) for _, one in files)
+        return outdated_segments(self.handle, known, now, self.planned.options.again)
+
+    def _import(
+        self, files: _Numbered, taken: Mapping[str, Taken], known_at: int
+    ) -> Callable[[Base, Sequence[SegmentRecord], tuple[BoundChange, ...]], Import]:
+        """The operation that commits the segments of files."""
+        new = (self._record(file, taken[file.name]) for _, file in files)
+        records = (*self.early.values(), *new)
+        removed, again = self._outdated(files), self.planned.options.again is Again.ALL
+
+        def operation(
+            base: Base, segments: Sequence[SegmentRecord], changes: tuple[BoundChange, ...]
+        ) -> Import:
+            since = None if again else known_at
+            return Import(base, tuple(segments), records, removed, since, again, changes)
+
+        return operation
+
+    def _adopt(self, files: _Numbered, known_at: int) -> _Done:
+        """Commit files in place."""
+        self._check_schema()
+        reader, source = self.planned.reader, self.planned.source
+        assert isinstance(reader, ParquetReader), "other formats are copied"
+        adopter = Adopter(self.handle.store, self.handle.state.schema, self.target, reader)
+
+        def external(one: tuple[int, StoredFile]) -> ExternalFile:
+            _, file = one
+            constants = {column.id: text for column, text in self._constants(file)}
+            adopted = adopter.file(source.identity(file.name), file, constants)
+            self._check_date(file)
+            return adopted
+
+        threads = _REMOTE_THREADS if source.store.is_remote else _THREADS
+        found: list[ExternalFile] = []
+        for (number, _), read in zip(files, in_parallel(external, files, threads), strict=True):
+            found.append(read)
+            self._report(number)
+        taken = {
+            file.name: Taken.ADOPTED if read.rows else Taken.EMPTY
+            for (_, file), read in zip(files, found, strict=True)
+        }
+        operation = self._import(files, taken, known_at)
+        full = [one for one in found if one.rows]
+        Transaction(self.handle).commit_adopted(full, operation)
+        return _Done(len(files), sum(one.rows for one in full))
+
+    def _copy(self, files: _Numbered, known_at: int) -> _Done:
+        """Commit the rows of files."""
+        self._check_schema()
+        handle, rows = self.handle, dict.fromkeys((file.name for _, file in files), 0)
+        plan = plan_now(handle.store, handle.state, handle.name)
+        records = plan.write_mixed(self._batches(files, rows), handle.store)
+        taken = {name: Taken.COPIED if count else Taken.EMPTY for name, count in rows.items()}
+        operation = self._import(files, taken, known_at)
+        Transaction(handle).commit_copied(plan, records, operation)
+        return _Done(len(files), sum(one.rows for one in records))
+
+    def _batches(self, files: _Numbered, rows: dict[str, int]) -> Iterator[pa.RecordBatch]:
+        """The rows of files; their numbers are added to ``rows``, by the name of the file."""
+        for number, file in files:
+            store, path = open_path(self.handle.store, self.planned.source, file.name)
+            constants = {
+                column.name: to_scalar(to_constant(text), column.type)
+                for column, text in self._constants(file)
+            }
+            identity = self.planned.source.identity(file.name)
+            check_unchanged(size_of(open_file(store, path)), file, identity)
+            batches = self.planned.reader.batches(store, path, self.target, constants)
+            for batch in checked(batches, identity):
+                rows[file.name] += batch.num_rows
+                yield batch
+            self._check_date(file)
+            self._report(number)
+
+    def _check_date(self, file: StoredFile) -> None:
+        """Refuse a file that was written while it was read. Only a disk tells the date at no cost.
+
+        Raises:
+            InvalidRequestError: naming the file.
+        """
+        store = self.planned.source.store
+        if store.has_disk and store.modified(file.name) != file.modified:
+            raise changed_while_imported(self.planned.source.identity(file.name))
+
+    def _report(self, number: int) -> None:
+        self.progress("files", number, len(self.planned.survey.files))
+
+    def _constants(self, file: StoredFile) -> Iterator[tuple[Column, str | None]]:
+        """The values of the columns that stand in the path of a file, as value texts."""
+        _, below = file_path(self.planned.source, file)
+        parts = {name_key(name): text for name, text in path_parts(below).items()}
+        for column in self.target.columns:
+            key = name_key(column.name)
+            if key in self.planned.elsewhere:
+                yield column, value_text(parts.get(key), column.type, column.name)

@@ -1,0 +1,238 @@
+"""What an import will do: the new files, and one schema for all of them. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from versioned_catalog.commit.handle import Progress, TableHandle
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.imported import ImportedFile, Taken
+from versioned_catalog.model.schema import name_key
+from versioned_catalog.model.types import Column
+from versioned_catalog.storage.store import Store, StoredFile
+from versioned_interop.imports.disagreements import Report
+from versioned_interop.imports.known_files import (
+    KnownFiles,
+    Standing,
+    imported_file,
+    known_files,
+    live_files,
+    outdated_segments,
+)
+from versioned_interop.imports.listing import FileSource, common_format, refuse_tables, selected
+from versioned_interop.imports.merging import (
+    Wanted,
+    by_position,
+    merge,
+    names_by_position,
+    with_named_text,
+)
+from versioned_interop.imports.options import Again, ImportOptions
+from versioned_interop.imports.reading import (
+    CsvReader,
+    JsonReader,
+    OrcReader,
+    ParquetReader,
+    Reader,
+)
+from versioned_interop.imports.survey import Survey, survey
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The files of a source beside those that the table has taken in.
+
+    Args:
+        new: files to import.
+        known: the number of files that it has, and that are as they were.
+        changed: those that have changed since, and are not imported again.
+        missing: those that it has and that are no longer in the source.
+        early: those that it knows from before it had a ledger.
+    """
+
+    new: tuple[StoredFile, ...]
+    known: int = 0
+    changed: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    early: tuple[ImportedFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """An import that was planned.
+
+    Args:
+        columns: of the table afterwards; new ones without IDs.
+        elsewhere: keys of the names of columns that stand in paths.
+        compared: which files are new.
+        survey: what the new files are.
+        known_at: the version of the table at which they were new; None if there was none.
+    """
+
+    source: FileSource
+    options: ImportOptions
+    reader: Reader
+    columns: tuple[Column, ...]
+    elsewhere: frozenset[str]
+    compared: Compared
+    survey: Survey
+    known_at: int | None
+
+
+def plan_import(
+    store: Store,
+    source: FileSource,
+    options: ImportOptions,
+    handle: TableHandle | None,
+    progress: Progress,
+) -> Planned:
+    """Look at all files that the table does not have yet.
+
+    Args:
+        store: of the table, or of the warehouse if there is no table yet.
+        handle: the table, if it exists.
+
+    Raises:
+        InvalidRequestError: files can't be read or brought together, or there are none.
+    """
+    everything = list(source.store.walk(source.folder))
+    files = list(selected(source, everything))
+    refuse_tables(source, everything, files)
+    if not files and handle is None:
+        raise InvalidRequestError(
+            f"there are no files to import in {source.shown}; files whose names begin with _ or a "
+            "dot, and "
+            "empty ones, are left out"
+        )
+    compared = _compared(files, source, options.again, handle)
+    reader = _reader(files, source, options)
+    found = survey(store, source, compared.new, reader, progress, with_paths=options.path_columns)
+    if not options.skip_unreadable:
+        found.check(source.shown)
+    wanted = Wanted(
+        options.provided,
+        options.names,
+        found.paths.columns(),
+        options.copy,
+        None if handle is None else handle.state.schema,
+        options.evolve,
+    )
+    if isinstance(reader, CsvReader):
+        reader, found = _with_names(reader, found, wanted)
+    columns = _merged(found, wanted, source, options)
+    elsewhere = frozenset(name_key(one.name) for one in wanted.paths)
+    known_at = None if handle is None else handle.state.version
+    return Planned(source, options, reader, columns, elsewhere, compared, found, known_at)
+
+
+def _compared(
+    files: Sequence[StoredFile],
+    source: FileSource,
+    again: Again | None,
+    handle: TableHandle | None,
+) -> Compared:
+    known = KnownFiles() if handle is None else known_files(handle)
+    new, changed, places = list[StoredFile](), list[str](), dict[str, str]()
+    early, now = list[ImportedFile](), list[tuple[str, ImportedFile]]()
+    for file in files:
+        identity, place = source.identity(file.name), source.place(file.name)
+        if place in places:
+            continue  # a link to a file that is listed, too
+        places[place] = identity
+        as_it_is = imported_file(place, identity, file, Taken.ADOPTED)
+        standing, before = known.standing(identity, as_it_is), known.early_file(identity, as_it_is)
+        if before is not None and standing is Standing.SAME:
+            early.append(before)
+        if is_wanted(standing, again):
+            new.append(file)
+            now.append((identity, as_it_is))
+        elif standing is Standing.CHANGED:
+            changed.append(identity)
+    if handle is not None:
+        outdated_segments(handle, known, now, again)  # before anything is read or written
+    missing = () if handle is None else _missing(known, source, places, handle)
+    same = len(files) - len(new) - len(changed)
+    return Compared(tuple(new), same, tuple(changed), tuple(missing), tuple(early))
+
+
+def is_wanted(standing: Standing, again: Again | None) -> bool:
+    """Whether a file is to be imported."""
+    match standing:
+        case Standing.NEW:
+            return True
+        case Standing.CHANGED:
+            return again is not None
+        case Standing.SAME:
+            return again is Again.ALL
+
+
+def _missing(
+    known: KnownFiles, source: FileSource, places: Mapping[str, str], handle: TableHandle
+) -> list[str]:
+    """The files that were copied, or whose segments the table has, and that are gone from the source.
+
+    Args:
+        places: the identities of the listed files, by place.
+    """
+    here = {*places.values()}
+    live = live_files(handle.state)
+    gone = set[str]()
+    for key, versions in known.ledger.items():
+        identity = key if source.covers(key) else source.identity_at(key)
+        if identity is None or identity in here or any(one.place in places for one in versions):
+            continue
+        if identity in live or any(one.taken is Taken.COPIED for one in versions):
+            gone.add(identity)
+    early = (one for one in known.early if one not in here and source.covers(one))
+    return sorted(gone.union(early))
+
+
+def _reader(files: Sequence[StoredFile], source: FileSource, options: ImportOptions) -> Reader:
+    """The reader of the format of all files.
+
+    Raises:
+        InvalidRequestError: the format is not known, or can't stay where it is.
+    """
+    names = (file.name for file in files)
+    format_ = common_format(names, options.format, source.shown) if files else "parquet"
+    if format_ != "parquet" and not options.copy:
+        raise InvalidRequestError(
+            f"{source.shown} is {format_.upper()}, which can't be read in place; copy the rows "
+            "(copy=True)"
+        )
+    match format_:
+        case "orc":
+            return OrcReader(options.rules)
+        case "csv":
+            return CsvReader(options.csv)
+        case "json":
+            return JsonReader(options.rules)
+        case _:
+            return ParquetReader(options.rules)
+
+
+def _with_names(reader: CsvReader, found: Survey, wanted: Wanted) -> tuple[CsvReader, Survey]:
+    """The reader and the schemas of CSV, with what is provided of its columns."""
+    names = () if reader.options.header else names_by_position(wanted)
+    groups = tuple(
+        replace(one, schema=with_named_text(by_position(one.schema, names), wanted))
+        for one in found.groups
+    )
+    return CsvReader(replace(reader.options, names=names)), replace(found, groups=groups)
+
+
+def _merged(
+    found: Survey, wanted: Wanted, source: FileSource, options: ImportOptions
+) -> tuple[Column, ...]:
+    """The columns of the table afterwards.
+
+    Raises:
+        InvalidRequestError: the files can't be brought together.
+    """
+    report = Report()
+    columns = merge(found.groups, wanted, report)
+    report.check(source.shown, len(found.files), options.dialect)
+    if not columns:
+        raise InvalidRequestError(f"the files in {source.shown} have no columns to import")
+    return columns

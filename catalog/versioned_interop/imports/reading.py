@@ -1,0 +1,395 @@
+"""Files of each format: their schemas, their calendars, and their rows in batches.
+
+Hive and Spark, of all versions, write dates of the hybrid Julian and Gregorian calendar, and leave out
+the field; other writers of Java that use the Gregorian calendar say so.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain, starmap
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.forms import Form
+from versioned_catalog.model.schema import name_key
+from versioned_catalog.model.types import Array, Atom, DataType, Struct
+from versioned_catalog.read.arrays import one_array
+from versioned_catalog.read.foreign_file import ForeignFile, open_foreign
+from versioned_catalog.read.foreign_values import julian_leaves
+from versioned_catalog.storage.opening import open_file
+from versioned_catalog.storage.store import Store
+from versioned_interop.imports import text_files
+from versioned_interop.imports.conforming import Conforming, Target, conformed
+from versioned_interop.imports.file_schema import (
+    FileColumn,
+    FileSchema,
+    Kind,
+    LeafRules,
+    interning_key,
+    schema_of,
+    schema_of_arrow,
+)
+from versioned_interop.imports.text_files import CsvOptions, TextTyper
+
+_COMPRESSION, _BLOCK_SIZE = 2, 3
+"""Fields of the message ``PostScript``."""
+
+_CALENDAR = 11
+"""A field of the message ``Footer``."""
+
+_JULIAN_GREGORIAN, _GREGORIAN = 1, 2
+_CODECS = {2: "snappy", 4: "lz4", 5: "zstd"}
+_MOST_BLOCK = 1 << 26
+
+
+def is_julian(source: Any, file: Any) -> bool:
+    """Whether old dates of a file are of the Julian calendar.
+
+    Args:
+        source: a path, or an open file.
+        file: the same as an ``ORCFile``.
+
+    Raises:
+        InvalidRequestError: its footer can't be read.
+    """
+    try:
+        calendar = footer_numbers(source, file).get(_CALENDAR, 0)
+    except (IndexError, ValueError, OverflowError, OSError, zlib.error, pa.ArrowException) as error:
+        raise InvalidRequestError(f"it is not a whole ORC file: {error}") from None
+    if calendar in (_JULIAN_GREGORIAN, _GREGORIAN):
+        return calendar == _JULIAN_GREGORIAN
+    return str(file.writer) == "ORC_JAVA"
+
+
+def footer_numbers(source: Any, file: Any) -> dict[int, int]:
+    """The fields of the footer of an ORC file that are numbers."""
+    footer, script = int(file.file_footer_length), int(file.file_postscript_length)
+    tail = _tail(source, footer + script + 1)
+    known = dict(_numbers(tail[footer:-1]))
+    block = min(known.get(_BLOCK_SIZE, 1 << 18), _MOST_BLOCK)
+    text = _decompressed(tail[:footer], known.get(_COMPRESSION, 0), block)
+    return dict(_numbers(text))
+
+
+def _tail(source: Any, length: int) -> bytes:
+    if isinstance(source, str):
+        with open(source, "rb") as file:
+            return _tail(file, length)
+    source.seek(-length, 2)
+    return bytes(source.read(length))
+
+
+def _decompressed(data: bytes, compression: int, block: int) -> bytes:
+    """The content of a stream of chunks, each with a header of 3 bytes."""
+    if compression == 0:
+        return data
+    found, at = list[bytes](), 0
+    while at < len(data):
+        header = int.from_bytes(data[at : at + 3], "little")
+        length, is_original = header >> 1, header & 1
+        chunk = data[at + 3 : at + 3 + length]
+        found.append(chunk if is_original else _inflated(chunk, compression, block))
+        at += 3 + length
+    return b"".join(found)
+
+
+def _inflated(chunk: bytes, compression: int, block: int) -> bytes:
+    if compression == 1:
+        return zlib.decompressobj(-15).decompress(chunk, block)
+    match _CODECS.get(compression):
+        case "zstd":
+            return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read(block))
+        case "snappy":
+            size, _ = _varint(chunk, 0)
+            return bytes(pa.Codec("snappy").decompress(chunk, min(size, _MOST_BLOCK)))
+        case "lz4":
+            return _inflated_lz4(chunk, block)
+        case _:
+            raise ValueError(f"it has the compression {compression}")
+
+
+def _inflated_lz4(chunk: bytes, block: int) -> bytes:
+    """The content of a block of LZ4; PyArrow has to know its length."""
+    found, at = bytearray(), 0
+    while at < len(chunk) and len(found) <= block:
+        token = chunk[at]
+        literals, at = _lz4_length(chunk, at + 1, token >> 4)
+        found += chunk[at : at + literals]
+        at += literals
+        if at >= len(chunk):
+            break
+        distance = int.from_bytes(chunk[at : at + 2], "little")
+        length, at = _lz4_length(chunk, at + 2, token & 15)
+        if not 0 < distance <= len(found):
+            raise ValueError("a match of LZ4 begins before the data")
+        for _ in range(min(length + 4, block)):
+            found.append(found[-distance])
+    return bytes(found)
+
+
+def _lz4_length(chunk: bytes, at: int, start: int) -> tuple[int, int]:
+    length = start
+    if start == 15:
+        while True:
+            byte = chunk[at]
+            length, at = length + byte, at + 1
+            if byte < 255:
+                break
+    return length, at
+
+
+def _numbers(message: bytes) -> Iterator[tuple[int, int]]:
+    """The fields of a message of Protocol Buffers that are numbers."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        match key & 7:
+            case 0:
+                value, at = _varint(message, at)
+                yield key >> 3, value
+            case 1:
+                at += 8
+            case 2:
+                length, at = _varint(message, at)
+                at += length
+            case 5:
+                at += 4
+            case other:
+                raise ValueError(f"its footer has a field of the kind {other}")
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+        if shift > 63:
+            raise ValueError("its footer has a number of more than 64 bits")
+
+
+_BATCH_ROWS = 65_536
+
+
+class Reader(Protocol):
+    """Reads files of one format."""
+
+    def schemas(self, store: Store, path: str) -> list[FileSchema]:
+        """The schemas of a file: several if its rows disagree.
+
+        Raises:
+            VersionedError: it can't be read; the message says why.
+        """
+
+    def batches(
+        self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a file, as rows of a table.
+
+        Raises:
+            VersionedError: it can't be read, or a value does not fit.
+        """
+
+
+@dataclass(frozen=True)
+class ParquetReader:
+    """Reads Parquet files; files with the same columns share one schema object."""
+
+    rules: LeafRules
+    known: dict[tuple[object, ...], FileSchema] = field(default_factory=dict, init=False)
+
+    def schema(self, opened: Any) -> FileSchema:
+        """The schema of an open file."""
+        julian = julian_leaves(opened.parquet, opened.footer)
+        key = (*interning_key(opened), tuple(julian.items()))
+        if key not in self.known:
+            self.known[key] = schema_of(opened, self.rules, julian)
+        return self.known[key]
+
+    def schemas(self, store: Store, path: str) -> list[FileSchema]:
+        return [self.schema(open_foreign(store, path))]
+
+    def batches(
+        self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
+    ) -> Iterator[pa.RecordBatch]:
+        opened = open_foreign(store, path)
+        conforming = Conforming.of(self.schema(opened), target)
+        file, needed = ForeignFile(opened.parquet, path), conforming.needed
+        groups = range(opened.parquet.num_row_groups)
+        read = (file.read(group, needed, conforming.id_map, _BATCH_ROWS) for group in groups)
+        yield from conformed(conforming, chain.from_iterable(read), constants, _row)
+
+
+@dataclass(frozen=True)
+class OrcReader:
+    """Reads ORC files, a stripe at a time."""
+
+    rules: LeafRules
+
+    def schemas(self, store: Store, path: str) -> list[FileSchema]:
+        return [self._open(store, path)[1]]
+
+    def _open(self, store: Store, path: str) -> tuple[Any, FileSchema]:
+        from pyarrow import orc
+
+        source = open_file(store, path)
+        try:
+            file = orc.ORCFile(source)
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidRequestError(f"it is not a whole ORC file: {error}") from None
+        columns = schema_of_arrow(file.schema, self.rules)
+        return file, _with_julian_dates(columns) if is_julian(source, file) else columns
+
+    def batches(
+        self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
+    ) -> Iterator[pa.RecordBatch]:
+        file, columns = self._open(store, path)
+        conforming = Conforming.of(columns, target)
+        batches = map(file.read_stripe, range(file.nstripes))
+        read = ((batch.num_rows, conforming.own(batch)) for batch in batches)
+        yield from conformed(conforming, read, constants, _row)
+
+
+def _row(row: int) -> str:
+    return f"row {row + 1}"
+
+
+def _with_julian_dates(columns: FileSchema) -> FileSchema:
+    """The columns of a file whose dates are of the Julian calendar."""
+
+    def marked(one: FileColumn) -> FileColumn:
+        form = Form.JULIAN if one.type is Atom.DATE else one.form
+        return replace(one, form=form, fields=_with_julian_dates(one.fields))
+
+    return tuple(map(marked, columns))
+
+
+@dataclass(frozen=True)
+class CsvReader:
+    """Reads CSV: all values are text, typed by a full pass."""
+
+    options: CsvOptions
+
+    def schemas(self, store: Store, path: str) -> list[FileSchema]:
+        return [text_files.csv_schema(store, path, self.options)]
+
+    def batches(
+        self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
+    ) -> Iterator[pa.RecordBatch]:
+        def place(row: int) -> str:
+            return text_files.csv_place(store, path, self.options, row)
+
+        batches = text_files.csv_batches(store, path, self.options)
+        yield from _text_rows(batches, target, constants, place)
+
+
+@dataclass(frozen=True)
+class JsonReader:
+    """Reads lines of JSON; strings are text, whatever they look like."""
+
+    rules: LeafRules
+
+    def schemas(self, store: Store, path: str) -> list[FileSchema]:
+        found: dict[FileSchema, None] = {}
+        for rows in text_files.json_tables(store, path):
+            columns = _with_numbers(schema_of_arrow(rows.table.schema, self.rules))
+            if any(map(_has_long_numbers, rows.table.columns)):
+                exact = rows.with_exact_numbers()
+                arrays = map(one_array, exact.columns)
+                columns = tuple(starmap(_without_long_numbers, zip(columns, arrays, strict=True)))
+            found[columns] = None
+        return list(found)
+
+    def batches(
+        self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
+    ) -> Iterator[pa.RecordBatch]:
+        for rows in text_files.json_tables(store, path):
+            file = Conforming.of(schema_of_arrow(rows.table.schema, self.rules), target)
+            is_exact = not any(_loses_digits(one.file, one.wanted.type) for one in file.matches)
+            table = rows.table if is_exact else rows.with_exact_numbers()
+            yield from _text_rows(table.to_batches(_BATCH_ROWS), target, constants, rows.place)
+
+
+def _with_numbers(columns: FileSchema) -> FileSchema:
+    """The columns of JSON, where a whole number may be one of a column of others."""
+    numbers = {Atom.LONG: (Atom.LONG, Atom.DOUBLE), Atom.DOUBLE: (Atom.DOUBLE,)}
+
+    def widened(one: FileColumn) -> FileColumn:
+        types: tuple[DataType, ...] = (
+            numbers.get(one.type, ()) if isinstance(one.type, Atom) else ()
+        )
+        return replace(one, candidates=types, fields=_with_numbers(one.fields))
+
+    return tuple(map(widened, columns))
+
+
+_EXACT_DOUBLES = 1e15
+"""Numbers below have up to 15 digits before the point, which a DOUBLE keeps."""
+
+
+def _has_long_numbers(column: Any) -> bool:
+    """Whether a column of JSON, or a part of one, may have numbers that a DOUBLE rounds."""
+    values = one_array(column)
+    held = values.type
+    if pa.types.is_struct(held):
+        return any(_has_long_numbers(values.field(at)) for at in range(held.num_fields))
+    if pa.types.is_list(held):
+        return _has_long_numbers(values.values)
+    if not pa.types.is_floating(held):
+        return False
+    return bool(pc.any(pc.greater_equal(pc.abs(values), _EXACT_DOUBLES)).as_py())
+
+
+def _without_long_numbers(one: FileColumn, exact: Any) -> FileColumn:
+    """A column of JSON that is text if a DOUBLE would round some of its numbers, as in CSV."""
+    match one.kind:
+        case Kind.STRUCT:
+            parts = zip(one.fields, range(exact.type.num_fields), strict=True)
+            fields = tuple(_without_long_numbers(part, exact.field(at)) for part, at in parts)
+            return replace(one, fields=fields)
+        case Kind.ARRAY:
+            return replace(one, fields=(_without_long_numbers(one.fields[0], exact.values),))
+        case Kind.LEAF if one.type is Atom.DOUBLE:
+            typer = TextTyper()
+            typer.add(exact)
+            if Atom.DOUBLE not in typer.types:
+                return replace(one, type=Atom.STRING, candidates=(Atom.STRING,))
+    return one
+
+
+def _loses_digits(one: FileColumn, wanted: DataType) -> bool:
+    """Whether numbers with a point become values of another type, for which a DOUBLE is no way round."""
+    match one.kind, wanted:
+        case Kind.STRUCT, Struct(fields):
+            by_key = {name_key(field.name): field.type for field in fields}
+            known = ((part, by_key.get(name_key(part.name))) for part in one.fields)
+            # An alias may name a part: text is right for it, too.
+            return any(type_ is None or _loses_digits(part, type_) for part, type_ in known)
+        case Kind.ARRAY, Array(element):
+            return _loses_digits(one.fields[0], element.type)
+        case Kind.LEAF, _:
+            return one.type is Atom.DOUBLE and wanted is not Atom.DOUBLE
+    return False
+
+
+def _text_rows(
+    batches: Iterable[pa.RecordBatch],
+    target: Target,
+    constants: dict[str, pa.Scalar],
+    place: Callable[[int], str],
+) -> Iterator[pa.RecordBatch]:
+    """The rows of batches with the same columns."""
+    left = iter(batches)
+    first = next(left, None)
+    if first is not None:
+        conforming = Conforming.of(schema_of_arrow(first.schema, LeafRules()), target)
+        read = ((one.num_rows, conforming.own(one)) for one in chain([first], left))
+        yield from conformed(conforming, read, constants, place)

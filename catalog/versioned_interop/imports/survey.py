@@ -1,0 +1,146 @@
+"""The schemas of all files, read in parallel, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from versioned_catalog.commit.handle import Progress
+from versioned_catalog.errors import InvalidRequestError, StorageError, VersionedError
+from versioned_catalog.maintain.log_check import in_parallel
+from versioned_catalog.storage.store import Store, StoredFile
+from versioned_interop.imports.disagreements import Group
+from versioned_interop.imports.file_schema import FileSchema
+from versioned_interop.imports.listing import FileSource
+from versioned_interop.imports.path_parts import PathTypes, path_parts
+from versioned_interop.imports.reading import Reader
+
+_THREADS, _REMOTE_THREADS = 2, 16
+_SAMPLES = 3
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A file that can't be imported, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass
+class _Count:
+    files: int = 0
+    samples: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was found.
+
+    Args:
+        files: the readable files, in order.
+        groups: their schemas, in the order of their first file.
+        unreadable: the other files.
+        paths: the columns in their paths.
+    """
+
+    files: tuple[StoredFile, ...]
+    groups: tuple[Group, ...]
+    unreadable: tuple[Unreadable, ...]
+    paths: PathTypes
+
+    def check(self, source: str) -> None:
+        """Refuse the import if a file is unreadable.
+
+        Raises:
+            InvalidRequestError: listing the files with their reasons.
+        """
+        if self.unreadable:
+            shown = [f"  {one.path}: {one.reason}" for one in self.unreadable[:_SHOWN]]
+            more = len(self.unreadable) - len(shown)
+            lines = "\n".join((*shown, *([f"  and {more} more"] if more else [])))
+            raise InvalidRequestError(
+                f"can't import {source}: {len(self.unreadable)} of its files can't be read; repair "
+                "or move "
+                f"them, or leave them out (skip_unreadable)\n{lines}"
+            )
+
+
+def file_path(source: FileSource, file: StoredFile) -> tuple[str, str]:
+    """A file's path in its store, and the path below the folder that was listed."""
+    prefix = f"{source.folder}/" if source.folder else ""
+    return file.name, file.name.removeprefix(prefix)
+
+
+def open_path(table: Store, source: FileSource, name: str) -> tuple[Store, str]:
+    """The store and path by which a file is opened: those of its segment, if it lies below a root."""
+    if source.root is None:
+        return source.store, name
+    return table, source.identity(name)
+
+
+def survey(
+    table: Store,
+    source: FileSource,
+    files: Sequence[StoredFile],
+    reader: Reader,
+    progress: Progress,
+    *,
+    with_paths: bool,
+) -> Survey:
+    """Read the schemas of files.
+
+    Args:
+        with_paths: whether parts of paths are columns.
+
+    Raises:
+        StorageError: the store failed.
+    """
+    counts: dict[FileSchema, _Count] = {}
+    by_id: dict[int, _Count] = {}
+    readable, unreadable, paths = list[StoredFile](), list[Unreadable](), PathTypes()
+    for done, (file, found) in enumerate(_schemas(table, source, files, reader), start=1):
+        _, below = file_path(source, file)
+        if isinstance(found, str):
+            unreadable.append(Unreadable(below, found))
+        else:
+            readable.append(file)
+            paths.add(path_parts(below) if with_paths else {})
+            for schema in found:
+                # Files share schema objects; only the first is compared by value.
+                count = by_id.get(id(schema))
+                if count is None:
+                    count = by_id[id(schema)] = counts.setdefault(schema, _Count())
+                count.files += 1
+                if len(count.samples) < _SAMPLES:
+                    count.samples.append(below)
+        progress("schemas", done, len(files))
+    groups = (Group(schema, one.files, tuple(one.samples)) for schema, one in counts.items())
+    return Survey(tuple(readable), tuple(groups), tuple(unreadable), paths)
+
+
+def _schemas(
+    table: Store, source: FileSource, files: Sequence[StoredFile], reader: Reader
+) -> Iterator[tuple[StoredFile, list[FileSchema] | str]]:
+    """The schemas of each file, or why it can't be read."""
+
+    def read(file: StoredFile) -> tuple[StoredFile, list[FileSchema] | str]:
+        store, path = open_path(table, source, file.name)
+        try:
+            return file, reader.schemas(store, path)
+        except StorageError:
+            raise
+        except VersionedError as error:
+            return file, _reason(str(error), file.name)
+
+    threads = _REMOTE_THREADS if source.store.is_remote else _THREADS
+    return in_parallel(read, files, threads)
+
+
+def _reason(text: str, path: str) -> str:
+    """Why a file can't be read, without its path."""
+    if "encrypted" in text or "decryption" in text:
+        return "it is encrypted; decrypt the file first"
+    _, found, rest = text.rpartition(path)
+    return f"it {rest.lstrip()}" if found and rest.startswith(" ") else rest.lstrip(": ") or text

@@ -1,0 +1,1 @@
+"""Tables as HTML pages, and what notebooks show."""

@@ -1,0 +1,159 @@
+"""What becomes of a publication after a commit and before a vacuum: it follows, or is withdrawn."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.entry import Head
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.iceberg import publishes
+from versioned_catalog.storage.store import Store
+from versioned_interop.publish.data_files import DELETES
+from versioned_interop.publish.manifests import METADATA, Writer
+from versioned_interop.publish.publication import HINT, Publication, find_publication, number_of
+from versioned_interop.publish.publish import publish, root_url
+
+_HEX = "[0-9a-f]"
+_OWN = re.compile(
+    rf"[0-9]+-{_HEX}{{32}}-(data|deletes)\.avro|snap-[0-9]+-{_HEX}{{32}}\.avro"
+    rf"|dv-{_HEX}{{40}}-{_HEX}{{32}}\.puffin"
+)
+"""Names of manifests, manifest lists and deletion vectors that this library writes."""
+
+
+def unpublish(store: Store) -> int:
+    """Delete all published metadata of a table, and return the number of files.
+
+    Files with other names, which other engines have written, stay.
+    """
+    names = [file.name for file in store.files(METADATA)]
+    hint = HINT.rpartition("/")[2]
+    own = [name for name in names if _OWN.fullmatch(name) or number_of(name) is not None]
+    gone = ([hint] if hint in names else []) + own
+    store.delete_all([f"{METADATA}/{name}" for name in gone])
+    return len(gone)
+
+
+def withdraw_earlier(store: Store, state: TableState) -> None:
+    """Withdraw the publication of an earlier incarnation of a table, if there is one."""
+    found = find_publication(store)
+    if found is not None and _is_of_another(found, state):
+        unpublish(store)
+
+
+def keep_readable(handle: TableHandle, cutoff: datetime) -> None:
+    """Before a vacuum: publish again, so that no published version needs what it deletes.
+
+    Then delete published metadata that was written before ``cutoff`` and is not needed any more. A
+    publication of an earlier incarnation of the table is withdrawn.
+
+    Raises:
+        InvalidRequestError: a published version is expired, and the newest one can't be published.
+    """
+    found, state = find_publication(handle.store), handle.state
+    if found is None:
+        return
+    if _is_of_another(found, state) and not publishes(state.properties):
+        unpublish(handle.store)
+        return
+    _publish_again(handle, found)
+    newest = find_publication(handle.store)
+    if newest is not None and newest.metadata is not None:
+        _clean(handle.store, newest, cutoff)
+
+
+def _is_of_another(found: Publication, state: TableState) -> bool:
+    return found.metadata is not None and found.metadata["table-uuid"] != state.table_uuid
+
+
+def _publish_again(handle: TableHandle, found: Publication) -> None:
+    try:
+        publish(handle)
+    except Exception as error:
+        versions = [one["snapshot-id"] for one in (found.metadata or {}).get("snapshots", ())]
+        expired = [version for version in versions if not handle.state.keeps(version)]
+        if found.foreign is None and not expired and not _is_of_another(found, handle.state):
+            return
+        raise InvalidRequestError(
+            f"{handle.name}: other engines may read published versions that are expired, and no newer "
+            f"one can be published ({error}). Nothing was deleted; publish again, or withdraw the "
+            "publication with unpublish"
+        ) from error
+
+
+def _clean(store: Store, newest: Publication, cutoff: datetime) -> None:
+    """Delete our files that the newest metadata file does not lead to."""
+    old = [file.name for file in store.files(METADATA) if file.modified < cutoff]
+    needed = set(_reachable(store, newest))
+    gone = [name for name in old if _OWN.fullmatch(name) and name not in needed]
+    gone += [name for name in old if (number_of(name) or newest.number) < newest.number]
+    store.delete_all([f"{METADATA}/{name}" for name in gone])
+
+
+def _reachable(store: Store, newest: Publication) -> Iterator[str]:
+    """The names of the manifest lists, manifests and deletion vectors of all published versions."""
+    assert newest.metadata is not None
+    reader = Writer(store, root_url(store), newest.metadata["format-version"], {})
+    lists = {one["manifest-list"] for one in newest.metadata["snapshots"]}
+    manifests = {row["manifest_path"]: row for url in lists for row in reader.read(url)[0]}
+    vectors = (
+        entry["data_file"]["file_path"]
+        for row in manifests.values()
+        if row["content"] == DELETES
+        for entry in reader.live_entries(row)[0]
+    )
+    for url in (*lists, *manifests, *vectors):
+        yield url.rpartition("/")[2]
+
+
+_log = logging.getLogger(__name__)
+
+
+def publish_if_asked(handle: TableHandle) -> None:
+    """Publish the newest version if the property ``publish`` asks for it; failures are only logged.
+
+    The commit is durable whatever happens here, and the next publication includes it. What is published
+    is withdrawn where other engines would go on to read rows of an earlier incarnation of the table, or
+    rows that a rollback took back.
+    """
+    state = handle.loaded.state
+    if state is None or state.dropped:
+        return
+    try:
+        if publishes(state.properties):
+            _publish(handle, state)
+        elif _began(state):
+            withdraw_earlier(handle.store, state)
+    except Exception as error:
+        _log.warning("%s: version %s was not published: %s", handle.name, state.version, error)
+
+
+def _publish(handle: TableHandle, state: TableState) -> None:
+    # A handle of its own: the table goes on to show the version that was committed.
+    newest = TableHandle(handle.log, handle.loaded, handle.name)
+    try:
+        publish(newest)
+    except InvalidRequestError:
+        if _began(state) or _rolled_back(handle, state.version):
+            unpublish(handle.store)
+        raise
+    later = newest.refresh().loaded.state
+    is_replaced = later is not None and later.table_uuid != state.table_uuid
+    if later is not None and is_replaced and not later.dropped and not publishes(later.properties):
+        # Whoever replaced the table may have withdrawn before we published.
+        withdraw_earlier(handle.store, later)
+
+
+def _began(state: TableState) -> bool:
+    """Whether a version began an incarnation of the table after an earlier one."""
+    return 0 < state.version == state.created_version
+
+
+def _rolled_back(handle: TableHandle, version: int) -> bool:
+    head = handle.log.head(version)
+    return isinstance(head, Head) and head.operation == "rollback"

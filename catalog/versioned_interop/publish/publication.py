@@ -1,0 +1,129 @@
+"""What is published now: the newest ``vN.metadata.json``, and whether another engine has written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from versioned_catalog.storage.store import Store
+from versioned_interop.publish.manifests import METADATA
+
+HINT = f"{METADATA}/version-hint.text"
+DIGEST, VERSION = "versioned.digest", "versioned.version"
+DISCARDED = "versioned.discarded"
+"""The property with the names of metadata files of other engines whose changes were discarded."""
+
+_CATALOGS_START = "0"
+"""How the first names begin that Iceberg's catalogs give to metadata files: ``00001-<uuid>...``."""
+_NO_DIGEST = "0" * 64
+_SEAL = re.compile(rb'"versioned\.digest": "([0-9a-f]{64})"')
+_NAME = re.compile(r"v([0-9]{1,15})\.metadata\.json")
+
+
+def metadata_path(number: int) -> str:
+    """Path of a metadata file in the table's folder."""
+    return f"{METADATA}/v{number}.metadata.json"
+
+
+def sealed(metadata: dict[str, Any]) -> bytes:
+    """Return a metadata file with its own digest, by which we know our own: engines that write a table
+    keep its properties and change other members."""
+    metadata["properties"][DIGEST] = _NO_DIGEST
+    data = json.dumps(metadata).encode()
+    return data.replace(_NO_DIGEST.encode(), hashlib.sha256(data).hexdigest().encode(), 1)
+
+
+@dataclass(frozen=True)
+class Publication:
+    """The newest metadata file of a published table.
+
+    Args:
+        number: the N of its name ``vN.metadata.json``.
+        metadata: its content; None if another engine wrote it.
+        hinted: the number that the hint names, or 0. A publication that dies leaves an older one there.
+        others: names of metadata files that engines wrote through a catalog of theirs.
+    """
+
+    number: int
+    metadata: dict[str, Any] | None
+    hinted: int
+    others: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Its path in the table's folder."""
+        return metadata_path(self.number)
+
+    @property
+    def foreign(self) -> str | None:
+        """The path of a metadata file that another engine wrote and that was not discarded, if any."""
+        if self.metadata is None:
+            return self.path
+        discarded = self.metadata["properties"].get(DISCARDED, "").split("/")
+        left = [name for name in self.others if name not in discarded]
+        return f"{METADATA}/{left[0]}" if left else None
+
+
+def find_publication(store: Store) -> Publication | None:
+    """Find the newest metadata file; None if nothing is published.
+
+    Raises:
+        CorruptTableError: it is too large to be one.
+    """
+    hinted = _hint(store)
+    number, data = hinted, store.read(metadata_path(hinted)) if hinted else None
+    if data is None:
+        number = max((n for name in store.list(METADATA) if (n := number_of(name))), default=0)
+        data = store.read(metadata_path(number)) if number else None
+    if data is None:
+        return None
+    while (newer := store.read(metadata_path(number + 1))) is not None:
+        number, data = number + 1, newer
+    return Publication(number, _own(data), hinted, catalog_files(store))
+
+
+def catalog_files(store: Store) -> tuple[str, ...]:
+    """The names of metadata files that engines wrote through a catalog of theirs.
+
+    Such a catalog keeps the newest name itself, and leaves ``vN.metadata.json`` and the hint alone.
+    """
+    names = store.list(METADATA, _CATALOGS_START)
+    return tuple(name for name in names if ".metadata.json" in name)
+
+
+def _hint(store: Store) -> int:
+    text = (store.read(HINT, 64) or b"").decode("ascii", "replace").strip()
+    return int(text) if text.isdecimal() else 0
+
+
+def write_hint(store: Store, number: int) -> None:
+    """Have readers find a metadata file, or the newest one if others were published since.
+
+    A publisher that was slow writes its hint after a later one. The last to write a hint finds no later
+    file, so the hint names the newest file as soon as all publishers are done.
+    """
+    store.overwrite(HINT, str(number).encode())
+    while store.modified(metadata_path(number + 1)) is not None:
+        number += 1
+        store.overwrite(HINT, str(number).encode())
+
+
+def number_of(name: str) -> int | None:
+    """The N of a file ``vN.metadata.json``; None for other files."""
+    found = _NAME.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+def _own(data: bytes) -> dict[str, Any] | None:
+    """The content of a metadata file that this library wrote; None for any other."""
+    found = _SEAL.search(data)
+    if found is None:
+        return None
+    plain = data[: found.start(1)] + _NO_DIGEST.encode() + data[found.end(1) :]
+    if hashlib.sha256(plain).hexdigest().encode() != found[1]:
+        return None
+    content: dict[str, Any] = json.loads(data)
+    return content

@@ -1,0 +1,303 @@
+"""Publish a table as Iceberg metadata beside its files (FORMAT.md, section 16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.errors import (
+    CommitConflictError,
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+    StorageError,
+)
+from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.storage.store import Put, Store
+from versioned_interop.publish.draft import Draft, Listed, needs_before
+from versioned_interop.publish.iceberg_specs import Specs
+from versioned_interop.publish.metadata import check_snapshot, hides_rows, table_json
+from versioned_interop.publish.publication import (
+    Publication,
+    catalog_files,
+    find_publication,
+    metadata_path,
+    write_hint,
+)
+
+KEPT = 100
+"""How many versions a publication has, beside tagged ones, and how many metadata files stay."""
+
+_TRIES = 16
+"""How often a publication starts again because another one was faster."""
+
+Step = tuple[Commit, TableState | None, TableState]
+"""A commit, the state before it if that is known, and the state after it."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Result of a publication.
+
+    Args:
+        table: name of the table.
+        version: the version that is current in it.
+        metadata: URL of its metadata file.
+        format_version: of Iceberg.
+        snapshots: number of versions that it shows.
+        files, bytes: what was written; 0 if the version was published already.
+        left_out: number of versions since the last publication that Iceberg can't say.
+    """
+
+    table: str
+    version: int
+    metadata: str
+    format_version: int
+    snapshots: int
+    files: int
+    bytes: int
+    left_out: int
+
+
+def publish(
+    handle: TableHandle, *, format_version: int | None = None, overwrite: bool = False
+) -> Published:
+    """Publish the newest version of a table. See ``Maintenance.publish``."""
+    if format_version not in (None, 2, 3):
+        raise InvalidRequestError(
+            f"{handle.name}: format_version must be 2 or 3, got {format_version!r}",
+            condition="INVALID_OPTION",
+        )
+    for _ in range(_TRIES):
+        # In this order, the state is not older than what is published.
+        found = find_publication(handle.store)
+        state = _newest(handle)
+        if found is not None and found.foreign is not None and not overwrite:
+            raise _foreign(handle, found.foreign)
+        asked = format_version or _format_of(found) or 3
+        done = _publish_once(handle, state, found, asked, overwrite)
+        if done is not None:
+            return done
+    raise CommitConflictError(
+        f"{handle.name}: other publications were faster {_TRIES} times; publish again"
+    )
+
+
+def _newest(handle: TableHandle) -> TableState:
+    """The newest state, in its own schema. Raises NotFoundError if the table was dropped."""
+    _, state = handle.refresh().state, handle.loaded.state
+    assert state is not None
+    return state
+
+
+def _foreign(handle: TableHandle, path: str) -> CommitConflictError:
+    return CommitConflictError(
+        f"{handle.name}: {path} was not written by this library: another engine has written to "
+        "the published table. What it wrote is not in the table, and no later version is published. "
+        "Write with this library only; to discard what the engine wrote, publish with overwrite"
+    )
+
+
+def _format_of(found: Publication | None) -> int | None:
+    return found.metadata["format-version"] if found and found.metadata else None
+
+
+def _publish_once(
+    handle: TableHandle,
+    state: TableState,
+    found: Publication | None,
+    format_version: int,
+    overwrite: bool,
+) -> Published | None:
+    """Publish a state after what is published already; None if another publication was faster."""
+    check_snapshot(state, handle.name, format_version)
+    root = root_url(handle.store)
+    last = None if overwrite else _continued(found, state, root, format_version)
+    if last is not None and last["current-snapshot-id"] == state.version:
+        assert found is not None
+        if found.hinted != found.number:
+            write_hint(handle.store, found.number)
+        count, url = len(last["snapshots"]), f"{root}/{found.path}"
+        return Published(handle.name, state.version, url, format_version, count, 0, 0, 0)
+    try:
+        draft = _draft(handle, state, root, format_version, found, last)
+    except CorruptTableError:
+        if last is None:
+            raise
+        # Anybody may delete published files: write all again.
+        draft = _draft(handle, state, root, format_version, found, None)
+    draft.writer.flush()
+    number = 1 if found is None else found.number + 1
+    data = _metadata_of(
+        draft, state, catalog_files(handle.store) if found is None else found.others
+    )
+    if not _put(handle.store, number, data):
+        return None
+    return Published(
+        handle.name,
+        state.version,
+        f"{root}/{metadata_path(number)}",
+        format_version,
+        len(draft.snapshots),
+        draft.writer.files + 2,
+        draft.writer.size + len(data),
+        draft.left_out,
+    )
+
+
+def _metadata_of(draft: Draft, state: TableState, discarded: Sequence[str]) -> bytes:
+    """The metadata file of a draft whose newest version is a state."""
+    snapshots = [draft.snapshots[version] for version in sorted(draft.snapshots)]
+    schemas = {one["schema-id"]: draft.schemas[one["schema-id"]] for one in snapshots}
+    return table_json(
+        state,
+        f"{draft.root}/iceberg",
+        draft.format_version,
+        draft.specs,
+        draft.specs.including(state.schema)[1],
+        schemas,
+        snapshots,
+        draft.next_row_id,
+        discarded,
+    )
+
+
+def root_url(store: Store) -> str:
+    """The absolute URL of a table's folder, as other engines open it."""
+    return f"file://{store.url}" if store.url.startswith("/") else store.url.rstrip("/")
+
+
+def _continued(
+    found: Publication | None, state: TableState, root: str, format_version: int
+) -> dict[str, Any] | None:
+    """The metadata that a publication can be added to; None if it must be written as a whole."""
+    metadata = found.metadata if found is not None else None
+    if metadata is None or metadata["table-uuid"] != state.table_uuid:
+        return None
+    same_place = metadata["location"] == f"{root}/iceberg"
+    version = metadata["current-snapshot-id"]
+    newer = state.version - KEPT < version <= state.version and version >= state.floor
+    return metadata if same_place and newer and _format_is(metadata, format_version) else None
+
+
+def _format_is(metadata: dict[str, Any], format_version: int) -> bool:
+    return bool(metadata["format-version"] == format_version)
+
+
+def _draft(
+    handle: TableHandle,
+    state: TableState,
+    root: str,
+    format_version: int,
+    found: Publication | None,
+    last: dict[str, Any] | None,
+) -> Draft:
+    """The snapshots up to a state."""
+    draft = Draft(handle.store, root, format_version, state.version)
+    if found is not None and found.metadata is not None:
+        draft.next_row_id = found.metadata.get("next-row-id", 0)
+    if last is None:
+        _begin(handle, state, draft)
+    else:
+        _resume(draft, last)
+        for step in _steps(handle, last["current-snapshot-id"], state):
+            draft.follow(*step)
+    for version in set(state.tags.values()) - draft.snapshots.keys():
+        if state.created_version <= version < state.version:
+            _add_tagged(handle, version, draft)
+    oldest = state.version - KEPT + 1
+    tagged = set(state.tags.values())
+    draft.snapshots = {
+        version: snapshot
+        for version, snapshot in draft.snapshots.items()
+        if state.keeps(version) and (version >= oldest or version in tagged)
+    }
+    return draft
+
+
+def _begin(handle: TableHandle, state: TableState, draft: Draft) -> None:
+    """Start with the oldest of the last versions; with the newest one, where each needs a merge."""
+    oldest = max(state.floor, state.created_version, state.version - KEPT + 1)
+    if hides_rows(state) or oldest == state.version:
+        draft.begin(state)
+        return
+    first = _state_at(handle, oldest)
+    draft.begin(first)
+    for commit, after in _following(handle, first, state.version):
+        draft.follow(commit, None, after)
+
+
+def _state_at(handle: TableHandle, version: int) -> TableState:
+    found = handle.log.load(version).state
+    assert found is not None
+    return found
+
+
+def _add_tagged(handle: TableHandle, version: int, draft: Draft) -> None:
+    """Add the snapshot of a tagged version that is older than all others."""
+    newest, left_out = draft.newest, draft.left_out
+    draft.begin(_state_at(handle, version))
+    draft.newest, draft.left_out = newest, left_out
+
+
+def _resume(draft: Draft, last: dict[str, Any]) -> None:
+    """Go on with what is published."""
+    draft.specs = Specs.from_json(last["partition-specs"])
+    draft.schemas.update({one["schema-id"]: one for one in last["schemas"]})
+    draft.snapshots = {one["snapshot-id"]: one for one in last["snapshots"]}
+    url = draft.snapshots[last["current-snapshot-id"]]["manifest-list"]
+    draft.newest = Listed(draft.writer.read(url)[0], url)
+
+
+def _steps(handle: TableHandle, done: int, state: TableState) -> Iterator[Step]:
+    """The commits after a version, and the states around them as far as they are needed.
+
+    After a small commit, the newest state is known, and the one before it is not needed.
+    """
+    if state.version == done + 1:
+        (entry,) = handle.log.entries(state.version, state.version)
+        if not isinstance(entry, Stub) and not needs_before(entry, state):
+            yield entry, None, state
+            return
+    before = _state_at(handle, done)
+    for commit, after in _following(handle, before, state.version):
+        yield commit, before, after
+        before = after
+
+
+def _following(
+    handle: TableHandle, state: TableState, until: int
+) -> Iterator[tuple[Commit, TableState]]:
+    """The commits after a state, and the state after each.
+
+    Raises:
+        NotFoundError: one was expired meanwhile.
+    """
+    for entry in handle.log.entries(state.version + 1, until):
+        if isinstance(entry, Stub):
+            raise NotFoundError(
+                f"{handle.name}: version {entry.version} was expired while it was published; "
+                "publish again",
+                condition="VERSION_NOT_FOUND",
+            )
+        state = apply(state, entry)
+        yield entry, state
+
+
+def _put(store: Store, number: int, data: bytes) -> bool:
+    """Put a metadata file and the hint to it; False if another publication took the number."""
+    path = metadata_path(number)
+    for _ in range(_TRIES):
+        outcome = store.put_if_absent(path, data)
+        if outcome is Put.WON or store.read(path) == data:
+            break
+        if outcome is Put.TAKEN:
+            return False
+    else:
+        raise StorageError(f"{store.url} did not say whether {path} was written; publish again")
+    write_hint(store, number)
+    store.delete(metadata_path(number - KEPT))
+    return True
