@@ -46,14 +46,14 @@ def wanted_constants(
 
     Args:
         schema: the schema version of the segment, whose types the constants have.
-        text: the constants as the state holds them.
+        text: the constants as recorded in the state.
 
     Raises:
-        CorruptTableError: one is of no top-level leaf column, or not of its type.
+        CorruptTableError: a constant is not of a top-level leaf column, or not of its type.
     """
-    known = constants_from_text(text)
-    asked = [column for column in wanted if column.id in known]
-    return {column.id: _constant(schema, column, known[column.id]) for column in asked}
+    texts = constants_from_text(text)
+    asked = [column for column in wanted if column.id in texts]
+    return {column.id: _constant(schema, column, texts[column.id]) for column in asked}
 
 
 def place_texts(schema: Schema, text: str | None, wanted: Sequence[Column]) -> list[str | None]:
@@ -62,8 +62,8 @@ def place_texts(schema: Schema, text: str | None, wanted: Sequence[Column]) -> l
     Raises:
         CorruptTableError: as for ``wanted_constants``.
     """
-    known = wanted_constants(schema, text, wanted)
-    values = (known.get(column.id) for column in wanted) if known else ()
+    constants = wanted_constants(schema, text, wanted)
+    values = (constants.get(column.id) for column in wanted) if constants else ()
     return [None if value is None else json.loads(value.json) for value in values]
 
 
@@ -101,7 +101,7 @@ class Narrowing:
 
     Args:
         columns: these columns; those that only a filter needs are last.
-        overflow: what is shown of a value that does not fit.
+        overflow: how a value that does not fit is shown.
     """
 
     columns: tuple[Narrowed, ...]
@@ -114,9 +114,9 @@ class Narrowing:
                 return batch
             case Overflow.NULL:
                 arrays = list(batch.columns)
-                for one in self.columns:
-                    arrays[one.place] = _converted(
-                        arrays[one.place], one.wide, one.narrow, cast=False
+                for column in self.columns:
+                    arrays[column.place] = _converted(
+                        arrays[column.place], column.wide, column.narrow, cast=False
                     )
                 return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
@@ -124,38 +124,38 @@ class Narrowing:
         """The rows in the shown types, without the columns that only a filter needs.
 
         Args:
-            where: what is read, for the error.
+            where: the source of the rows, for the error.
 
         Raises:
             InvalidRequestError: a value does not fit, and ``overflow`` is ``error``.
         """
-        shown = [one for one in self.columns if one.place < batch.num_columns]
+        shown = [column for column in self.columns if column.place < batch.num_columns]
         if not shown:
             return batch  # a batch without columns still has a number of rows
         arrays, fields = list(batch.columns), list(batch.schema)
-        for one in shown:
-            found = _converted(arrays[one.place], one.wide, one.narrow, cast=True)
+        for column in shown:
+            array = _converted(arrays[column.place], column.wide, column.narrow, cast=True)
             if self.overflow is Overflow.ERROR:
-                _check(arrays[one.place], found, (one.wide,), (one.narrow,), where)
-            arrays[one.place] = found
-            fields[one.place] = pa.field(one.narrow.name, found.type, one.narrow.nullable)
+                _check(arrays[column.place], array, (column.wide,), (column.narrow,), where)
+            arrays[column.place] = array
+            fields[column.place] = pa.field(column.narrow.name, array.type, column.narrow.nullable)
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def narrowing(
     wide: Sequence[Column], narrow: Sequence[Column], overflow: Overflow
 ) -> Narrowing | None:
-    """How wide columns are shown as narrow ones of the same shape; None if none differs in type."""
+    """The narrowing of wide to narrow columns of the same shape; None if all types are equal."""
     columns = tuple(
-        Narrowed(place, one, other)
-        for place, (one, other) in enumerate(zip(wide, narrow, strict=True))
-        if one.type != other.type
+        Narrowed(place, stored, shown)
+        for place, (stored, shown) in enumerate(zip(wide, narrow, strict=True))
+        if stored.type != shown.type
     )
     return Narrowing(columns, overflow) if columns else None
 
 
 def _converted(array: pa.Array, wide: Column, narrow: Column, *, cast: bool) -> pa.Array:
-    """An array of the narrow type, or of the wide one; null where a value does not fit."""
+    """An array of the narrow type, or of the wide type; null where a value does not fit."""
     if wide.type == narrow.type:
         return array
     if not is_nested(wide.type):
@@ -166,8 +166,8 @@ def _converted(array: pa.Array, wide: Column, narrow: Column, *, cast: bool) -> 
     match wide.type:
         case Struct():
             parts = [
-                _converted(struct_child(array, at), one, other, cast=cast)
-                for at, (one, other) in enumerate(inner)
+                _converted(struct_child(array, at), stored, shown, cast=cast)
+                for at, (stored, shown) in enumerate(inner)
             ]
             return struct_of(array, parts, type_)
         case Array():
@@ -192,13 +192,13 @@ def _check(
     if column.type == shown.type:
         return
     if is_nested(column.type):
-        for one, other in zip(children(column.type), children(shown.type), strict=True):
-            _check(before, after, (*wide, one), (*narrow, other), where)
+        for inner in zip(children(column.type), children(shown.type), strict=True):
+            _check(before, after, (*wide, inner[0]), (*narrow, inner[1]), where)
         return
     lost = own_nulls(after, narrow) - own_nulls(before, wide)
     if lost:
         raise InvalidRequestError(
-            f"the column {render_path(tuple(one.name for one in narrow))} is {type_name(column.type)} "
+            f"the column {render_path(tuple(c.name for c in narrow))} is {type_name(column.type)} "
             f"now, and {lost} values in {where} do not fit {type_name(shown.type)}, its type in the "
             "schema that is read; read the current schema, or show nulls with the overflow 'null'",
             condition="INVALID_VALUE",

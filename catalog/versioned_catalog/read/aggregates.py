@@ -19,17 +19,17 @@ UNKNOWN: tuple[bool, str | None] = (False, None)
 
 
 def count_rows(scan: Scan) -> int | None:
-    """The number of rows of a scan; None if it takes a read to know."""
+    """The number of rows of a scan; None if metadata does not tell."""
     whole = _whole_segments(scan)
     return None if whole is None else _total(scan.state.segments.core["rows"].filter(whole))
 
 
 def count_values(scan: Scan, column: Column) -> int | None:
-    """The number of non-null values of a top-level column; None if it takes a read to know."""
-    whole, known = _whole_segments(scan), _bounds(scan.state, column)
-    if whole is None or known is None:
+    """The number of non-null values of a top-level column; None if metadata does not tell."""
+    whole, bounds = _whole_segments(scan), _bounds(scan.state, column)
+    if whole is None or bounds is None:
         return None
-    values = pc.subtract(known.rows, known.nulls).filter(whole)
+    values = pc.subtract(bounds.rows, bounds.nulls).filter(whole)
     return None if values.null_count else _total(values)
 
 
@@ -39,28 +39,28 @@ def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | Non
     NaN is the greatest. A zero of a float is unknown, since its sign may differ.
 
     Returns:
-        Whether it is known without a read, and its value text (FORMAT.md, section 4.2); None if there
-        is no value.
+        Whether metadata determines it, and its value text (FORMAT.md, section 4.2); None if there is no
+        value.
     """
     if is_nested(column.type) or is_opaque(column.type):
         return UNKNOWN
-    whole, known = _whole_segments(scan), _bounds(scan.state, column)
-    if whole is None or known is None:
+    whole, bounds = _whole_segments(scan), _bounds(scan.state, column)
+    if whole is None or bounds is None:
         return UNKNOWN
-    found = _Ends(
-        known.rows.filter(whole),
-        known.nulls.filter(whole),
-        (known.max if greatest else known.min).filter(whole),
+    ends = _Ends(
+        bounds.rows.filter(whole),
+        bounds.nulls.filter(whole),
+        (bounds.max if greatest else bounds.min).filter(whole),
         _is_inexact(scan.state, column, greatest).filter(whole),
     )
     if not is_floating(column.type):
-        return found.answer(column, greatest)
-    assert known.nans is not None
-    return _with_nans(found, known.nans.filter(whole), column, greatest)
+        return ends.answer(column, greatest)
+    assert bounds.nans is not None
+    return _with_nans(ends, bounds.nans.filter(whole), column, greatest)
 
 
 def _whole_segments(scan: Scan) -> pa.BooleanArray | None:
-    """The segments that match a scan entirely; None if one matches partially."""
+    """The segments that match a scan entirely; None if a segment matches partially."""
     selected = scan.selected
     if not scan.decides_by_statistics:
         return None
@@ -75,8 +75,8 @@ def _whole_segments(scan: Scan) -> pa.BooleanArray | None:
 
 
 def _bounds(state: TableState, column: Column) -> ColumnBounds | None:
-    """The bounds of a top-level column, one a segment."""
-    top = column.id in {own.id for own in state.schema.columns}
+    """The bounds of a top-level column, one per segment."""
+    top = column.id in {c.id for c in state.schema.columns}
     return known_bounds(state, column) if top else None
 
 
@@ -143,10 +143,10 @@ def _with_nans(
     all_null = pc.equal(numbers.empty, numbers.rows)
     empty = pc.if_else(all_null, numbers.empty, pc.add(numbers.empty, nans))
     rest = replace(numbers, empty=empty, bound=sane)
-    known, text = rest.answer(column, greatest)
-    if known and text is None and pc.any(pc.greater(nans, ZERO)).as_py():
+    is_known, text = rest.answer(column, greatest)
+    if is_known and text is None and pc.any(pc.greater(nans, ZERO)).as_py():
         return True, "NaN"
-    return UNKNOWN if text in _ZEROS else (known, text)
+    return UNKNOWN if text in _ZEROS else (is_known, text)
 
 
 _ZEROS = ("0.0", "-0.0")
@@ -173,7 +173,7 @@ class ColumnEstimate:
 
 
 def estimate(scan: Scan, column: Column) -> ColumnEstimate | None:
-    """Estimate a column from the statistics of the segments of a scan; None if one has none for it.
+    """Estimate a column from the statistics of the segments of a scan; None if a segment has none.
 
     All rows of the segments count, also those that the filter rejects. The column is at the top level,
     and neither nested nor opaque.

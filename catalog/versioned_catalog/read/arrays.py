@@ -35,14 +35,14 @@ def list_values(source: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array | None]:
 def list_of(
     offsets: pa.Array, values: pa.Array, mask: pa.Array | None, type_: pa.DataType
 ) -> pa.Array:
-    """A list array of the given type."""
+    """A list array of type ``type_``."""
     return pa.ListArray.from_arrays(offsets, values, type=type_, mask=mask)
 
 
 def map_of(
     offsets: pa.Array, keys: pa.Array, values: pa.Array, mask: pa.Array | None, type_: pa.DataType
 ) -> pa.Array:
-    """A map array of the given type."""
+    """A map array of type ``type_``."""
     if mask is not None:
         # MapArray accepts nulls only as null offsets.
         hidden = pa.concat_arrays([mask, repeat(False, 1)])
@@ -51,7 +51,7 @@ def map_of(
 
 
 def cut_array(array: pa.Array, column: Column, cut: Column) -> pa.Array:
-    """The values of a column under the fields that ``cut`` has, by ID: those fields, its names."""
+    """The values of a column with only the fields of ``cut``, matched by ID and under its names."""
     if column.type == cut.type:
         return array
     type_ = to_arrow_type(cut.type)
@@ -59,8 +59,8 @@ def cut_array(array: pa.Array, column: Column, cut: Column) -> pa.Array:
         case Struct(fields), Struct(kept):
             places = {field.id: at for at, field in enumerate(fields)}
             parts = [
-                cut_array(struct_child(array, places[one.id]), fields[places[one.id]], one)
-                for one in kept
+                cut_array(struct_child(array, places[field.id]), fields[places[field.id]], field)
+                for field in kept
             ]
             return struct_of(array, parts, type_)
         case Array(element), Array(other):
@@ -79,27 +79,27 @@ def recast(array: pa.Array, type_: pa.DataType) -> pa.Array:
     """Cast an array to another type of the same shape, leaf by leaf; fields are matched by name.
 
     Arrow can't cast a struct that is null in a row if one of its fields is NOT NULL, as a variant's are,
-    even if the field's type stays the same. And where it can, it leaves out fields, and fills up with
+    even if the field's type stays the same. Where it can, it drops fields and fills missing fields with
     nulls.
 
     Raises:
         ArrowInvalid: a value does not fit.
         ArrowTypeError: a struct has other fields.
     """
-    given = array.type
-    if given.equals(type_):
+    source = array.type
+    if source.equals(type_):
         return array
-    if pa.types.is_struct(given) and pa.types.is_struct(type_):
-        places = {field.name: at for at, field in enumerate(given)}
-        if len(places) < given.num_fields or places.keys() != {field.name for field in type_}:
-            raise pa.ArrowTypeError(f"{given} does not have the fields of {type_}")
+    if pa.types.is_struct(source) and pa.types.is_struct(type_):
+        places = {field.name: at for at, field in enumerate(source)}
+        if len(places) < source.num_fields or places.keys() != {field.name for field in type_}:
+            raise pa.ArrowTypeError(f"{source} does not have the fields of {type_}")
         inner = [recast(struct_child(array, places[field.name]), field.type) for field in type_]
         return struct_of(array, inner, type_)
-    if pa.types.is_map(given) and pa.types.is_map(type_):
+    if pa.types.is_map(source) and pa.types.is_map(type_):
         offsets, entries, mask = list_values(array)
         keys = recast(struct_child(entries, 0), type_.key_type)
         return map_of(offsets, keys, recast(struct_child(entries, 1), type_.item_type), mask, type_)
-    if pa.types.is_list(given) and pa.types.is_list(type_):
+    if pa.types.is_list(source) and pa.types.is_list(type_):
         offsets, values, mask = list_values(array)
         return list_of(offsets, recast(values, type_.value_type), mask, type_)
     return array.cast(type_)
@@ -130,7 +130,7 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 def own_nulls(array: pa.Array, path: Sequence[Column]) -> int:
     """The number of nulls of a nested column, without those whose parent is null.
 
-    ``path`` leads from the column at the top level, whose values are given, to the counted one.
+    ``path`` leads from the column at the top level, whose values are ``array``, to the counted column.
     """
     if len(path) == 1:
         return int(array.null_count)

@@ -23,7 +23,7 @@ class Readable(Protocol):
         """The Arrow schema of the rows."""
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the rows in batches; nothing is planned or read before the first one is asked for."""
+        """Read the rows in batches; planning starts when the first batch is requested."""
 
     def to_arrow(self) -> pa.Table:
         """Read all rows."""
@@ -38,24 +38,24 @@ class Readable(Protocol):
 
 
 def record_batches(rows: Readable) -> pa.RecordBatchReader:
-    """A reader of the rows, which plans when the first batch is asked for and holds one batch."""
+    """A reader of the rows, which plans when the first batch is requested and holds one batch."""
     return pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
 
 
 def stream_capsule(rows: Readable, requested_schema: Any = None) -> Any:
     """The PyCapsule of ``record_batches``: Arrow's PyCapsule interface.
 
-    Engines open a stream to look at its schema and drop it, so opening one must cost nothing.
+    Engines open a stream only to read its schema, so opening must cost nothing.
 
     Args:
-        requested_schema: capsule of the schema that the consumer would rather have; its types are cast,
-            and it must have the same names.
+        requested_schema: capsule of the schema that the consumer prefers; the types are cast to it, and
+            it must have the same names.
     """
     return capsule_of(record_batches(rows), requested_schema)
 
 
 def capsule_of(batches: pa.RecordBatchReader, requested_schema: Any = None) -> Any:
-    """The PyCapsule of batches in a requested schema. Arrow would show fields that lack as null."""
+    """The PyCapsule of batches in a requested schema. Arrow would show missing fields as null."""
     if requested_schema is None:
         return batches.__arrow_c_stream__()
     wanted = pa.Schema._import_from_c_capsule(requested_schema)
@@ -64,7 +64,7 @@ def capsule_of(batches: pa.RecordBatchReader, requested_schema: Any = None) -> A
 
     def cast() -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            arrays = [recast(*one) for one in zip(batch.columns, wanted.types, strict=True)]
+            arrays = [recast(*pair) for pair in zip(batch.columns, wanted.types, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
     return pa.RecordBatchReader.from_batches(wanted, cast()).__arrow_c_stream__()

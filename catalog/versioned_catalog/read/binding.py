@@ -1,9 +1,8 @@
 """Binding of filters: names become column IDs, values become literals of the columns' types.
 
 A comparison with a value of another type (an INT column with 1.5, a DECIMAL with 0.1, a DATE with a
-time of day) becomes one with values of the column's own type: ``x < 1.5`` becomes ``x <= 1``. That is
-done once, when a filter is bound, so neither rows nor bounds are ever cast, and comparing them neither
-overflows nor rounds.
+time of day) is rewritten with values of the column's type: ``x < 1.5`` becomes ``x <= 1``. Binding does
+this once, so neither rows nor bounds are ever cast, and comparing them neither overflows nor rounds.
 
 The rules are those of Spark's ANSI mode: integers and decimals compare exactly, and as doubles if
 either side is a float; text is parsed where the column holds dates or times. What Spark refuses (a
@@ -75,27 +74,27 @@ from versioned_catalog.read.filters import (
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """A value that equals every value of the column from ``low`` to ``high``: mostly one value."""
+    """A value that equals every value of the column from ``low`` to ``high``: usually a single value."""
 
     low: Literal
     high: Literal
 
     @property
-    def is_one(self) -> bool:
-        """Whether it equals one value of the column only."""
+    def is_single(self) -> bool:
+        """Whether it equals exactly one value of the column."""
         return self.low is self.high or self.low == self.high  # NaN equals itself by identity only
 
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """A value that equals none of the column: greater than ``literal``, less than the next one."""
+    """A value that no column value equals: greater than ``literal``, less than the next value."""
 
     literal: Literal
 
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """A value that equals none of the column: less than ``literal``, greater than the one before."""
+    """A value that no column value equals: less than ``literal``, greater than the previous value."""
 
     literal: Literal
 
@@ -137,15 +136,15 @@ def _from_numpy(value: Any) -> Any:
     kind = value.dtype.kind
     if kind in "mM":
         short = value.astype(f"{kind}8[us]")
-        found = short.item()
-        if found is not None and short != value:
+        converted = short.item()
+        if converted is not None and short != value:
             raise ValueError("finer than a microsecond, or out of range")
-        return found
+        return converted
     return value.item()
 
 
 def bind_literal(type_: DataType, value: Any) -> BoundLiteral | None:
-    """A value, from ``plain``, in terms of a column's values; None if the two can't be compared."""
+    """Bind a value from ``plain`` to the values of a type; None if the two can't be compared."""
     if isinstance(type_, NestedType):
         return None
     match type_.leaf.family:
@@ -216,11 +215,11 @@ def _bind_float(type_: DataType, value: Any) -> BoundLiteral | None:
 def _bind_char(type_: Char, value: str) -> BoundLiteral:
     """Spark pads the shorter side with spaces; the column's values have ``length`` characters."""
     kept, rest = value[: type_.length].ljust(type_.length), value[type_.length :].rstrip(" ")
-    found = _value(type_, kept)
+    bound = _value(type_, kept)
     if not rest:
-        return found
+        return bound
     padding = " " * len(rest)
-    return Above(found.low) if rest > padding else Below(found.low)
+    return Above(bound.low) if rest > padding else Below(bound.low)
 
 
 def _count(type_: LeafType, value: Any) -> Fraction | None:
@@ -280,8 +279,8 @@ class _Grid:
         if isinstance(value, float):
             return self._bind_double(value)
         if type(value) is int and not self.scale and self.first <= value <= self.last:
-            found = self._literal(value)  # the common case, in long lists of keys
-            return Equal(found, found)
+            literal = self._literal(value)  # the common case, in long lists of keys
+            return Equal(literal, literal)
         exact = _fraction(value)
         return None if exact is None else self.bind_exact(exact)
 
@@ -293,8 +292,8 @@ class _Grid:
             return Above(self._literal(self.last))
         if k < self.first:
             return Below(self._literal(self.first))
-        found = self._literal(k)
-        return Equal(found, found) if scaled == k else Above(found)
+        literal = self._literal(k)
+        return Equal(literal, literal) if scaled == k else Above(literal)
 
     def _bind_double(self, value: float) -> BoundLiteral:
         """A double equals all values that round to it, half to even."""
@@ -348,7 +347,7 @@ def bind_filter(unbound: UnboundFilter, column_at: ColumnAt) -> BoundFilter:
         column_at: returns the column at a path, or raises if a filter can't use it.
 
     Raises:
-        InvalidRequestError: a column can't be compared with the given value.
+        InvalidRequestError: a column can't be compared with its value.
     """
     return _bind(unbound, column_at, negated=False)
 
@@ -382,8 +381,8 @@ def _bind(unbound: UnboundFilter, column_at: ColumnAt, *, negated: bool) -> Boun
             return _bind_text(path, column_at(path), kind, text, negated=negated)
 
 
-def _bind_comparison(path: ColumnPath, column: Column, op: Op, given: Any) -> BoundFilter:
-    value = _literal_value(path, column, given)
+def _bind_comparison(path: ColumnPath, column: Column, op: Op, operand: Any) -> BoundFilter:
+    value = _literal_value(path, column, operand)
     if value is None:
         return Always(None)
     return _compare(column.id, op, _bind_value(path, column, value))
@@ -404,7 +403,7 @@ def _compare(column_id: int, op: Op, bound: BoundLiteral) -> BoundFilter:
 
 def _equal(column_id: int, bound: BoundLiteral, *, negated: bool) -> BoundFilter:
     match bound:
-        case Equal(low, high) if bound.is_one:
+        case Equal(low, high) if bound.is_single:
             return Compare(column_id, Op.NE if negated else Op.EQ, low)
         case Equal(low, high):
             if negated:
@@ -414,13 +413,13 @@ def _equal(column_id: int, bound: BoundLiteral, *, negated: bool) -> BoundFilter
             return In(column_id, (), negated=negated)
 
 
-def _bind_null_safe(path: ColumnPath, column: Column, given: Any, *, negated: bool) -> BoundFilter:
-    value = None if given is None else _literal_value(path, column, given)
+def _bind_null_safe(path: ColumnPath, column: Column, value: Any, *, negated: bool) -> BoundFilter:
+    value = None if value is None else _literal_value(path, column, value)
     if value is None:
         return IsNull(column.id, negated)
     bound = _bind_value(path, column, value)
     match bound:
-        case Equal(low) if bound.is_one:
+        case Equal(low) if bound.is_single:
             return NullSafeEqual(column.id, low, negated)
         case Equal():
             equal, null = _equal(column.id, bound, negated=negated), IsNull(column.id, not negated)
@@ -430,20 +429,20 @@ def _bind_null_safe(path: ColumnPath, column: Column, given: Any, *, negated: bo
 
 
 def _bind_one_of(
-    path: ColumnPath, column: Column, given: tuple[Any, ...], *, negated: bool
+    path: ColumnPath, column: Column, operands: tuple[Any, ...], *, negated: bool
 ) -> BoundFilter:
-    values = [_literal_value(path, column, value) for value in given]
+    values = [_literal_value(path, column, value) for value in operands]
     if not values:
         return Always(negated)  # as Spark, even if the column is null
-    known = [value for value in values if value is not None]
-    found = [
+    non_null = [value for value in values if value is not None]
+    literals = [
         bound if bound is not None else _refuse(path, column, value)
-        for bound, value in zip(bind_literals(column.type, known), known, strict=True)
+        for bound, value in zip(bind_literals(column.type, non_null), non_null, strict=True)
     ]
-    equal = [bound for bound in found if isinstance(bound, Equal)]  # others equal no value
-    single = tuple(dict.fromkeys(bound.low for bound in equal if bound.is_one))
-    listed = In(column.id, single, len(known) < len(values), negated)
-    ranges = [_equal(column.id, bound, negated=negated) for bound in equal if not bound.is_one]
+    equal = [bound for bound in literals if isinstance(bound, Equal)]  # others equal no value
+    single = tuple(dict.fromkeys(bound.low for bound in equal if bound.is_single))
+    listed = In(column.id, single, len(non_null) < len(values), negated)
+    ranges = [_equal(column.id, bound, negated=negated) for bound in equal if not bound.is_single]
     if not ranges:
         return listed
     return And((listed, *ranges)) if negated else Or((listed, *ranges))
@@ -457,17 +456,17 @@ def _bind_text(
     return Always(None) if text is None else TextMatch(column.id, kind, text, negated)
 
 
-def _literal_value(path: ColumnPath, column: Column, given: Any) -> Any:
+def _literal_value(path: ColumnPath, column: Column, operand: Any) -> Any:
     if is_nested(column.type) or is_opaque(column.type):
         raise InvalidRequestError(
             f"the column {render_path(path)} of type {clip(render_type(column.type))} can't be "
-            f"compared with a {type(given).__name__}; filter it by 'is null' or 'is not null', or "
+            f"compared with a {type(operand).__name__}; filter it by 'is null' or 'is not null', or "
             "filter a field inside it"
         )
     try:
-        return plain(given)
+        return plain(operand)
     except (ValueError, OverflowError):
-        _refuse(path, column, given)
+        _refuse(path, column, operand)
 
 
 def _bind_value(path: ColumnPath, column: Column, value: Any) -> BoundLiteral:

@@ -52,13 +52,13 @@ class SegmentBounds:
         column, above = self._wanted.column(column_id), self._wanted.ancestors(column_id)
         if is_repeated(above):
             return None
-        held = self._held(column_id)
+        has_column = self._has_column(column_id)
         stored = self._stored(column, above)
         # A nested default is visible only where the parent is not null, so it decides nothing.
         other = _unknown(column, self._rows) if above else constant_bounds(column, self._rows)
-        return _where(held, stored, other)
+        return _where(has_column, stored, other)
 
-    def _held(self, column_id: int) -> pa.Array:
+    def _has_column(self, column_id: int) -> pa.Array:
         """For each segment, whether its schema has the column."""
         holding = [v for v, schema in self._written if column_id in schema.ids]
         return pc.is_in(self._versions, array_of(holding, pa.int32()))
@@ -87,8 +87,8 @@ def known_bounds(state: TableState, column: Column) -> ColumnBounds | None:
 class RowGroupBounds:
     """ColumnBounds of some row groups of one file, by column ID of the plan's outputs.
 
-    The columns ``nan_free`` have no NaN in the file, which Parquet does not record. Of a file that
-    somebody else wrote (``id_map``), only bounds of columns are used that it stores as we do.
+    The columns ``nan_free`` have no NaN in the file, which Parquet does not record. For an
+    external file (``id_map``), bounds are used only of columns that are stored as in a native file.
     """
 
     def __init__(
@@ -106,9 +106,9 @@ class RowGroupBounds:
         self._rows = array_of([footer.rows[g] for g in groups], pa.int64())
         self._wanted = {c.id: (c, above) for c, above in walk(_columns(plan))}
         self._stored = {c.id: (c, above) for c, above in walk(plan.needed)}
-        recorded = (one.column.id for one in plan.outputs if isinstance(one.step, Metadata))
+        recorded = (o.column.id for o in plan.outputs if isinstance(o.step, Metadata))
         self._recorded = frozenset(recorded)
-        self._held = None if id_map is None else id_map.columns
+        self._mapped = None if id_map is None else id_map.columns
 
     def __call__(self, column_id: int) -> ColumnBounds | None:
         """The bounds of a column, or None if nothing is known."""
@@ -128,20 +128,20 @@ class RowGroupBounds:
         self, wanted: Column, source: Column, line: tuple[Column, ...]
     ) -> ColumnBounds | None:
         chunks = self._footer.chunks(tuple(column.physical_name for column in line))
-        held = _held_type(self._footer.schema, line)
-        if chunks is None or held is None:
+        stored_type = _stored_type(self._footer.schema, line)
+        if chunks is None or stored_type is None:
             return None
-        if self._held is not None and (
-            held != to_arrow_type(source.type) or self._held[source.id].form is not None
+        if self._mapped is not None and (
+            stored_type != to_arrow_type(source.type) or self._mapped[source.id].form is not None
         ):
             return None  # bounds of another form have another meaning
-        mine = [chunks[group] for group in self._groups]
-        low, high = chunk_bounds(mine, held, to_arrow_type(source.type))
-        known = wanted.id in self._nan_free
-        nans = array_of([0 if known else None] * len(mine), pa.int64())
+        selected = [chunks[group] for group in self._groups]
+        low, high = chunk_bounds(selected, stored_type, to_arrow_type(source.type))
+        is_nan_free = wanted.id in self._nan_free
+        nans = array_of([0 if is_nan_free else None] * len(selected), pa.int64())
         return ColumnBounds(
             self._rows,
-            array_of([chunk.nulls for chunk in mine], pa.int64()),
+            array_of([chunk.nulls for chunk in selected], pa.int64()),
             nans if is_floating(wanted.type) else None,
             _cast(low, wanted),
             _cast(high, wanted),
@@ -170,7 +170,7 @@ def constant_bounds(column: Column, rows: pa.Array) -> ColumnBounds:
 
 
 def _unknown(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> ColumnBounds:
-    """Unknown bounds, with the number of nulls if it is given."""
+    """Unknown bounds, with the number of nulls if it is passed."""
     unknown = pa.nulls(len(rows), to_arrow_type(column.type))
     counts = pa.nulls(len(rows), pa.int64())
     return ColumnBounds(
@@ -182,10 +182,10 @@ def _unknown(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> C
     )
 
 
-def _where(held: pa.Array, stored: ColumnBounds, other: ColumnBounds) -> ColumnBounds:
-    def pick(one: pa.Array, two: pa.Array) -> pa.Array:
+def _where(has_column: pa.Array, stored: ColumnBounds, other: ColumnBounds) -> ColumnBounds:
+    def pick(left: pa.Array, right: pa.Array) -> pa.Array:
         # ColumnBounds of nested types are never used, and Arrow's if_else does not support them.
-        return one if pa.types.is_nested(one.type) else pc.if_else(held, one, two)
+        return left if pa.types.is_nested(left.type) else pc.if_else(has_column, left, right)
 
     nans = None
     if stored.nans is not None and other.nans is not None:
@@ -203,15 +203,15 @@ def _columns(plan: SegmentPlan) -> tuple[Column, ...]:
     return tuple(output.column for output in plan.outputs)
 
 
-def _held_type(schema: pa.Schema, line: tuple[Column, ...]) -> pa.DataType | None:
+def _stored_type(schema: pa.Schema, line: tuple[Column, ...]) -> pa.DataType | None:
     """The type of a column in a file, through the structs that hold it; None if it has none."""
-    found: Any = schema
+    type_: Any = schema
     for column in line:
-        at = found.get_field_index(column.physical_name)
+        at = type_.get_field_index(column.physical_name)
         if at < 0:
             return None
-        found = found.field(at).type
-    return found
+        type_ = type_.field(at).type
+    return type_
 
 
 def _cast(bounds: pa.Array, wanted: Column) -> pa.Array:
@@ -248,7 +248,7 @@ def partition_may_match(bound: BoundFilter, state: TableState) -> pa.BooleanArra
 
 
 def _equalities(bound: BoundFilter) -> Iterator[tuple[int, tuple[Literal, ...]]]:
-    """Columns that must have one of the given values for the filter to be true."""
+    """Columns that must have one of these values for the filter to be true."""
     match bound:
         case And(parts):
             for part in parts:
@@ -284,15 +284,15 @@ def _among(core: pa.Table, version: int, at: int, buckets: list[str]) -> pa.Bool
     """Which segments have another schema version or are in one of the buckets."""
     other = pc.not_equal(core["schema_version"], version)
     values = pc.list_element(pc.if_else(other, None, core["partition"]), at)
-    found = pc.is_in(values, array_of(buckets, pa.string()))
-    return one_array(pc.or_(other, found))
+    in_buckets = pc.is_in(values, array_of(buckets, pa.string()))
+    return one_array(pc.or_(other, in_buckets))
 
 
 def some_match(state: TableState, bound: BoundFilter) -> pa.BooleanArray:
     """Which live segments must be read; the others hold no row that the filter selects."""
     bounds = SegmentBounds(state, state.known)
-    found = may_match(bound, bounds, state.segments.count)
-    return pc.and_(found, partition_may_match(bound, state))
+    mask = may_match(bound, bounds, state.segments.count)
+    return pc.and_(mask, partition_may_match(bound, state))
 
 
 def every_match(state: TableState, bound: BoundFilter) -> pa.BooleanArray:

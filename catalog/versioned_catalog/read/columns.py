@@ -1,4 +1,4 @@
-"""Columns beside the table's: metadata columns, and those of a change feed."""
+"""Metadata columns, and the columns of a change feed."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def is_metadata(column: Column) -> bool:
 
 
 def find_metadata(name: str) -> Column | None:
-    """The metadata column of a name, or None. A table's own column of that name takes precedence."""
-    known = (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS)
-    return next((column for column in known if column.name == name.lower()), None)
+    """The metadata column of a name, or None. A table column of that name takes precedence."""
+    columns = (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS)
+    return next((column for column in columns if column.name == name.lower()), None)
 
 
 INSERT, DELETE, PREIMAGE, POSTIMAGE = "insert", "delete", "update_preimage", "update_postimage"
@@ -113,14 +113,14 @@ def feed_schema(columns: Sequence[Column]) -> pa.Schema:
 
 
 def check_names(schema: Schema, columns: Sequence[Column], table: str) -> None:
-    """Refuse shown columns that are called like those of the feed.
+    """Refuse shown columns that have the names of columns of the feed.
 
     Raises:
         InvalidRequestError: naming the column.
     """
     for column in columns:
         if column.name.lower() in CHANGE_COLUMNS.names:
-            others = [one for one in schema.names if one.lower() not in CHANGE_COLUMNS.names]
+            others = [name for name in schema.names if name.lower() not in CHANGE_COLUMNS.names]
             raise InvalidRequestError(
                 f"{table}: the changes of the column {column.name} can't be shown, since changes have a "
                 f"column of that name; rename it, or leave it out: columns={others}"
@@ -128,7 +128,7 @@ def check_names(schema: Schema, columns: Sequence[Column], table: str) -> None:
 
 
 def type_names(codes: pa.Array) -> pa.Array:
-    """The types of changes, given by their places in ``TYPES``."""
+    """The types of changes, by their places in ``TYPES``."""
     return _NAMES.take(codes)
 
 
@@ -138,7 +138,7 @@ def microseconds(time: datetime) -> int:
 
 
 def constant_columns(type_: str, version: int, time: datetime, rows: int) -> list[pa.Array]:
-    """The columns of the feed, for changes of one type that one commit made."""
+    """The columns of the feed, for changes of one type in one commit."""
     stamp = zip((version, microseconds(time)), list(CHANGE_COLUMNS)[1:], strict=True)
     return [
         _repeated(type_, 1 << rows.bit_length()).slice(0, rows),

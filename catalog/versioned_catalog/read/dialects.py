@@ -1,7 +1,7 @@
 """Translate the filters of every dialect by one table of operators.
 
-A dialect walks its own tree, and gives calls of operators by the names that it has for them. What they
-mean stands in ``OPERATORS`` alone. What the table lacks has no translation.
+A dialect converts its expression tree to calls of operators under its own names. ``OPERATORS`` maps the
+names to operators; names that it lacks have no translation.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Value:
 Node = Call | Field | Value
 
 UNKNOWN = Call("")
-"""What no filter can say."""
+"""A node without a translation."""
 
 Accepts = Callable[[UnboundFilter], bool]
 """Whether a filter without AND, OR and NOT means the same in the dialect."""
@@ -149,7 +149,7 @@ def translate(
 
     Args:
         node: the filter in the dialect.
-        accepts: what is not accepted has no translation.
+        accepts: a filter that it rejects has no translation.
         inclusive: return also a filter that selects more rows.
     """
     match node:
@@ -161,10 +161,10 @@ def translate(
             operator = _BY_NAME[dialect].get(name)
             if isinstance(operator, Logic):
                 some = inclusive and operator is not Logic.NOT
-                parts = [translate(one, dialect, accepts, inclusive=some) for one in arguments]
-                known = tuple(part for part in parts if part is not None)
-                is_enough = some and operator is Logic.AND and known
-                return _join(operator, known) if is_enough or len(known) == len(parts) else None
+                parts = [translate(arg, dialect, accepts, inclusive=some) for arg in arguments]
+                kept = tuple(part for part in parts if part is not None)
+                is_enough = some and operator is Logic.AND and kept
+                return _join(operator, kept) if is_enough or len(kept) == len(parts) else None
             leaf = None if operator is None else _leaf(operator, arguments)
         case Value():
             return None
@@ -188,7 +188,7 @@ def _leaf(operator: ColumnOperator, arguments: tuple[Node, ...]) -> UnboundFilte
         case Form.IS_NULL | Form.IS_NOT_NULL | Form.IS_NAN, (Field(path),):
             return column_filter(operator, path)
         case Form.IN, (Field(path), *values):
-            listed = tuple(one.value for one in values if isinstance(one, Value))
+            listed = tuple(node.value for node in values if isinstance(node, Value))
             all_listed = len(listed) == len(values)
             return column_filter(operator, path, listed) if all_listed else None
         case Op() | TextKind() | Form.NULL_SAFE, (Field(path), Value(value)):
@@ -246,10 +246,10 @@ def parse_filters(filters: Any) -> UnboundFilter | None:
     )
 
 
-def _parts(filters: Any, what: str) -> list[Any]:
+def _parts(filters: Any, name: str) -> list[Any]:
     if not isinstance(filters, list | tuple) or not filters or _is_predicate(filters):
         raise InvalidRequestError(
-            f"{what} must be a non-empty list of tuples like ('column', '>', 1), or a list of such "
+            f"{name} must be a non-empty list of tuples like ('column', '>', 1), or a list of such "
             f"lists, not {clip_repr(filters)}"
         )
     return list(filters)

@@ -27,7 +27,7 @@ from versioned_catalog.read.filters import (
 )
 
 ColumnOf = Callable[[int], Any]
-"""Returns a column's values by ID: an Array or ChunkedArray of the column's own Arrow type."""
+"""Returns a column's values by ID: an Array or ChunkedArray of the column's Arrow type."""
 
 
 def keep_mask(bound: BoundFilter, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
@@ -59,18 +59,18 @@ def _leaf(bound: Compare | NullSafeEqual | In | IsNull | TextMatch, values: Any)
         case NullSafeEqual(_, literal, negated):
             return _negate(pc.fill_null(_compare(values, Op.EQ, literal), FALSE), negated)
         case In(_, literals, has_null, negated):
-            found = _among(values, literals)
+            mask = _among(values, literals)
             if has_null:
-                found = pc.if_else(found, TRUE, NULL)
-            return _negate(found, negated)
+                mask = pc.if_else(mask, TRUE, NULL)
+            return _negate(mask, negated)
         case IsNull(_, negated):
             return pc.is_valid(values) if negated else pc.is_null(values)
         case TextMatch(_, kind, text, negated):
             return _negate(_match(values, kind, text), negated)
 
 
-def _negate(found: Any, negated: bool) -> Any:
-    return pc.invert(found) if negated else found
+def _negate(mask: Any, negated: bool) -> Any:
+    return pc.invert(mask) if negated else mask
 
 
 def _compare(values: Any, op: Op, literal: Literal) -> Any:
@@ -111,20 +111,20 @@ def compare_with_nan(values: Any, op: Op) -> Any:
 
 
 def _among(values: Any, literals: tuple[Literal, ...]) -> Any:
-    found = pc.is_in(values, value_set=array_of(_hashable(literals), values.type))
+    mask = pc.is_in(values, value_set=array_of(_hashable(literals), values.type))
     if any(literal.is_nan for literal in literals):
-        found = pc.or_(found, pc.fill_null(pc.is_nan(values), FALSE))
+        mask = pc.or_(mask, pc.fill_null(pc.is_nan(values), FALSE))
     if values.null_count == 0:
-        return found
-    return pc.if_else(pc.is_valid(values), found, NULL)
+        return mask
+    return pc.if_else(pc.is_valid(values), mask, NULL)
 
 
 def _hashable(literals: tuple[Literal, ...]) -> list[Any]:
     """The values for ``is_in``, without NaN, and with both zeros, which it distinguishes."""
-    found = [literal.value for literal in literals if not literal.is_nan]
-    if any(isinstance(value, float) and value == 0 for value in found):
-        found += [0.0, -0.0]
-    return found
+    values = [literal.value for literal in literals if not literal.is_nan]
+    if any(isinstance(value, float) and value == 0 for value in values):
+        values += [0.0, -0.0]
+    return values
 
 
 def _match(values: Any, kind: TextKind, text: str) -> Any:

@@ -33,8 +33,8 @@ def file_schema(
         SCHEMA_VERSION: str(schema.version).encode(),
         SCHEMA: json.dumps(schema_to_json(schema), separators=(",", ":")).encode(),
     }
-    held = schema.columns if columns is None else columns
-    return pa.schema([_file_field(column) for column in held], metadata=footer)
+    file_columns = schema.columns if columns is None else columns
+    return pa.schema([_file_field(column) for column in file_columns], metadata=footer)
 
 
 def _file_field(column: types.Column) -> pa.Field:
@@ -85,11 +85,11 @@ def _to_file(array: pa.Array, column: types.Column, target: pa.DataType, hidden:
     inside = hidden or array.null_count > 0
     match column.type:
         case types.Struct(fields):
-            made = [
+            children = [
                 _to_file(arrays.struct_child(array, i), f, target.field(i).type, inside)
                 for i, f in enumerate(fields)
             ]
-            return arrays.struct_of(array, made, target)
+            return arrays.struct_of(array, children, target)
         case types.Array(element):
             offsets, values, mask = arrays.list_values(array)
             values = _to_file(values, element, target.value_type, False)

@@ -1,6 +1,6 @@
-"""Filters as values: unbound ones name columns, bound ones hold column IDs.
+"""Filters as values: unbound filters name columns, bound filters hold column IDs.
 
-A bound filter compares only with literals of the column's own type (see ``literal_binding``), and it
+A bound filter compares only with literals of the column's type (see ``binding``), and it
 has no NOT: its leaves are negated instead. NOT (a < b) is a >= b in three-valued logic, too.
 """
 
@@ -32,7 +32,7 @@ class Op(enum.Enum):
 
 
 class TextKind(enum.Enum):
-    """Where a text must hold another."""
+    """Where a text must contain another."""
 
     PREFIX = "prefix"
     SUFFIX = "suffix"
@@ -40,7 +40,7 @@ class TextKind(enum.Enum):
 
 
 NEGATION = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
-"""The comparison that is true of two values exactly if the other is false."""
+"""The negation of each comparison, for values that are not null."""
 
 MIRRORED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 """The comparison that means the same if its sides are swapped."""
@@ -114,7 +114,7 @@ class Not:
 UnboundFilter = Comparison | NullSafe | OneOf | NullTest | TextTest | AllOf | AnyOf | Not
 
 
-# Bound filters: columns by ID, literals of the columns' own types.
+# Bound filters: columns by ID, literals of the columns' types.
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,14 +221,14 @@ def columns_of(bound: BoundFilter) -> frozenset[int]:
 
 
 def filter_on(bound: BoundFilter, columns: Container[int]) -> BoundFilter | None:
-    """A filter on some columns only that selects every row the given one does; None if there is none."""
+    """Project a filter to some columns; it selects at least the same rows. None if nothing is left."""
     match bound:
-        case And(parts):
-            kept = [found for part in parts if (found := filter_on(part, columns)) is not None]
-            return And(tuple(kept)) if kept else None
-        case Or(parts):
-            any_of = [filter_on(part, columns) for part in parts]
-            return None if None in any_of else Or(tuple(one for one in any_of if one is not None))
+        case And(parts) | Or(parts):
+            projected = [filter_on(part, columns) for part in parts]
+            kept = tuple(part for part in projected if part is not None)
+            if isinstance(bound, And):
+                return And(kept) if kept else None
+            return None if None in projected else Or(kept)
         case Always():
             return bound
         case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch():

@@ -1,4 +1,4 @@
-"""Files of somebody else: checked against their records, and read by leaf (FORMAT.md, section 6.2)."""
+"""External files: checked against their records, and read by leaf (FORMAT.md, section 6.2)."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True)
 class ForeignFile:
-    """An open file of somebody else, whose schema may be anything.
+    """An open external file, of any schema.
 
     Args:
         parquet: the file as PyArrow opened it.
-        what: its name in errors.
+        name: the file in errors.
     """
 
     parquet: pq.ParquetFile
-    what: str
+    name: str
 
     def read(
         self,
@@ -60,29 +60,29 @@ class ForeignFile:
         id_map: IdMap,
         batch_rows: int,
     ) -> Iterator[tuple[int, list[pa.Array]]]:
-        """The needed columns of a row group in our types, with the number of rows of each batch.
+        """The needed columns of a row group in the table's types, with the number of rows of each batch.
 
         Raises:
             CorruptTableError: a value does not fit its type.
         """
         leaves = sorted(leaf.place for leaf in self.leaves(needed))
-        how = {"row_groups": [group], "column_indices": leaves, "use_threads": False}
-        for batch in self.parquet.reader.iter_batches(batch_rows, **how):
-            found = (batch.column(column.physical_name) for column in needed)
-            own = [
-                own_array(a, c, id_map, self._calendar) for a, c in zip(found, needed, strict=True)
+        options = {"row_groups": [group], "column_indices": leaves, "use_threads": False}
+        for batch in self.parquet.reader.iter_batches(batch_rows, **options):
+            stored = (batch.column(column.physical_name) for column in needed)
+            arrays = [
+                own_array(a, c, id_map, self._calendar) for a, c in zip(stored, needed, strict=True)
             ]
-            yield batch.num_rows, own
+            yield batch.num_rows, arrays
 
     @cached_property
     def _calendar(self) -> Calendar:
         return calendar_of(self.parquet)
 
     def check(self, needed: Sequence[Column], id_map: IdMap) -> None:
-        """Check that the file still holds columns as its map says.
+        """Check that the file still stores columns as its ID map records.
 
         Raises:
-            CorruptTableError: it does not.
+            CorruptTableError: a column differs.
         """
         schema = self.parquet.metadata.schema
         for leaf in self.leaves(needed):
@@ -98,7 +98,7 @@ class ForeignFile:
     def leaves(self, needed: Sequence[Column]) -> Iterator[Leaf]:
         """The leaves of the file below some columns, in the order of the columns.
 
-        They are counted, not found by dotted paths: names may hold dots, and lists have many layouts.
+        Leaves are counted, since dotted paths are ambiguous: names may hold dots, and list layouts vary.
 
         Raises:
             CorruptTableError: a column is not in the file.
@@ -125,105 +125,105 @@ class ForeignFile:
                 )
             yield from self._inside(place[1].type, column, place[0])
 
-    def _inside(self, held: Any, column: Column, start: int) -> Iterator[Leaf]:
-        if isinstance(held, pa.BaseExtensionType) and is_nested(column.type):
-            held = held.storage_type
+    def _inside(self, type_: Any, column: Column, start: int) -> Iterator[Leaf]:
+        if isinstance(type_, pa.BaseExtensionType) and is_nested(column.type):
+            type_ = type_.storage_type
         match column.type:
             case Struct(fields):
-                yield from self._below(_fields(held), fields, start)
-            case Array(element) if _is_list(held):
-                yield from self._inside(held.value_type, element, start)
-            case Map(key, value) if pa.types.is_map(held):
-                yield from self._inside(held.key_type, key, start)
-                yield from self._inside(held.item_type, value, start + _count(held.key_type))
+                yield from self._below(_fields(type_), fields, start)
+            case Array(element) if _is_list(type_):
+                yield from self._inside(type_.value_type, element, start)
+            case Map(key, value) if pa.types.is_map(type_):
+                yield from self._inside(type_.key_type, key, start)
+                yield from self._inside(type_.item_type, value, start + _count(type_.key_type))
             case _:
-                for index in range(start, start + _count(held)):
-                    yield Leaf(index, held, column)
+                for index in range(start, start + _count(type_)):
+                    yield Leaf(index, type_, column)
 
     def changed(self, problem: str) -> CorruptTableError:
-        """The error for a file that is not what its record says."""
-        return changed_error(self.what, problem)
+        """The error for a file that differs from its record."""
+        return changed_error(self.name, problem)
 
 
-def changed_error(what: str, problem: str) -> CorruptTableError:
-    """The error for a file of somebody else that is not what its record says."""
+def changed_error(name: str, problem: str) -> CorruptTableError:
+    """The error for an external file that differs from its record."""
     return CorruptTableError(
-        f"{what} {problem}, other than when it was imported: its owner has changed the file. Restore "
+        f"{name} {problem}, other than when it was imported: its owner has changed the file. Restore "
         "it, import it as it is now (again='changed'), or remove it (Table.remove_external)"
     )
 
 
-def _fields(held: Any) -> list[pa.Field]:
-    return list(held) if pa.types.is_struct(held) else []
+def _fields(type_: Any) -> list[pa.Field]:
+    return list(type_) if pa.types.is_struct(type_) else []
 
 
-def _is_list(held: pa.DataType) -> bool:
+def _is_list(type_: pa.DataType) -> bool:
     t = pa.types
     kinds = (t.is_list, t.is_large_list, t.is_fixed_size_list, t.is_list_view, t.is_large_list_view)
-    return any(is_kind(held) for is_kind in kinds)
+    return any(is_kind(type_) for is_kind in kinds)
 
 
-def _count(held: Any) -> int:
-    """How many leaves a Parquet column has, by the type that PyArrow gives it."""
-    if isinstance(held, pa.BaseExtensionType):
-        return _count(held.storage_type)
-    if pa.types.is_struct(held):
-        return sum(_count(field.type) for field in held)
-    if pa.types.is_map(held):
-        return _count(held.key_type) + _count(held.item_type)
-    return _count(held.value_type) if _is_list(held) else 1
+def _count(type_: Any) -> int:
+    """The number of leaves of a Parquet column, by its type in PyArrow."""
+    if isinstance(type_, pa.BaseExtensionType):
+        return _count(type_.storage_type)
+    if pa.types.is_struct(type_):
+        return sum(_count(field.type) for field in type_)
+    if pa.types.is_map(type_):
+        return _count(type_.key_type) + _count(type_.item_type)
+    return _count(type_.value_type) if _is_list(type_) else 1
 
 
-def _holds(held: pa.DataType, physical: str, column: Column, form: Form | None) -> bool:
-    """Whether a leaf of a file is stored as a column's type and form say."""
+def _holds(type_: pa.DataType, physical: str, column: Column, form: Form | None) -> bool:
+    """Whether a leaf of a file has the type and form of a column."""
     if is_opaque(column.type):
-        return bool(pa.types.is_struct(held))
-    if form is Form.NULL or pa.types.is_null(held):
-        return form is Form.NULL and pa.types.is_null(held)
+        return bool(pa.types.is_struct(type_))
+    if form is Form.NULL or pa.types.is_null(type_):
+        return form is Form.NULL and pa.types.is_null(type_)
     try:
-        found = seen_as(held, physical)
+        seen = seen_as(type_, physical)
     except InvalidRequestError:
         return False
     match form:
         case None:
-            return found.form is None and _is_own(found, column)
+            return seen.form is None and _is_native(seen, column)
         case Form.NANOS_CUT:
-            return found.form is Form.NANOS
+            return seen.form is Form.NANOS
         case Form.LOCAL:
-            return found.type is Atom.TIMESTAMP_NTZ
+            return seen.type is Atom.TIMESTAMP_NTZ
         case Form.TEXT:
-            return found.form is None and found.type in (Atom.BINARY, Atom.STRING)
+            return seen.form is None and seen.type in (Atom.BINARY, Atom.STRING)
         case Form.UUID:
-            return found.form is Form.UUID or held == pa.binary(16)
+            return seen.form is Form.UUID or type_ == pa.binary(16)
         case Form.FIXED:
-            return found.form in (Form.FIXED, Form.UUID)
+            return seen.form in (Form.FIXED, Form.UUID)
         case Form.INT96 | Form.JULIAN_INT96:
-            return found.form is Form.INT96
+            return seen.form is Form.INT96
         case Form.JULIAN:
-            return found.form is None and found.type == column.type
+            return seen.form is None and seen.type == column.type
         case Form.JULIAN_MILLIS:
-            return found.form is Form.MILLIS
+            return seen.form is Form.MILLIS
         case _:
-            is_alike = found.type == column.type or any(
-                isinstance(found.type, kind) and isinstance(column.type, kind)
+            is_alike = seen.type == column.type or any(
+                isinstance(seen.type, kind) and isinstance(column.type, kind)
                 for kind in (Time, DayTimeInterval)
             )
-            return found.form is form and is_alike
+            return seen.form is form and is_alike
 
 
-def _is_own(found: SeenAs, column: Column) -> bool:
+def _is_native(seen: SeenAs, column: Column) -> bool:
     if isinstance(column.type, DayTimeInterval):
-        return found.type is Atom.LONG or isinstance(found.type, DayTimeInterval)
+        return seen.type is Atom.LONG or isinstance(seen.type, DayTimeInterval)
     if isinstance(column.type, Time):
-        return isinstance(found.type, Time)
+        return isinstance(seen.type, Time)
     if is_text(column.type):
-        return found.type is Atom.STRING
-    return found.type == column.type
+        return seen.type is Atom.STRING
+    return seen.type == column.type
 
 
 @dataclass(frozen=True)
 class OpenedFile:
-    """A file of somebody else, opened before it is adopted.
+    """An external file, opened before it is adopted.
 
     Args:
         parquet: the file; its Arrow schema and its Parquet schema are safe to ask for.
@@ -237,14 +237,14 @@ class OpenedFile:
 
     @property
     def rows(self) -> int:
-        """The number of rows, which the row groups add up to."""
+        """The number of rows."""
         return int(self.parquet.metadata.num_rows)
 
     @property
     def odd_codec(self) -> str | None:
-        """The codec of its pages, if Spark does not have it or means something else by it.
+        """The codec of its pages, if Spark lacks it or reads it differently.
 
-        Of files with the deprecated LZ4, some have the frames of Hadoop, and some do not.
+        Files with the deprecated LZ4 may or may not use the frames of Hadoop.
         """
         odd = self.footer.codecs() & {"brotli", "lz4"}
         return min(odd, default=None)
@@ -254,16 +254,16 @@ def open_foreign(store: Store, path: str) -> OpenedFile:
     """Open a file to adopt, by the path that its segment will have.
 
     Raises:
-        CorruptTableError: it is missing, or no whole Parquet file.
+        CorruptTableError: it is missing, or not a whole Parquet file.
         InvalidRequestError: the store's reader has no such root.
     """
-    source, what = open_file(store, path), f"{store.url}/{path}"
-    parquet = open_parquet(source, what, **how_to_open(source))
+    source, url = open_file(store, path), f"{store.url}/{path}"
+    parquet = open_parquet(source, url, **open_options(source))
     return OpenedFile(parquet, footer_of(source, parquet), size_of(source))
 
 
-def how_to_open(source: Any) -> dict[str, Any]:
-    """The arguments of ``open_parquet`` for a file of somebody else."""
+def open_options(source: Any) -> dict[str, Any]:
+    """The arguments of ``open_parquet`` for an external file."""
     # INT96 has more range and precision than Arrow's nanoseconds; Spark reads microseconds, too.
     return {
         "memory_map": isinstance(source, str),

@@ -1,7 +1,7 @@
-"""Values of files that somebody else wrote, in our types (FORMAT.md, section 6.2).
+"""Conversion of the values of external files to the table's types (FORMAT.md, section 6.2).
 
-Spark 2, and Spark 3 and later in the LEGACY mode, wrote values of the hybrid Julian and Gregorian
-calendar, and say so in the footer. Spark translates them when it reads such a file, and so do we.
+Spark 2, and later versions in LEGACY mode, write values of the hybrid Julian and Gregorian calendar and
+record that in the footer. They are converted on read, as Spark does.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{2}):([0-9]{2})(?::([0-9]{2}))
 
 @dataclass(frozen=True)
 class Calendar:
-    """What a footer says of the calendar.
+    """The calendar of a file, by its footer.
 
     Args:
         datetimes: whether DATE and TIMESTAMP, as INT32 and INT64, are of the hybrid calendar.
-        int96: whether INT96 is.
-        offset: of the writer's time zone from UTC, in microseconds; None if it has no fixed one.
-        zone: its name in errors.
+        int96: whether INT96 is of the hybrid calendar.
+        offset: the offset of the writer's time zone from UTC, in microseconds; None if it is not fixed.
+        zone: the time zone in errors.
     """
 
     datetimes: bool = False
@@ -67,7 +67,7 @@ GREGORIAN = Calendar()
 
 
 def calendar_of(parquet: pq.ParquetFile) -> Calendar:
-    """The calendar of a file, by Spark's rules: one that names no version of Spark is Gregorian."""
+    """The calendar of a file by Spark's rules: Gregorian unless the footer names a Spark version."""
     metadata: Mapping[bytes, bytes] = parquet.metadata.metadata or {}
     version = metadata.get(_VERSION)
     if version is None:
@@ -94,8 +94,7 @@ def _fixed_offset(zone: str) -> int | None:
 
 
 Julian = Mapping[int, Form | str]
-"""The leaves of a file, by index, with values that the calendars differ in: their forms, or why they
-can't be read."""
+"""By leaf index: the form of a leaf with values that the calendars disagree on, or the problem."""
 
 
 def julian_leaves(parquet: pq.ParquetFile, footer: Footer) -> Julian:
@@ -145,18 +144,18 @@ def _hybrid_form(leaf: Any, calendar: Calendar) -> tuple[Form | None, int]:
 
 
 def _is_old(parquet: Any, footer: Footer, at: int, form: Form, unit: int) -> bool:
-    """Whether a leaf has a value before the calendars became one."""
+    """Whether a leaf has a value from before the calendars agree."""
     end = -(-FIRST_SAFE_MICROS // unit) if unit else FIRST_GREGORIAN_DAY + 1
     if form is not Form.JULIAN_INT96:
         ends = stated_ends(footer, at, "<q" if unit else "<i")
         if ends is not None:
             return ends[0] < end
-    how = {
+    options = {
         "row_groups": list(range(len(footer.rows))),
         "column_indices": [at],
         "use_threads": False,
     }
-    for batch in parquet.reader.iter_batches(65_536, **how):
+    for batch in parquet.reader.iter_batches(65_536, **options):
         for leaf in leaves_of(batch.column(0)):
             numbers = leaf.view(pa.int64() if unit else pa.int32())
             if pc.any(pc.less(numbers, end)).as_py():
@@ -165,10 +164,10 @@ def _is_old(parquet: Any, footer: Footer, at: int, form: Form, unit: int) -> boo
 
 
 def stated_ends(footer: Footer, at: int, layout: str) -> tuple[int, int] | None:
-    """The least and the greatest value of a leaf by the footer; None if it does not say for all groups.
+    """The least and the greatest value of a leaf by the footer; None unless all row groups state them.
 
     Args:
-        layout: of a value, as ``struct`` has it.
+        layout: the ``struct`` format of a value.
     """
     (path,) = footer.leaves_at([at])
     chunks, least, greatest = footer.chunks(path), 2**63 - 1, -(2**63)
@@ -188,18 +187,18 @@ def stated_ends(footer: Footer, at: int, layout: str) -> tuple[int, int] | None:
 
 def leaves_of(array: Any) -> Iterator[Any]:
     """The arrays of leaves of a nested array, without dictionaries and extension types."""
-    held = array.type
-    if isinstance(held, pa.BaseExtensionType):
+    type_ = array.type
+    if isinstance(type_, pa.BaseExtensionType):
         yield from leaves_of(array.storage)
-    elif pa.types.is_dictionary(held):
+    elif pa.types.is_dictionary(type_):
         yield from leaves_of(array.dictionary)
-    elif pa.types.is_struct(held):
-        for at in range(held.num_fields):
+    elif pa.types.is_struct(type_):
+        for at in range(type_.num_fields):
             yield from leaves_of(array.field(at))
-    elif pa.types.is_map(held):
+    elif pa.types.is_map(type_):
         yield from leaves_of(array.keys)
         yield from leaves_of(array.items)
-    elif hasattr(held, "value_field"):
+    elif hasattr(type_, "value_field"):
         yield from leaves_of(array.values)
     else:
         yield array
@@ -212,16 +211,16 @@ _UUID_DASHES = (8, 12, 16, 20)
 def own_array(
     array: pa.Array, column: Column, id_map: IdMap, calendar: Calendar = GREGORIAN
 ) -> pa.Array:
-    """What was read of a column, in the type of a column of ``file_columns``.
+    """Convert the array read of a column to the type of a column of ``file_columns``.
 
     Fields of structs are taken by name, in the column's order.
 
     Args:
-        calendar: of the file.
+        calendar: the calendar of the file.
 
     Raises:
         CorruptTableError: a value does not fit the type.
-        ArrowException: the array is not of the form that the map says.
+        ArrowException: the array does not have the form that the map records.
     """
     target = to_arrow_type(physical(column).type)
     array = _stored(array)
@@ -288,7 +287,7 @@ def _cast(array: pa.Array, type_: DataType, form: Form | None, target: pa.DataTy
 
 
 def _gregorian(array: pa.Array, calendar: Calendar) -> pa.Array:
-    """Dates and timestamps of the hybrid calendar in the Gregorian one."""
+    """Convert dates and timestamps of the hybrid calendar to the Gregorian calendar."""
     if pa.types.is_date(array.type):
         return gregorian_dates(array)
     if calendar.offset is None:
@@ -297,7 +296,7 @@ def _gregorian(array: pa.Array, calendar: Calendar) -> pa.Array:
 
 
 def _checked(array: pa.Array, column: Column, form: Form | None, calendar: Calendar) -> pa.Array:
-    """The array, unless it has values of the hybrid calendar that the map takes for Gregorian ones."""
+    """Refuse values of the hybrid calendar that the map records as Gregorian."""
     is_hybrid = calendar.int96 if form is Form.INT96 else calendar.datetimes
     if not is_hybrid or form not in (None, Form.MILLIS, Form.INT96):
         return array
@@ -343,5 +342,5 @@ def _uuid_text(array: pa.Array) -> pa.Array:
     text = np.insert(text, _UUID_DASHES, ord("-"), axis=1)
     ends = np.arange(0, 36 * (len(array) + 1), 36, dtype=np.int32)
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(text))]
-    found = pa.Array.from_buffers(pa.string(), len(array), buffers)
-    return pc.if_else(array.is_valid(), found, pa.nulls(1, pa.string())[0])
+    texts = pa.Array.from_buffers(pa.string(), len(array), buffers)
+    return pc.if_else(array.is_valid(), texts, pa.nulls(1, pa.string())[0])

@@ -1,4 +1,4 @@
-"""Filters evaluated on metadata: which segments may match, and which match as a whole.
+"""Inclusive and strict evaluation of filters on metadata.
 
 A *unit* is a segment or a row group. All units are evaluated at once, as arrays.
 """
@@ -61,7 +61,7 @@ MOST_RANGES = 32
 
 
 def may_match(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
-    """Which units must be read, never null; the others hold no row for which the filter is true.
+    """Which units must be read, never null; in the rest, no row matches the filter.
 
     ``bounds_of`` returns the bounds of a column by ID, or None if nothing is known.
     """
@@ -80,9 +80,9 @@ def may_match(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.Boolean
             return one_array(_unless_unknown(_leaf(bound, _sane(bounds))))
 
 
-def _unless_unknown(found: Any) -> Any:
+def _unless_unknown(mask: Any) -> Any:
     """Replace null, which means unknown, by true: the unit must be read."""
-    return pc.fill_null(found, TRUE)
+    return pc.fill_null(mask, TRUE)
 
 
 def _sane(bounds: ColumnBounds) -> ColumnBounds:
@@ -123,8 +123,8 @@ def _has_values(bounds: ColumnBounds) -> Any:
     return _unless_unknown(pc.less(bounds.nulls, bounds.rows))
 
 
-def _where_values(bounds: ColumnBounds, found: Any) -> Any:
-    return pc.and_(_has_values(bounds), _unless_unknown(found))
+def _where_values(bounds: ColumnBounds, mask: Any) -> Any:
+    return pc.and_(_has_values(bounds), _unless_unknown(mask))
 
 
 def _greatest(bounds: ColumnBounds) -> Any:
@@ -178,10 +178,10 @@ def _among(bound: In, bounds: ColumnBounds) -> Any:
         return nothing if bound.has_null else _not_among(bound.values, bounds)
     numbers = [literal for literal in bound.values if not literal.is_nan]
     high = _greatest(bounds)
-    found = [_overlaps(bounds.min, high, first, last) for first, last in _ranges(numbers)]
+    masks = [_overlaps(bounds.min, high, first, last) for first, last in _ranges(numbers)]
     if len(numbers) < len(bound.values):
-        found.append(_compare_with_nan(bounds, Op.EQ))
-    return functools.reduce(pc.or_, map(_unless_unknown, found), nothing)
+        masks.append(_compare_with_nan(bounds, Op.EQ))
+    return functools.reduce(pc.or_, map(_unless_unknown, masks), nothing)
 
 
 def _same(bounds: ColumnBounds, value: bool) -> Any:
@@ -209,8 +209,8 @@ def _not_among(literals: tuple[Literal, ...], bounds: ColumnBounds) -> Any:
     """Whether a value outside the list may occur: not if the only value is in it."""
     if not literals:
         return _same(bounds, True)
-    found = pc.is_in(bounds.min, value_set=array_of([v.value for v in literals], bounds.min.type))
-    only = pc.and_kleene(found, pc.equal(bounds.min, _greatest(bounds)))
+    listed = pc.is_in(bounds.min, value_set=array_of([v.value for v in literals], bounds.min.type))
+    only = pc.and_kleene(listed, pc.equal(bounds.min, _greatest(bounds)))
     return pc.invert(only)
 
 
@@ -232,7 +232,7 @@ def all_match(bound: filters.BoundFilter, bounds_of: BoundsOf, count: int) -> pa
     """
     match bound:
         case filters.And(parts) | filters.Or(parts):
-            # One part of an OR must be true of all rows of a unit: two parts may not cover it together.
+            # A single part of an OR must be true of all rows of a unit, since parts are evaluated apart.
             join = pc.and_ if isinstance(bound, filters.And) else pc.or_
             if not parts:
                 return repeat(isinstance(bound, filters.And), count)

@@ -118,7 +118,7 @@ def merge(
 ) -> Iterator[pa.RecordBatch]:
     """Merge runs into the newest row of each key, sorted by row key.
 
-    A row that results from PATCH rows has the ``__sequence`` of the last one, and ``__op_type`` PUT.
+    A row that results from PATCH rows has the ``__sequence`` of the last of them, and ``__op_type`` PUT.
     With ``tombstones``, a key whose newest row is a DELETE has that row.
     """
     return _resolved(runs, shape, partial(newest_rows, shape=shape, tombstones=tombstones))
@@ -131,8 +131,8 @@ def merge_images(
 
     They are its newest row below the sequence ``since``, and its newest row of each sequence from there
     on, or, unless ``each``, of all of these. A DELETE is an image of its own; PATCH rows are PUTs of all
-    values. All images of a key are in one batch. No run holds rows of a key of several sequences from
-    ``since`` on.
+    values. All images of a key are in one batch. A run holds rows of a key of at most one sequence
+    from ``since`` on.
     """
     return _resolved(runs, shape, partial(images, shape=shape, since=since, each=each))
 
@@ -150,7 +150,7 @@ def _resolved(
 
 def _rounds(runs: Sequence[Run], shape: Shape) -> Iterator[Sequence[RunRows]]:
     """Read the runs in rounds of ascending keys; all rows of a key are in one round."""
-    waiting = deque(sorted(((run.lower or (), run) for run in runs), key=lambda one: one[0]))
+    waiting = deque(sorted(((run.lower or (), run) for run in runs), key=lambda entry: entry[0]))
     cursors: list[Cursor] = []
     while waiting or cursors:
         if due := _due(waiting, cursors):
@@ -163,7 +163,7 @@ def _rounds(runs: Sequence[Run], shape: Shape) -> Iterator[Sequence[RunRows]]:
 
 
 def _due(waiting: Waiting, cursors: Sequence[Cursor]) -> list[Run]:
-    """The runs to open: those that may hold a key up to the last one read from every open run."""
+    """The runs to open: those that may hold a key up to the last key read from every open run."""
     reach = min((cursor.reach for cursor in cursors), default=waiting[0][0] if waiting else ())
     due: list[Run] = []
     while waiting and waiting[0][0] <= reach:

@@ -29,7 +29,7 @@ OVERHEAD = 2
 
 Ends = tuple[Key | None, Key | None]
 """The bounds of a segment in the first column of the row key; None where unknown. No key of the
-segment is less than the lower one, and none has a first value above the upper one."""
+segment is below the lower bound, and no first value of a key is above the upper bound."""
 
 
 def ends_of(state: TableState, chosen: pa.BooleanArray | None = None) -> list[Ends]:
@@ -135,9 +135,9 @@ def split_merge(store: Store, task: MergeTask, key: int) -> list[MergeTask]:
     parts = task.rows // SPLIT_ROWS
     if parts < 2:
         return [task]
-    cuts = _chosen(_cuts(store, max(task.members, key=lambda one: one.task.rows), key), parts)
-    found = [_part(task, key, low, high) for low, high in pairwise([None, *cuts, None])]
-    return [part for part in found if part.members]
+    cuts = _chosen(_cuts(store, max(task.members, key=lambda m: m.task.rows), key), parts)
+    splits = [_part(task, key, low, high) for low, high in pairwise([None, *cuts, None])]
+    return [part for part in splits if part.members]
 
 
 def _cuts(store: Store, member: Member, key: int) -> pa.Array:
@@ -149,8 +149,8 @@ def _cuts(store: Store, member: Member, key: int) -> pa.Array:
     bounds = RowGroupBounds(footer, range(len(footer.rows)), member.task.plan, frozenset())(key)
     if bounds is None:
         return pa.nulls(0)
-    found = pc.unique(bounds.min.drop_null())
-    return found.take(pc.sort_indices(comparable(found))).slice(1)
+    keys = pc.unique(bounds.min.drop_null())
+    return keys.take(pc.sort_indices(comparable(keys))).slice(1)
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def _cut(values: pa.Array, at: int) -> _Cut:
 
 
 def _part(task: MergeTask, key: int, low: _Cut | None, high: _Cut | None) -> MergeTask:
-    """The split from one value of the first key column up to another."""
+    """The split of the keys whose first value is from ``low`` to below ``high``."""
     ends: list[BoundFilter] = []
     if low is not None:
         ends.append(Compare(key, Op.GE, low.value))
@@ -186,7 +186,7 @@ def _part(task: MergeTask, key: int, low: _Cut | None, high: _Cut | None) -> Mer
 
 
 def _reaches(member: Member, low: _Cut | None, high: _Cut | None) -> bool:
-    """Whether a segment may hold rows from one value up to another."""
+    """Whether a segment may hold rows from ``low`` to below ``high``."""
     below = low is not None and member.upper is not None and member.upper < low.key
     above = high is not None and member.lower is not None and member.lower >= high.key
     return not below and not above

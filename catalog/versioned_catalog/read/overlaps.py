@@ -25,27 +25,27 @@ from versioned_catalog.read.row_keys import comparable
 Ranks = npt.NDArray[np.int64]
 
 Range = tuple[Ranks, Ranks]
-"""The ranks of the lower and of the upper bounds of one column, one a segment."""
+"""The ranks of the lower and of the upper bounds of one column, one per segment."""
 
 
 def key_ranges(state: TableState) -> list[Range]:
-    """The ranges of the partitions, if any, and of the columns of the row key, one a live segment.
+    """The ranges of the partitions, if any, and of the columns of the row key, one per live segment.
 
     Unknown bounds lie beyond all others.
     """
-    bounds = SegmentBounds(state, state.schema)
-    found: list[Range] = [_partitions(state)] if state.schema.partitioning else []
+    bounds_of = SegmentBounds(state, state.schema)
+    ranges: list[Range] = [_partitions(state)] if state.schema.partitioning else []
     for column_id in state.schema.row_key:
-        known = bounds(column_id)
-        assert known is not None, "columns of the row key are top-level columns of plain types"
-        found.append(_ranks(known.min, known.max))
-    return found
+        bounds = bounds_of(column_id)
+        assert bounds is not None, "columns of the row key are top-level columns of plain types"
+        ranges.append(_ranks(bounds.min, bounds.max))
+    return ranges
 
 
 def _partitions(state: TableState) -> Range:
-    """The partitions by number: all rows of a key are in one, since only the row key decides.
+    """The partition numbers; all rows of a key are in one partition, as only the row key determines it.
 
-    A segment that is partitioned in another way may hold rows of any.
+    A segment with another partitioning may hold rows of any partition.
     """
     core = state.segments.core
     versions = one_array(core["schema_version"]).to_numpy()
@@ -60,8 +60,8 @@ def _partitions(state: TableState) -> Range:
         keys, inverse = _distinct(
             core["partition"].take(from_numpy(places)), len(schema.partitioning)
         )
-        known = [numbers.setdefault(read(key), len(numbers)) for key in keys]
-        low[places] = high[places] = np.array(known, np.int64)[inverse]
+        codes = [numbers.setdefault(read(key), len(numbers)) for key in keys]
+        low[places] = high[places] = np.array(codes, np.int64)[inverse]
     return low, high
 
 
@@ -82,25 +82,25 @@ def _ranks(low: pa.Array, high: pa.Array) -> Range:
 
 
 def _places(bounds: pa.Array, values: pa.Array, unknown: int) -> Ranks:
-    found = pc.fill_null(pc.index_in(bounds, value_set=values), scalar_of(unknown, pa.int32()))
-    ranks: Ranks = found.to_numpy().astype(np.int64)
+    positions = pc.fill_null(pc.index_in(bounds, value_set=values), scalar_of(unknown, pa.int32()))
+    ranks: Ranks = positions.to_numpy().astype(np.int64)
     return ranks
 
 
 def overlapping(ranges: Sequence[Range], places: Any) -> Ranks:
-    """Number the segments at ``places`` by groups: no segment overlaps one of another group.
+    """Number the segments at ``places`` by groups: no segment overlaps a segment of another group.
 
-    A group is cut where the ranges of one column of the row key leave a gap, until none does. So a group
-    may hold segments that do not overlap, if no gap in one column tells them apart.
+    Groups are cut at gaps in the ranges of single columns of the row key until no gap is left. A group
+    may hold segments that do not overlap, if no gap in a single column separates them.
     """
     restricted = [(low[places], high[places]) for low, high in ranges]
     groups = np.zeros(len(places), np.int64)
     count, uncut, at = min(len(places), 1), 0, 0
     while count < len(places) and uncut < len(ranges):
         groups = _cut(*restricted[at % len(ranges)], groups)
-        found = int(groups.max()) + 1
-        uncut = uncut + 1 if found == count else 1
-        count, at = found, at + 1
+        new_count = int(groups.max()) + 1
+        uncut = uncut + 1 if new_count == count else 1
+        count, at = new_count, at + 1
     return groups
 
 
@@ -108,7 +108,7 @@ def _cut(low: Ranks, high: Ranks, groups: Ranks) -> Ranks:
     """Cut groups where the ranges of one column leave a gap."""
     order = np.lexsort((low, groups))
     ordered = groups[order]
-    # Each group is moved beyond the one before, so that the running maximum starts anew in it.
+    # Each group is moved beyond the previous group, so that the running maximum starts anew in it.
     shift = ordered * (int(high.max()) - int(high.min()) + 1)
     reach = np.maximum.accumulate(high[order] + shift)
     begins = np.ones(len(order), bool)
@@ -121,7 +121,7 @@ def _cut(low: Ranks, high: Ranks, groups: Ranks) -> Ranks:
 def members_of(groups: Ranks, places: Any, wanted: npt.NDArray[np.bool_]) -> list[list[int]]:
     """The members of the wanted groups, each in order; groups by their first member.
 
-    ``overlapping`` has numbered the segments at ``places``; ``wanted`` has one element a group.
+    ``overlapping`` has numbered the segments at ``places``; ``wanted`` has one element per group.
     """
     chosen = wanted[groups]
     groups, members = groups[chosen], np.asarray(places)[chosen]
@@ -135,6 +135,6 @@ def overlapping_groups(
     ranges: Sequence[tuple[Sequence[int], Sequence[int]]], places: Sequence[int]
 ) -> list[list[int]]:
     """All groups of ``overlapping`` with their members."""
-    found = np.array(sorted(places), np.int64)
-    groups = overlapping([(np.asarray(low), np.asarray(high)) for low, high in ranges], found)
-    return members_of(groups, found, np.ones(len(found), bool))
+    ordered = np.array(sorted(places), np.int64)
+    groups = overlapping([(np.asarray(low), np.asarray(high)) for low, high in ranges], ordered)
+    return members_of(groups, ordered, np.ones(len(ordered), bool))

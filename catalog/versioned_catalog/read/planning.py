@@ -51,7 +51,7 @@ class Selected:
         """The deltas of the ``count`` segments that are read.
 
         Raises:
-            CorruptTableError: one is invalid.
+            CorruptTableError: a delta is invalid.
         """
         return [PLAIN] * count if self.deltas is None else self.deltas.decode()
 
@@ -79,7 +79,7 @@ def _select_keyed(
     """The segments of a keyed table that may hold wanted rows.
 
     A filter on the row key may skip any segment. A filter on other columns may skip only a segment
-    that is not merged: in a merged one it might skip the newest version of a row and show an older one.
+    that is not merged: else it might skip the newest version of a row and show an older version.
     """
     segments = state.segments
     by_key = filter_on(filter, state.schema.row_key) if filter is not None and prune else None
@@ -107,8 +107,8 @@ def _matching(state: TableState, filter: BoundFilter) -> Mask:
 
 
 def _as_mask(values: pa.Array) -> Mask:
-    found: Mask = values.to_numpy(zero_copy_only=False)
-    return found
+    mask: Mask = values.to_numpy(zero_copy_only=False)
+    return mask
 
 
 def _groups(state: TableState, places: npt.NDArray[np.int64], deltas: Deltas) -> list[list[int]]:
@@ -123,8 +123,8 @@ def _groups(state: TableState, places: npt.NDArray[np.int64], deltas: Deltas) ->
 def _first(rows: pa.ChunkedArray, limit: int) -> pa.Array:
     """The first segments that together have at least ``limit`` rows."""
     before = pc.subtract(pc.cumulative_sum(rows), rows)
-    found = pc.less(before, array_of([limit], pa.int64())[0])
-    return one_array(found)
+    needed = pc.less(before, array_of([limit], pa.int64())[0])
+    return one_array(needed)
 
 
 T = TypeVar("T")
@@ -139,10 +139,10 @@ def pack(tasks: Iterable[tuple[Task, int]], target: int = TARGET_BYTES) -> list[
 
     The splits keep the order of the segments.
     """
-    known = list(tasks)
-    # The sizes in the log are not to be trusted: they bound neither the number of splits nor memory.
-    target = max(target, sum(size for _, size in known) // SCAN_SPLITS)
-    return next_fit(_split(known, target), target)
+    sized_tasks = list(tasks)
+    # The sizes in the log are untrusted, so the number of splits is bounded.
+    target = max(target, sum(size for _, size in sized_tasks) // SCAN_SPLITS)
+    return next_fit(_split(sized_tasks, target), target)
 
 
 def next_fit(items: Iterable[tuple[T, int]], target: int) -> list[tuple[T, ...]]:
@@ -151,7 +151,7 @@ def next_fit(items: Iterable[tuple[T, int]], target: int) -> list[tuple[T, ...]]
     The jar packs in the same way; ``tests/vectors/packing.json`` has examples.
 
     Args:
-        items: items, each with its cost in bytes. One that costs more than ``target`` has its own split.
+        items: items, each with its cost in bytes. A larger item has a split of its own.
     """
     splits: list[list[T]] = []
     used = 0
@@ -186,12 +186,12 @@ _CORE = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "part
 
 @dataclass(frozen=True, eq=False)
 class TaskPlanner:
-    """Plans the tasks of segments that are read alike; segments of one layout share a projection.
+    """Plans the tasks of segments; segments of one layout share a projection.
 
     Args:
         table_uuid, version: the table, and the snapshot; -1 for segments of no snapshot.
         schemas: the schemas that the segments were written under, by version.
-        shown: how many of the columns are shown; None for all.
+        shown: the number of columns that are shown; None for all.
         prune: whether row groups are skipped by their statistics.
         narrowing, roots: as of ``SegmentTask``.
         null_after: as of ``Lens``.

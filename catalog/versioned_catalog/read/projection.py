@@ -1,11 +1,11 @@
 """Resolution of the wanted columns against a segment's columns, to a plan.
 
 Columns are matched by ID only. The plan is one frozen value, decided once per schema version. It
-combines GreptimeDB's ReadAdapter, Kudu's read projection and Drill's three-way resolution: columns that
-are found, columns that are filled, and metadata columns.
+combines GreptimeDB's ReadAdapter, Kudu's read projection and Drill's three-way resolution: stored
+columns, filled columns, and metadata columns.
 
-The layout of a segment of our own is its schema version. That of a file of somebody else is also its
-ID map, and which columns are constants, whose values differ between segments (FORMAT.md, section 6.2).
+The layout of a native segment is its schema version. The layout of an external file also has its ID map
+and the columns that are constants, whose values differ between segments (FORMAT.md, section 6.2).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Take a metadata column, or a constant, from what the log knows about the segment."""
+    """Take a metadata column, or a constant, from the log."""
 
 
 Step = Take | Cast | Rebuild | Fill | Metadata
@@ -78,7 +78,7 @@ Step = Take | Cast | Rebuild | Fill | Metadata
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One column of the result, and how it is built."""
+    """A column of the result, and the step that builds it."""
 
     column: Column
     step: Step
@@ -86,7 +86,7 @@ class Output:
 
 @dataclass(frozen=True)
 class SegmentPlan:
-    """How rows of one source schema become rows of the wanted columns.
+    """The projection of rows of a source schema to the wanted columns.
 
     Args:
         outputs: one per wanted column, in order. Their indices are positions in ``needed``.
@@ -110,7 +110,7 @@ def plan_segment(source: Schema, wanted: Sequence[Column]) -> SegmentPlan:
     """The plan for segments written under ``source``. Wanted columns may be cut to some of their fields.
 
     Raises:
-        CorruptTableError: a column's type does not widen to the wanted one, which no ALTER allows.
+        CorruptTableError: a column's type does not widen to the wanted type.
     """
     return plan_columns(source.columns, wanted)
 
@@ -120,18 +120,18 @@ def plan_columns(
 ) -> SegmentPlan:
     """``plan_segment`` for segments that hold these columns in this order (see ``model.keys``).
 
-    ``constants`` are the columns of which the record of a segment says the only value.
+    ``constants`` are the columns whose only value is in the record of a segment.
     """
     by_id = {column.id: at for at, column in enumerate(source)}
-    held = {w.id: STORED_AS.get(w.id, w.id) for w in wanted}
-    pairs = {held[w.id]: _pair(w, source[by_id[held[w.id]]]) for w in wanted if held[w.id] in by_id}
+    ids = {w.id: STORED_AS.get(w.id, w.id) for w in wanted}
+    pairs = {ids[w.id]: _pair(w, source[by_id[ids[w.id]]]) for w in wanted if ids[w.id] in by_id}
     kept = sorted(by_id[column_id] for column_id in pairs)
     index = {source[at].id: position for position, at in enumerate(kept)}
     outputs = tuple(
         Output(
             w,
-            _with_index(pairs[held[w.id]][0], index[held[w.id]])
-            if held[w.id] in pairs
+            _with_index(pairs[ids[w.id]][0], index[ids[w.id]])
+            if ids[w.id] in pairs
             else absent(w, constants),
         )
         for w in wanted
@@ -141,7 +141,7 @@ def plan_columns(
 
 
 def absent(wanted: Column, constants: Container[int] = ()) -> Step:
-    """How a column is built that a segment does not hold."""
+    """The step that builds a column that a segment does not store."""
     is_recorded = is_metadata(wanted) or wanted.id in constants
     return Metadata() if is_recorded else Fill(wanted.read_default)
 
@@ -163,7 +163,7 @@ def _with_index(step: Step, index: int) -> Step:
 
 
 def _pair(wanted: Column, source: Column) -> tuple[Step, Column]:
-    """How a column is built from the source column of the same ID, and the part of it to read."""
+    """The step that builds a column from the source column of its ID, and the part of that to read."""
     match source.type, wanted.type:
         case Struct(), Struct():
             return _pair_struct(wanted, source)
@@ -279,11 +279,11 @@ def leaf_paths(column: Column, above: str = "") -> list[tuple[str, DataType]]:
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """How the file of a segment holds the columns.
+    """The layout of columns in the file of a segment.
 
     Args:
         schema_version: the schema version of its record.
-        id_map: how a file of somebody else holds them; None for a file of our own.
+        id_map: the columns of an external file; None for a native file.
         constants: the IDs of the columns that are constants, in order.
     """
 
@@ -312,10 +312,10 @@ def file_layouts(core: pa.Table) -> list[FileLayout]:
     """
     versions: list[int] = core["schema_version"].to_pylist()
     if core["id_map"].null_count == core.num_rows:
-        known = {version: FileLayout(version) for version in set(versions)}
-        return [known[version] for version in versions]
-    others = zip(shared_texts(core["id_map"]), core["constants"].to_pylist(), strict=True)
-    return [layout_of(version, *other) for version, other in zip(versions, others, strict=True)]
+        layouts = {version: FileLayout(version) for version in set(versions)}
+        return [layouts[version] for version in versions]
+    pairs = zip(shared_texts(core["id_map"]), core["constants"].to_pylist(), strict=True)
+    return [layout_of(version, *pair) for version, pair in zip(versions, pairs, strict=True)]
 
 
 def plan_layout(
@@ -331,7 +331,7 @@ def plan_layout(
         internal: columns that the files hold after those of the schema (see ``model.keys``).
 
     Raises:
-        CorruptTableError: the map does not fit the schema, or a type does not widen to the wanted one.
+        CorruptTableError: the map does not fit the schema, or a type does not widen to the wanted type.
     """
-    held = schema.columns if layout.id_map is None else file_columns(schema, layout.id_map)
-    return plan_columns((*held, *internal), wanted, frozenset(layout.constants))
+    columns = schema.columns if layout.id_map is None else file_columns(schema, layout.id_map)
+    return plan_columns((*columns, *internal), wanted, frozenset(layout.constants))

@@ -1,4 +1,4 @@
-"""Reading one segment: the loop that executors run."""
+"""Reading of a segment, as executors run it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Value = TypeVar("Value")
 
 
 def pipelined(values: Iterable[Value]) -> Generator[Value]:
-    """Compute each value in another thread while the one before it is used.
+    """Compute each value in another thread while the previous value is used.
 
     Errors are raised here. Closing the generator waits for the value in progress, and closes the source.
     """
@@ -53,7 +53,7 @@ def read_segment(
     """Read the wanted rows of a segment, at most ``batch_rows`` in a batch.
 
     Raises:
-        CorruptTableError: the file is missing, damaged, or not the one that the log records.
+        CorruptTableError: the file is missing, damaged, or not the file that the log records.
         NotFoundError: its version is expired, and it was vacuumed.
     """
     with translate_errors(f"{store.url}/{task.path}"):
@@ -113,8 +113,8 @@ def _read_error(store: Store, task: SegmentTask, error: CorruptTableError) -> Ve
     """The error of a read: on remote storage, a file may vanish after it was opened."""
     try:
         open_file(store, task.path, task.recorded_roots)
-    except CorruptTableError as gone:
-        return missing_segment_error(store, task.path, task.version, gone)
+    except CorruptTableError as missing:
+        return missing_segment_error(store, task.path, task.version, missing)
     return error
 
 
@@ -150,9 +150,9 @@ class Lookup:
 
     def __call__(self, column_id: int) -> pa.Array:
         for at, column in enumerate(self._columns):
-            found = _inside(column, self._batch.column(at), column_id)
-            if found is not None:
-                return found
+            values = _inside(column, self._batch.column(at), column_id)
+            if values is not None:
+                return values
         raise KeyError(column_id)
 
 
@@ -161,9 +161,9 @@ def _inside(column: Any, array: pa.Array, column_id: int) -> pa.Array | None:
         return array
     for at, child in enumerate(getattr(column.type, "fields", ())):
         # struct_field gives null where the parent is null.
-        found = _inside(child, pc.struct_field(array, at), column_id)
-        if found is not None:
-            return found
+        values = _inside(child, pc.struct_field(array, at), column_id)
+        if values is not None:
+            return values
     return None
 
 
@@ -181,7 +181,7 @@ def _metadata_column(task: SegmentTask, column: Any, position: int, rows: int) -
         # Computed without a Python value, for which Arrow would import pandas.
         ones = pa.repeat(scalar_of(1, type_), rows)
         return pc.add(pc.cumulative_sum(ones), scalar_of(position - 1, type_))
-    known: dict[int, str | int | datetime] = {
+    values: dict[int, str | int | datetime] = {
         metadata_columns.SEGMENT: task.path,
         metadata_columns.SCHEMA_VERSION: task.schema_version,
         metadata_columns.SEQUENCE: task.sequence,
@@ -189,7 +189,7 @@ def _metadata_column(task: SegmentTask, column: Any, position: int, rows: int) -
         metadata_columns.SEQUENCE_OF_ROW: task.row_sequence,
         metadata_columns.OP_TYPE_OF_ROW: PUT_ROW,
     }
-    value = known[column.id]
+    value = values[column.id]
     if isinstance(value, datetime):
         value = (value - UNIX_EPOCH) // timedelta(microseconds=1)
     return pa.repeat(scalar_of(value, type_), rows)

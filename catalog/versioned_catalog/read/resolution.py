@@ -47,17 +47,17 @@ def keys_of(batch: pa.RecordBatch, shape: Shape) -> list[pa.Array]:
 
 
 def bounded_chunks(runs: Sequence[RunRows], shape: Shape) -> Iterator[Sequence[RunRows]]:
-    """Split a chunk until each is at most ``CHUNK_BYTES``, in order; no key is in two of them."""
+    """Split a chunk until each is at most ``CHUNK_BYTES``, in order; no key spans two chunks."""
     batches = [batch for part in runs for batch in part.batches]
     if sum(batch.nbytes for batch in batches) <= CHUNK_BYTES:
         yield runs
         return
     largest = max(batches, key=lambda batch: batch.nbytes)
     middle = key_at(keys_of(largest, shape), largest.num_rows // 2)
-    below, others = _split(runs, middle, shape)
+    below, rest = _split(runs, middle, shape)
     if below:
         yield from bounded_chunks(below, shape)
-        yield from bounded_chunks(others, shape)
+        yield from bounded_chunks(rest, shape)
     else:
         yield runs
 
@@ -65,15 +65,15 @@ def bounded_chunks(runs: Sequence[RunRows], shape: Shape) -> Iterator[Sequence[R
 def _split(
     runs: Sequence[RunRows], bound: Key, shape: Shape
 ) -> tuple[Sequence[RunRows], Sequence[RunRows]]:
-    """Split rows at a key: the rows below it, and the others."""
+    """Split rows at a key: the rows below it, and the rest."""
     below: list[RunRows] = []
-    others: list[RunRows] = []
+    rest: list[RunRows] = []
     for part in runs:
         counts = [count_below(keys_of(batch, shape), bound) for batch in part.batches]
         counted = list(zip(part.batches, counts, strict=True))
         below += _non_empty(part.run, [batch.slice(0, count) for batch, count in counted])
-        others += _non_empty(part.run, [batch.slice(count) for batch, count in counted])
-    return below, others
+        rest += _non_empty(part.run, [batch.slice(count) for batch, count in counted])
+    return below, rest
 
 
 def _non_empty(run: Run, batches: Sequence[pa.RecordBatch]) -> list[RunRows]:
@@ -134,7 +134,7 @@ def numbers(count: int) -> pa.Array:
 def last_of_keys(keys: Iterable[pa.Array], rows: int) -> pa.BooleanArray:
     """Whether each of some sorted rows, at least one, is the last of its key.
 
-    The key columns come in any order; iteration stops when they tell all rows apart.
+    The key columns come in any order; iteration stops when all rows differ.
     """
     differ = repeat(False, rows - 1)
     for column in keys:
@@ -167,8 +167,8 @@ class Patches:
         """For each value column, the indices of the rows that the shown values come from."""
         bases = self._bases()
         assigners = [self._assigners(value) for value in range(values)]
-        found = {some: self._source(bases, some).filter(shown) for some in set(assigners)}
-        return [found[some] for some in assigners]
+        sources = {runs: self._source(bases, runs).filter(shown) for runs in set(assigners)}
+        return [sources[runs] for runs in assigners]
 
     def _bases(self) -> pa.BooleanArray:
         """Rows that assign all values: a PATCH does if there is no older row under it."""
@@ -182,8 +182,8 @@ class Patches:
 
     def _source(self, bases: pa.BooleanArray, assigners: tuple[bool, ...]) -> pa.Array:
         each = zip(assigners, self.parts, strict=True)
-        own = pa.concat_arrays([repeat(assigns, part.rows) for assigns, part in each])
-        gives = pc.or_(bases, own.take(self.order))
+        assigned = pa.concat_arrays([repeat(assigns, part.rows) for assigns, part in each])
+        gives = pc.or_(bases, assigned.take(self.order))
         # The first row of a key is a base, so that no value comes from another key.
         return pc.fill_null_forward(pc.if_else(gives, self.order, _NO_ROW))
 
@@ -198,7 +198,7 @@ _ONE = scalar_of(1, pa.int64())
 def newest_rows(
     parts: Sequence[RunRows], shape: Shape, *, tombstones: bool
 ) -> Sequence[pa.RecordBatch]:
-    """Merge all rows of their keys, given by run, into the newest of each key, sorted by row key.
+    """Merge all rows of some keys, by run, into the newest row of each key, sorted by row key.
 
     With ``tombstones``, a key whose newest row is a DELETE has that row.
     """
@@ -214,7 +214,7 @@ def newest_rows(
 def images(
     parts: Sequence[RunRows], *, shape: Shape, since: int, each: bool
 ) -> Sequence[pa.RecordBatch]:
-    """Merge all rows of their keys, given by run, into the images of each key. See ``merge_images``."""
+    """Merge all rows of some keys, by run, into the images of each key. See ``merge_images``."""
     first = scalar_of(since, pa.int64())
 
     def shown(rows: _Sorted) -> pa.BooleanArray:
@@ -257,18 +257,18 @@ class _Sorted:
 def _resolved(
     parts: Sequence[RunRows], shape: Shape, shown_of: Callable[[_Sorted], pa.BooleanArray]
 ) -> Sequence[pa.RecordBatch]:
-    """The shown rows among those of some keys, with the values that they had at the time."""
+    """The rows that ``shown_of`` selects, with the values that they had at the time."""
     if len(parts) == 1 and _are_distinct_puts(parts[0].batches, shape):
         return parts[0].batches
     interleaved = interleave(part.run for part in parts)
     parts = sorted(parts, key=lambda part: by_age(part.run, interleaved))
     rows = _concatenated([batch for part in parts for batch in part.batches])
     order, last = _sorted(rows, shape, is_sorted=len(parts) == 1, by_sequence=interleaved)
-    found = _Sorted(rows, shape, order, last, _greatest_op(rows.column(shape.op)))
-    shown = shown_of(found)
-    if found.greatest_op != PATCH_ROW:
+    sorted_rows = _Sorted(rows, shape, order, last, _greatest_op(rows.column(shape.op)))
+    shown = shown_of(sorted_rows)
+    if sorted_rows.greatest_op != PATCH_ROW:
         return [rows.take(order.filter(shown))]
-    return [_patched(rows, Patches(order, found.ops, last, parts), shown, shape)]
+    return [_patched(rows, Patches(order, sorted_rows.ops, last, parts), shown, shape)]
 
 
 def _are_distinct_puts(batches: Sequence[pa.RecordBatch], shape: Shape) -> bool:
@@ -277,7 +277,7 @@ def _are_distinct_puts(batches: Sequence[pa.RecordBatch], shape: Shape) -> bool:
     return (
         all(_greatest_op(batch.column(shape.op)) == PUT_ROW for batch in batches)
         and all(key_at(some, -1) != key_at(next_, 0) for some, next_ in pairwise(keys))
-        # The last key column usually tells all rows apart.
+        # The last key column usually differs between all rows.
         and all(last_of_keys(reversed(some), len(some[0])).false_count == 0 for some in keys)
     )
 

@@ -1,4 +1,4 @@
-"""Identity of rows: values as integers that are equal where the values are, and hashes.
+"""Row identity: integers that are equal where values are, and hashes.
 
 Arrow compares no nested values, and its hash join takes none. So a struct is the tuple of the numbers of
 its fields, and a list the text of the numbers of its elements; both are numbered again.
@@ -51,7 +51,7 @@ def is_repeated(type_: pa.DataType) -> bool:
 def canonical(values: pa.Array) -> pa.Array:
     """Values that are not nested, in a type that compares them as this module does.
 
-    Everything of a fixed width up to 64 bits becomes an integer, and all NaNs the same one.
+    Everything of a fixed width up to 64 bits becomes an integer, and all NaNs the same integer.
     """
     type_ = values.type
     if pa.types.is_boolean(type_):
@@ -71,8 +71,8 @@ def _encoded(values: pa.Array) -> pa.Array:
 
 def _tuples(values: pa.StructArray, columns: Sequence[pa.Array]) -> pa.Array:
     """Number the structs by the numbers of their fields; those of a null struct do not count."""
-    found = groups_of(columns, len(values))
-    return pc.if_else(values.is_null(), _NULL, found) if values.null_count else found
+    codes = groups_of(columns, len(values))
+    return pc.if_else(values.is_null(), _NULL, codes) if values.null_count else codes
 
 
 def _lists(values: pa.Array) -> pa.Array:
@@ -90,33 +90,33 @@ def _lists(values: pa.Array) -> pa.Array:
     texts = pa.Array.from_buffers(
         pa.large_binary(), len(values), [None, ends.buffers()[1], data], offset=ends.offset
     )
-    found = _encoded(texts)
-    return found if nulls is None else pc.if_else(nulls, _NULL, found)
+    numbers = _encoded(texts)
+    return numbers if nulls is None else pc.if_else(nulls, _NULL, numbers)
 
 
 def groups_of(columns: Sequence[pa.Array], rows: int) -> pa.Array:
-    """Number the rows of int64 columns from 0 on: two have one number if they are equal."""
+    """Number the rows of int64 columns from 0 on: equal rows have the same number."""
     zeros = pa.repeat(scalar_of(0, pa.int64()), rows)
     if not rows or not columns:
         return zeros
-    found = zeros
+    groups = zeros
     for at, column in enumerate(packed(columns)):
         encoded = column.dictionary_encode()
         codes = encoded.indices.cast(pa.int64())
         if at:
             width = scalar_of(len(encoded.dictionary), pa.int64())
-            codes = pc.add(pc.multiply(found, width), codes)
+            codes = pc.add(pc.multiply(groups, width), codes)
             codes = codes.dictionary_encode().indices.cast(pa.int64())
-        found = codes
-    return found
+        groups = codes
+    return groups
 
 
 def integers(column: pa.Array) -> npt.NDArray[np.int64]:
     """The elements of an int64 array without nulls; ``to_numpy`` would import pandas."""
-    found: npt.NDArray[np.int64] = np.frombuffer(
+    values: npt.NDArray[np.int64] = np.frombuffer(
         column.buffers()[1], np.int64, len(column), column.offset * 8
     )
-    return found
+    return values
 
 
 def indices(places: npt.NDArray[np.int64]) -> pa.Array:
@@ -145,39 +145,39 @@ def _unequal_codes(left: pa.Array, right: pa.Array) -> pa.BooleanArray:
 
 
 def _unequal_lists(left: pa.Array, right: pa.Array) -> pa.BooleanArray:
-    """The same of lists: element by element if both arrays have lists of the same lengths."""
+    """``unequal`` for lists: by element if both arrays have lists of the same lengths."""
     if not len(left):
         return pa.nulls(0, pa.bool_())
-    (offsets, one, nulls), (others, other, other_nulls) = list_values(left), list_values(right)
-    if nulls is not None or other_nulls is not None or not offsets.equals(others):
+    offsets, left_values, left_nulls = list_values(left)
+    right_offsets, right_values, right_nulls = list_values(right)
+    if left_nulls is not None or right_nulls is not None or not offsets.equals(right_offsets):
         return _unequal_codes(left, right)
-    differ = unequal(one, other)
-    places = pc.indices_nonzero(differ) if len(one) else pa.nulls(0, pa.uint64())
+    differ = unequal(left_values, right_values)
+    places = pc.indices_nonzero(differ) if len(left_values) else pa.nulls(0, pa.uint64())
     at = np.searchsorted(
         integers(offsets.cast(pa.int64())), integers(places.cast(pa.int64())), "right"
     )
-    found = np.zeros(len(left), np.int64)
-    found[at - 1] = 1
-    return indices(found).cast(pa.bool_())
+    flags = np.zeros(len(left), np.int64)
+    flags[at - 1] = 1
+    return indices(flags).cast(pa.bool_())
 
 
 Hashes = npt.NDArray[np.uint64]
 
 _ZERO = scalar_of(0, pa.int64())
-_FACTOR = np.uint64(
-    0x9E3779B97F4A7C15
-)  # 2**64 divided by the golden ratio, as in Fibonacci hashing
+# 2**64 divided by the golden ratio, as in Fibonacci hashing.
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 
 
 def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
-    """One hash of 64 bits for each row."""
-    found = np.zeros(rows, np.uint64)
+    """A hash of 64 bits for each row."""
+    hashes = np.zeros(rows, np.uint64)
     for column in columns:
-        found ^= _hashes(column)
-        _mix(found)
-    _mix(found)
-    return found
+        hashes ^= _hashes(column)
+        _mix(hashes)
+    _mix(hashes)
+    return hashes
 
 
 def _mix(hashes: Hashes) -> None:
@@ -190,7 +190,7 @@ def _mix(hashes: Hashes) -> None:
 def split_by_hash(
     batch: pa.RecordBatch, columns: Sequence[pa.Array], parts: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of a batch by the hash of some columns, in their order: equal ones are in one part."""
+    """The rows of a batch by the hash of some columns, in their order; equal rows share a part."""
     yield from split(batch, row_hashes(columns, batch.num_rows), parts)
 
 
@@ -266,5 +266,5 @@ def _of_bytes(values: pa.Array) -> Hashes:
     _, ends, data = values.buffers()
     offsets = np.frombuffer(ends, np.int64, len(values) + 1, values.offset * 8)
     starts = offsets[:-1]
-    found = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return hash_slices(found, starts, offsets[1:] - starts).astype(np.uint64)
+    raw = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return hash_slices(raw, starts, offsets[1:] - starts).astype(np.uint64)

@@ -30,7 +30,7 @@ def comparable(column: pa.Array) -> pa.Array:
 
 
 def key_of(scalar: pa.Scalar) -> Key:
-    """The least key with a given value in its first column."""
+    """The least key with this value in its first column."""
     return (comparable(pa.repeat(scalar, 1))[0].as_py(),)
 
 
@@ -45,7 +45,7 @@ def key_at(keys: Sequence[pa.Array], row: int) -> Key:
 
 
 def count_below(keys: Sequence[pa.Array], bound: Key) -> int:
-    """The number of sorted rows, given as comparable columns, that are less than a bound."""
+    """The number of sorted rows, in comparable columns, that are less than a bound."""
     return bisect_left(range(len(keys[0])), bound, key=lambda row: key_at(keys, row))
 
 
@@ -62,26 +62,26 @@ _ROOM = 1 << 63
 
 
 def codes_of(keys: Sequence[pa.Array]) -> list[pa.Array]:
-    """Columns that sort and compare as the given ones, usually a single int64 column.
+    """Encode columns to columns that sort and compare alike, usually to a single int64 column.
 
-    The given ones are comparable, without nulls, and have at least one row.
+    They are comparable, without nulls, and have at least one row.
     """
     return packed([_numbered(column) for column in keys])
 
 
 def packed(columns: Sequence[pa.Array]) -> list[pa.Array]:
     """Combine neighbouring int64 columns into one if their ranges fit."""
-    found: list[pa.Array] = []
+    combined: list[pa.Array] = []
     room = _ROOM
     for column in columns:
         low, span = _low_and_span(column)
         if room * span < _ROOM:
-            found[-1] = pc.add(pc.multiply(found[-1], _int64(span)), _from(low, column))
+            combined[-1] = pc.add(pc.multiply(combined[-1], _int64(span)), _from(low, column))
             room *= span
         else:
-            found.append(_from(low, column) if span < _ROOM else column)
+            combined.append(_from(low, column) if span < _ROOM else column)
             room = span
-    return found
+    return combined
 
 
 def _low_and_span(column: pa.Array) -> tuple[int, int]:
@@ -143,7 +143,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Run:
-    """Rows sorted by row key, and those of one key by ``__sequence`` and position: usually a segment.
+    """Rows sorted by row key, and within a key by ``__sequence`` and position: usually a segment.
 
     Args:
         order: (sequence, ordinal). The age of a row is its ``__sequence``, this ordinal, and its

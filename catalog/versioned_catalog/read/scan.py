@@ -1,4 +1,4 @@
-"""A scan: some rows of some columns of one snapshot, planned into tasks."""
+"""Scans: rows and columns of one snapshot, planned into tasks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ScanReport:
     Args:
         version: the snapshot.
         segments: the number of live segments.
-        pruned: the number of skipped ones, by statistics, by partition or for a limit.
+        pruned: the number of segments skipped by statistics, by partition or for a limit.
         by_schema_version: the number of segments to read, by the schema they were written under.
     """
 
@@ -89,10 +89,10 @@ class Scan:
         store: the table's folder.
         state: the snapshot.
         columns: the shown columns in order, also metadata columns.
-        filter: which rows; None for all.
+        filter: selects the rows; None for all.
         prune: whether statistics are used to skip segments and row groups.
-        limit: how many rows are wanted, in any order; None for all.
-        like: another scan of the same snapshot, whose time counts for ``ttl``.
+        limit: the number of rows to read, in any order; None for all.
+        like: another scan of the same snapshot, whose time is used for ``ttl``.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Scan:
         return f"Scan({self.store.url!r}, {', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """The past of the shown columns, for notebooks: in the schemas of the segments to be read."""
+        """The shown columns in the schemas of the segments to read, as HTML for notebooks."""
         html: str = interop("scan_html")(self)
         return html
 
@@ -152,14 +152,14 @@ class Scan:
             shown = tuple(by_name[name] for name in columns)
         if filters is not None and not (limit is None and self.limit is None):
             raise InvalidRequestError("a scan with a limit can't be filtered further")
-        limits = [one for one in (self.limit, limit) if one is not None]
+        limits = [n for n in (self.limit, limit) if n is not None]
         bound = bind_filters(filters, self.state.known)
-        both = [one for one in (self.asked, bound) if one is not None]
+        parts = [part for part in (self.asked, bound) if part is not None]
         return Scan(
             self.store,
             self.state,
             shown,
-            And(tuple(both)) if len(both) > 1 else next(iter(both), None),
+            And(tuple(parts)) if len(parts) > 1 else next(iter(parts), None),
             prune=self._prune,
             limit=min(limits, default=None),
             like=self,
@@ -199,7 +199,7 @@ class Scan:
 
     @cached_property
     def _inclusive(self) -> BoundFilter | None:
-        """A filter that statistics may evaluate: they do not know which values are shown as null."""
+        """The filter for statistics, which do not record the values that are shown as null."""
         if self.filter is None or self.narrowing is None:
             return self.filter
         match self.narrowing.overflow:
@@ -207,7 +207,7 @@ class Scan:
                 return self.filter
             case Overflow.NULL:
                 shown_as_null = {
-                    c.id for one in self.narrowing.columns for c, _ in walk((one.wide,))
+                    c.id for narrowed in self.narrowing.columns for c, _ in walk((narrowed.wide,))
                 }
                 return filter_on(self.filter, columns_of(self.filter) - shown_as_null)
 
@@ -218,7 +218,7 @@ class Scan:
 
     @property
     def decides_by_statistics(self) -> bool:
-        """Whether the filter means on statistics what it means on the shown values."""
+        """Whether the filter selects the same on statistics as on the shown values."""
         return self._inclusive is self.filter
 
     @property
@@ -232,7 +232,7 @@ class Scan:
         return select(self.state, self._inclusive, self._limit_of_segments, prune=self._prune)
 
     def of_kept(self, values: Any) -> Any:
-        """Restrict values, one a live segment, to the segments that are read."""
+        """Restrict values, one per live segment, to the segments that are read."""
         chosen = self.selected.chosen
         return values if chosen is None else values.filter(chosen)
 
@@ -247,10 +247,10 @@ class Scan:
         return file_layouts(self.kept)
 
     def constant_texts(self) -> list[list[str | None]]:
-        """The value texts of the constants of each segment that is read, by the place of plans' outputs.
+        """The value texts of the constants of each segment that is read, by output.
 
-        Empty if no segment has constants. Other places, and whole lists without constants, are null or
-        left out.
+        Empty if no segment has constants. A segment without constants has an empty list, and an output
+        without a constant is null.
         """
         if self.kept["constants"].null_count == self.kept.num_rows:
             return []
@@ -265,9 +265,9 @@ class Scan:
         return plan_layout(self.state.schemas[layout.schema_version], layout, self._wanted)
 
     def merged_paths(self) -> frozenset[str]:
-        """The paths of segments that only this library can read, since not all of their rows are shown.
+        """The paths of segments with hidden rows, which only this library can read.
 
-        Rows of other segments may replace some, or some are too old.
+        Rows are hidden if rows of other segments may replace them, or if they are too old.
         """
         paths = self.kept["path"]
         merged = frozenset(paths[at].as_py() for group in self.selected.groups for at in group)
@@ -288,7 +288,7 @@ class Scan:
         deltas = self.selected.decoded(len(rows))
         merged = {place for group in groups for place in group}
         single = [place for place in range(len(rows)) if place not in merged]
-        found: list[tuple[Task, int]] = self._singles(rows, deltas, single) if single else []
+        tasks: list[tuple[Task, int]] = self._singles(rows, deltas, single) if single else []
         if groups:
             key = self.state.schema.row_key[0]
             planner = MergePlanner(
@@ -302,8 +302,8 @@ class Scan:
             ends = ends_of(self.state, self.selected.chosen)
             for merge, size in planner.tasks(rows, deltas, ends, groups):
                 parts = split_merge(self.store, merge, key)
-                found += [(part, size // len(parts)) for part in parts]
-        return found
+                tasks += [(part, size // len(parts)) for part in parts]
+        return tasks
 
     def check_roots(self) -> None:
         """Refuse to read below external roots that the reader does not have.
@@ -370,14 +370,14 @@ class Scan:
             return list(read_task(self.store, task))
 
         if self.limit is not None:
-            found = [list(self.to_batches())]
+            batch_lists = [list(self.to_batches())]
         elif len(tasks) < 2:
-            found = [read(task) for task in tasks]
+            batch_lists = [read(task) for task in tasks]
         else:
             threads = PREFETCH_SEGMENTS if self.store.is_remote else os.cpu_count() or 1
             with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
-                found = list(pool.map(read, tasks))
-        batches = [batch for part in found for batch in part]
+                batch_lists = list(pool.map(read, tasks))
+        batches = [batch for part in batch_lists for batch in part]
         if not self.columns:
             rows = sum(batch.num_rows for batch in batches)
             return pa.table({"_": pa.nulls(rows)}).select([])
@@ -399,7 +399,7 @@ class Scan:
         """A DuckDB relation, whose queries read only the columns and rows that they need.
 
         Args:
-            connection: of DuckDB; None for its default one.
+            connection: the DuckDB connection; None for the default.
         """
         return interop("to_duckdb")(self, connection)
 
@@ -417,8 +417,8 @@ class Scan:
 
     def report(self) -> ScanReport:
         """The plan in figures."""
-        kept = self.kept["schema_version"].value_counts().to_pylist()
-        by_version = {int(found["values"]): int(found["counts"]) for found in kept}
+        counts = self.kept["schema_version"].value_counts().to_pylist()
+        by_version = {int(count["values"]): int(count["counts"]) for count in counts}
         live = self.state.segments.count
         return ScanReport(
             self.state.version, live, live - self.kept.num_rows, dict(sorted(by_version.items()))

@@ -23,7 +23,7 @@ from versioned_catalog.storage.store import Store
 
 
 def like_schema(column: Column, schema: Schema) -> Column:
-    """Show a wide column, or a part of one, in the types of a schema; metadata columns stay."""
+    """Show a wide column, or a part of it, in the types of a schema; metadata columns stay."""
     if column.id not in schema.ids:
         return column
     inner = tuple(like_schema(child, schema) for child in children(column.type))
@@ -50,16 +50,16 @@ def resolve(schema: Schema, path: ColumnPath) -> Column:
         NotFoundError: there is no such column.
         InvalidRequestError: the column is inside a list or map.
     """
-    found = schema.find(path)
-    if found is None and len(path) == 1:
-        found = find_metadata(path[0]) or schema.find(parse_path(path[0]))
-    if found is None:
+    column = schema.find(path)
+    if column is None and len(path) == 1:
+        column = find_metadata(path[0]) or schema.find(parse_path(path[0]))
+    if column is None:
         return schema.get(path)
-    if found.id > 0 and is_repeated(schema.ancestors(found.id)):
+    if column.id > 0 and is_repeated(schema.ancestors(column.id)):
         raise InvalidRequestError(
             f"{render_path(path)} has many values in one row, since it is inside a list or map"
         )
-    return found
+    return column
 
 
 def bind_filters(filters: Any, schema: Schema) -> BoundFilter | None:
@@ -90,19 +90,19 @@ def shown_columns(schema: Schema, names: Sequence[str]) -> list[Column]:
     names = list(names)
     if not all(isinstance(name, str) for name in names):
         raise InvalidRequestError(f"columns must be a list of names, not {names!r}")
-    found = [resolve(schema, (name,)) for name in names]
-    for column in found:
+    columns = [resolve(schema, (name,)) for name in names]
+    for column in columns:
         above = schema.ancestors(column.id) if column.id > 0 else ()
         if above:
             raise InvalidRequestError(
                 f"{schema.path_text(column.id)} is inside {above[0].name}; a scan shows whole "
                 "columns, so ask for that one"
             )
-    times = Counter(column.id for column in found)
-    repeated = {column.name for column in found if times[column.id] > 1}
+    times = Counter(column.id for column in columns)
+    repeated = {column.name for column in columns if times[column.id] > 1}
     if repeated:
         raise InvalidRequestError(f"columns are listed twice: {', '.join(sorted(repeated))}")
-    return found
+    return columns
 
 
 def age_time(store: Store, state: TableState) -> datetime | None:

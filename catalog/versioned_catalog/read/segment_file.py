@@ -1,4 +1,4 @@
-"""An open segment: checked against the log, its row groups chosen and read."""
+"""An open segment: checks against the log, selection and reading of row groups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from versioned_catalog.read.adapter import Narrowing
 from versioned_catalog.read.bounds import RowGroupBounds
 from versioned_catalog.read.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
 from versioned_catalog.read.filters import BoundFilter
-from versioned_catalog.read.foreign_file import ForeignFile, changed_error, how_to_open, size_of
+from versioned_catalog.read.foreign_file import ForeignFile, changed_error, open_options, size_of
 from versioned_catalog.read.inclusive import may_match
 from versioned_catalog.read.projection import SegmentPlan
 from versioned_catalog.storage.footer import Footer, Path
@@ -41,19 +41,19 @@ class SegmentTask:
 
     Args:
         path, table_uuid, schema_version, rows: as recorded in the log.
-        sequence, commit_time: of the commit that added the segment.
-        plan: how its rows become rows of the wanted columns.
+        sequence, commit_time: those of the commit that added the segment.
+        plan: the projection of its rows to the wanted columns.
         filter: which rows are wanted, over the plan's outputs; None for all.
-        shown: how many of the plan's outputs are shown; only the filter needs the others.
+        shown: the number of outputs of the plan that are shown; only the filter needs the rest.
         nan_free: the columns that hold no NaN in this segment.
         prune: whether row groups are skipped by their statistics.
-        version: of the snapshot that holds the segment; -1 for none.
-        row_sequence: of its rows, if the file holds no sequences.
+        version: the version of the snapshot that holds the segment; -1 for none.
+        row_sequence: the sequence of its rows, if the file stores none.
         narrowing: the columns that are shown in narrower types than the plan's outputs; None for none.
-        bytes: of the file, as recorded; checked for files that somebody else wrote.
-        id_map: how a file that somebody else wrote holds the columns; None for one of our own.
-        constants: the values of columns that such a file does not hold, in the types of the outputs.
-        recorded_roots: where external roots were, for the error of a reader that does not have one.
+        bytes: the recorded size of the file; checked for external files.
+        id_map: the columns of an external file; None for a native file.
+        constants: the values of columns that an external file lacks, in the types of the outputs.
+        recorded_roots: the recorded external roots, for the error of a reader without one.
         part: (first, end) in millionths of the file: read the row groups whose middle lies in it.
     """
 
@@ -83,17 +83,17 @@ class SegmentFile:
     """The file of a segment.
 
     Args:
-        task: how it is to be read.
+        task: the task that reads it.
         source: a path, or a remote file.
         parquet: the file as PyArrow opened it.
-        what: its name in errors.
+        url: its URL, for errors.
     """
 
     task: SegmentTask
     source: Any
     parquet: pq.ParquetFile
     footer: Footer
-    what: str
+    url: str
 
     def row_groups(self) -> Iterator[tuple[int, int, int]]:
         """The row groups to read: number, position of the first row, and number of rows."""
@@ -107,12 +107,12 @@ class SegmentFile:
     def kept_groups(self) -> set[int]:
         """The row groups of this part of the file that may hold wanted rows."""
         task = self.task
-        mine = _groups_of_part(self.footer.rows, task.part)
-        if task.filter is None or not task.prune or not mine:
-            return set(mine)
-        bounds = RowGroupBounds(self.footer, mine, task.plan, task.nan_free, id_map=task.id_map)
-        mask = may_match(task.filter, bounds, len(mine))
-        return {group for group, keep in zip(mine, mask.to_pylist(), strict=True) if keep}
+        groups = _groups_of_part(self.footer.rows, task.part)
+        if task.filter is None or not task.prune or not groups:
+            return set(groups)
+        bounds = RowGroupBounds(self.footer, groups, task.plan, task.nan_free, id_map=task.id_map)
+        mask = may_match(task.filter, bounds, len(groups))
+        return {group for group, keep in zip(groups, mask.to_pylist(), strict=True) if keep}
 
     def read(self, group: int, batch_rows: int) -> Iterator[tuple[int, list[pa.Array]]]:
         """The columns that the plan needs of one row group: the rows of each batch, and its columns."""
@@ -127,13 +127,13 @@ class SegmentFile:
         if task.id_map is not None:
             yield from self._foreign.read(group, needed, task.id_map, batch_rows)
             return
-        how = {"row_groups": [group], "columns": self._paths, "use_threads": False}
-        for batch in self.parquet.iter_batches(batch_rows, **how):
+        options = {"row_groups": [group], "columns": self._paths, "use_threads": False}
+        for batch in self.parquet.iter_batches(batch_rows, **options):
             yield batch.num_rows, batch.columns
 
     @cached_property
     def _foreign(self) -> ForeignFile:
-        return ForeignFile(self.parquet, self.what)
+        return ForeignFile(self.parquet, self.url)
 
     @cached_property
     def _paths(self) -> list[str]:
@@ -148,62 +148,62 @@ class SegmentFile:
 
 
 def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
-    """Open the file of a segment and check that it is the one that the log records.
+    """Open the file of a segment and check it against the log.
 
     Raises:
-        CorruptTableError: it is missing, damaged, or another one.
+        CorruptTableError: it is missing, damaged, or another file.
         NotFoundError: it is missing since its version is expired and was vacuumed.
     """
     try:
         source = open_file(store, task.path, task.recorded_roots)
     except CorruptTableError as error:
         raise missing_segment_error(store, task.path, task.version, error) from error
-    what = f"{store.url}/{task.path}"
-    how: dict[str, Any] = {"memory_map": isinstance(source, str), "pre_buffer": False}
-    how["page_checksum_verification"] = True
+    url = f"{store.url}/{task.path}"
+    options: dict[str, Any] = {"memory_map": isinstance(source, str), "pre_buffer": False}
+    options["page_checksum_verification"] = True
     if task.id_map is not None:
-        how = how_to_open(source)
+        options = open_options(source)
         if size_of(source) != task.bytes:
-            raise changed_error(what, f"has {size_of(source)} bytes instead of {task.bytes}")
-    parquet = open_parquet(source, what, **how)
-    found = SegmentFile(task, source, parquet, footer_of(source, parquet), what)
+            raise changed_error(url, f"has {size_of(source)} bytes instead of {task.bytes}")
+    parquet = open_parquet(source, url, **options)
+    file = SegmentFile(task, source, parquet, footer_of(source, parquet), url)
     if task.id_map is None:
-        _check(found, what)
+        _check(file, url)
     else:
-        _check_foreign(found, task.id_map)
-    return found
+        _check_foreign(file, task.id_map)
+    return file
 
 
 def _check_foreign(file: SegmentFile, id_map: IdMap) -> None:
     task, rows = file.task, file.parquet.metadata.num_rows
     if rows != task.rows:
-        raise changed_error(file.what, f"has {rows} rows instead of {task.rows}")
-    ForeignFile(file.parquet, file.what).check(task.plan.needed, id_map)
+        raise changed_error(file.url, f"has {rows} rows instead of {task.rows}")
+    ForeignFile(file.parquet, file.url).check(task.plan.needed, id_map)
 
 
-def _check(file: SegmentFile, what: str) -> None:
+def _check(file: SegmentFile, url: str) -> None:
     task, metadata = file.task, file.parquet.metadata
     stored = metadata.metadata or {}
     if stored.get(TABLE_UUID) != task.table_uuid.encode():
-        raise CorruptTableError(f"{what} is not a segment of this table")
+        raise CorruptTableError(f"{url} is not a segment of this table")
     if stored.get(SCHEMA_VERSION) != str(task.schema_version).encode():
         raise CorruptTableError(
-            f"{what} was not written with schema version {task.schema_version}, which the log records "
+            f"{url} was not written with schema version {task.schema_version}, which the log records "
             "for it"
         )
     if metadata.num_rows != task.rows:
         raise CorruptTableError(
-            f"{what} holds {metadata.num_rows} rows, and {task.rows} were committed"
+            f"{url} holds {metadata.num_rows} rows, and {task.rows} were committed"
         )
     for column in task.plan.needed:
         if not _holds(file.footer.schema, column):
             raise CorruptTableError(
-                f"{what} has no column {column.physical_name} with ID {column.id}, or not all of "
+                f"{url} has no column {column.physical_name} with ID {column.id}, or not all of "
                 "what the log says is inside it"
             )
         if not _in_order(file.footer.schema.field(column.physical_name).type, column):
             raise CorruptTableError(
-                f"{what} holds the fields of {column.physical_name} in another order than its schema"
+                f"{url} holds the fields of {column.physical_name} in another order than its schema"
             )
 
 
@@ -213,22 +213,22 @@ def _holds(parent: pa.Schema | pa.DataType, column: Column) -> bool:
     return at >= 0 and _is_same(parent.field(at), column)
 
 
-def _in_order(held: pa.DataType, column: Column) -> bool:
+def _in_order(type_: pa.DataType, column: Column) -> bool:
     """Whether the structs in a file have the fields of a column in its order, in which they are taken.
 
     Arrow reads top-level columns in the order of the request, and fields in that of the file.
     """
     match column.type:
         case Struct(fields):
-            places = [held.get_field_index(field.physical_name) for field in fields]
+            places = [type_.get_field_index(field.physical_name) for field in fields]
             return places == sorted(places) and all(
-                _in_order(held.field(at).type, field)
+                _in_order(type_.field(at).type, field)
                 for at, field in zip(places, fields, strict=True)
             )
         case Array(element):
-            return _in_order(held.value_type, element)
+            return _in_order(type_.value_type, element)
         case Map(key, value):
-            return _in_order(held.key_type, key) and _in_order(held.item_type, value)
+            return _in_order(type_.key_type, key) and _in_order(type_.item_type, value)
         case _:
             return True
 
@@ -252,14 +252,14 @@ def _groups_of_part(rows: list[int], part: tuple[int, int]) -> list[int]:
     """The row groups whose middle, counted in rows, falls into a part of the file."""
     first, end = part
     total = max(sum(rows), 1)
-    found: list[int] = []
+    groups: list[int] = []
     position = 0
     for group, count in enumerate(rows):
         middle = (2 * position + count) * 500_000 // total
         if first <= middle < end:
-            found.append(group)
+            groups.append(group)
         position += count
-    return found
+    return groups
 
 
 def missing_segment_error(
@@ -278,10 +278,10 @@ def missing_segment_error(
         )
     if version < 0:
         return error
-    gone = _why_gone(CommitLog(store, TableCodec()), version, path)
-    if gone is not None:
+    reason = _removal_reason(CommitLog(store, TableCodec()), version, path)
+    if reason is not None:
         return NotFoundError(
-            f"{store.url}: {gone} since this was planned, and {path} was vacuumed; load the table "
+            f"{store.url}: {reason} since this was planned, and {path} was vacuumed; load the table "
             "again. To keep a version for longer, tag it, or expire versions later",
             condition="VERSION_NOT_FOUND",
         )
@@ -291,7 +291,7 @@ def missing_segment_error(
     )
 
 
-def _why_gone(timeline: TableLog, version: int, path: str) -> str | None:
+def _removal_reason(timeline: TableLog, version: int, path: str) -> str | None:
     """Why a segment that a version needs is not kept; None if it is."""
     state = timeline.load().state
     if state is None:
@@ -300,7 +300,7 @@ def _why_gone(timeline: TableLog, version: int, path: str) -> str | None:
         return "the table was dropped"
     if _is_kept(timeline, state, path):
         return None
-    # Streams and changes also read segments that only versions before this one hold.
+    # Streams and changes also read segments that only earlier versions hold.
     is_retained = version >= state.floor or version in state.tags.values()
     return (
         "each version with its rows was expired"

@@ -27,11 +27,11 @@ PREFETCH_SEGMENTS = 16
 """The most segments that are prefetched."""
 
 PREFETCH_ROWS = 2 * BATCH_ROWS
-"""The most rows that these hold together, so that large segments are read batch by batch."""
+"""The most prefetched rows, so that large segments are read batch by batch."""
 
 
 class MergePrefetch:
-    """Reads the segments of a merge, in about the given order, and prefetches the next small ones."""
+    """Reads the segments of a merge, in about their order, and prefetches the next small segments."""
 
     def __init__(
         self, store: Store, tasks: Sequence[SegmentTask], pool: ThreadPoolExecutor
@@ -40,7 +40,7 @@ class MergePrefetch:
         self._tasks = tasks
         self._pool = pool
         self._next = 0
-        self._held = 0
+        self._buffered = 0
         self._running: dict[int, Future[list[pa.RecordBatch]]] = {}
 
     def read(self, at: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -53,17 +53,17 @@ class MergePrefetch:
         for batch in running.result():
             for first in range(0, batch.num_rows, batch_rows):
                 yield batch.slice(first, batch_rows)
-        self._held -= self._tasks[at].rows
+        self._buffered -= self._tasks[at].rows
 
     def _start(self, at: int) -> None:
         self._next = max(self._next, at)
         while self._next < len(self._tasks):
             rows = self._tasks[self._next].rows
-            if self._held + rows > PREFETCH_ROWS or len(self._running) >= PREFETCH_SEGMENTS:
+            if self._buffered + rows > PREFETCH_ROWS or len(self._running) >= PREFETCH_SEGMENTS:
                 return
             task = self._tasks[self._next]
             self._running[self._next] = self._pool.submit(_all, self._store, task)
-            self._held += rows
+            self._buffered += rows
             self._next += 1
 
 
@@ -101,7 +101,7 @@ class MergeTask:
         columns: the wanted columns.
         places: their places in merged rows.
         filter: which rows are wanted, over ``columns``; None for all. It is applied to merged rows.
-        shown: how many of the columns are shown; only the filter needs the others.
+        shown: the number of columns that are shown; only the filter needs the rest.
         tombstones: whether deleted rows are wanted, too, with their type of operation.
         narrowing: as of ``SegmentTask``, over ``columns``.
     """
@@ -147,9 +147,9 @@ def read_merged(store: Store, task: MergeTask) -> Iterator[pa.RecordBatch]:
     with open_runs(store, task) as runs:
         schema = to_arrow_schema(task.columns)
         for batch in merge(runs, task.shape, tombstones=task.tombstones):
-            found = _wanted(batch, task, schema)
-            if found.num_rows:
-                yield _narrowed(found, task, store)
+            wanted = _wanted(batch, task, schema)
+            if wanted.num_rows:
+                yield _narrowed(wanted, task, store)
 
 
 @contextmanager
@@ -175,21 +175,21 @@ def _run(member: Member, reading: Reading) -> Run:
 def _wanted(batch: pa.RecordBatch, task: MergeTask, schema: pa.Schema) -> pa.RecordBatch:
     if not task.places:
         return batch_of_nothing(batch.num_rows)
-    found = pa.RecordBatch.from_arrays([batch.column(at) for at in task.places], schema=schema)
+    rows = pa.RecordBatch.from_arrays([batch.column(at) for at in task.places], schema=schema)
     if task.filter is not None:
-        whole = found if task.narrowing is None else task.narrowing.for_filter(found)
+        whole = rows if task.narrowing is None else task.narrowing.for_filter(rows)
         lookup = Lookup(task.columns, whole)
-        found = found.filter(keep_mask(task.filter, lookup, found.num_rows))
+        rows = rows.filter(keep_mask(task.filter, lookup, rows.num_rows))
     if task.shown == 0:
-        return batch_of_nothing(found.num_rows)
-    return found if task.shown == len(task.places) else found.select(range(task.shown))
+        return batch_of_nothing(rows.num_rows)
+    return rows if task.shown == len(task.places) else rows.select(range(task.shown))
 
 
-def _narrowed(found: pa.RecordBatch, task: MergeTask, store: Store) -> pa.RecordBatch:
+def _narrowed(rows: pa.RecordBatch, task: MergeTask, store: Store) -> pa.RecordBatch:
     if task.narrowing is None:
-        return found
+        return rows
     first = f"{store.url}/{task.members[0].task.path}"
-    return task.narrowing.show(found, f"{first}, or a segment that is merged with it,")
+    return task.narrowing.show(rows, f"{first}, or a segment that is merged with it,")
 
 
 Task = SegmentTask | MergeTask
@@ -241,7 +241,7 @@ def read_segments(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatc
 def read_ahead(
     store: Store, tasks: Iterable[Reads], threads: int, read: Read[Reads]
 ) -> Iterator[pa.RecordBatch]:
-    """Read tasks in order, with threads that read small ones ahead; 0 for none."""
+    """Read tasks in order, with threads that read small tasks ahead; 0 for none."""
     if not threads:
         for task in tasks:
             yield from read(store, task)
@@ -257,7 +257,7 @@ def _ahead(
     running: deque[tuple[int, Future[list[pa.RecordBatch]]]] = deque()
     try:
         while tasks or running:
-            rows = sum(held for held, _ in running)
+            rows = sum(count for count, _ in running)
             while (
                 tasks and len(running) < PREFETCH_SEGMENTS and rows + tasks[0].rows <= PREFETCH_ROWS
             ):

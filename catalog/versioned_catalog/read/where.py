@@ -34,36 +34,36 @@ def parse_where(text: str) -> UnboundFilter:
         InvalidRequestError: it does not parse.
     """
     cursor = Cursor(text, "condition")
-    found = _any(cursor, 0)
+    condition = _disjunction(cursor, 0)
     cursor.expect_end()
-    return found
+    return condition
 
 
-def _any(cursor: Cursor, depth: int) -> UnboundFilter:
-    parts = [_all(cursor, depth)]
+def _disjunction(cursor: Cursor, depth: int) -> UnboundFilter:
+    parts = [_conjunction(cursor, depth)]
     while cursor.accept_word("OR"):
-        parts.append(_all(cursor, depth))
+        parts.append(_conjunction(cursor, depth))
     return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
 
 
-def _all(cursor: Cursor, depth: int) -> UnboundFilter:
-    parts = [_one(cursor, depth)]
+def _conjunction(cursor: Cursor, depth: int) -> UnboundFilter:
+    parts = [_condition(cursor, depth)]
     while cursor.accept_word("AND"):
-        parts.append(_one(cursor, depth))
+        parts.append(_condition(cursor, depth))
     return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
 
 
-def _one(cursor: Cursor, depth: int) -> UnboundFilter:
+def _condition(cursor: Cursor, depth: int) -> UnboundFilter:
     if depth > _DEEPEST:
         raise cursor.error(
             f"parentheses and NOT may be nested up to {_DEEPEST} deep; flatten the condition"
         )
     if cursor.accept_word("NOT"):
-        return Not(_one(cursor, depth + 1))
+        return Not(_condition(cursor, depth + 1))
     if cursor.accept("("):
-        found = _any(cursor, depth + 1)
+        condition = _disjunction(cursor, depth + 1)
         cursor.expect(")")
-        return found
+        return condition
     return _test(cursor, take_path(cursor))
 
 
@@ -75,8 +75,8 @@ def _test(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
     negated = cursor.accept_word("NOT")
     if negated or cursor.at_word("IN", "BETWEEN"):
         word = cursor.expect_word("IN", "BETWEEN")
-        found = _in(cursor, path) if word == "IN" else _between(cursor, path)
-        return Not(found) if negated else found
+        test = _in(cursor, path) if word == "IN" else _between(cursor, path)
+        return Not(test) if negated else test
     operator = _operator(cursor)
     return column_filter(operator, path, _value(cursor))
 
@@ -123,10 +123,10 @@ def _time(cursor: Cursor, word: str) -> date | datetime:
     try:
         if word == "DATE":
             return date.fromisoformat(cursor.string())
-        found = datetime.fromisoformat(cursor.string().replace("Z", "+00:00"))
+        time = datetime.fromisoformat(cursor.string().replace("Z", "+00:00"))
     except ValueError:
         raise error from None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
 def _number(cursor: Cursor) -> int | Decimal:
