@@ -1,4 +1,4 @@
-"""One attempt to commit an operation after the newest state, and the walk over what others committed."""
+"""One attempt to commit an operation after the newest state, and the search for conflicting commits."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class ConcurrentCommit:
     operation: str | None
 
     @property
-    def what(self) -> str:
-        """Its operation, for errors."""
+    def kind(self) -> str:
+        """The operation, for errors."""
         return self.operation or "an expired commit"
 
 
@@ -90,8 +90,8 @@ def find_conflict(
     Args:
         since: the version that the operation was planned on, or read.
         conflicts: whether the operation conflicts with a commit.
-        expired: whether it conflicts with a commit of which expiry left a stub only; by default it
-            does, since nobody knows what that commit changed.
+        expired: whether it conflicts with an expired commit, whose changes are unknown; true by
+            default.
 
     Returns:
         The commit, or None if there is no conflict.

@@ -102,13 +102,13 @@ def features_of(schema: Schema, records: Iterable[SegmentRecord]) -> Features:
         names.add(PATCH)
     if any(record.id_map is not None for record in records):
         names.add(ID_MAP)
-    places = [place for record in records if (place := split_root(record.path)) is not None]
-    if places:
+    paths = [path for record in records if (path := split_root(record.path)) is not None]
+    if paths:
         names.add(EXTERNAL_ROOTS)
-    if any(place.adoption for place in places):
+    if any(path.adoption for path in paths):
         names.add(ADOPTIONS)
     # A writer that does not count adoptions would use a path again, and forget what was imported.
-    for_writers = names | {IMPORTS} if places else names
+    for_writers = names | {IMPORTS} if paths else names
     return Features(frozenset(names), frozenset(for_writers))
 
 
@@ -181,7 +181,7 @@ def alter_entry(attempt: Attempt[Alter]) -> Commit:
         time = settled_time(attempt.log.store, state.version, state.time)
         properties = with_ttl_floor(state.properties, time, properties)
     head = next_head(attempt, "alter")
-    pins = {label: one.pin for label, one in after.pins.items()}
+    pins = {label: pinned.pin for label, pinned in after.pins.items()}
     return Commit(
         replace(head, features=head.features | features_of(after.schema, ()) | _features(pins)),
         after.next_column_id,

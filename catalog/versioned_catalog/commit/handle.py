@@ -1,4 +1,4 @@
-"""A table's log and the newest state read from it: what all operations on a table share."""
+"""A table's log and the newest state read from it, which all operations on a table share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Progress = Callable[[str, int, int], None]
 """Called with the name of a step, how much of it is done, and its total."""
 
 
-def silent(what: str, done: int, total: int) -> None:
+def silent(step: str, done: int, total: int) -> None:
     """Report nothing."""
 
 
@@ -33,7 +33,7 @@ class TableHandle:
 
     Args:
         through: the earlier schema that it is seen or written in, if any.
-        after_commit: called after each commit, on any outcome that is known; it raises no error.
+        after_commit: called after each commit whose outcome is known; it must not raise.
     """
 
     def __init__(
@@ -124,13 +124,13 @@ class TableHandle:
         newest, time = self.state, moment(timestamp, "timestamp")
         ahead = is_ahead(self.store, newest.version, newest.time)
         latest = latest_times(self.store, newest.version) if ahead else None
-        found = self.log.version_at(time, newest.version, latest)
-        if found < 0:
+        version = self.log.version_at(time, newest.version, latest)
+        if version < 0:
             raise NotFoundError(
                 f"{self.name} did not exist yet at {time.isoformat()}",
                 condition="VERSION_NOT_FOUND",
             )
-        return found
+        return version
 
     def pinned(self, version: int | str) -> TableHandle:
         """Return a handle whose newest state is the one at a version or tag."""
@@ -146,7 +146,7 @@ class TableHandle:
     def for_rows(self, schema_version: int) -> TableHandle:
         """Return a handle for writes of rows with the columns of a schema version; see ``RowsOf``.
 
-        One that is seen in an earlier schema is returned as it is: rows have the columns of that.
+        A handle that is seen in an earlier schema is returned as it is: rows have its columns.
 
         Raises:
             NotFoundError: there is no such schema version.

@@ -71,7 +71,7 @@ def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
 
     conflict = find_conflict(attempt, base, conflicts)
     if conflict is not None:
-        raise _read_conflict(attempt, conflict.version, conflict.what)
+        raise _read_conflict(attempt, conflict.version, conflict.kind)
 
 
 def _isolation(state: TableState, table: str) -> Isolation:
@@ -81,10 +81,10 @@ def _isolation(state: TableState, table: str) -> Isolation:
         raise InvalidRequestError(f"{table}: {error}") from None
 
 
-def _read_conflict(attempt: Attempt[Rewrite], version: int, what: str) -> CommitConflictError:
+def _read_conflict(attempt: Attempt[Rewrite], version: int, kind: str) -> CommitConflictError:
     operation = attempt.operation
     return CommitConflictError(
-        f"{attempt.table}: version {version} ({what}) may have added or removed rows that this "
+        f"{attempt.table}: version {version} ({kind}) may have added or removed rows that this "
         f"{operation.kind}, planned on version {operation.base.version}, looked for "
         f"({ISOLATION}={Isolation.SERIALIZABLE.value}); refresh() the table and run it again"
     )
@@ -173,7 +173,7 @@ def row_keys_unchanged(attempt: Attempt[Rewrite]) -> None:
     if conflict is not None:
         key = ", ".join(map(state.schema.path_text, state.schema.row_key))
         raise KeyConflictError(
-            f"{attempt.table}: version {conflict.version} ({conflict.what}) wrote or removed rows of "
+            f"{attempt.table}: version {conflict.version} ({conflict.kind}) wrote or removed rows of "
             f"the same row key ({key}) as this, which read version {keys.since}; refresh() the table "
             "and run it again"
         )
@@ -182,12 +182,12 @@ def row_keys_unchanged(attempt: Attempt[Rewrite]) -> None:
 def _overlaps(
     ours: Sequence[SegmentRecord], theirs: SegmentRecord, written: Schema, state: TableState
 ) -> bool:
-    """Whether the row key ranges of a segment and of one of ours overlap."""
-    # Ours may name a schema version that this very commit brings.
-    own = [replace(record, schema_version=written.version) for record in ours]
-    both = SegmentSet().add([*own, theirs], state.version, state.time, state.schemas)
+    """Whether the row key ranges of their segment and of one of our segments overlap."""
+    # Our segments may name a schema version that this commit adds.
+    renumbered = [replace(record, schema_version=written.version) for record in ours]
+    both = SegmentSet().add([*renumbered, theirs], state.version, state.time, state.schemas)
     ranges = key_ranges(replace(state, segments=both))
-    last = len(own)
+    last = len(renumbered)
     return any(
         all(low[at] <= high[last] and low[last] <= high[at] for low, high in ranges)
         for at in range(last)
@@ -225,7 +225,7 @@ def replaced_rows_unchanged(attempt: Attempt[Replace]) -> None:
     conflict = None if read is None else find_conflict(attempt, read, _changes_rows)
     if conflict is not None:
         raise CommitConflictError(
-            f"{attempt.table}: version {conflict.version} ({conflict.what}) added or removed rows since "
+            f"{attempt.table}: version {conflict.version} ({conflict.kind}) added or removed rows since "
             f"version {read}, from whose rows this replacement was made; refresh() the table and run it "
             "again"
         )

@@ -132,7 +132,7 @@ def types_fit(attempt: Attempt[Write]) -> None:
 
 
 def _check_types_since(base: Base, attempt: Attempt[Write]) -> None:
-    """Check the types of one of the schemas that segments may have been written under."""
+    """Check the types of a schema that segments may have been written under."""
     schema = schema_after(attempt)
     for column_id in sorted(base.schema.ids & schema.ids):
         old, new = base.schema.column(column_id).type, schema.column(column_id).type
@@ -150,7 +150,7 @@ def nulls_fit(attempt: Attempt[Write]) -> None:
     Raises:
         CommitConflictError: a segment holds a null there, or has no statistics of it.
     """
-    # Rows that it copied are as old as its base, even if others were planned again since.
+    # Copied rows are as old as the base, even if other rows were planned again since.
     base, schema = attempt.operation.base, schema_after(attempt)
     for column_id in newly_not_null(base.schema, schema) | null_in_old_rows(base.schema, schema):
         for record in attempt.operation.records:

@@ -82,7 +82,7 @@ def files_are_new(attempt: Attempt[Append | Rewrite | Import]) -> None:
     conflict = find_conflict(attempt, since, takes_them)
     if conflict is not None:
         raise ImportedMeanwhileError(
-            f"{attempt.table}: version {conflict.version} ({conflict.what}) has imported some of these "
+            f"{attempt.table}: version {conflict.version} ({conflict.kind}) has imported some of these "
             f"files; {again}"
         )
 
@@ -130,23 +130,23 @@ def segments_are_new(attempt: Attempt[Append | Overwrite | Rewrite | Import]) ->
 def _external_files_are_new(
     attempt: Attempt[Append | Overwrite | Rewrite | Import], external: Collection[str]
 ) -> None:
-    """Refuse files of others that are live already. One that was removed may be adopted again."""
+    """Refuse files of others that are live already; removed ones may be adopted again."""
     if not external:
         return
     operation = attempt.operation
     removed = {*operation.removed} if isinstance(operation, Rewrite | Import) else set[str]()
     paths = attempt.state.segments.column("path")
     live: list[str] = paths.filter(pc.starts_with(paths, PREFIX)).to_pylist()
-    known = [path for path in live if file_of(path) in external and path not in removed]
-    if known:
+    duplicates = [path for path in live if file_of(path) in external and path not in removed]
+    if duplicates:
         raise AlreadyExistsError(
-            f"{attempt.table}: {len(known)} of the files are in the table already, such as "
-            f"{known[0]}; leave them out"
+            f"{attempt.table}: {len(duplicates)} of the files are in the table already, such as "
+            f"{duplicates[0]}; leave them out"
         )
 
 
 def oldest_base(base: Base, records: Collection[SegmentRecord]) -> int:
-    """The oldest version that segments were planned on: the base, or one that a name gives."""
+    """The oldest version that segments were planned on: the base, or the version in a name."""
     return min([base.version, *(_base_version(record.path, base.version) for record in records)])
 
 

@@ -91,9 +91,9 @@ def version_or_tag(text: str) -> int | str:
 def tagged_version(state: TableState, name: str, table: str) -> int:
     """The version that a tag names. Raises NotFoundError if there is no such tag."""
     if name not in state.tags:
-        known = listed(name, sorted(state.tags), none="none so far")
+        tags = listed(name, sorted(state.tags), none="none so far")
         raise NotFoundError(
-            f"{table} has no tag {name!r} (the tags: {known}); a version is a number, not text",
+            f"{table} has no tag {name!r} (the tags: {tags}); a version is a number, not text",
             condition="VERSION_NOT_FOUND",
         )
     return state.tags[name]
@@ -191,8 +191,8 @@ def check_consumer(state: TableState, name: str, table: str) -> None:
         NotFoundError: there is none; the message lists the consumers.
     """
     if name not in state.consumers:
-        known = listed(name, sorted(state.consumers), none="none so far")
-        raise NotFoundError(f"{table} has no consumer {name!r} (the consumers: {known})")
+        consumers = listed(name, sorted(state.consumers), none="none so far")
+        raise NotFoundError(f"{table} has no consumer {name!r} (the consumers: {consumers})")
 
 
 def target_is_retained(attempt: Attempt[Rollback]) -> None:

@@ -142,9 +142,9 @@ def _with_identity(attempt: Attempt[Write]) -> tuple[SegmentRecord, ...]:
         return records
     paths = state.segments.column("path")
     live = paths.filter(pc.starts_with(paths, PREFIX))
-    known = IMPORTS in state.features.write or EXTERNAL_ROOTS not in state.features.read
-    fresh = known and ADOPTIONS not in state.features.read and state.adoptions == len(live)
-    if fresh and not pc.any(pc.is_in(live, array_of(_external(records), pa.string()))).as_py():
+    counted = IMPORTS in state.features.write or EXTERNAL_ROOTS not in state.features.read
+    unused = counted and ADOPTIONS not in state.features.read and state.adoptions == len(live)
+    if unused and not pc.any(pc.is_in(live, array_of(_external(records), pa.string()))).as_py():
         return records
     return tuple(_adopted(record, state.version + 1) for record in records)
 
@@ -211,17 +211,17 @@ def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
 
 
 def is_rolled_back(attempt: Attempt[Rollback]) -> bool:
-    """Whether the table is as it was."""
+    """Whether the table is already as it was at the version."""
     entry = rollback_entry(attempt)
     changed = entry.added or entry.removed or entry.sets_comment or entry.imported is not None
     return not changed and entry.schema is None and entry.properties is None
 
 
 def _restored_properties(then: TableState, state: TableState) -> dict[str, str]:
-    """The properties of the target, except those that are no part of a version.
+    """The properties of the target, and the current values of those that are no part of a version.
 
-    These stay: what protects the pins, as the pins do; and whether each commit is published, since a
-    rollback that ended it would leave other engines on the rows that it takes back.
+    The latter are the protection of the pins, and whether each commit is published: if a rollback ended
+    publishing, other engines would stay on the rows that it takes back.
     """
     properties = {key: text for key, text in then.properties.items() if key not in _KEPT}
     return properties | {key: state.properties[key] for key in _KEPT if key in state.properties}
@@ -245,10 +245,10 @@ def _restored_schema(then: TableState, state: TableState, table: str) -> Schema 
 
 def _paths_not_in(state: TableState, other: TableState) -> list[str]:
     """Segments that are live in one state and not in another, in order."""
-    known = array_of(other.segments.paths, pa.string())
+    other_paths = array_of(other.segments.paths, pa.string())
     paths = state.segments.core["path"]
-    found: list[str] = paths.filter(pc.invert(pc.is_in(paths, known))).to_pylist()
-    return found
+    missing: list[str] = paths.filter(pc.invert(pc.is_in(paths, other_paths))).to_pylist()
+    return missing
 
 
 def _missing(then: TableState, state: TableState, log: TableLog) -> tuple[SegmentRecord, ...]:
@@ -258,10 +258,10 @@ def _missing(then: TableState, state: TableState, log: TableLog) -> tuple[Segmen
     core = core.filter(pc.is_in(core["path"], array_of(wanted, pa.string())))
     logged = dict(_logged(pc.unique(core["sequence"]).to_pylist(), log))
     rows = core.drop_columns(["commit_time"]).to_pylist()
-    found = [(row, logged.get(row["path"]) or _without_statistics(row)) for row in rows]
+    records = [(row, logged.get(row["path"]) or _without_statistics(row)) for row in rows]
     if not then.schema.is_keyed:
-        return tuple(record for _, record in found)
-    return tuple(_in_order(record, (row["sequence"], row["ordinal"])) for row, record in found)
+        return tuple(record for _, record in records)
+    return tuple(_in_order(record, (row["sequence"], row["ordinal"])) for row, record in records)
 
 
 def _in_order(record: SegmentRecord, order: tuple[int, int]) -> SegmentRecord:

@@ -51,7 +51,7 @@ _CHECKSUM = re.compile(rb"\x18\x12versioned\.checksum\x18\x0e(crc32:[0-9a-f]{8})
 """The last key of the footer and its value, as Thrift writes them."""
 
 _AFTER_CHECKSUM = 1024
-"""Bytes in which the name of the writer and the rest of the footer follow the checksum, at most."""
+"""Greatest length of what follows the checksum: the name of the writer and the end of the footer."""
 
 
 def state_to_bytes(state: TableState) -> bytes:
@@ -60,11 +60,11 @@ def state_to_bytes(state: TableState) -> bytes:
     unused = [name for name in OF_OTHERS if table[name].null_count == table.num_rows]
     table = table.drop_columns(unused)
     sink = pa.BufferOutputStream()
-    how = {"compression": "zstd", "store_schema": False, "write_page_checksum": True}
+    options = {"compression": "zstd", "store_schema": False, "write_page_checksum": True}
     # Hardly any value repeats, except for ID maps, of which a long one must not stand in each row.
     maps: bool | list[str] = ["id_map"] if "id_map" in table.column_names else False
-    how |= {"use_dictionary": maps, "dictionary_pagesize_limit": CHECKPOINT_BYTES}
-    with pq.ParquetWriter(sink, table.schema, **how) as writer:
+    options |= {"use_dictionary": maps, "dictionary_pagesize_limit": CHECKPOINT_BYTES}
+    with pq.ParquetWriter(sink, table.schema, **options) as writer:
         writer.write_table(table)
         meta = {_KEY: dump_json(state_to_json(state, packed)), _CHECKSUM_KEY: _NO_CHECKSUM}
         writer.add_key_value_metadata(meta)
@@ -74,16 +74,16 @@ def state_to_bytes(state: TableState) -> bytes:
 
 
 def _check_sum(data: bytes, what: str) -> bool:
-    """Check the checksum of a file if it has one; its own digits count as zeros (section 8).
+    """Check the checksum of a file, with its own digits as zeros; False if it has none (section 8).
 
     Raises:
         CorruptTableError: the file was damaged since it was written.
     """
-    found = _CHECKSUM.search(data, max(len(data) - _AFTER_CHECKSUM, 0))
-    if found is None:
+    match = _CHECKSUM.search(data, max(len(data) - _AFTER_CHECKSUM, 0))
+    if match is None:
         return False
-    blank = data[: found.start(1)] + _NO_CHECKSUM + data[found.end(1) :]
-    check_sum(checksum(blank), found[1].decode(), what)
+    blank = data[: match.start(1)] + _NO_CHECKSUM + data[match.end(1) :]
+    check_sum(checksum(blank), match[1].decode(), what)
     return True
 
 
@@ -115,31 +115,31 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
 def _packed(value: Json) -> tuple[int, ...]:
     """IDs of the columns in the lists of statistics."""
     ids = tuple(optional(value, "statistics", list) or ())
-    if not all(type(one) is int for one in ids) or len(set(ids)) < len(ids):
+    if not all(type(column_id) is int for column_id in ids) or len(set(ids)) < len(ids):
         raise CorruptTableError("the member 'statistics' is not a list of different column IDs")
     return ids
 
 
 def _segments(table: pa.Table, packed: tuple[int, ...]) -> SegmentSet:
-    bare = table.replace_schema_metadata(None)
-    for at, wanted in enumerate(CORE):
-        if wanted.name not in bare.column_names and wanted.name in OF_OTHERS:
-            nothing = pa.chunked_array([pa.nulls(bare.num_rows, wanted.type)])
-            bare = bare.append_column(wanted, nothing)
-        if wanted.name not in bare.column_names:
-            raise CorruptTableError(f"the column {wanted.name} is missing")
+    rows = table.replace_schema_metadata(None)
+    for at, field in enumerate(CORE):
+        if field.name not in rows.column_names and field.name in OF_OTHERS:
+            nulls = pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
+            rows = rows.append_column(field, nulls)
+        if field.name not in rows.column_names:
+            raise CorruptTableError(f"the column {field.name} is missing")
         try:
-            column = bare[wanted.name].cast(wanted.type)
+            column = rows[field.name].cast(field.type)
         except pa.ArrowException:
-            raise CorruptTableError(f"the column {wanted.name} has another type") from None
-        if not wanted.nullable and column.null_count:
-            raise CorruptTableError(f"the column {wanted.name} holds nulls")
-        bare = bare.remove_column(bare.schema.get_field_index(wanted.name))
-        bare = bare.add_column(at, wanted, column)
-    _check_core(bare)
+            raise CorruptTableError(f"the column {field.name} has another type") from None
+        if not field.nullable and column.null_count:
+            raise CorruptTableError(f"the column {field.name} holds nulls")
+        rows = rows.remove_column(rows.schema.get_field_index(field.name))
+        rows = rows.add_column(at, field, column)
+    _check_core(rows)
     if packed:
-        check_lists(bare, len(packed))
-    return SegmentSet.of(bare, packed)
+        check_lists(rows, len(packed))
+    return SegmentSet.of(rows, packed)
 
 
 _RANGES = {
@@ -165,8 +165,8 @@ def _check_core(table: pa.Table) -> None:
     if external["id_map"].null_count:
         raise CorruptTableError("a segment below an external root has no ID map")
     for name, (low, high) in _RANGES.items():
-        found = pc.min_max(table[name].cast(pa.int64())) if table.num_rows else None
-        if found is not None and not (low <= found["min"].as_py() <= found["max"].as_py() <= high):
+        ends = pc.min_max(table[name].cast(pa.int64())) if table.num_rows else None
+        if ends is not None and not (low <= ends["min"].as_py() <= ends["max"].as_py() <= high):
             raise CorruptTableError(f"the column {name} holds a number that is out of range")
 
 
@@ -268,12 +268,13 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         segments=segments,
         features=without_checkpoint_features(features),
     )
-    known = set(segments.base["schema_version"].unique().to_pylist())
+    used = set(segments.base["schema_version"].unique().to_pylist())
     check_pins(state)
-    if state.schema_version not in schemas or not all(version in schemas for version in known):
+    if state.schema_version not in schemas or not all(version in schemas for version in used):
         raise CorruptTableError("segments, or the table, have a schema version that is not defined")
-    if schemas.highest_id >= state.next_column_id:
-        raise CorruptTableError("the next column ID is not above every column ID")
+    highest, next_id = schemas.highest_id, state.next_column_id
+    if highest >= next_id:
+        raise CorruptTableError(f"next_column_id is {next_id}, but column {highest} exists")
     foreign = segments.base.filter(pc.is_valid(segments.base["id_map"]))
     for path in foreign["path"].slice(0, 1).to_pylist():
         check_not_keyed(path, True, state.schema)
@@ -286,13 +287,13 @@ NEWEST = 2
 """Number of newest checkpoints that always stay."""
 
 SHARE = 16
-"""Between two older checkpoints lies at least one part in so many of the versions since."""
+"""Older checkpoints lie apart at least 1/SHARE of the versions since them."""
 
 FEWEST, MOST = 16, 256
 """Least and greatest number of versions that must lie between two older checkpoints."""
 
 TIMES, BYTES = 8, 16 * 1024 * 1024
-"""The older checkpoints take no more than so many times the newest one, or than so many bytes."""
+"""Older checkpoints together take at most TIMES the bytes of the newest one, or BYTES if more."""
 
 
 def retained_checkpoints(sizes: Mapping[int, int], floor: int = 0) -> frozenset[int]:

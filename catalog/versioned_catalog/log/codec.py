@@ -1,4 +1,4 @@
-"""What the logs of tables and of warehouses differ in, and the state that a log was replayed to."""
+"""The codecs of the logs of tables and of warehouses, and the state that a log is replayed to."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class LoadedState(Generic[S]):
         return -1 if self.state is None else self.state.version
 
     def since(self, checkpoint: int | None) -> LoadedState[S]:
-        """The same, counted from a checkpoint that another writer may have written."""
+        """Count the entries from a checkpoint that another writer may have written."""
         entries = self.version - checkpoint if checkpoint is not None else self.entries
         if not 0 <= entries < self.entries:
             return self

@@ -65,7 +65,7 @@ class CommitLog(LogReader[E, S]):
                 continue
             entry, data = self._encoded(self._dated(entry, loaded.state), previous)
             previous, unsure = entry, self._unsure_time(entry, loaded.state)
-            # Apply it before it is put: a table with an entry that nobody can apply is lost.
+            # Apply the entry before the put: a table with an entry that can't be applied is lost.
             after = self._apply(loaded, entry, len(data) + entry.attached_bytes)
             if self._put(loaded.version + 1, data, commit_id, unsure):
                 return self._after_commit(after)
@@ -74,7 +74,7 @@ class CommitLog(LogReader[E, S]):
             loaded, done = self._catch_up(loaded, commit_id)
             if done:
                 return self._after_commit(loaded)
-        raise AssertionError("there is no end to trying")
+        raise AssertionError("the loop has no end")
 
     def since(self, base: int, newest: int) -> Iterator[E | Stub]:
         """The entries after a version, up to the newest, to check conflicts against.
@@ -85,11 +85,11 @@ class CommitLog(LogReader[E, S]):
             CorruptTableError: one is missing.
         """
         for version in range(base + 1, newest + 1):
-            found = self._seen.get(version)
-            if found is None:
+            entry = self._seen.get(version)
+            if entry is None:
                 yield from self.entries(version, newest)
                 return
-            yield found
+            yield entry
 
     def _remember(self, entry: E, size: int) -> None:
         if size <= SEEN_BYTES:
@@ -106,14 +106,14 @@ class CommitLog(LogReader[E, S]):
     def _unsure_time(self, entry: E, state: S | None) -> datetime | None:
         """The time of an entry if it comes from this machine's clock, which may be wrong; else None.
 
-        A time right after that of the previous entry is no further ahead than that one.
+        A time one microsecond after the previous entry's does not depend on the clock.
         """
         time = entry.head.time
         follows = state is not None and time == state.time + MICROSECOND
         return time if self.store.clock.is_own and not follows else None
 
     def _encoded(self, entry: E, previous: E | None) -> tuple[E, bytes]:
-        """Encode an entry, after writing what it names."""
+        """Write the attachment of an entry, and encode the entry."""
         try:
             entry = self._codec.write_attachment(entry, previous, self.store)
             return entry, self._codec.encode(entry)
@@ -121,23 +121,23 @@ class CommitLog(LogReader[E, S]):
             raise InvalidRequestError(f"{self.store.url}: {error}") from None
 
     def _put(self, version: int, data: bytes, commit_id: str, unsure: datetime | None) -> bool:
-        """Put an entry; False if the version is taken, maybe by this very entry after a lost reply."""
+        """Put an entry; False if the version is taken, possibly by a put whose reply was lost."""
         path = self.entry_path(version)
-        asked = 0
+        tries = 0
 
         def put() -> Put:
-            nonlocal asked
-            asked += 1
+            nonlocal tries
+            tries += 1
             try:
                 outcome = (
                     self.store.put_if_absent(path, data)
                     if unsure is None
                     else self.store.put_if_absent(path, data, unsure)
                 )
-                if asked > 1 and outcome is Put.UNKNOWN and self.store.read(path) is not None:
+                if tries > 1 and outcome is Put.UNKNOWN and self.store.read(path) is not None:
                     return Put.TAKEN
             except StorageError as error:
-                if asked == 1:
+                if tries == 1:
                     raise
                 raise self._unknown(commit_id) from error
             return outcome
@@ -158,9 +158,9 @@ class CommitLog(LogReader[E, S]):
         )
 
     def _catch_up(self, loaded: LoadedState[S], commit_id: str) -> tuple[LoadedState[S], bool]:
-        """Replay what others committed meanwhile; True if our own commit is among it.
+        """Replay the commits since a loaded state; True if one of them has the given commit ID.
 
-        A writer whose reply was lost finds its version taken by itself, so it must read who won.
+        If the reply to a put was lost, the version is taken by the writer's own entry.
         """
         start = loaded.version
         try:
@@ -175,7 +175,7 @@ class CommitLog(LogReader[E, S]):
                     return loaded, True
         except StorageError as error:
             raise self._unknown(commit_id) from error
-        if loaded.version == start:  # taken, and yet there is no entry
+        if loaded.version == start:  # the version is taken, but has no entry
             raise self._unknown(commit_id)
         return loaded, False
 
@@ -183,14 +183,14 @@ class CommitLog(LogReader[E, S]):
         if not loaded.wants_checkpoint or loaded.state is None:
             return loaded
         try:
-            known = loaded.since(self._hint())
-            return self.write_checkpoint(loaded.state) if known.wants_checkpoint else known
+            recounted = loaded.since(self._hint())
+            return self.write_checkpoint(loaded.state) if recounted.wants_checkpoint else recounted
         except Exception:
-            # Any error: the commit is durable, and the next writer tries again.
+            # The commit is durable whatever failed; the next writer tries again.
             return loaded
 
     def write_checkpoint(self, state: S) -> LoadedState[S]:
-        """Write the checkpoint of a state, and delete those that need not stay."""
+        """Write the checkpoint of a state, and delete the checkpoints that are not retained."""
         data = self._codec.encode_checkpoint(state)
         self.store.overwrite(self.checkpoint_path(state.version), data)
         self.store.overwrite(HINT, hint_to_bytes(state.version))
@@ -200,7 +200,7 @@ class CommitLog(LogReader[E, S]):
         return LoadedState(state, len(data))
 
     def write_kept(self, state: S) -> None:
-        """Write a state that is read once the entries before it are expired."""
+        """Write the kept state of a version, which replaces the expired entries before it."""
         self.store.overwrite(self.kept_path(state.version), self._codec.encode_checkpoint(state))
 
 

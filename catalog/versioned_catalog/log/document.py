@@ -65,7 +65,7 @@ def check_attached(data: bytes, size: int, sum_: str, what: str, says: str, then
     """Refuse a file beside the log that has another size or checksum than its entry says.
 
     Args:
-        says: who recorded the size and the checksum, for the error; ``then`` is the way out.
+        says, then: who recorded the size and the checksum, and what to do, for the error.
 
     Raises:
         CorruptTableError: naming the file, both sizes and both checksums.
@@ -96,15 +96,15 @@ def load_document(data: bytes, what: str) -> dict[str, Json]:
     return value
 
 
-def check_sum(found: str, recorded: str, what: str) -> None:
+def check_sum(actual: str, recorded: str, what: str) -> None:
     """Refuse a file whose bytes are not those that were written.
 
     Raises:
         CorruptTableError: naming the file and both checksums.
     """
-    if found != recorded:
+    if actual != recorded:
         raise CorruptTableError(
-            f"{what} is damaged: its bytes have the checksum {found}, and it was written with "
+            f"{what} is damaged: its bytes have the checksum {actual}, and it was written with "
             f"{recorded}; restore it from a copy"
         )
 
@@ -145,7 +145,7 @@ def hint_to_bytes(version: int) -> bytes:
 
 
 def hint_from_bytes(data: bytes | None) -> int | None:
-    """The version that a hint names, or None if it is missing or bad: a hint is never the truth."""
+    """The version that a hint names, or None if it is missing or damaged: a hint may be ignored."""
     try:
         version: int = member(parse_json(data or b"null", "the hint"), "version", int)
         return check_version(version)
@@ -158,7 +158,7 @@ KEPT = "id_map"
 
 _CELL_BYTES = 8
 LEAST_ROW_BYTES = 4
-"""Bytes that a segment takes at least in a file: its path is made of random digits."""
+"""Least number of bytes of a segment in a file: its path holds random digits."""
 
 
 def read_bounded(data: bytes, what: str) -> pa.Table:
@@ -209,8 +209,8 @@ def _opened(data: bytes, what: str) -> pq.ParquetFile:
             raise CorruptTableError(f"{what} has a column twice")
         _check(cells, most, what, "cells")
         _check(page_bytes(memoryview(data), footer), most, what, "pages")
-        places = (footer.schema.column(at) for at in range(footer.num_columns))
-        texts = [place.path for place in places if place.physical_type == "BYTE_ARRAY"]
+        leaves = (footer.schema.column(at) for at in range(footer.num_columns))
+        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
         return open_parquet(source, what, read_dictionary=texts, page_checksum_verification=True)
 
 
@@ -254,5 +254,5 @@ def _chunk_length(array: pa.Array) -> int:
     if not pa.types.is_dictionary(array.type):
         return 0
     lengths = pc.binary_length(array.dictionary).cast(pa.int64())
-    found: int | None = pc.sum(pc.take(lengths, array.indices)).as_py()
-    return found or 0
+    total: int | None = pc.sum(pc.take(lengths, array.indices)).as_py()
+    return total or 0

@@ -41,11 +41,11 @@ def consumers_to_json(consumers: Mapping[str, Consumer]) -> dict[str, Json]:
     """The JSON of consumers by name."""
     return {
         name: {
-            "version": one.version,
-            "moved": time_to_text(one.moved),
-            "keep": int(one.keep.total_seconds()),
+            "version": consumer.version,
+            "moved": time_to_text(consumer.moved),
+            "keep": int(consumer.keep.total_seconds()),
         }
-        for name, one in consumers.items()
+        for name, consumer in consumers.items()
     }
 
 

@@ -150,16 +150,16 @@ def commit_to_bytes(commit: Commit) -> bytes:
 
 
 def _added_to_json(records: Sequence[SegmentRecord]) -> dict[str, Json]:
-    """The members ``id_maps`` and ``added``; each different map stands once."""
+    """The members ``id_maps`` and ``added``; ``id_maps`` holds each different map once."""
     maps = {record.id_map: None for record in records if record.id_map is not None}
-    index: dict[IdMap | None, int] = {one: at for at, one in enumerate(maps)}
+    index: dict[IdMap | None, int] = {id_map: at for at, id_map in enumerate(maps)}
     if len(maps) > ID_MAPS:
         raise InvalidRequestError(
             f"the files to commit hold their columns in {len(maps)} different ways, and one commit "
             f"takes up to {ID_MAPS}; commit fewer files at once"
         )
     added = [record_to_json(record, index.get(record.id_map)) for record in records]
-    parsed = [json.loads(one.text) for one in maps]
+    parsed = [json.loads(id_map.text) for id_map in maps]
     return {**({"id_maps": parsed} if maps else {}), "added": added}
 
 
@@ -224,9 +224,9 @@ def _added(value: Json) -> tuple[SegmentRecord, ...]:
         raise CorruptTableError(
             f"the entry holds {len(maps)} ID maps, more than the {ID_MAPS} of the largest"
         )
-    known = id_maps_from_json(maps)
+    id_maps = id_maps_from_json(maps)
     added = optional(value, "added", list) or []
-    return tuple(record_from_json(one, id_map_at(one, known)) for one in added)
+    return tuple(record_from_json(record, id_map_at(record, id_maps)) for record in added)
 
 
 _MANIFEST_MEMBERS = frozenset({"path", "bytes", "checksum"})
@@ -261,10 +261,10 @@ def _floor(value: Json, version: int) -> int | None:
 
 def column_id_from_json(value: Json) -> int:
     """The member ``next_column_id``. Raises CorruptTableError if it is not a column ID."""
-    found: int = member(value, "next_column_id", int)
-    if not 1 <= found <= FIRST_INTERNAL_ID:
-        raise CorruptTableError(f"the next column ID {str(found)[:50]} is out of range")
-    return found
+    column_id: int = member(value, "next_column_id", int)
+    if not 1 <= column_id <= FIRST_INTERNAL_ID:
+        raise CorruptTableError(f"the next column ID {str(column_id)[:50]} is out of range")
+    return column_id
 
 
 def _batch(value: dict[str, Any] | None) -> Batch | None:
@@ -280,10 +280,10 @@ def batch_from_json(value: Json, name: str) -> int:
     Raises:
         CorruptTableError: it is not an integer of 64 bits.
     """
-    found: int = member(value, name, int)
-    if not -(2**63) <= found < 2**63:
-        raise CorruptTableError(f"the batch {str(found)[:50]} is out of range")
-    return found
+    number: int = member(value, name, int)
+    if not -(2**63) <= number < 2**63:
+        raise CorruptTableError(f"the batch {str(number)[:50]} is out of range")
+    return number
 
 
 def _fence(value: int | None) -> int | None:
@@ -325,10 +325,10 @@ def tags_from_json(value: dict[str, Json], newest: int) -> dict[str, int]:
     Raises:
         CorruptTableError: a version is not an integer, or is after ``newest``.
     """
-    found = {name: member(value, name, int) for name in value}
-    if not all(0 <= version <= newest for version in found.values()):
+    tags = {name: member(value, name, int) for name in value}
+    if not all(0 <= version <= newest for version in tags.values()):
         raise CorruptTableError("a tag names a version that does not exist")
-    return found
+    return tags
 
 
 def _paths(values: list[Any]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Where the files of a log stand, and the features that a table needs of its readers and writers."""
+"""Paths of the files of a log, and the features that a table needs of its readers and writers."""
 
 from __future__ import annotations
 
@@ -151,10 +151,10 @@ def features_from_json(value: Json) -> Features:
     Raises:
         CorruptTableError: it is not two lists of text.
     """
-    found = value.get("features")
-    if found is None:
+    members = value.get("features")
+    if members is None:
         return Features()
-    return Features(_names(found, "read"), _names(found, "write"))
+    return Features(_names(members, "read"), _names(members, "write"))
 
 
 def _names(value: Json, which: str) -> frozenset[str]:

@@ -34,25 +34,25 @@ _BYTE_TYPES = {6, 7}
 
 
 def chunk_bounds(
-    chunks: Sequence[Chunk], held: pa.DataType, type_: pa.DataType
+    chunks: Sequence[Chunk], stored: pa.DataType, type_: pa.DataType
 ) -> tuple[pa.Array, pa.Array]:
     """The lower and the upper bounds of chunks; all null if one is not a value of the type.
 
     Args:
         chunks: of one column.
-        held: the type of the column in the file.
+        stored: the type of the column in the file.
         type_: the type that it was written in.
     """
     try:
-        lows = [_value(chunk.min, chunk.physical_type, held, type_) for chunk in chunks]
-        highs = [_value(chunk.max, chunk.physical_type, held, type_) for chunk in chunks]
+        lows = [_value(chunk.min, chunk.physical_type, stored, type_) for chunk in chunks]
+        highs = [_value(chunk.max, chunk.physical_type, stored, type_) for chunk in chunks]
         return array_of(lows, type_), array_of(highs, type_)
     except (struct.error, TypeError, ValueError, ArithmeticError, AttributeError):
         unknown = pa.nulls(len(chunks), type_)
         return unknown, unknown
 
 
-def _value(raw: bytes | None, physical: int, held: pa.DataType, type_: pa.DataType) -> Any:
+def _value(raw: bytes | None, physical: int, stored: pa.DataType, type_: pa.DataType) -> Any:
     """A bound as ``array_of`` takes it.
 
     Raises:
@@ -60,7 +60,7 @@ def _value(raw: bytes | None, physical: int, held: pa.DataType, type_: pa.DataTy
     """
     if raw is None:
         return None
-    if _is_time(type_) and held != type_:
+    if _is_time(type_) and stored != type_:
         raise ValueError("the unit or the time zone is another one")
     if physical in _FORMATS:
         (value,) = struct.unpack(_FORMATS[physical], raw)
@@ -91,8 +91,8 @@ _LAYOUTS: dict[tuple[pa.DataType, int], struct.Struct] = {
 _BYTES = {(pa.string(), 6), (pa.binary(), 6)}
 
 
-def plain_ends(chunks: Sequence[Chunk], held: pa.DataType) -> tuple[Key, Key] | None:
-    """The ends of the only chunk of a column; None if they are to be found otherwise, if at all.
+def plain_ends(chunks: Sequence[Chunk], stored: pa.DataType) -> tuple[Key, Key] | None:
+    """The minimum and maximum of a column of one chunk; None if this function can't decode them.
 
     >>> plain_ends([Chunk(1, 0, b"\\x02\\0\\0\\0", b"\\x07\\0\\0\\0")], pa.int32())
     (2, 7)
@@ -102,9 +102,9 @@ def plain_ends(chunks: Sequence[Chunk], held: pa.DataType) -> tuple[Key, Key] | 
     (chunk,) = chunks
     if chunk.min is None or chunk.max is None:
         return None
-    if (held, chunk.physical_type) in _BYTES:
+    if (stored, chunk.physical_type) in _BYTES:
         return chunk.min, chunk.max
-    layout = _LAYOUTS.get((held, chunk.physical_type))
+    layout = _LAYOUTS.get((stored, chunk.physical_type))
     if layout is None or not len(chunk.min) == len(chunk.max) == layout.size:
         return None
     (low,), (high,) = layout.unpack(chunk.min), layout.unpack(chunk.max)
@@ -118,23 +118,23 @@ def read_footer(tail: bytes) -> pq.FileMetaData:
     Raises:
         CorruptTableError: it is not a Parquet footer.
     """
-    source, what = pa.BufferReader(tail), "what was written"
-    footer = open_parquet(source, what).metadata
-    check_column_chunks(source, footer, what)
+    source, name = pa.BufferReader(tail), "what was written"
+    footer = open_parquet(source, name).metadata
+    check_column_chunks(source, footer, name)
     return footer
 
 
 def footer_stats(footer: pq.FileMetaData, schema: Schema) -> dict[int, ColumnStats]:
-    """The statistics that follow for certain, by column ID, from a footer that parquet-mr wrote.
+    """The statistics, by column ID, that a footer of parquet-mr proves.
 
     The file has all columns of the schema, under which it was written.
     """
     leaves = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
-    found: dict[int, ColumnStats] = {}
+    stats: dict[int, ColumnStats] = {}
     with translate_errors("what was written", "has bounds that can't be"):
         for column in schema.columns:
-            found |= _visit(footer, leaves, column, column.physical_name, parents_null=False)
-    return found
+            stats |= _visit(footer, leaves, column, column.physical_name, parents_null=False)
+    return stats
 
 
 def _visit(
@@ -154,11 +154,11 @@ def _visit(
     if isinstance(column.type, types.Struct):
         inside = list(_leaf_paths(column.type.fields, path))
         full = any(_nulls(footer, leaves.get(leaf)) == 0 for leaf in inside)
-        found = {column.id: ColumnStats(0)} if full else {}
+        stats = {column.id: ColumnStats(0)} if full else {}
         for field in column.type.fields:
             below = f"{path}.{field.physical_name}"
-            found |= _visit(footer, leaves, field, below, parents_null=not full)
-        return found
+            stats |= _visit(footer, leaves, field, below, parents_null=not full)
+        return stats
     if types.is_nested(column.type) or types.is_opaque(column.type) or path not in leaves:
         return {}
     return {column.id: _leaf(footer, leaves[path], column.type, parents_null=parents_null)}
@@ -204,7 +204,7 @@ def _leaf(
 
 def _bounds(chunks: list[Any], type_: types.DataType) -> tuple[Key, Key] | None:
     """The minimum and the maximum; None if a row group has no bounds or may hold NaN."""
-    found: tuple[Key, Key] | None = None
+    extent: tuple[Key, Key] | None = None
     for chunk in chunks:
         if chunk is None or not chunk.has_min_max:
             if chunk is not None and chunk.has_null_count and chunk.num_values == 0:
@@ -215,8 +215,8 @@ def _bounds(chunks: list[Any], type_: types.DataType) -> tuple[Key, Key] | None:
             if math.isnan(low) or math.isnan(high):
                 return None
             low, high = low or -0.0, high or 0.0
-        found = (low, high) if found is None else (min(found[0], low), max(found[1], high))
-    return found
+        extent = (low, high) if extent is None else (min(extent[0], low), max(extent[1], high))
+    return extent
 
 
 def _key(raw: Any, type_: types.DataType) -> Key:

@@ -1,8 +1,8 @@
 """Statistics of a segment from the footer of a file that somebody else wrote (FORMAT.md, section 6.2).
 
-Taken are null counts, and bounds in the fields of which the Parquet format defines the order
-(``min_value`` and ``max_value``): not the deprecated ones, whose order writers did not agree on, and
-those of INT96 and FLOAT16. Such a footer says nothing about NaN, and its bounds of text may be cut.
+The module reads null counts, and bounds in the fields whose order the Parquet format defines
+(``min_value`` and ``max_value``). It ignores the deprecated fields, whose order differs between writers,
+and bounds of INT96 and FLOAT16. Such a footer says nothing about NaN, and its bounds of text may be cut.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ _PER_MICRO = {"s": (1_000_000, 1), "ms": (1000, 1), "us": (1, 1), "ns": (1, 1000
 
 
 def foreign_stats(
-    footer: Footer, held: Sequence[Column], id_map: IdMap, columns: Sequence[Column]
+    footer: Footer, stored: Sequence[Column], id_map: IdMap, columns: Sequence[Column]
 ) -> dict[int, ColumnStats]:
-    """The statistics that follow for certain, by column ID, in the types of the table.
+    """The statistics, by column ID, that the footer proves, in the types of the table.
 
     Args:
-        footer: of the file, which has all that ``held`` names.
-        held: the columns of the file (``file_columns``).
+        footer: of the file, which has all of ``stored``.
+        stored: the columns of the file (``file_columns``).
         columns: the table's columns, in the schema version of the map.
     """
     by_id = {column.id: column for column in columns}
     reader = _Reader(footer, id_map)
-    found: dict[int, ColumnStats] = {}
-    for column in held:
-        own = by_id[column.id]
-        found |= reader.visit(footer.schema.field(column.physical_name), column, own, (), full=True)
-    return found
+    stats: dict[int, ColumnStats] = {}
+    for column in stored:
+        field = footer.schema.field(column.physical_name)
+        stats |= reader.visit(field, column, by_id[column.id], (), full=True)
+    return stats
 
 
 @dataclass(frozen=True)
@@ -74,49 +74,49 @@ class _Reader:
     id_map: IdMap
 
     def visit(
-        self, field: pa.Field, column: Column, own: Column, above: tuple[str, ...], *, full: bool
+        self, field: pa.Field, column: Column, target: Column, above: tuple[str, ...], *, full: bool
     ) -> dict[int, ColumnStats]:
         """The statistics of a column and of those inside it.
 
         Args:
             field: the column in the file.
-            own: the column of the table.
+            target: the column of the table.
             above: the names around it in the file.
             full: whether the structs around it are never null.
         """
         path = (*above, column.physical_name)
         required = ColumnStats(0) if not field.nullable else ColumnStats()
         if isinstance(column.type, Struct) and pa.types.is_struct(field.type):
-            return self._struct(field, column, own, path, required, full=full)
+            return self._struct(field, column, target, path, required, full=full)
         if is_nested(column.type):
             return {column.id: required, **dict(_required_inside(field.type, column))}
-        return {column.id: self._leaf(field, column, own, path, full=full)}
+        return {column.id: self._leaf(field, column, target, path, full=full)}
 
     def _struct(
         self,
         field: pa.Field,
         column: Column,
-        own: Column,
+        target: Column,
         path: tuple[str, ...],
         required: ColumnStats,
         *,
         full: bool,
     ) -> dict[int, ColumnStats]:
-        fields, by_id = children(column.type), {one.id: one for one in children(own.type)}
+        fields, by_id = children(column.type), {child.id: child for child in children(target.type)}
         below = full and (required.nulls == 0 or self._holds_everywhere(fields, path))
-        found = {column.id: ColumnStats(0) if below else required}
+        stats = {column.id: ColumnStats(0) if below else required}
         for inner in fields:
             at = field.type.field(inner.physical_name)
-            found |= self.visit(at, inner, by_id[inner.id], path, full=below)
-        return found
+            stats |= self.visit(at, inner, by_id[inner.id], path, full=below)
+        return stats
 
     def _holds_everywhere(self, fields: Sequence[Column], path: tuple[str, ...]) -> bool:
-        """Whether some leaf is never null, so that no struct around it is."""
+        """Whether a leaf is never null, and so no struct around it."""
         leaves = ((*path, f.physical_name) for f in fields if not is_nested(f.type))
         return any(_nulls(self.footer.chunks(leaf)) == 0 for leaf in leaves)
 
     def _leaf(
-        self, field: pa.Field, column: Column, own: Column, path: tuple[str, ...], *, full: bool
+        self, field: pa.Field, column: Column, target: Column, path: tuple[str, ...], *, full: bool
     ) -> ColumnStats:
         chunks = self.footer.chunks(path)
         nulls = _nulls(chunks)
@@ -125,12 +125,12 @@ class _Reader:
         else:
             stats = ColumnStats()
         rows = sum(self.footer.rows)
-        nans = 0 if is_floating(own.type) and nulls == rows else None
+        nans = 0 if is_floating(target.type) and nulls == rows else None
         ends = None if chunks is None else self._ends(chunks, field.type, column)
-        return _with_bounds(replace(stats, nans=nans), ends, column, own)
+        return _with_bounds(replace(stats, nans=nans), ends, column, target)
 
     def _ends(
-        self, chunks: Sequence[Chunk], held: pa.DataType, column: Column
+        self, chunks: Sequence[Chunk], stored: pa.DataType, column: Column
     ) -> tuple[Key, Key] | None:
         """The least and the greatest value; None if a row group has values and no bounds."""
         if not has_bounds(column.type):
@@ -139,12 +139,12 @@ class _Reader:
             if (chunk.min is None or chunk.max is None) and chunk.nulls != rows:
                 return None
         form = self.id_map.columns[column.id].form
-        plain = plain_ends(chunks, held) if form is None else None
-        if plain is not None and _is_alike(held, to_arrow_type(column.type), form):
+        plain = plain_ends(chunks, stored) if form is None else None
+        if plain is not None and _is_alike(stored, to_arrow_type(column.type), form):
             return plain
-        lows, highs = _bounds(chunks, held, column, form)
-        known = pc.sum(lows.is_valid()).as_py(), pc.sum(highs.is_valid()).as_py()
-        if known != (sum(chunk.min is not None for chunk in chunks),) * 2:
+        lows, highs = _bounds(chunks, stored, column, form)
+        valid = pc.sum(lows.is_valid()).as_py(), pc.sum(highs.is_valid()).as_py()
+        if valid != (sum(chunk.min is not None for chunk in chunks),) * 2:
             return None
         low, high = extremes(lows), extremes(highs)
         if low is None or high is None or _has_nan(lows) or _has_nan(highs):
@@ -153,14 +153,14 @@ class _Reader:
 
 
 def _nulls(chunks: Sequence[Chunk] | None) -> int | None:
-    """How often a leaf is null, its parents' nulls included; None if unknown."""
+    """Number of nulls of a leaf, those of its parents included; None if unknown."""
     counts = [None] if chunks is None else [chunk.nulls for chunk in chunks]
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    recorded = [count for count in counts if count is not None]
+    return sum(recorded) if len(recorded) == len(counts) else None
 
 
 def _bounds(
-    chunks: Sequence[Chunk], held: Any, column: Column, form: Form | None
+    chunks: Sequence[Chunk], stored: Any, column: Column, form: Form | None
 ) -> tuple[pa.Array, pa.Array]:
     """The bounds of row groups in the type of a column of the file; null if they have no such order."""
     target = to_arrow_type(column.type)
@@ -169,16 +169,16 @@ def _bounds(
         low, high = (array_of(ends, target) for ends in values)
         return low, high
     if form in _TIMES:
-        low, high = (_micros(ends, held, target) for ends in chunk_bounds(chunks, held, held))
+        low, high = (_micros(ends, stored, target) for ends in chunk_bounds(chunks, stored, stored))
         return low, high
-    if form is Form.JULIAN and held == pa.date32():
-        low, high = map(gregorian_dates, chunk_bounds(chunks, held, held))
+    if form is Form.JULIAN and stored == pa.date32():
+        low, high = map(gregorian_dates, chunk_bounds(chunks, stored, stored))
         return low, high
-    # Of timestamps of that calendar, those of a 29 February that became 1 March are in another order.
-    if form in (None, Form.TEXT) and _is_alike(held, target, form):
+    # Julian timestamps have no bounds: a 29 February that became 1 March changes their order.
+    if form in (None, Form.TEXT) and _is_alike(stored, target, form):
         return chunk_bounds(chunks, target, target)
-    nothing = pa.nulls(len(chunks), target)
-    return nothing, nothing
+    unknown = pa.nulls(len(chunks), target)
+    return unknown, unknown
 
 
 def _raw(chunks: Sequence[Chunk]) -> tuple[list[bytes | None], list[bytes | None]]:
@@ -193,11 +193,11 @@ def _unsigned(raw: bytes | None, form: Form) -> Any:
     return decimal.Decimal(value) if form is Form.UINT64 else value
 
 
-def _micros(ends: pa.Array, held: Any, target: pa.DataType) -> pa.Array:
+def _micros(ends: pa.Array, stored: Any, target: pa.DataType) -> pa.Array:
     """Times of another unit in microseconds, rounded down; null if one is out of range."""
-    factor, divisor = _PER_MICRO[held.unit]
+    factor, divisor = _PER_MICRO[stored.unit]
     try:
-        numbers = ends.view(pa.int32() if held.bit_width == 32 else pa.int64()).cast(pa.int64())
+        numbers = ends.view(pa.int32() if stored.bit_width == 32 else pa.int64()).cast(pa.int64())
         scaled = pc.multiply_checked(numbers, pa.scalar(factor, pa.int64()))
     except pa.ArrowInvalid:
         return pa.nulls(len(ends), target)
@@ -209,19 +209,19 @@ def _micros(ends: pa.Array, held: Any, target: pa.DataType) -> pa.Array:
     return scaled.view(target)
 
 
-def _is_alike(held: pa.DataType, target: pa.DataType, form: Form | None) -> bool:
-    """Whether bounds of a type in a file have the order and meaning of a type of ours."""
+def _is_alike(stored: pa.DataType, target: pa.DataType, form: Form | None) -> bool:
+    """Whether bounds of a type in a file have the order and meaning of a type of the table."""
     t = pa.types
-    if pa.types.is_dictionary(held):
-        return _is_alike(held.value_type, target, form)
+    if pa.types.is_dictionary(stored):
+        return _is_alike(stored.value_type, target, form)
     texts = (t.is_string, t.is_large_string, t.is_string_view)
     blobs = (t.is_binary, t.is_large_binary, t.is_binary_view)
     if t.is_string(target):
         kinds = (*texts, *blobs) if form is Form.TEXT else texts
-        return any(is_kind(held) for is_kind in kinds)
+        return any(is_kind(stored) for is_kind in kinds)
     if t.is_binary(target):
-        return any(is_kind(held) for is_kind in blobs)
-    return bool(held == target)
+        return any(is_kind(stored) for is_kind in blobs)
+    return bool(stored == target)
 
 
 def _has_nan(values: pa.Array) -> bool:
@@ -229,7 +229,7 @@ def _has_nan(values: pa.Array) -> bool:
 
 
 def _with_bounds(
-    stats: ColumnStats, ends: tuple[Key, Key] | None, column: Column, own: Column
+    stats: ColumnStats, ends: tuple[Key, Key] | None, column: Column, target: Column
 ) -> ColumnStats:
     """Statistics with bounds in the type of the table."""
     if ends is None:
@@ -242,28 +242,28 @@ def _with_bounds(
     high_text, high_cut = upper_text(high, column.type) or (None, False)
     return replace(
         stats,
-        min=_widened(low_text, column, own),
-        max=_widened(high_text, column, own),
+        min=_widened(low_text, column, target),
+        max=_widened(high_text, column, target),
         min_inexact=(low_cut or may_be_cut) and low_text is not None,
         max_inexact=(high_cut or may_be_cut) and high_text is not None,
     )
 
 
-def _widened(text: str | None, column: Column, own: Column) -> str | None:
-    if text is None or column.type == own.type or not widens(column.type, own.type):
+def _widened(text: str | None, column: Column, target: Column) -> str | None:
+    if text is None or column.type == target.type or not widens(column.type, target.type):
         return text
-    found = widen_text(text, column.type, own.type)
-    return found if isinstance(found, str) else None
+    widened = widen_text(text, column.type, target.type)
+    return widened if isinstance(widened, str) else None
 
 
-def _required_inside(held: Any, column: Column) -> Iterator[tuple[int, ColumnStats]]:
-    """Statistics of what is inside a list or map, as far as the file declares it to be never null."""
-    if pa.types.is_map(held):
-        fields = [held.key_field, held.item_field]
-    elif hasattr(held, "value_field"):
-        fields = [held.value_field]
-    elif pa.types.is_struct(held):
-        fields = [held.field(one.physical_name) for one in children(column.type)]
+def _required_inside(stored: Any, column: Column) -> Iterator[tuple[int, ColumnStats]]:
+    """Statistics of the columns inside a list or map that the file declares as never null."""
+    if pa.types.is_map(stored):
+        fields = [stored.key_field, stored.item_field]
+    elif hasattr(stored, "value_field"):
+        fields = [stored.value_field]
+    elif pa.types.is_struct(stored):
+        fields = [stored.field(child.physical_name) for child in children(column.type)]
     else:
         return
     for field, inner in zip(fields, children(column.type), strict=True):

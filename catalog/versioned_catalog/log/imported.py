@@ -1,7 +1,7 @@
-"""The ledger of imported files: which files of others a table has taken in (FORMAT.md, section 6.3).
+"""The ledger of imported files: the files of others that a table has taken in (FORMAT.md, section 6.3).
 
-A state holds the newest files itself, and names *pages*, Parquet files with the older ones. Readers of
-rows never read a page: only an import does, and the rule that two imports do not bring the same file.
+A state holds the newest files itself, and names *pages*, Parquet files with the older ones. Only
+imports, and the rule that no two imports add the same file, read pages; scans never do.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ImportedFile:
     """A file as it was when it was imported.
 
     Args:
-        place: its address, links resolved, however it was reached.
+        place: its address, with links resolved.
         bytes: its size.
         modified: its modification time, in microseconds since 1970; 0 if it is not known.
         etag: what its store called the content; empty if it has no such name.
@@ -70,11 +70,11 @@ class ImportedFile:
 
     @property
     def keys(self) -> frozenset[str]:
-        """What tells the file: its place, and its name if it has one."""
+        """What identifies the file: its place, and its name if it has one."""
         return frozenset({self.place, self.name} - {""})
 
     def is_as(self, before: ImportedFile) -> bool:
-        """Whether a file is as it was before: by its ETag, else by its size and time."""
+        """Whether a file is unchanged: by its ETag, else by its size and time."""
         if self.bytes != before.bytes:
             return False
         if self.etag and before.etag:
@@ -139,13 +139,13 @@ def adopted_files(store: Store, records: Sequence[SegmentRecord]) -> tuple[Impor
     Args:
         store: the table's folder, with the roots.
     """
-    found = []
+    files = []
     for record in records:
         place = split_root(record.path)
         if place is not None:
-            where = root_store(store, place).resolved(place.path)
-            found.append(ImportedFile(where, record.bytes, 0, "", Taken.ADOPTED, place.file))
-    return tuple(found)
+            address = root_store(store, place).resolved(place.path)
+            files.append(ImportedFile(address, record.bytes, 0, "", Taken.ADOPTED, place.file))
+    return tuple(files)
 
 
 def write_page(commit: Commit, previous: Commit | None, store: Store) -> Commit:
@@ -158,7 +158,7 @@ def write_page(commit: Commit, previous: Commit | None, store: Store) -> Commit:
     if change is None or len(change.ledger.files) < PAGE_FROM:
         return commit
     if commit.head.operation == "rollback":
-        return commit  # the ledger of its target as it was; else a second rollback would differ
+        return commit  # keeps the ledger of its target: a second rollback must not differ
     files, paged = change.ledger.files, None
     if previous is not None and previous.paged == files and previous.imported is not None:
         paged = previous.imported.ledger.pages[-1]
@@ -194,9 +194,9 @@ def _page_bytes(files: Sequence[ImportedFile], compression: str) -> bytes:
         array_of([getattr(file, field.name) for file in files], field.type) for field in _SCHEMA
     ]
     sink = pa.BufferOutputStream()
-    how: dict[str, Any] = {"store_schema": False, "write_page_checksum": True}
-    how |= {"use_dictionary": ["taken"], "write_statistics": False, "compression": compression}
-    with pq.ParquetWriter(sink, _SCHEMA, **how) as writer:
+    options: dict[str, Any] = {"store_schema": False, "write_page_checksum": True}
+    options |= {"use_dictionary": ["taken"], "write_statistics": False, "compression": compression}
+    with pq.ParquetWriter(sink, _SCHEMA, **options) as writer:
         writer.write_table(pa.table(columns, schema=_SCHEMA))
     return bytes(sink.getvalue())
 
@@ -213,21 +213,21 @@ def imported_files(ledger: Ledger, store: Store) -> Iterator[ImportedFile]:
 
 
 def _read(page: ImportedPage, store: Store) -> Iterator[ImportedFile]:
-    what = f"{store.url}/{page.path}"
+    url = f"{store.url}/{page.path}"
     data = store.read(page.path, page.bytes)
     if data is None:
         raise CorruptTableError(
-            f"{what} is missing; it says which files were imported: restore it from a copy"
+            f"{url} is missing; it says which files were imported: restore it from a copy"
         )
     then = "; restore it from a copy"
-    check_attached(data, page.bytes, page.checksum, what, "the log", then)
-    table = read_bounded(data, what)
+    check_attached(data, page.bytes, page.checksum, url, "the log", then)
+    table = read_bounded(data, url)
     try:
         rows = table.select(_SCHEMA.names).cast(_SCHEMA)
     except (KeyError, pa.ArrowException):
-        raise CorruptTableError(f"{what} is not a page of imported files") from None
+        raise CorruptTableError(f"{url} is not a page of imported files") from None
     columns = [column.to_pylist() for column in rows.columns]
-    yield from (_file(list(row), what) for row in zip(*columns, strict=True))
+    yield from (_file(list(row), url) for row in zip(*columns, strict=True))
 
 
 def _file(row: Json, what: str) -> ImportedFile:
@@ -251,13 +251,13 @@ def ledger_to_json(ledger: Ledger) -> dict[str, Json]:
     out: dict[str, Json] = {}
     if ledger.pages:
         out["pages"] = [
-            {"path": one.path, "bytes": one.bytes, "checksum": one.checksum, "files": one.files}
-            for one in ledger.pages
+            {"path": page.path, "bytes": page.bytes, "checksum": page.checksum, "files": page.files}
+            for page in ledger.pages
         ]
     if ledger.files:
         out["files"] = [
-            [one.place, one.bytes, one.modified, one.etag, str(one.taken), one.name]
-            for one in ledger.files
+            [file.place, file.bytes, file.modified, file.etag, str(file.taken), file.name]
+            for file in ledger.files
         ]
     return out
 
@@ -270,8 +270,8 @@ def ledger_from_json(value: Json) -> Ledger:
     """
     check_members(value, _LEDGER_MEMBERS)
     pages = tuple(map(_page, optional(value, "pages", list) or []))
-    what = "the member 'imported'"
-    return Ledger(pages, tuple(_file(row, what) for row in optional(value, "files", list) or []))
+    name = "the member 'imported'"
+    return Ledger(pages, tuple(_file(row, name) for row in optional(value, "files", list) or []))
 
 
 def _page(value: Json) -> ImportedPage:

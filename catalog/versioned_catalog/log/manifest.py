@@ -65,7 +65,7 @@ def _with_manifest(commit: Commit, manifest: Manifest) -> Commit:
 def fits_entry(records: Sequence[SegmentRecord]) -> bool:
     """Whether the records of a commit fit its entry."""
     maps = {record.id_map for record in records if record.id_map is not None}
-    left = limits.MANIFEST_FROM - sum(4 * len(one.text) for one in maps)
+    left = limits.MANIFEST_FROM - sum(4 * len(id_map.text) for id_map in maps)
     if sum(map(_longest, records)) <= left:
         return True
     for text in _texts(records):
@@ -88,13 +88,13 @@ def _texts(records: Iterable[SegmentRecord]) -> Iterator[bytes]:
 
 @dataclass
 class _Written:
-    """Bytes of text, and JSON values in it, that were written."""
+    """Running size of a manifest: bytes of text, and JSON values in it."""
 
     text: int = 0
     values: int = 0
 
     def fits(self, size: int) -> bool:
-        """Whether readers accept a file of this size with so much in it."""
+        """Whether readers accept these records in a file of a size."""
         return self.text <= decoded_limit(size) and self.values <= most_values(size)
 
 
@@ -119,15 +119,15 @@ def manifest_to_bytes(commit: Commit) -> bytes:
 
 def _file(commit: Commit, compression: str, written: _Written) -> bytes:
     sink = pa.BufferOutputStream()
-    how: dict[str, Any] = {"store_schema": False, "write_page_checksum": True}
-    how["write_statistics"] = False
+    options: dict[str, Any] = {"store_schema": False, "write_page_checksum": True}
+    options["write_statistics"] = False
     maps = [record.id_map for record in commit.added]
-    with_maps = any(one is not None for one in maps)
+    with_maps = any(id_map is not None for id_map in maps)
     schema = _SCHEMA_OF_OTHERS if with_maps else _SCHEMA
-    how |= {"use_dictionary": [KEPT] if with_maps else False}
-    how |= {"dictionary_pagesize_limit": limits.CHECKPOINT_BYTES, "compression": compression}
+    options |= {"use_dictionary": [KEPT] if with_maps else False}
+    options |= {"dictionary_pagesize_limit": limits.CHECKPOINT_BYTES, "compression": compression}
     at = 0
-    with pq.ParquetWriter(sink, schema, **how) as writer:
+    with pq.ParquetWriter(sink, schema, **options) as writer:
         for texts in _groups(_texts(commit.added), written):
             columns = [array_of(texts, pa.string())]
             if with_maps:
@@ -160,14 +160,14 @@ def read_manifest(commit: Commit, store: Store) -> Commit:
     named = commit.manifest
     if named is None:
         return commit
-    what = f"{store.url}/{named.path}"
+    url = f"{store.url}/{named.path}"
     data = store.read(named.path, named.bytes)
     if data is None:
         raise CorruptTableError(
-            f"{what} is missing, and version {commit.head.version} needs it; restore it from a copy"
+            f"{url} is missing, and version {commit.head.version} needs it; restore it from a copy"
         )
-    check_attached(data, named.bytes, named.checksum, what, f"version {commit.head.version}")
-    records = tuple(_records(data, what))
+    check_attached(data, named.bytes, named.checksum, url, f"version {commit.head.version}")
+    records = tuple(_records(data, url))
     manifest = replace(named, records=len(records))
     return replace(commit, added=commit.added + records, manifest=manifest)
 

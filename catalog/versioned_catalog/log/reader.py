@@ -95,7 +95,7 @@ class LogReader(Generic[E, S]):
             yield self._sized(version, data)
 
     def _contents(self, start: int, until: int | None, count: int) -> Iterator[tuple[int, bytes]]:
-        """The content of these entries, by version."""
+        """The versions and contents of these entries."""
         first = start
         while until is None or start <= until:
             end = start + count if until is None else min(start + count, until + 1)
@@ -123,22 +123,22 @@ class LogReader(Generic[E, S]):
 
     def _at_floor(self, floor: int) -> LoadedState[S]:
         """The kept state that replaces the expired entries before it."""
-        while (found := self.restore(floor, self.kept_path(floor))) is None:
-            # If that entry is a stub by now, another expiry went further, and the stub says how far.
+        while (kept_state := self.restore(floor, self.kept_path(floor))) is None:
+            # If the entry is a stub by now, another expiry went further, up to the floor of the stub.
             stub = self.head(floor)
             if not isinstance(stub, Stub) or stub.floor <= floor:
                 return self._at_later_floor(floor)
             floor = stub.floor
-        return found
+        return kept_state
 
     def _at_later_floor(self, floor: int) -> LoadedState[S]:
-        """The oldest kept state after a lost one: that of an expire that died half way."""
+        """The oldest kept state after a lost one, which an interrupted expiry wrote."""
         for version in self._versions_in(KEPT):
-            found = None
+            kept_state = None
             if version > floor:
-                found = self.restore(version, self.kept_path(version))
-            if found is not None:
-                return found
+                kept_state = self.restore(version, self.kept_path(version))
+            if kept_state is not None:
+                return kept_state
         raise CorruptTableError(
             f"{self.store.url}: the kept state of version {floor}, from which all versions are read, "
             f"is missing or damaged; restore {self.store.url}/{self.kept_path(floor)} from a copy"
@@ -202,11 +202,11 @@ class LogReader(Generic[E, S]):
 
     def _bare(self, version: int, data: bytes) -> E | Stub:
         """Decode an entry without reading what it names."""
-        what = f"{self.store.url}/{self.entry_path(version)}"
-        entry = self._codec.decode(data, what)
-        said = entry.version if isinstance(entry, Stub) else entry.head.version
-        if said != version:
-            raise CorruptTableError(f"{what} is the entry of another version, {said}")
+        url = f"{self.store.url}/{self.entry_path(version)}"
+        entry = self._codec.decode(data, url)
+        recorded = entry.version if isinstance(entry, Stub) else entry.head.version
+        if recorded != version:
+            raise CorruptTableError(f"{url} is the entry of another version, {recorded}")
         return entry
 
     def entries(self, start: int, end: int) -> Iterator[E | Stub]:
@@ -217,11 +217,11 @@ class LogReader(Generic[E, S]):
         """
         return self._all((entry for entry, _ in self._following(start, end)), start, end)
 
-    def _all(self, found: Iterator[T], start: int, end: int) -> Iterator[T]:
-        """Yield what was found of each version; the last one found must be ``end``."""
+    def _all(self, items: Iterator[T], start: int, end: int) -> Iterator[T]:
+        """Yield one item a version; raise CorruptTableError if the items end before ``end``."""
         version = start
-        for one in found:
-            yield one
+        for item in items:
+            yield item
             version += 1
         if version <= end:
             raise CorruptTableError(f"{self.store.url}/{self.entry_path(version)} is missing")
@@ -249,10 +249,10 @@ class LogReader(Generic[E, S]):
                 yield entry, loaded.state
 
     def first_kept(self, floor: int = 0) -> int:
-        """The first version, from one on, whose entry is not a stub."""
+        """The first version from ``floor`` on whose entry is not a stub."""
         version = floor
-        while isinstance(found := self.head(version), Stub):
-            version = max(found.floor, version + 1)
+        while isinstance(head := self.head(version), Stub):
+            version = max(head.floor, version + 1)
         return version
 
     def is_stub(self, version: int) -> bool:
@@ -292,12 +292,12 @@ class LogReader(Generic[E, S]):
     def checkpoint_sizes(self) -> dict[int, int]:
         """Bytes of each checkpoint, by version."""
         files = self.store.files(CHECKPOINTS)
-        known = ((self._version_of(file.name), file.bytes) for file in files)
-        return {version: size for version, size in known if version is not None}
+        sizes = ((self._version_of(file.name), file.bytes) for file in files)
+        return {version: size for version, size in sizes if version is not None}
 
     def _versions_in(self, folder: str) -> list[int]:
-        known = map(self._version_of, self.store.list(folder))
-        return sorted(version for version in known if version is not None)
+        versions = map(self._version_of, self.store.list(folder))
+        return sorted(version for version in versions if version is not None)
 
     def _version_of(self, name: str) -> int | None:
         """The version in the name of a checkpoint, or None if it is not such a name."""
@@ -307,14 +307,14 @@ class LogReader(Generic[E, S]):
         return int(number) if int(number) < VERSIONS else None
 
     def restore(self, version: int, path: str) -> LoadedState[S] | None:
-        """The state in a checkpoint, or None if it is missing or damaged: the log has it, too."""
+        """The state in a checkpoint; None if it is missing or damaged, since the log has it, too."""
         try:
             return self._stored_state(version, path)
         except CorruptTableError:
             return None
 
     def _kept(self, version: int) -> LoadedState[S] | None:
-        """The kept state of a version that nothing else has, or None if there is none.
+        """The kept state of a version, or None if there is none.
 
         Raises:
             CorruptTableError: it is damaged.
@@ -325,10 +325,10 @@ class LogReader(Generic[E, S]):
         data = self.stored(path)
         if data is None:
             return None
-        what = f"{self.store.url}/{path}"
-        state = self._codec.decode_checkpoint(data, what)
+        url = f"{self.store.url}/{path}"
+        state = self._codec.decode_checkpoint(data, url)
         if state.version != version:
-            raise CorruptTableError(f"{what} is the state at another version, {state.version}")
+            raise CorruptTableError(f"{url} is the state at another version, {state.version}")
         return LoadedState(state, len(data))
 
     def stored(self, path: str) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Segment records (FORMAT.md, section 6), also those of keyed tables and of files of others."""
+"""Segment records (FORMAT.md, section 6), with the members of keyed tables and of files of others."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Delta:
 
 
 PLAIN = Delta()
-"""No such members."""
+"""The delta of a segment without members of keyed tables."""
 
 
 def delta_to_json(delta: Delta) -> dict[str, Json]:
@@ -86,8 +86,8 @@ def delta_from_json(value: Json) -> Delta:
 
 def delta_to_text(delta: Delta) -> str | None:
     """The members as one JSON text, as checkpoints hold them; None if there are none."""
-    found = delta_to_json(delta)
-    return json.dumps(found, separators=(",", ":")) if found else None
+    members = delta_to_json(delta)
+    return json.dumps(members, separators=(",", ":")) if members else None
 
 
 def delta_from_text(text: str | None) -> Delta:
@@ -105,29 +105,29 @@ def delta_from_text(text: str | None) -> Delta:
 
 
 def _pair(value: Json, name: str, most: int) -> tuple[int, int] | None:
-    found = optional(value, name, list)
-    if found is None:
+    numbers = optional(value, name, list)
+    if numbers is None:
         return None
-    if len(found) != 2 or not all(type(one) is int and one >= 0 for one in found):
+    if len(numbers) != 2 or not all(type(number) is int and number >= 0 for number in numbers):
         raise CorruptTableError(f"the member {name!r} of a segment is not a pair of numbers")
-    first, second = found
+    first, second = numbers
     if first >= VERSIONS or second >= most or (name == "sequences" and first > second):
         raise CorruptTableError(f"the member {name!r} of a segment is out of range")
     return first, second
 
 
 def _ops(value: dict[str, Json]) -> dict[int, int]:
-    known = {str(op): op for op in (PUT_ROW, DELETE_ROW, PATCH_ROW)}
+    op_types = {str(op): op for op in (PUT_ROW, DELETE_ROW, PATCH_ROW)}
     for key, rows in value.items():
-        if key not in known or type(rows) is not int or not 0 <= rows <= SEGMENT_ROWS:
+        if key not in op_types or type(rows) is not int or not 0 <= rows <= SEGMENT_ROWS:
             raise CorruptTableError(
                 "the member 'ops' of a segment holds an unknown operation type or an impossible count"
             )
-    return {known[key]: rows for key, rows in value.items()}
+    return {op_types[key]: rows for key, rows in value.items()}
 
 
 def _ids(values: list[Json]) -> tuple[int, ...]:
-    if not all(type(one) is int and one > 0 for one in values):
+    if not all(type(column_id) is int and column_id > 0 for column_id in values):
         raise CorruptTableError(
             "the member 'patch' of a segment lists a column that is not a positive column ID"
         )
@@ -189,7 +189,7 @@ def id_maps_from_json(values: Sequence[Json]) -> list[IdMap]:
     Raises:
         CorruptTableError: one is not an ID map.
     """
-    # One object for each different map, in whatever entries it stands.
+    # Equal maps of all entries share one object.
     return [id_map_from_text(id_map_from_json(value).text) for value in values]
 
 
@@ -259,10 +259,10 @@ class LiveSegment:
     """A segment of a snapshot: its record, and the commit that added it.
 
     Args:
-        record: what the commit said.
+        record: the record in the commit.
         sequence: the commit's version.
         ordinal: its place in that commit.
-        commit_time: when, in UTC.
+        commit_time: the commit's time, in UTC.
     """
 
     record: SegmentRecord
@@ -306,7 +306,7 @@ _MEMBERS = frozenset(
 
 
 def record_from_json(value: Json, id_map: IdMap | None = None) -> SegmentRecord:
-    """A record from its JSON and its ID map, which stands elsewhere.
+    """A record from its JSON, and from its ID map, which is stored apart.
 
     Raises:
         CorruptTableError: a member is missing, or has another type.

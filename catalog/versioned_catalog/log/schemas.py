@@ -1,7 +1,7 @@
 """Every schema of a table, kept in memory and in checkpoints as differences.
 
-A thousand versions of a thousand columns are a million columns, most of which nobody reads: a schema is
-built when it is first used.
+A thousand versions of a thousand columns are a million columns, and most of them are never read: a
+schema is built when it is first used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from versioned_catalog.model.types import Column, walk
 from versioned_catalog.model.wire import schema_of
 
 STRIDE = 32
-"""The columns of every version that this divides are cached, so that any version is near to one."""
+"""Columns are cached at every version that STRIDE divides, so that no version is far from one."""
 
 MOST_CACHED = 64
 """Number of schemas that are cached."""
@@ -41,7 +41,7 @@ class SchemaDelta:
 
     Args:
         version: its version.
-        columns: its columns in order: runs that the next schema has, too, and others.
+        columns: its columns in order; runs of columns are unchanged in the next schema.
         arrangement: keys, partitioning and sort order.
     """
 
@@ -60,15 +60,15 @@ class SchemaDelta:
         return tuple(part for part in self.columns if isinstance(part, Column))
 
     def applied(self, later: tuple[Column, ...]) -> tuple[Column, ...]:
-        """The columns of the schema, by those of the next one."""
-        found: list[Column] = []
+        """The columns of the schema, from those of the next one."""
+        columns: list[Column] = []
         for part in self.columns:
             match part:
                 case Run(start, count):
-                    found += later[start : start + count]
+                    columns += later[start : start + count]
                 case Column():
-                    found.append(part)
-        return tuple(found)
+                    columns.append(part)
+        return tuple(columns)
 
 
 def delta(older: Schema, newer: Schema) -> SchemaDelta:
@@ -119,23 +119,23 @@ class Schemas(Mapping[int, Schema]):
     @property
     def width(self) -> int:
         """Number of top-level columns of all schemas together."""
-        return len(self.newest.columns) + sum(one.width for one in self.deltas())
+        return len(self.newest.columns) + sum(delta.width for delta in self.deltas())
 
     @property
     def highest_id(self) -> int:
         """The highest column ID in any schema; 0 without columns."""
-        own = itertools.chain.from_iterable(one.own for one in self.deltas())
-        return max((column.id for column, _ in walk((*self.newest.columns, *own))), default=0)
+        changed = itertools.chain.from_iterable(delta.own for delta in self.deltas())
+        return max((column.id for column, _ in walk((*self.newest.columns, *changed))), default=0)
 
     def after(self, older: Iterable[SchemaDelta]) -> Schemas:
         """Add older schemas, in the order of their versions, each described by the next."""
-        return Schemas(self.newest, {one.version: one for one in (*older, *self.deltas())})
+        return Schemas(self.newest, {delta.version: delta for delta in (*older, *self.deltas())})
 
     def grown(self, schema: Schema) -> Schemas:
         """Add a newer schema."""
         previous = delta(self.newest, schema)
         older = self._older
-        # If another commit followed this state already, the two no longer share.
+        # If another commit followed this state already, copy the mapping.
         if older.setdefault(previous.version, previous) is not previous:
             older = {delta.version: delta for delta in self.deltas()} | {previous.version: previous}
         grown = Schemas(schema, older)
@@ -144,7 +144,7 @@ class Schemas(Mapping[int, Schema]):
         if self._used is not None:
             first, names = self._used
             new = sorted(schema.ids - self.newest.ids)
-            columns = ((schema.column(one), schema.ancestors(one)) for one in new)
+            columns = ((schema.column(column_id), schema.ancestors(column_id)) for column_id in new)
             grown._used = (first, with_used(names, columns))
         return grown
 
@@ -165,26 +165,26 @@ class Schemas(Mapping[int, Schema]):
             return self.newest
         if version not in self:
             raise KeyError(version)
-        found = self._built.get(version)
-        if found is None:
-            found = self._built[version] = self._build(version)
+        schema = self._built.get(version)
+        if schema is None:
+            schema = self._built[version] = self._build(version)
             self._evict()
-        return found
+        return schema
 
     def deltas(self) -> Iterator[SchemaDelta]:
-        """The schemas but the newest, oldest first, each described by the next."""
-        for version, one in list(self._older.items()):  # another thread may read newer commits
+        """The schemas before the newest, oldest first, each described by the next."""
+        for version, delta in list(self._older.items()):  # another thread may read newer commits
             if version >= self.newest.version:
                 return
-            yield one
+            yield delta
 
     def used_names(self, first: int) -> UsedNames:
         """The physical names in the schemas from a version on: see ``used_physical_names``."""
         if self._used is None or self._used[0] != first:
             names = used_physical_names([self.newest])
             # Every other column of a schema is in a later one, too.
-            own = (delta.own for delta in self.deltas() if delta.version >= first)
-            names = with_used(names, walk(tuple(itertools.chain.from_iterable(own))))
+            changed = (delta.own for delta in self.deltas() if delta.version >= first)
+            names = with_used(names, walk(tuple(itertools.chain.from_iterable(changed))))
             self._used = (first, names)
         return self._used[1]
 
@@ -195,18 +195,18 @@ class Schemas(Mapping[int, Schema]):
         """The columns of a version, from those of the nearest later version that is cached."""
         versions = list(self._older)
         end = bisect_left(versions, self.newest.version)
-        known, path = self.newest.columns, [version]
+        columns, path = self.newest.columns, [version]
         for later in itertools.islice(versions, bisect_right(versions, version), end):
             cached = self._cached(later)
             if cached is not None:
-                known = cached
+                columns = cached
                 break
             path.append(later)
         for at in reversed(path):
-            known = self._older[at].applied(known)
+            columns = self._older[at].applied(columns)
             if at % STRIDE == 0:
-                self._columns[at] = known
-        return known
+                self._columns[at] = columns
+        return columns
 
     def _cached(self, version: int) -> tuple[Column, ...] | None:
         built = self._built.get(version)
@@ -237,7 +237,7 @@ def schemas_to_json(schemas: Schemas) -> dict[str, wire.Json]:
     """The JSON members that hold the schemas."""
     if schemas.width <= MOST_WHOLE:
         return {"schemas": [wire.schema_to_json(schema) for schema in schemas.values()]}
-    older = [_delta_to_json(one) for one in schemas.deltas()]
+    older = [_delta_to_json(delta) for delta in schemas.deltas()]
     return {"schemas": [wire.schema_to_json(schemas.newest)], "older_schemas": older[::-1]}
 
 
@@ -262,8 +262,8 @@ def schemas_from_json(value: wire.Json, features: Features) -> Schemas:
         return schemas
     oldest, older = schemas.oldest, list[SchemaDelta]()
     later, width = oldest.version, len(oldest.columns)
-    for one in wire.member(value, "older_schemas", list):
-        older.append(_delta_from_json(one, later, width))
+    for delta_json in wire.member(value, "older_schemas", list):
+        older.append(_delta_from_json(delta_json, later, width))
         later, width = older[-1].version, older[-1].width
     return schemas.after(reversed(older))
 

@@ -36,7 +36,7 @@ class SegmentSet:
     Args:
         base: segments in the layout of a checkpoint.
         packed: the IDs of the columns in the lists of statistics of ``base``, in order.
-        gone: paths in ``base`` that are no longer live.
+        removed_paths: paths in ``base`` that are no longer live.
         tail: newer segments.
         count, rows, bytes: totals over the live segments.
         stored: the deltas of ``base``, shared by all snapshots over it.
@@ -44,7 +44,7 @@ class SegmentSet:
 
     base: pa.Table = field(default_factory=lambda: pa.Table.from_batches([], segment_table.CORE))
     packed: tuple[int, ...] = ()
-    gone: frozenset[str] = frozenset()
+    removed_paths: frozenset[str] = frozenset()
     tail: tuple[LiveSegment, ...] = ()
     count: int = 0
     rows: int = 0
@@ -87,19 +87,19 @@ class SegmentSet:
             return self
         from_tail = [s.record for s in self.tail if s.record.path in leaving]
         from_base = leaving - {r.path for r in from_tail}
-        if from_base & self.gone or not from_base <= self._base_paths:
+        if from_base & self.removed_paths or not from_base <= self._base_paths:
             raise CorruptTableError("a commit removes a segment that the table does not have")
         chosen = self.base.filter(
             pc.is_in(self.base["path"], array_of(list(from_base), pa.string()))
         )
         rows = sum(r.rows for r in from_tail) + (pc.sum(chosen["rows"]).as_py() or 0)
         size = sum(r.bytes for r in from_tail) + (pc.sum(chosen["bytes"]).as_py() or 0)
-        gone = self.gone | from_base
-        emptied = len(gone) == self.base.num_rows
+        removed_paths = self.removed_paths | from_base
+        emptied = len(removed_paths) == self.base.num_rows
         return SegmentSet(
             base=self.base.slice(0, 0) if emptied else self.base,
             packed=self.packed,
-            gone=frozenset() if emptied else gone,
+            removed_paths=frozenset() if emptied else removed_paths,
             tail=tuple(s for s in self.tail if s.record.path not in leaving),
             count=self.count - len(from_tail) - chosen.num_rows,
             rows=self.rows - rows,
@@ -112,14 +112,14 @@ class SegmentSet:
         wanted = set(paths)
         live = self._of_live(self.base)
         base = live.filter(pc.is_in(live["path"], array_of(list(wanted), pa.string())))
-        found = SegmentSet.of(base, self.packed)
+        matching = SegmentSet.of(base, self.packed)
         tail = tuple(s for s in self.tail if s.record.path in wanted)
         return replace(
-            found,
+            matching,
             tail=tail,
-            count=found.count + len(tail),
-            rows=found.rows + sum(s.record.rows for s in tail),
-            bytes=found.bytes + sum(s.record.bytes for s in tail),
+            count=matching.count + len(tail),
+            rows=matching.rows + sum(s.record.rows for s in tail),
+            bytes=matching.bytes + sum(s.record.bytes for s in tail),
         )
 
     @cached_property
@@ -128,12 +128,12 @@ class SegmentSet:
 
     @cached_property
     def _alive(self) -> pa.ChunkedArray:
-        dead = pc.is_in(self.base["path"], array_of(list(self.gone), pa.string()))
+        dead = pc.is_in(self.base["path"], array_of(list(self.removed_paths), pa.string()))
         return pc.invert(dead)
 
     def _of_live(self, values: Any) -> Any:
-        """Keep the elements of live segments, of values with one element a segment of ``base``."""
-        return values.filter(self._alive) if self.gone else values
+        """Keep the values of live segments; there is one value for each segment of ``base``."""
+        return values.filter(self._alive) if self.removed_paths else values
 
     @cached_property
     def core(self) -> pa.Table:
@@ -146,20 +146,20 @@ class SegmentSet:
         """The deltas of the live segments. Raises CorruptTableError: see ``Deltas.of_texts``."""
         assert self.stored is not None
         base = self.stored.columns
-        if self.gone:
+        if self.removed_paths:
             base = base.filter(_whole(self._alive))
         return base + Deltas.of([s.record.delta for s in self.tail])
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One column of ``core``, at the cost of one."""
+        """One column of ``core``, without building the others."""
         newer = segment_table.core_column(self.tail, name)
         return pa.chunked_array([*self._of_live(self.base[name]).chunks, newer])
 
     @property
     def paths(self) -> list[str]:
         """The paths of the live segments."""
-        found: list[str] = self.column("path").to_pylist()
-        return found
+        paths: list[str] = self.column("path").to_pylist()
+        return paths
 
     def statistic(self, name: str, column: Column, schemas: Schemas) -> pa.ChunkedArray:
         """One statistic of one column over the live segments; null where unknown.
@@ -188,9 +188,9 @@ class SegmentSet:
     ) -> pa.ChunkedArray:
         """``statistic`` of the live segments in ``base``."""
         key, place = f"{column.id}.{name}", self._places.get(column.id)
-        found: list[pa.ChunkedArray] = []
+        sources: list[pa.ChunkedArray] = []
         if key in self._names:
-            found.append(self._of_live(self.base[key]).cast(type_))
+            sources.append(self._of_live(self.base[key]).cast(type_))
         if place is not None:
             values = self._of_live(statistic_lists.at_place(self.base[f"statistics.{name}"], place))
             if name in ("min", "max"):
@@ -198,10 +198,10 @@ class SegmentSet:
                 values = segment_table.bounds_array(
                     _whole(values), _whole(versions), column, schemas
                 )
-            found.append(pa.chunked_array([_whole(values)], type_))
-        if not found:
+            sources.append(pa.chunked_array([_whole(values)], type_))
+        if not sources:
             return pa.chunked_array([pa.nulls(self.count - len(self.tail), type_)])
-        return found[0] if len(found) == 1 else pc.coalesce(*found)
+        return sources[0] if len(sources) == 1 else pc.coalesce(*sources)
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -215,7 +215,7 @@ class SegmentSet:
     def folded(self, schemas: Schemas) -> SegmentSet:
         """The same segments in one table, with the statistics of the newest schema's columns."""
         base, packed = self.table(schemas)
-        return replace(self, base=base, packed=packed, gone=frozenset(), tail=())
+        return replace(self, base=base, packed=packed, removed_paths=frozenset(), tail=())
 
     def table(self, schemas: Schemas) -> tuple[pa.Table, tuple[int, ...]]:
         """One row a live segment as in a checkpoint, and the IDs of the columns in lists, if any."""

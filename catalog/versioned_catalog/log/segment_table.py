@@ -68,7 +68,7 @@ def lists_of(
     segments: Sequence[Mapping[int, ColumnStats]], ids: Sequence[int], name: str
 ) -> pa.ListArray:
     """One statistic of some segments: one list a segment, in the order of ``ids``."""
-    values = [stored_statistic(stats.get(one), name) for stats in segments for one in ids]
+    values = [stored_statistic(stats.get(id_), name) for stats in segments for id_ in ids]
     ends = range(0, (len(segments) + 1) * len(ids), max(len(ids), 1))
     offsets = array_of(list(ends)[: len(segments) + 1], pa.int32())
     return pa.ListArray.from_arrays(offsets, array_of(values, LIST_TYPES[name]))
@@ -190,27 +190,27 @@ _PLAIN: Mapping[str, Callable[[LiveSegment], Any]] = {
 
 
 def id_map_texts(maps: Sequence[IdMap | None]) -> pa.DictionaryArray:
-    """ID maps as a column that holds each different text once."""
+    """ID maps as a dictionary column, which holds each different text once."""
     index: dict[IdMap, int] = {}
-    places = [None if one is None else index.setdefault(one, len(index)) for one in maps]
-    texts = array_of([one.text for one in index], pa.string())
+    places = [None if id_map is None else index.setdefault(id_map, len(index)) for id_map in maps]
+    texts = array_of([id_map.text for id_map in index], pa.string())
     return pa.DictionaryArray.from_arrays(array_of(places, pa.int32()), texts)
 
 
 def shared_texts(column: pa.ChunkedArray) -> list[str | None]:
     """The texts of a dictionary-encoded column; equal ones in a chunk are one Python string."""
-    found: list[str | None] = []
+    values: list[str | None] = []
     for chunk in column.chunks:
         texts = chunk.dictionary.to_pylist()
-        found += [None if at is None else texts[at] for at in chunk.indices.to_pylist()]
-    return found
+        values += [None if at is None else texts[at] for at in chunk.indices.to_pylist()]
+    return values
 
 
-def same_core(one: pa.Table, other: pa.Table) -> bool:
-    """Whether two core tables hold the same segments; their ID maps may be encoded otherwise."""
-    if shared_texts(one["id_map"]) != shared_texts(other["id_map"]):
+def same_core(left: pa.Table, right: pa.Table) -> bool:
+    """Whether two core tables hold the same segments, however their ID maps are encoded."""
+    if shared_texts(left["id_map"]) != shared_texts(right["id_map"]):
         return False
-    plain = (table.drop_columns(["id_map"]).combine_chunks() for table in (one, other))
+    plain = (table.drop_columns(["id_map"]).combine_chunks() for table in (left, right))
     return bool(next(plain).equals(next(plain)))
 
 
@@ -248,8 +248,8 @@ def bounds_array(texts: pa.Array, versions: pa.Array, column: Column, schemas: S
         if column.id not in schema.ids:
             continue
         written = pc.equal(versions, array_of([version], pa.int32())[0])
-        own = pc.if_else(written, texts, _NO_TEXT)
-        typed = parse_texts(own, schema.column(column.id).type).cast(target)
+        of_version = pc.if_else(written, texts, _NO_TEXT)
+        typed = parse_texts(of_version, schema.column(column.id).type).cast(target)
         out = pc.coalesce(out, typed)
     return out
 
@@ -364,8 +364,8 @@ class StoredDeltas:
 
 
 def _mask(values: pa.BooleanArray, unknown: bool) -> Mask:
-    found: Mask = pc.fill_null(values, TRUE if unknown else FALSE).to_numpy(zero_copy_only=False)
-    return found.copy()
+    mask: Mask = pc.fill_null(values, TRUE if unknown else FALSE).to_numpy(zero_copy_only=False)
+    return mask.copy()
 
 
 def _decoded(text: str) -> Delta:

@@ -20,7 +20,7 @@ from versioned_catalog.storage.root_paths import PREFIX
 
 @dataclass(frozen=True)
 class Lens:
-    """How a user sees a table that is not seen in its current schema.
+    """A schema other than the current one in which a user sees a table.
 
     Args:
         label: label of the pin, or number of the schema version.
@@ -251,8 +251,8 @@ def _check_follows(state: TableState | None, commit: Commit) -> None:
     if state.dropped and head.operation != "create":
         raise CorruptTableError(f"version {head.version} follows the drop of the table")
     if begins == (head.table_uuid == state.table_uuid):
-        what = "does not begin an incarnation of its own" if begins else "is of another table"
-        raise CorruptTableError(f"version {head.version} {what}")
+        problem = "does not begin an incarnation of its own" if begins else "is of another table"
+        raise CorruptTableError(f"version {head.version} {problem}")
     if not begins and not head.features.write >= state.features.write & {CHECKSUMS}:
         raise CorruptTableError(f"version {head.version} lacks the feature {CHECKSUMS}")
     if head.operation == "create" and not state.dropped:

@@ -1,7 +1,7 @@
 """Statistics of the columns of a segment (FORMAT.md, section 7).
 
-In between they are Python values that compare as FORMAT.md says: temporal values as the stored
-integers, text as its UTF-8 bytes.
+Bounds in memory are Python values in the order of FORMAT.md: temporal values as the stored integers,
+text as its UTF-8 bytes.
 
 The functions that read JSON raise CorruptTableError if it is not statistics.
 """
@@ -52,11 +52,11 @@ def extremes(array: pa.Array) -> tuple[Key, Key] | None:
     """
     if pa.types.is_temporal(array.type):
         array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
-    found = pc.min_max(array)
-    least = found["min"]
+    min_max = pc.min_max(array)
+    least = min_max["min"]
     if not least.is_valid:
         return None
-    low, high = _key(least), _key(found["max"])
+    low, high = _key(least), _key(min_max["max"])
     # The minimum is NaN only if all values are.
     return (low, high) if low == low else None  # noqa: PLR0124 - NaN differs from itself
 
@@ -179,7 +179,7 @@ def _count(value: Json, name: str) -> int | None:
 
 def columns_to_json(stats: Mapping[int, ColumnStats]) -> Json:
     """The JSON of the member ``columns`` of a segment record."""
-    return {str(column_id): stats_to_json(found) for column_id, found in stats.items()}
+    return {str(column_id): stats_to_json(value) for column_id, value in stats.items()}
 
 
 def columns_from_json(value: Json) -> dict[int, ColumnStats]:
@@ -191,7 +191,7 @@ def columns_from_json(value: Json) -> dict[int, ColumnStats]:
             raise CorruptTableError(
                 f"statistics are stored for {key[:100]!r}, which is not a column ID"
             )
-    return {int(key): stats_from_json(found) for key, found in value.items()}
+    return {int(key): stats_from_json(stats) for key, stats in value.items()}
 
 
 def collect(
@@ -208,22 +208,22 @@ class StatsCollector:
 
     def __init__(self, columns: tuple[Column, ...]) -> None:
         self._columns = columns
-        self._found = {column.id: _Running.of(column.type) for column, _ in walk(columns)}
+        self._running = {column.id: _Running.of(column.type) for column, _ in walk(columns)}
 
     def update(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Add rows, whose columns have the order and the Arrow types of ``columns``."""
         batches = batch.to_batches() if isinstance(batch, pa.Table) else [batch]
-        for one in batches:
-            for column, array in zip(self._columns, one.columns, strict=True):
+        for record_batch in batches:
+            for column, array in zip(self._columns, record_batch.columns, strict=True):
                 self._visit(column, array, 0)
 
     def finish(self) -> dict[int, ColumnStats]:
         """The statistics of all rows added so far, by column ID."""
-        return {column_id: running.stats() for column_id, running in self._found.items()}
+        return {column_id: running.stats() for column_id, running in self._running.items()}
 
     def _visit(self, column: Column, array: pa.Array, parents_null: int) -> None:
         """Add a column's values, ``parents_null`` of which are null because their parent is."""
-        self._found[column.id].update(array, parents_null)
+        self._running[column.id].update(array, parents_null)
         match column.type:
             case Struct(fields):
                 # Unlike field(), flatten() applies the parent's nulls and offset.
@@ -264,10 +264,10 @@ class _Running:
         self.nulls += array.null_count - parents_null
         if self.nans is not None:
             self.nans += pc.is_nan(array).true_count
-        found = extremes(array) if has_bounds(self.type) else None
-        if found is not None:
-            old = self.range or found
-            self.range = min(old[0], found[0]), max(old[1], found[1])
+        batch_range = extremes(array) if has_bounds(self.type) else None
+        if batch_range is not None:
+            old = self.range or batch_range
+            self.range = min(old[0], batch_range[0]), max(old[1], batch_range[1])
 
     def stats(self) -> ColumnStats:
         if self.range is None:

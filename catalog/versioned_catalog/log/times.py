@@ -109,9 +109,9 @@ def latest_times(store: Store, newest: int) -> Sequence[datetime]:
     A stub is younger than the entry that it replaces, so the dates of later entries count, too.
     """
     dates = {file.name: file.modified for file in store.files(LOG)}
-    found = [LATEST] * (newest + 1)
+    latest = [LATEST] * (newest + 1)
     least = LATEST
     for version in range(newest, -1, -1):
         least = min(least, dates.get(posixpath.basename(entry_path(version)), LATEST))
-        found[version] = least
-    return found
+        latest[version] = least
+    return latest

@@ -21,9 +21,9 @@ _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 @dataclass(frozen=True)
 class _Reading:
-    """The time that a clock showed at a moment, in seconds since this machine started.
+    """A reading of a clock, ``at`` seconds after this machine started.
 
-    ``is_own``: it was the clock of this process.
+    ``is_own`` says that it was the clock of this process.
     """
 
     time: datetime
@@ -52,9 +52,9 @@ class Clock:
 
     def observe(self, time: datetime) -> None:
         """Record what the store's clock shows at this moment."""
-        own = datetime.now(UTC)
-        agrees = abs(own - time) < CLOCK_RESOLUTION
-        self._last = _Reading(own if agrees else time, _steady(), is_own=False)
+        local = datetime.now(UTC)
+        agrees = abs(local - time) < CLOCK_RESOLUTION
+        self._last = _Reading(local if agrees else time, _steady(), is_own=False)
 
     def now(self, ask: Callable[[], datetime]) -> datetime:
         """The store's time; ``ask`` reads its clock, and is called if the last reading is old."""

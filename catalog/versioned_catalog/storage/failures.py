@@ -1,4 +1,4 @@
-"""Failures of storage: which of them are worth another try, and the tries."""
+"""Failures of storage, and retries of those that may be transient."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ def _errno_of(error: BaseException) -> int | None:
     return cause.errno if isinstance(error, StorageError) and isinstance(cause, OSError) else None
 
 
-def storage_error(what: str, path: str, error: OSError) -> StorageError:
+def storage_error(verb: str, path: str, error: OSError) -> StorageError:
     """Translate an OSError into a StorageError; raise the result ``from error``.
 
     Args:
-        what: the action that failed, such as ``read``.
+        verb: the action that failed, such as ``read``.
         path: the file.
         error: the operating system's error.
     """
     # PyArrow's own text repeats the path and the number.
     reason = os.strerror(error.errno) if error.errno else str(error)
-    return StorageError(f"can't {what} {path}: {reason}{_ADVICE.get(error.errno or 0, '')}")
+    return StorageError(f"can't {verb} {path}: {reason}{_ADVICE.get(error.errno or 0, '')}")
 
 
 T = TypeVar("T")

@@ -3,8 +3,8 @@
 PyArrow ends the process when it is asked for a chunk whose metadata is inconsistent, and to check a
 whole footer first takes many times longer than to parse it. So a chunk is found by the path of its
 column, which the footer repeats in each row group. If other bytes look like that path, it occurs more
-often than there are row groups, and nothing is known of the column. A footer that was made to mislead
-can only state wrong bounds, which it can do anyway.
+often than there are row groups, and the column counts as unknown. A forged footer can only state wrong
+bounds, as any footer can.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def string_list_field(strings: Sequence[bytes]) -> bytes:
     """A field that is a list of strings and follows the field before it without a gap, as bytes."""
     count = len(strings)
     header = bytes([count << 4 | 8]) if count < _LONG_FORM else b"\xf8" + _varint_bytes(count)
-    return b"\x19" + header + b"".join(_varint_bytes(len(one)) + one for one in strings)
+    return b"\x19" + header + b"".join(_varint_bytes(len(string)) + string for string in strings)
 
 
 def _varint_bytes(number: int) -> bytes:
@@ -255,8 +255,7 @@ class Footer:
         ]
 
     def leaves_at(self, indices: Sequence[int]) -> list[Path]:
-        """The leaf columns of some indices; names with dots are told apart from nested ones by nobody,
-        and not found."""
+        """The leaf columns of some indices; a name with dots is read as a nested path and not found."""
         schema: Any = self._metadata.schema
         return [tuple(schema.column(at).path.split(".")) for at in indices]
 
@@ -268,7 +267,7 @@ class Footer:
             (leaf.name,) if leaf.path == leaf.name else tuple(leaf.path.split("."))
             for leaf in leaves
         ]
-        found, at = set[str](), 0
+        codecs, at = set[str](), 0
         for _ in self.rows:
             for path in paths:
                 place = self._data.find(_marker(path), at)
@@ -276,33 +275,33 @@ class Footer:
                     continue
                 at = place + len(_marker(path))
                 if self._data[at] == _CODEC_FIELD:
-                    found.add(_CODECS.get(self._data[at + 1] >> 1, "unknown"))
-        return found
+                    codecs.add(_CODECS.get(self._data[at + 1] >> 1, "unknown"))
+        return codecs
 
     def ranges(self, group: int, leaves: Sequence[Path]) -> list[tuple[int, int]]:
-        """Where the pages of some columns of a row group stand, to fetch them ahead.
+        """The byte ranges of the pages of some columns of a row group, to fetch them ahead.
 
-        What is not found is left out, and read when it is needed.
+        Pages that are not found are left out, and read when they are needed.
         """
         places = self._places(leaves[0]) if leaves else None
-        found: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         at = -1 if places is None else places[group]
         for path in leaves:
             at = self._data.find(_marker(path), at) if at >= 0 else at
             if at >= 0:
                 with suppress(Damaged):
-                    found.append(self._range(at + len(_marker(path))))
-        return found
+                    ranges.append(self._range(at + len(_marker(path))))
+        return ranges
 
     def _places(self, path: Path) -> list[int] | None:
-        """Where a path stands, once a row group."""
+        """The positions of a path, one a row group; None if it occurs more or less often."""
         marker = _marker(path)
-        found: list[int] = []
+        places: list[int] = []
         at = self._data.find(marker)
-        while at >= 0 and len(found) <= len(self.rows):
-            found.append(at)
+        while at >= 0 and len(places) <= len(self.rows):
+            places.append(at)
             at = self._data.find(marker, at + 1)
-        return found if len(found) == len(self.rows) else None
+        return places if len(places) == len(self.rows) else None
 
     def _chunk(self, path: Path, place: int) -> Chunk:
         encodings = self._data.rfind(_LIST_FIELD, max(2, place - _ENCODINGS_BYTES), place)
@@ -311,12 +310,12 @@ class Footer:
         physical_type = self._data[encodings - 1] >> 1
         statistics = self._statistics(place + len(_marker(path)))
         nulls, low, high = (statistics.get(field) for field in (_NULLS, _MIN, _MAX))
-        known = isinstance(low, bytes) and isinstance(high, bytes)
+        bounded = isinstance(low, bytes) and isinstance(high, bytes)
         return Chunk(
             physical_type,
             nulls if _is_count(nulls) else None,
-            low if known else None,
-            high if known else None,
+            low if bounded else None,
+            high if bounded else None,
         )
 
     def _statistics(self, at: int) -> dict[int, Any]:
@@ -324,11 +323,11 @@ class Footer:
         usual = _BEFORE_STATISTICS.match(self._data, at)
         if usual is not None:
             return Reader(self._data, usual.end(), strings=True).struct()
-        found = Reader(self._data, at, strings=True).struct(_PATH, _STATISTICS).get(_STATISTICS)
-        return found if isinstance(found, dict) else {}
+        stats = Reader(self._data, at, strings=True).struct(_PATH, _STATISTICS).get(_STATISTICS)
+        return stats if isinstance(stats, dict) else {}
 
     def _range(self, at: int) -> tuple[int, int]:
-        """Where the pages of the chunk stand whose path ends at a place."""
+        """The byte range of the pages of the chunk whose path ends at a place."""
         fields = Reader(self._data, at).struct(_PATH, _DICTIONARY_PAGE)
         first, dictionary = fields.get(_DATA_PAGE), fields.get(_DICTIONARY_PAGE)
         size = fields.get(_SIZE)

@@ -1,4 +1,4 @@
-"""A store on a local or mounted disk, and the disk space that it keeps back for a vacuum."""
+"""A store on a local or mounted disk, and the disk space that it reserves for a vacuum."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ probe, vacuum does."""
 
 
 @contextmanager
-def _translated(what: str, path: str) -> Iterator[None]:
+def _translated(verb: str, path: str) -> Iterator[None]:
     """Translate errors of the system into StorageError."""
     try:
         yield
     except OSError as error:
-        raise storage_error(what, path, error) from error
+        raise storage_error(verb, path, error) from error
 
 
 class LocalStore(store.Store):
@@ -63,10 +63,10 @@ class LocalStore(store.Store):
         with _translated("read", full):
             try:
                 with open(full, "rb", opener=_open_nonblocking) as file:
-                    about = os.fstat(file.fileno())
-                    if not stat.S_ISREG(about.st_mode):
+                    info = os.fstat(file.fileno())
+                    if not stat.S_ISREG(info.st_mode):
                         raise CorruptTableError(f"{full} is not a regular file")
-                    store.check_size(about.st_size, limit, full)
+                    store.check_size(info.st_size, limit, full)
                     return file.read(limit)
             except (FileNotFoundError, NotADirectoryError):
                 return None
@@ -173,7 +173,7 @@ class LocalStore(store.Store):
                 yield from _walked(full, "")
 
     def now(self) -> datetime:
-        """The clock of the disk's machine, which on a network file system is another one."""
+        """The clock of the disk's machine, which is the file server on a network file system."""
         try:
             return self._date_of_probe()
         except StorageError as error:
@@ -266,25 +266,25 @@ def _open_nonblocking(path: str, flags: int) -> int:
 
 
 def _listed(folder: str) -> Iterator[store.StoredFile]:
-    with os.scandir(folder) as found:
-        for file in found:
+    with os.scandir(folder) as entries:
+        for file in entries:
             with suppress(FileNotFoundError):  # a temporary file that was deleted meanwhile
                 if file.is_file(follow_symlinks=False):
-                    about = file.stat(follow_symlinks=False)
-                    yield store.StoredFile(file.name, about.st_size, store.as_time(about.st_mtime))
+                    info = file.stat(follow_symlinks=False)
+                    yield store.StoredFile(file.name, info.st_size, store.as_time(info.st_mtime))
 
 
 def _walked(folder: str, above: str) -> Iterator[store.StoredFile]:
     """The files below a folder by path, in order of their names; links to folders are not followed."""
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda one: one.name)
-    for one in entries:
-        name = above + one.name
-        if one.is_dir(follow_symlinks=False):
-            yield from _walked(one.path, f"{name}/")
-        elif one.is_file():
-            about = one.stat()
-            yield store.StoredFile(name, about.st_size, store.as_time(about.st_mtime))
+    with os.scandir(folder) as scanned:
+        entries = sorted(scanned, key=lambda entry: entry.name)
+    for entry in entries:
+        name = above + entry.name
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walked(entry.path, f"{name}/")
+        elif entry.is_file():
+            info = entry.stat()
+            yield store.StoredFile(name, info.st_size, store.as_time(info.st_mtime))
 
 
 def _make_folder(folder: str) -> None:

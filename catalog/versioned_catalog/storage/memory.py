@@ -52,36 +52,36 @@ class MemoryStore(store.Store):
 
     def list(self, folder: str, start: str = "") -> list[str]:
         try:
-            found = self._fs.ls(self._full(folder), detail=False)
+            paths = self._fs.ls(self._full(folder), detail=False)
         except FileNotFoundError:
             return []
-        names = (str(name).rstrip("/").rpartition("/")[2] for name in found)
+        names = (str(name).rstrip("/").rpartition("/")[2] for name in paths)
         wanted = (name for name in names if name.startswith(start))
         return sorted(name for name in wanted if not name.startswith("."))
 
     def files(self, folder: str) -> Sequence[store.StoredFile]:
         try:
-            found = self._fs.ls(self._full(folder), detail=True)
+            infos = self._fs.ls(self._full(folder), detail=True)
         except FileNotFoundError:
             return []
         return [
             store.StoredFile(
-                one["name"].rpartition("/")[2],
-                one["size"],
-                store.as_time(self._fs.modified(one["name"])),
+                info["name"].rpartition("/")[2],
+                info["size"],
+                store.as_time(self._fs.modified(info["name"])),
             )
-            for one in sorted(found, key=lambda one: str(one["name"]))
-            if one["type"] == "file"
+            for info in sorted(infos, key=lambda info: str(info["name"]))
+            if info["type"] == "file"
         ]
 
     def walk(self, folder: str) -> Iterator[store.StoredFile]:
         top = self._full(folder) if folder else self._root
-        for path, one in sorted(self._fs.find(top, detail=True).items()):
+        for path, info in sorted(self._fs.find(top, detail=True).items()):
             if not str(path).startswith(f"{top}/"):
                 continue
             name = str(path).removeprefix(f"{top}/")
             modified = store.as_time(self._fs.modified(path))
-            yield store.StoredFile(name, int(one["size"]), modified)
+            yield store.StoredFile(name, int(info["size"]), modified)
 
     def now(self) -> datetime:
         return datetime.now(UTC)

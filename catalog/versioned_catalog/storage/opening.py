@@ -40,10 +40,10 @@ def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = 
             condition="INVALID_NAME",
         )
     check_url(text)
-    own, roots = split_options(options or {})
+    store_options, roots = split_options(options or {})
     protocol, path = split_protocol(text)
-    store = _open(protocol, path, text, own)
-    return store.allow_roots(_locations(roots, protocol, own)) if roots else store
+    store = _open(protocol, path, text, store_options)
+    return store.allow_roots(_locations(roots, protocol, store_options)) if roots else store
 
 
 def _open(protocol: str | None, path: str, url: str, options: Mapping[str, Any]) -> Store:
@@ -61,19 +61,19 @@ def _open(protocol: str | None, path: str, url: str, options: Mapping[str, Any])
 
 
 def _locations(
-    roots: Mapping[str, RootOptions], protocol: str | None, own: Mapping[str, Any]
+    roots: Mapping[str, RootOptions], protocol: str | None, defaults: Mapping[str, Any]
 ) -> tuple[tuple[str, Location], ...]:
     """The locations of external roots; they are opened when a segment below them is read.
 
     A root without options, on a file system of the table's kind, is reached with the table's options.
     """
-    found: dict[str, Location] = {}
+    locations: dict[str, Location] = {}
     for name, root in sorted(roots.items()):
         check_url(root.url)
         is_alike = split_protocol(root.url)[0] == protocol
-        options = root.options if root.options is not None else (own if is_alike else {})
-        found[name] = Location(_absolute(root.url), tuple(sorted(options.items())))
-    return tuple(found.items())
+        options = root.options if root.options is not None else (defaults if is_alike else {})
+        locations[name] = Location(_absolute(root.url), tuple(sorted(options.items())))
+    return tuple(locations.items())
 
 
 def _absolute(url: str) -> str:
@@ -124,11 +124,11 @@ def root_store(store: Store, place: RootPath, recorded: Mapping[str, str] | None
     Raises:
         InvalidRequestError: the reader has no such root.
     """
-    known = dict(store.location.roots)
-    if place.root not in known:
+    locations = dict(store.location.roots)
+    if place.root not in locations:
         raise missing_root(place, recorded)
     if place.root not in store.opened_roots:
-        store.opened_roots[place.root] = reopen(known[place.root])
+        store.opened_roots[place.root] = reopen(locations[place.root])
     return store.opened_roots[place.root]
 
 
@@ -151,21 +151,21 @@ def check_roots(store: Store, paths: Iterable[str], recorded: Mapping[str, str])
     Raises:
         InvalidRequestError: naming the first one.
     """
-    known = {name for name, _ in store.location.roots}
+    names = {name for name, _ in store.location.roots}
     for place in map(split_root, paths):
-        if place is not None and place.root not in known:
+        if place is not None and place.root not in names:
             raise missing_root(place, recorded)
 
 
 def check_apart(store: Store, root: Store, place: RootPath) -> None:
-    """Refuse a file of the table's own: it would be read as one of somebody else.
+    """Refuse a root path to a file in the table's own folders: it would be read as a file of others.
 
     Raises:
         CorruptTableError: the path leads into a folder of the table.
     """
     full = root.resolved(place.path)
-    for own in store.own_folders:
-        if full == own or full.startswith(f"{own}/"):
+    for folder in store.own_folders:
+        if full == folder or full.startswith(f"{folder}/"):
             raise CorruptTableError(
-                f"the path root:{place.root}/{place.path} leads into the table's own folder {own}"
+                f"the path root:{place.root}/{place.path} leads into the table's own folder {folder}"
             )

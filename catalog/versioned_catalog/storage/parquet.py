@@ -1,8 +1,8 @@
 """Opening Parquet files that are not trusted, and the checks that PyArrow lacks.
 
 PyArrow ends the process when it is asked for a column chunk with inconsistent metadata, and allocates
-whatever a page header states. PyArrow's own limits bound single strings and lists of a footer, and
-neither its consistency nor the sizes of pages: hence these checks, over a parser of our own.
+whatever a page header states. PyArrow's own limits bound single strings and lists of a footer, but
+check neither its consistency nor the sizes of pages. These checks use a separate parser.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def check_columns(footer: bytes, metadata: pq.FileMetaData) -> None:
 
 
 def _listed(value: Any, field: int) -> list[Any]:
-    found = value.get(field) if isinstance(value, dict) else None
-    if not isinstance(found, list):
+    elements = value.get(field) if isinstance(value, dict) else None
+    if not isinstance(elements, list):
         raise Damaged("a list is missing")
-    return found
+    return elements
 
 
 def _check_lists(value: Any, kinds: Mapping[int, type[Any]]) -> None:
@@ -72,8 +72,8 @@ def _check_lists(value: Any, kinds: Mapping[int, type[Any]]) -> None:
     if not isinstance(value, dict):
         raise Damaged("a part is missing")
     for field, kind in kinds.items():
-        found = value.get(field)
-        if isinstance(found, list) and not all(type(one) is kind for one in found):
+        elements = value.get(field)
+        if isinstance(elements, list) and not all(type(element) is kind for element in elements):
             raise Damaged("a list has elements of a wrong type")
 
 
@@ -89,8 +89,8 @@ def _check_column(chunk: Any, leaf: Any) -> None:
     _check_bounds(meta.get(_META_BOUNDS, {}), leaf)
     levels = ((_REPETITION, leaf.max_repetition_level), (_DEFINITION, leaf.max_definition_level))
     for field, most in levels:
-        found = sizes.get(field, [])
-        if not isinstance(found, list) or len(found) not in (0, most + 1):
+        histogram = sizes.get(field, [])
+        if not isinstance(histogram, list) or len(histogram) not in (0, most + 1):
             raise Damaged("the size statistics of a column do not fit its levels")
 
 
@@ -147,11 +147,11 @@ _REASON_LENGTH = 300
 
 
 @contextmanager
-def translate_errors(what: str, how: str = "can't be read") -> Iterator[None]:
+def translate_errors(what: str, problem: str = "can't be read") -> Iterator[None]:
     """Translate errors of PyArrow and of the operating system about a file.
 
     Args:
-        how: the problem that an error of PyArrow stands for.
+        problem: the problem that an error of PyArrow stands for.
 
     Raises:
         CorruptTableError: PyArrow can't read the file.
@@ -172,10 +172,10 @@ def translate_errors(what: str, how: str = "can't be read") -> Iterator[None]:
         if isinstance(error, OSError) and is_system_error(error):
             raise storage_error("read", what, error) from error
         reason = str(error)[:_REASON_LENGTH] or type(error).__name__
-        raise CorruptTableError(f"{what} {how}: {reason}") from error
+        raise CorruptTableError(f"{what} {problem}: {reason}") from error
 
 
-def open_parquet(source: Any, what: str, **how: Any) -> pq.ParquetFile:
+def open_parquet(source: Any, what: str, **options: Any) -> pq.ParquetFile:
     """Open a file whose footer may be hostile, with further arguments of ``ParquetFile``.
 
     Raises:
@@ -187,14 +187,14 @@ def open_parquet(source: Any, what: str, **how: Any) -> pq.ParquetFile:
             source,
             thrift_string_size_limit=ENTRY_BYTES,
             thrift_container_size_limit=FOOTER_ITEMS,
-            **how,
+            **options,
         )
         check_rows(file.metadata, what)
     return file
 
 
 def _check_footer_length(source: Any, what: str) -> None:
-    """Refuse a long footer of many structures: one of a few bytes takes a thousand in memory."""
+    """Refuse a long footer of many structures: a structure of a few bytes takes a thousand in memory."""
     if isinstance(source, str):
         with open(source, "rb") as file:
             _check_footer_length(file, what)
@@ -220,9 +220,9 @@ def _footer_length(file: Any) -> int:
 def _footer(file: Any) -> bytes:
     length = min(_footer_length(file), ENTRY_BYTES)
     file.seek(file.seek(0, os.SEEK_END) - _END - length)
-    found = bytes(file.read(length))
+    data = bytes(file.read(length))
     file.seek(0)
-    return found
+    return data
 
 
 def footer_of(source: Any, file: pq.ParquetFile) -> Footer:

@@ -60,11 +60,11 @@ class RangedFile(io.RawIOBase):
         """
         tail_start = self._tail[0]
         inside = [(first, min(end, self._size)) for first, end in ranges]
-        requests = _requests([one for one in joined(inside) if one[0] < tail_start])
+        requests = _requests([span for span in joined(inside) if span[0] < tail_start])
         self._fetched = []
-        found = self._fetch(requests)
+        chunks = self._fetch(requests)
         fetched: list[tuple[int, list[bytes]]] = []
-        for (first, _), data in zip(requests, found, strict=True):
+        for (first, _), data in zip(requests, chunks, strict=True):
             if fetched and fetched[-1][0] + sum(map(len, fetched[-1][1])) == first:
                 fetched[-1][1].append(data)
             else:
@@ -159,14 +159,14 @@ class RemoteStore(store.Store):
         return f"{self._root}/{store.safe_path(path)}"
 
     @contextmanager
-    def _translated(self, what: str, path: str) -> Iterator[None]:
+    def _translated(self, verb: str, path: str) -> Iterator[None]:
         """Translate errors of the file system into StorageError."""
         try:
             yield
         except VersionedError:
             raise
         except Exception as error:  # file systems raise errors of their libraries
-            raise StorageError(f"can't {what} {self.url}/{path}: {self._reason(error)}") from error
+            raise StorageError(f"can't {verb} {self.url}/{path}: {self._reason(error)}") from error
 
     def _reason(self, error: BaseException) -> str:
         return str(error) or type(error).__name__
@@ -194,7 +194,7 @@ class RemoteStore(store.Store):
         return data
 
     def _check_absent(self, error: OSError) -> None:
-        """Raise StorageError if more than the file is missing."""
+        """Raise StorageError if the bucket is missing, and not only the file."""
 
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> store.Put:
         if self._protocol not in CONDITIONAL:
@@ -226,27 +226,27 @@ class RemoteStore(store.Store):
     def files(self, folder: str) -> Sequence[store.StoredFile]:
         with self._translated("list", folder):
             try:
-                found = self._fs.ls(self._full(folder), detail=True, refresh=True)
+                infos = self._fs.ls(self._full(folder), detail=True, refresh=True)
             except (FileNotFoundError, NotADirectoryError):
                 return []
-            listed = (self._listed(one) for one in found if one["type"] == "file")
+            listed = (self._listed(info) for info in infos if info["type"] == "file")
             return sorted(listed, key=lambda file: file.name)
 
-    def _listed(self, one: dict[str, Any]) -> store.StoredFile:
-        name = str(one["name"])
-        modified = one.get("LastModified") or one.get("mtime") or self._fs.modified(name)
-        etag = str(one.get("ETag") or one.get("etag") or "").strip('"')
+    def _listed(self, info: dict[str, Any]) -> store.StoredFile:
+        name = str(info["name"])
+        modified = info.get("LastModified") or info.get("mtime") or self._fs.modified(name)
+        etag = str(info.get("ETag") or info.get("etag") or "").strip('"')
         return store.StoredFile(
-            name.rpartition("/")[2], int(one["size"]), store.as_time(modified), etag
+            name.rpartition("/")[2], int(info["size"]), store.as_time(modified), etag
         )
 
     def walk(self, folder: str) -> Iterator[store.StoredFile]:
         top = self._full(folder) if folder else self._root
         with self._translated("list", folder):
-            found = self._fs.find(top, detail=True, refresh=True)
-            for path, one in sorted(found.items()):
-                if one["type"] == "file" and str(path).startswith(f"{top}/"):
-                    yield replace(self._listed(one), name=str(path).removeprefix(f"{top}/"))
+            infos = self._fs.find(top, detail=True, refresh=True)
+            for path, info in sorted(infos.items()):
+                if info["type"] == "file" and str(path).startswith(f"{top}/"):
+                    yield replace(self._listed(info), name=str(path).removeprefix(f"{top}/"))
 
     def now(self) -> datetime:
         """Read the clock from the date of a probe file."""
@@ -315,8 +315,8 @@ class RemoteStore(store.Store):
 
         def attempt() -> Sequence[bytes]:
             paths = [full] * len(ranges)
-            found: Sequence[bytes] = self._fs.cat_ranges(paths, starts, ends, on_error="raise")
-            return found
+            chunks: Sequence[bytes] = self._fs.cat_ranges(paths, starts, ends, on_error="raise")
+            return chunks
 
         with self._translated("read", os.path.basename(full)):
             try:

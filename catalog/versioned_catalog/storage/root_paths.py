@@ -52,9 +52,9 @@ def split_root(path: str) -> RootPath | None:
     """
     if not path.startswith(PREFIX):
         return None
-    name, _, rest = path.removeprefix(PREFIX).partition("/")
+    name, _, relative = path.removeprefix(PREFIX).partition("/")
     root, _, adoption = name.partition("@")
-    return RootPath(root, rest, adoption)
+    return RootPath(root, relative, adoption)
 
 
 def file_of(path: str) -> str:
@@ -73,8 +73,8 @@ def adopted_at(path: str, version: int) -> str:
     >>> adopted_at("root:lake/a.parquet", 7)
     'root:lake@7/a.parquet'
     """
-    root, _, rest = path.removeprefix(PREFIX).partition("/")
-    return f"{PREFIX}{root}@{version}/{rest}"
+    root, _, relative = path.removeprefix(PREFIX).partition("/")
+    return f"{PREFIX}{root}@{version}/{relative}"
 
 
 def plain_url(url: str) -> str:
@@ -137,16 +137,16 @@ def with_roots(options: Mapping[str, Any] | None, roots: Roots | None) -> dict[s
     >>> with_roots({"anon": True}, {"lake": "s3://bucket/raw"})
     {'anon': True, 'root.lake': 's3://bucket/raw'}
     """
-    found = dict(options or {})
-    for name, given in (roots or {}).items():
+    out = dict(options or {})
+    for name, root in (roots or {}).items():
         check_root_name(name)
-        match given:
-            case (url, own):
-                found |= {f"{ROOT_OPTION}{name}.{key}": value for key, value in own.items()}
+        match root:
+            case (url, inner):
+                out |= {f"{ROOT_OPTION}{name}.{key}": value for key, value in inner.items()}
             case url:
                 pass
-        found[f"{ROOT_OPTION}{name}"] = os.fspath(url)
-    return found
+        out[f"{ROOT_OPTION}{name}"] = os.fspath(url)
+    return out
 
 
 class RootOptions(NamedTuple):
@@ -164,12 +164,12 @@ def split_options(
     Raises:
         InvalidRequestError: a root has an invalid name, or options but no URL.
     """
-    own: dict[str, Any] = {}
+    others: dict[str, Any] = {}
     urls: dict[str, str] = {}
     inner: dict[str, dict[str, Any]] = {}
     for key, value in options.items():
         if not key.startswith(ROOT_OPTION):
-            own[key] = value
+            others[key] = value
             continue
         name, dot, option = key.removeprefix(ROOT_OPTION).partition(".")
         check_root_name(name)
@@ -182,4 +182,4 @@ def split_options(
             f"the external root {min(lost)} has options, but no URL; give root.{min(lost)} as well",
             condition="INVALID_OPTION",
         )
-    return own, {name: RootOptions(url, inner.get(name)) for name, url in urls.items()}
+    return others, {name: RootOptions(url, inner.get(name)) for name, url in urls.items()}

@@ -2,9 +2,9 @@
 
 All requests go through ``call_s3`` of s3fs, which applies all of its options (accounts, profiles,
 encryption, requester pays), and ``_call_s3``, which by fsspec's convention is its asynchronous form and
-saves a thread for each request. Other clients were rejected: boto3 and obstore take other options, and
-aiobotocore alone does not apply those of s3fs. fsspec's ``pipe_file(mode="create")`` hides the response,
-which tells the outcome of a repeated request, and the server's time.
+saves a thread for each request. boto3 and obstore were rejected, since they take other options, and so
+was aiobotocore, which does not apply those of s3fs. fsspec's ``pipe_file(mode="create")`` hides the
+response, which has the outcome of a repeated request, and the server's time.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def answer_of(error: BaseException | None) -> tuple[str, int | None, str]:
     """The code, HTTP status and message of an error; for one without an answer, its type as the code."""
     response = response_of(error)
     if "Error" in response:
-        said = response["Error"]
+        details = response["Error"]
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-        return str(said.get("Code", "")), status, str(said.get("Message", ""))
+        return str(details.get("Code", "")), status, str(details.get("Message", ""))
     if isinstance(error, asyncio.TimeoutError):
         return "timed out", None, ""
     return type(error).__name__, None, str(error)
@@ -46,12 +46,12 @@ def answer_of(error: BaseException | None) -> tuple[str, int | None, str]:
 
 def response_of(error: BaseException | None) -> Mapping[str, Any]:
     """The response that an error was made from; empty if there was none."""
-    at = error
-    while at is not None:
-        response = getattr(at, "response", None)
+    cause = error
+    while cause is not None:
+        response = getattr(cause, "response", None)
         if isinstance(response, Mapping) and "Error" in response:
             return response
-        at = at.__cause__
+        cause = cause.__cause__
     return {}
 
 
@@ -86,7 +86,7 @@ def flat_options(options: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in options.items():
         if isinstance(value, Mapping):
-            flat |= {f"{name}.{inner}": of_it for inner, of_it in value.items()}
+            flat |= {f"{name}.{inner}": inner_value for inner, inner_value in value.items()}
         else:
             flat[name] = value
     return flat
@@ -113,22 +113,22 @@ def _file_system(key: FlatOptions, process: int) -> Any:
         import s3fs
     except ImportError:
         raise InvalidRequestError("S3 needs s3fs: pip install 'pyspark-versioned[s3]'") from None
-    given = _nested(key)
+    arguments = _nested(key)
     config = {
         "connect_timeout": 5,
         "read_timeout": 30,
         "max_pool_connections": 32,
-        **given.pop("config_kwargs", {}),
+        **arguments.pop("config_kwargs", {}),
         "retries": {"mode": "standard", "total_max_attempts": 5},
     }
     try:
         fs = s3fs.S3FileSystem(
-            **given, config_kwargs=config, use_listings_cache=False, skip_instance_cache=True
+            **arguments, config_kwargs=config, use_listings_cache=False, skip_instance_cache=True
         )
         fs.retries = 1  # botocore retries, with jitter
         fs.connect()
     except Exception as error:  # botocore raises many types of its own
-        names = ", ".join(sorted(given))  # never the values
+        names = ", ".join(sorted(arguments))  # never the values
         raise InvalidRequestError(
             f"S3 can't be opened with the options {names}: {type(error).__name__}"
         ) from None
@@ -180,30 +180,30 @@ class S3Store(RemoteStore):
         return self._get(full, limit)[1]
 
     def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        """Read all in parallel, without a thread for each; a failed one is read again by itself."""
+        """Read all files in parallel, without a thread for each; retry failed ones one by one."""
         wanted = [self._full(path) for path in paths]
-        for path, found in zip(paths, self._wait(self._all(wanted)), strict=True):
-            match found:
+        for path, content in zip(paths, self._wait(self._all(wanted)), strict=True):
+            match content:
                 case bytes():
-                    yield found
+                    yield content
                 case FileNotFoundError():
-                    self._check_absent(found)
+                    self._check_absent(content)
                     yield None
                 case _:
                     yield self.read(path)
 
     async def _all(self, wanted: Sequence[str]) -> Sequence[bytes | BaseException]:
         requests = (self._get_async(full, ENTRY_BYTES) for full in wanted)
-        found = await asyncio.gather(*requests, return_exceptions=True)
-        return [one if isinstance(one, BaseException) else one[1] for one in found]
+        replies = await asyncio.gather(*requests, return_exceptions=True)
+        return [reply if isinstance(reply, BaseException) else reply[1] for reply in replies]
 
     def _get(
-        self, full: str, limit: int | None = None, **how: str
+        self, full: str, limit: int | None = None, **arguments: str
     ) -> tuple[Mapping[str, Any], bytes]:
-        return self._wait(self._get_async(full, limit, **how))
+        return self._wait(self._get_async(full, limit, **arguments))
 
     async def _get_async(
-        self, full: str, limit: int | None = None, **how: str
+        self, full: str, limit: int | None = None, **arguments: str
     ) -> tuple[Mapping[str, Any], bytes]:
         """The response and the content of a GET for an object or a range of it.
 
@@ -211,7 +211,7 @@ class S3Store(RemoteStore):
         """
         bucket, _, key = full.partition("/")
         try:
-            answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key, **how)
+            answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key, **arguments)
         except Exception as error:
             self._observe_date(response_of(error))
             raise
@@ -221,11 +221,11 @@ class S3Store(RemoteStore):
                 check_size(int(answer["ContentLength"]), limit, full)
             return answer, await body.read()
 
-    def _wait(self, asked: Coroutine[Any, Any, T]) -> T:
+    def _wait(self, request: Coroutine[Any, Any, T]) -> T:
         from fsspec.asyn import sync
 
-        found: T = sync(self._fs.loop, lambda: asked)
-        return found
+        result: T = sync(self._fs.loop, lambda: request)
+        return result
 
     def _check_absent(self, error: OSError) -> None:
         if answer_of(error)[0] == "NoSuchBucket":
@@ -308,18 +308,18 @@ class S3Store(RemoteStore):
 
     def _files(self, folder: str, start: str = "") -> Sequence[StoredFile]:
         with self._translated("list", folder):
-            found = [_stored(one) for page in self._pages(folder, start) for one in page]
-            return sorted((file for file in found if file.name), key=lambda file: file.name)
+            files = [_stored(item) for page in self._pages(folder, start) for item in page]
+            return sorted((file for file in files if file.name), key=lambda file: file.name)
 
     def _pages(self, folder: str, start: str) -> Iterator[Sequence[dict[str, Any]]]:
-        where = self._object(folder)
-        asked = {"Bucket": where["Bucket"], "Prefix": f"{where['Key']}/{start}", "Delimiter": "/"}
+        root = self._object(folder)
+        query = {"Bucket": root["Bucket"], "Prefix": f"{root['Key']}/{start}", "Delimiter": "/"}
         while True:
-            page = self._fs.call_s3("list_objects_v2", **asked)
+            page = self._fs.call_s3("list_objects_v2", **query)
             yield page.get("Contents", [])
             if not page.get("IsTruncated"):
                 return
-            asked["ContinuationToken"] = page["NextContinuationToken"]
+            query["ContinuationToken"] = page["NextContinuationToken"]
 
     def now(self) -> datetime:
         """Read the clock from the date of a response."""
@@ -380,13 +380,13 @@ class S3Store(RemoteStore):
         return (int(size) if size.isdecimal() else len(data)), data
 
     def _fetch(self, full: str, ranges: Sequence[Range]) -> Sequence[bytes]:
-        found = super()._fetch(full, ranges)
-        for (first, end), data in zip(ranges, found, strict=True):
+        chunks = super()._fetch(full, ranges)
+        for (first, end), data in zip(ranges, chunks, strict=True):
             if len(data) != end - first:
                 raise StorageError(
                     f"can't read {self._protocol}://{full}: it ends early, at {first + len(data)}"
                 )
-        return found
+        return chunks
 
 
 def open_s3(path: str, options: Mapping[str, Any]) -> S3Store:
@@ -416,6 +416,6 @@ def _known_to_comply(process: int) -> set[Any]:
     return set()
 
 
-def _stored(one: Mapping[str, Any]) -> StoredFile:
-    name = str(one["Key"]).rpartition("/")[2]
-    return StoredFile(name, int(one["Size"]), as_time(one["LastModified"]))
+def _stored(item: Mapping[str, Any]) -> StoredFile:
+    name = str(item["Key"]).rpartition("/")[2]
+    return StoredFile(name, int(item["Size"]), as_time(item["LastModified"]))

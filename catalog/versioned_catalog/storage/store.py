@@ -66,7 +66,7 @@ class Location:
     """A store as a value that can be sent to other processes.
 
     Args:
-        url, options: what it takes to open it.
+        url, options: arguments of ``open_store``.
         roots: the external roots that its reader allows, by name (FORMAT.md, section 1.1).
     """
 
@@ -87,7 +87,7 @@ class StoredFile:
         name: without the folder.
         bytes: its size.
         modified: when it was written, by the store's clock.
-        etag: what the store calls this content; empty if it has no such name for it.
+        etag: the store's ETag of the content; empty if it has none.
     """
 
     name: str
@@ -132,8 +132,8 @@ class Store(abc.ABC):
     @property
     def address(self) -> str:
         """The address of the folder, with links resolved, and the same under all names of its scheme."""
-        scheme, colon, rest = self.url.partition("://")
-        return f"{_SCHEMES.get(scheme, scheme)}{colon}{rest}"
+        scheme, colon, path = self.url.partition("://")
+        return f"{_SCHEMES.get(scheme, scheme)}{colon}{path}"
 
     def resolved(self, path: str) -> str:
         """The address of a file or folder, with links resolved, to compare it with others."""
@@ -204,8 +204,8 @@ class Store(abc.ABC):
         """When a file was written, by the store's clock; None if it is missing or has no date."""
         folder, _, name = path.rpartition("/")
         try:
-            found = (file.modified for file in self.files(folder) if file.name == name)
-            return next(found, None)
+            dates = (file.modified for file in self.files(folder) if file.name == name)
+            return next(dates, None)
         except StorageError:
             return None
 
@@ -271,17 +271,17 @@ def check_name(path: str) -> str:
     return path
 
 
-def check_size(size: int, limit: int, what: str) -> None:
+def check_size(size: int, limit: int, file: str) -> None:
     """Refuse a file that is too large.
 
     Raises:
         CorruptTableError: the file is larger than the limit.
     """
     if size > limit:
-        raise CorruptTableError(f"{what} has {size} bytes; such files have up to {limit}")
+        raise CorruptTableError(f"{file} has {size} bytes; such files have up to {limit}")
 
 
-def check_date(dated: datetime | None, date: datetime, what: str) -> None:
+def check_date(dated: datetime | None, date: datetime, file: str) -> None:
     """Refuse content whose time is far ahead of the date of its file.
 
     Raises:
@@ -289,7 +289,7 @@ def check_date(dated: datetime | None, date: datetime, what: str) -> None:
     """
     if dated is not None and dated - date > FAR_AHEAD:
         raise StorageError(
-            f"can't write {what}: this machine's clock shows {dated.isoformat()}, but the store's "
+            f"can't write {file}: this machine's clock shows {dated.isoformat()}, but the store's "
             f"shows {date.isoformat()}; nothing was committed. Set this machine's clock, or grant it "
             "permission to create files in the table's folder, so that it can get the time from the "
             "store"

@@ -49,7 +49,7 @@ def check_depth(value: Any, what: str) -> None:
     """
     level = [value]
     for _ in range(JSON_DEPTH):
-        level = [inner for one in level for inner in _inside(one)]
+        level = [inner for parent in level for inner in _inside(parent)]
         if not level:
             return
     raise CorruptTableError(f"{what} is nested more than {JSON_DEPTH} deep")
