@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Attempt(Generic[Op_co]):
-    """What the rules check, and what the entry is built from. Without a table, ``newest`` is None."""
+    """The input of the rules and of the entry. ``newest`` is None if there is no table."""
 
     operation: Op_co
     newest: TableState | None

@@ -164,7 +164,7 @@ def _features(pins: Mapping[str, Pin]) -> Features:
 
 
 def is_altered(attempt: Attempt[Alter]) -> bool:
-    """Whether the schema and the properties are already what the ALTER would make them."""
+    """Whether the schema and the properties are already those after the ALTER."""
     before, after = attempt.state.evolution, altered(attempt)
     return (
         after.schema == before.schema

@@ -63,7 +63,7 @@ class TableHandle:
 
     @property
     def error_names(self) -> tuple[str, str]:
-        """What errors may call the table, the preferred name first."""
+        """Names of the table for errors, the preferred name first."""
         return self.name, self.location
 
     @property
@@ -107,7 +107,7 @@ class TableHandle:
         return self.state.version if version is None else self.version_of(version)
 
     def version_of(self, version: int | str) -> int:
-        """A version that is given as such, or as the name of a tag; it need not exist."""
+        """The version of a number or tag; the version need not exist."""
         if isinstance(version, bool) or not isinstance(version, int | str):
             raise InvalidRequestError(
                 f"version must be an integer or the name of a tag, got {version!r}"
@@ -172,7 +172,7 @@ class TableHandle:
             ) from error
 
     def commit(self, operation: Operation, commit_id: str | None = None) -> int:
-        """Commit an operation on the newest state, again for as long as others commit first.
+        """Commit an operation on the newest state; retry while others commit first.
 
         Args:
             operation: the operation.

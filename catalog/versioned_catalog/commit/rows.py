@@ -1,4 +1,4 @@
-"""Rules about rows and keys: the rows that an operation was computed from are still the current ones.
+"""Rules about rows and keys: the source rows of an operation must still be current.
 
 Notes 7 and 13 to 16 of FORMAT.md, section 11, and section 13.
 """
@@ -50,7 +50,7 @@ def isolation_of(properties: Mapping[str, str]) -> Isolation:
 
 
 def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
-    """Refuse a rewrite that might have had another result after the concurrent commits.
+    """Refuse a rewrite whose result may differ after the concurrent commits.
 
     Raises:
         CommitConflictError: a segment that a concurrent commit added or removed may match what the
@@ -91,7 +91,7 @@ def _read_conflict(attempt: Attempt[Rewrite], version: int, kind: str) -> Commit
 
 
 def _read_paths(attempt: Attempt[Rewrite], removing: Commit) -> frozenset[str]:
-    """The segments of the base that may hold a row which was looked for."""
+    """The segments of the base that may hold a row that the operation looked for."""
     try:
         return _candidates(attempt)
     except NotFoundError:
@@ -216,7 +216,7 @@ def copies_are_complete(attempt: Attempt[Rewrite]) -> None:
 
 
 def replaced_rows_unchanged(attempt: Attempt[Replace]) -> None:
-    """Refuse a replacement if rows came or went since the version that its rows were read from.
+    """Refuse a replacement if rows were added or removed since the version that it read.
 
     Raises:
         CommitConflictError: naming the first commit that added or removed rows.

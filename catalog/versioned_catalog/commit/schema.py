@@ -1,4 +1,4 @@
-"""Rules about the schema: what was planned under one schema fits into the current one.
+"""Rules about the schema: what was planned under one schema must fit the current one.
 
 Notes 1, 3, 5 and 8 of FORMAT.md, section 11.
 """
@@ -56,7 +56,7 @@ def schema_unaltered(attempt: Attempt[Alter]) -> None:
 
 
 def check_unaltered(planned_on: PlannedOn, state: TableState, table: str) -> None:
-    """Refuse a state whose schema or properties are not those that a plan was made on.
+    """Refuse a state whose schema or properties differ from those of a plan.
 
     Raises:
         CommitConflictError: saying what changed.

@@ -197,7 +197,7 @@ def segments_above_fence(attempt: Attempt[Write]) -> None:
 
 
 def read_above_fence(attempt: Attempt[Rewrite]) -> None:
-    """Refuse to check row keys against segments of a version below the fence, which may be gone."""
+    """Refuse to check row keys against segments below the fence, which may be deleted."""
     if attempt.operation.keys is not None:
         _check_above_fence(attempt.operation.base.version, attempt)
 

@@ -145,7 +145,7 @@ def target_in_incarnation(attempt: Attempt[Rollback]) -> None:
 
 
 def consumer_can_change(attempt: Attempt[Consume]) -> None:
-    """Refuse to move a consumer to a version that is expired or not there, or to drop one that is not.
+    """Refuse to move a consumer to an expired or missing version, or to drop a missing consumer.
 
     Raises:
         NotFoundError: naming the consumer.
@@ -169,7 +169,7 @@ def consumer_can_change(attempt: Attempt[Consume]) -> None:
 
 
 def consumers_are_kept(attempt: Attempt[Expire]) -> None:
-    """Refuse to expire a version that a consumer came to need since the expiry was planned.
+    """Refuse to expire a version that a consumer needs since the expiry was planned.
 
     Raises:
         CommitConflictError: naming the consumer.

@@ -61,7 +61,7 @@ def state_to_bytes(state: TableState) -> bytes:
     table = table.drop_columns(unused)
     sink = pa.BufferOutputStream()
     options = {"compression": "zstd", "store_schema": False, "write_page_checksum": True}
-    # Hardly any value repeats, except for ID maps, of which a long one must not stand in each row.
+    # Few values repeat, except for ID maps: a long one must not be stored in each row.
     maps: bool | list[str] = ["id_map"] if "id_map" in table.column_names else False
     options |= {"use_dictionary": maps, "dictionary_pagesize_limit": CHECKPOINT_BYTES}
     with pq.ParquetWriter(sink, table.schema, **options) as writer:
@@ -284,7 +284,7 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
 
 
 NEWEST = 2
-"""Number of newest checkpoints that always stay."""
+"""Number of newest checkpoints that are always retained."""
 
 SHARE = 16
 """Older checkpoints lie apart at least 1/SHARE of the versions since them."""
@@ -297,7 +297,7 @@ TIMES, BYTES = 8, 16 * 1024 * 1024
 
 
 def retained_checkpoints(sizes: Mapping[int, int], floor: int = 0) -> frozenset[int]:
-    """The versions whose checkpoints stay: the newest two, and older ones at growing distances.
+    """The versions whose checkpoints are retained: the newest two, and older ones at growing distances.
 
     ``sizes`` are in bytes, by version. Checkpoints below ``floor`` are of no use.
     """

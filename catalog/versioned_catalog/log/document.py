@@ -164,8 +164,8 @@ LEAST_ROW_BYTES = 4
 def read_bounded(data: bytes, what: str) -> pa.Table:
     """Read the rows of a file, with its metadata.
 
-    Texts are read as dictionaries, in which one long value can stand for very many rows, and are decoded
-    once their total length is known.
+    Texts are read as dictionaries, in which many rows can share a long value, and are decoded once their
+    total length is checked.
 
     Raises:
         CorruptTableError: the file is damaged, or decodes to very many times its size.

@@ -1,4 +1,4 @@
-"""Entries of a table's log: one commit each (FORMAT.md, section 5), and what heads them."""
+"""Entries of a table's log, one a commit (FORMAT.md, section 5), and their heads."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ LONGEST = timedelta(days=36_500)
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """How far somebody has read a table. Paimon has consumers, too, as files.
+    """The progress of a reader of a table. Paimon stores consumers, too, as files.
 
     Args:
-        version: the last version that is read; it and all later ones are kept.
+        version: the last version read; expiry keeps it and all later versions.
         moved: when the version was set, by the store's clock.
-        keep: how long versions are kept for the consumer after they were replaced, in whole seconds.
+        keep: how long replaced versions are kept for the consumer, in whole seconds.
     """
 
     version: int
@@ -103,7 +103,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Stub:
-    """What expiry leaves of an old entry; ``floor`` is the oldest retained version at that time."""
+    """The remains of an expired entry; ``floor`` is the oldest retained version at that time."""
 
     version: int
     commit_id: str
@@ -188,7 +188,7 @@ def stub_from_json(value: Json) -> Stub:
     version = check_version(member(value, "version", int))
     floor = check_version(member(value, "floor", int), "floor")
     if floor <= version:
-        # A reader would follow it back to itself for ever.
+        # A reader would follow the stub back to itself forever.
         raise CorruptTableError(f"the stub of version {version} says that {floor} is retained")
     time = time_from_text(member(value, "time", str))
     return Stub(version, member(value, "commit_id", str), time, floor)
@@ -224,7 +224,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The file that holds the last of the segment records of a commit.
+    """The file that holds the last segment records of a commit.
 
     Args:
         path: its path in the table's folder.
@@ -244,7 +244,7 @@ class Commit:
 
     ``added`` includes the records of the manifest, once that is read. ``roots`` are the URLs of external
     roots, as they were when segments below them were added. ``imported`` is the change of the ledger;
-    its files stand in ``paged``, which is not stored, once they were put in a page.
+    files that were put in a page are in ``paged``, which is not stored.
     """
 
     head: Head

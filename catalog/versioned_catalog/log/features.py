@@ -45,7 +45,7 @@ PATCH = "patch"
 """Feature of tables with partial upserts."""
 
 MANIFEST = "manifest"
-"""Feature of tables with a commit whose segment records stand in a manifest."""
+"""Feature of tables with a commit whose segment records are in a manifest."""
 
 VIEWS = "views"
 """Feature of warehouses that hold views."""
@@ -66,7 +66,7 @@ EXTERNAL_ROOTS = "external-roots"
 """Feature of tables that have, or had, segments below external roots."""
 
 ID_MAP = "id-map"
-"""Feature of tables that have, or had, segments that somebody else wrote."""
+"""Feature of tables that have, or had, segments that other software wrote."""
 
 IMPORTS = "imports"
 """Feature of tables that remember, or remembered, which files were imported."""
@@ -109,7 +109,7 @@ class Features:
 
 
 WITH_CHECKSUMS = Features(write=frozenset({CHECKSUMS}))
-"""What the first commit of a table, an incarnation or a warehouse needs."""
+"""The features of the first commit of a table, an incarnation or a warehouse."""
 
 
 def check_writable(features: Features, table: str) -> None:

@@ -1,4 +1,4 @@
-"""Statistics of a segment from the footer of a file that somebody else wrote (FORMAT.md, section 6.2).
+"""Statistics of a segment from the footer of a file that other software wrote (FORMAT.md, section 6.2).
 
 The module reads null counts, and bounds in the fields whose order the Parquet format defines
 (``min_value`` and ``max_value``). It ignores the deprecated fields, whose order differs between writers,
@@ -236,7 +236,7 @@ def _with_bounds(
         return stats
     low, high = ends
     if isinstance(low, float) and isinstance(high, float):
-        low, high = low or -0.0, high or 0.0  # a footer does not tell the zeros apart
+        low, high = low or -0.0, high or 0.0  # footers do not distinguish the zeros
     may_be_cut = family(column.type) in (Family.TEXT, Family.BINARY)
     low_text, low_cut = lower_text(low, column.type) or (None, False)
     high_text, high_cut = upper_text(high, column.type) or (None, False)

@@ -62,7 +62,7 @@ class LogReader(Generic[E, S]):
     def advance(
         self, loaded: LoadedState[S], until: int | None = None, *, expected: int = 1
     ) -> LoadedState[S]:
-        """Replay what was committed since a loaded state, up to the newest version or a given one."""
+        """Replay the commits since a loaded state, up to ``until`` or the newest version."""
         while True:
             for entry, size in self._following(loaded.version + 1, until, expected):
                 if isinstance(entry, Stub):
@@ -182,7 +182,7 @@ class LogReader(Generic[E, S]):
             yield entry if isinstance(entry, Stub) else entry.head
 
     def decoded(self, version: int, data: bytes) -> E | Stub:
-        """Decode the entry of a version, and read what it names.
+        """Decode the entry of a version, and read its attachment.
 
         Raises:
             CorruptTableError: it is damaged, or is of another version.
@@ -193,7 +193,7 @@ class LogReader(Generic[E, S]):
         try:
             return self._codec.read_attachment(entry, self.store)
         except CorruptTableError:
-            # It may have been expired, and its manifest vacuumed, since it was read.
+            # The entry may have been expired, and its manifest vacuumed, since it was read.
             again = self.store.read(self.entry_path(version))
             now = None if again is None else self._bare(version, again)
             if isinstance(now, Stub):
@@ -201,7 +201,7 @@ class LogReader(Generic[E, S]):
             raise
 
     def _bare(self, version: int, data: bytes) -> E | Stub:
-        """Decode an entry without reading what it names."""
+        """Decode an entry without reading its attachment."""
         url = f"{self.store.url}/{self.entry_path(version)}"
         entry = self._codec.decode(data, url)
         recorded = entry.version if isinstance(entry, Stub) else entry.head.version

@@ -23,7 +23,7 @@ from versioned_catalog.storage.text import parse_json
 
 @dataclass(frozen=True)
 class Delta:
-    """How the rows of a segment are ordered among those of others, and what they do to them.
+    """The order of a segment's rows among those of other segments, and their operations.
 
     Args:
         order: (sequence, ordinal), if they are not those of the commit that added the segment.
@@ -49,7 +49,7 @@ PLAIN = Delta()
 
 
 def delta_to_json(delta: Delta) -> dict[str, Json]:
-    """The JSON members; empty ones are left out."""
+    """The JSON members of a delta, without empty ones."""
     out: dict[str, Json] = {}
     if delta.order is not None:
         out["order"] = list(delta.order)
@@ -239,7 +239,7 @@ class SegmentRecord:
         columns: statistics by column ID.
         checksum: ``crc32:`` and 8 hex digits, or None.
         delta: members of segments of keyed tables.
-        id_map, constants: members of segments that somebody else wrote.
+        id_map, constants: members of segments that other software wrote.
     """
 
     path: str
@@ -276,7 +276,7 @@ def record_to_json(record: SegmentRecord, id_map: int | None = None) -> Json:
 
     Args:
         id_map: the index of the record's map among those of its entry; None if it has none, or if the
-            map stands elsewhere, as in a manifest.
+            map is stored elsewhere, as in a manifest.
     """
     out: dict[str, Json] = {
         "path": record.path,

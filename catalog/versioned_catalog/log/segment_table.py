@@ -52,7 +52,7 @@ FIELDS = tuple(
 """The columns of a checkpoint that hold the lists."""
 
 MOST_COLUMNS = 250
-"""Columns, nested ones counted, up to which each statistic has a column of its own."""
+"""Greatest number of columns, nested ones included, for which each statistic has its own column."""
 
 
 def stored_statistic(stats: ColumnStats | None, name: str) -> Any:
@@ -198,7 +198,7 @@ def id_map_texts(maps: Sequence[IdMap | None]) -> pa.DictionaryArray:
 
 
 def shared_texts(column: pa.ChunkedArray) -> list[str | None]:
-    """The texts of a dictionary-encoded column; equal ones in a chunk are one Python string."""
+    """The texts of a dictionary-encoded column; equal texts in a chunk share one Python string."""
     values: list[str | None] = []
     for chunk in column.chunks:
         texts = chunk.dictionary.to_pylist()

@@ -178,7 +178,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
 
 
 def _adoptions(before: TableState, commit: Commit) -> int:
-    """How many files of others were adopted up to a commit; see ``TableState``."""
+    """Number of files of others adopted up to a commit; see ``TableState``."""
     if IMPORTS not in commit.head.features.write or before.adoptions < 0:
         return before.adoptions
     if IMPORTS not in before.features.write and EXTERNAL_ROOTS in before.features.read:
@@ -203,7 +203,7 @@ def check_pins(state: TableState) -> None:
 
 
 def check_not_keyed(path: str, is_foreign: bool, schema: Schema | None) -> None:
-    """Refuse a segment of somebody else in a table with a primary key: its rows can't be merged.
+    """Refuse a foreign segment in a table with a primary key: its rows can't be merged.
 
     Raises:
         CorruptTableError: naming the segment.

@@ -22,7 +22,7 @@ MAX_DEPTH = 24
 """How deep structures may be nested."""
 
 _LONG_FORM = 15
-"""In the header of a list, stands for a length that follows as a number."""
+"""The length in a list header that means that the length follows as a number."""
 
 
 class Damaged(ValueError):

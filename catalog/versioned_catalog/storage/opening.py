@@ -133,7 +133,7 @@ def root_store(store: Store, place: RootPath, recorded: Mapping[str, str] | None
 
 
 def missing_root(place: RootPath, recorded: Mapping[str, str] | None) -> InvalidRequestError:
-    """The error of a reader that was not given a root."""
+    """The error of a reader without a root that a segment needs."""
     was = (recorded or {}).get(place.root)
     origin = "" if was is None else f", which was {was[:500]} when it was imported"
     return InvalidRequestError(

@@ -28,8 +28,8 @@ class RootPath(NamedTuple):
     """A path below an external root.
 
     Args:
-        adoption: the version that adopted the file, as it stands in the path; empty for the first
-            adoption of a file, whose path is all that tells it apart.
+        adoption: the version that adopted the file, as text of the path; empty for the first adoption of
+            a file, which the path alone identifies.
     """
 
     root: str

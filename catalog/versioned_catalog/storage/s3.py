@@ -26,10 +26,10 @@ from versioned_catalog.storage.store import Put, StoredFile, as_time, check_size
 LASTING = frozenset(
     ("NoSuchBucket", "NoCredentialsError", "PartialCredentialsError", "ParamValidationError")
 )
-"""Errors that a retry does not cure, and after which nothing was done."""
+"""Errors that a retry does not cure, of requests that had no effect."""
 
 _REFUSED = frozenset((400, 401, 403, 404, 405, 411, 413, 501))
-"""Statuses which mean that nothing was done."""
+"""Statuses of requests that had no effect."""
 
 
 def answer_of(error: BaseException | None) -> tuple[str, int | None, str]:
@@ -71,7 +71,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def is_refusal(code: str, status: int | None) -> bool:
-    """Whether the request that was answered so surely had no effect."""
+    """Whether a request with this error surely had no effect."""
     return status in _REFUSED and code != "RequestTimeout"
 
 
@@ -395,7 +395,7 @@ def open_s3(path: str, options: Mapping[str, Any]) -> S3Store:
     Args:
         path: bucket and prefix.
         options: arguments of ``s3fs.S3FileSystem``. Values may be text, nested names have a dot
-            (``client_kwargs.region_name``), and ``region`` stands for that one.
+            (``client_kwargs.region_name``), and ``region`` is an alias of that one.
 
     Raises:
         InvalidRequestError: the path is not a bucket and a prefix, an option is invalid, or s3fs is not

@@ -180,7 +180,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def files(self, folder: str) -> Sequence[StoredFile]:
-        """List the files in a folder itself, sorted by name, with temporary ones."""
+        """List the files directly in a folder, sorted by name, with temporary files."""
 
     @abc.abstractmethod
     def walk(self, folder: str) -> Iterator[StoredFile]:
