@@ -1,4 +1,4 @@
-"""The text of a schema file: what stays in it when it is written again.
+"""The text of a schema file, and how it is rewritten.
 
 Comments before CREATE stay, and so do the IDs of other tables: a file serves several environments.
 """
@@ -42,18 +42,18 @@ def rewritten(text: str, table: Definition) -> str:
 
 
 def _header(text: str, tables: Iterable[str]) -> str:
-    """What is before CREATE, with a line for each table."""
+    """The text before CREATE, with a line for each table."""
     start = Cursor(text, "CREATE TABLE").start
     lines = text[: text.rfind("\n", 0, start) + 1].splitlines(keepends=True)
     named = {named_table(line): at for at, line in enumerate(lines)}
     named.pop(None, None)
     behind = max(named.values(), default=len(lines) - 1) + 1
-    missing = table_lines([one for one in tables if one not in named])
+    missing = table_lines([table for table in tables if table not in named])
     return "".join([*lines[:behind], missing, *lines[behind:]])
 
 
 def _merged(old: Definition, table: Definition) -> Definition:
-    """A table with the IDs that a file gives for others, and with what these still need to know."""
+    """A table with the IDs, earlier names and new columns that a file declares for other tables."""
     assert table.table_uuid is not None
     is_listed = table.table_uuid in old.tables
     tables = old.tables if is_listed else (*old.tables, table.table_uuid)
@@ -71,24 +71,18 @@ def _merged(old: Definition, table: Definition) -> Definition:
 
 
 def _pairs(
-    columns: Iterable[Column], old: Iterable[Column], given: frozenset[int]
+    columns: Iterable[Column], old: Iterable[Column], given_ids: frozenset[int]
 ) -> Iterator[tuple[int, int]]:
-    """The IDs of the columns of a table and of those in the file, which are the same columns."""
+    """Pairs of the ID of a column in the table and the ID of the same column in the file."""
     free = {column.id: column for column in old}
     for column in columns:
-        match = free.get(column.id) if column.id in given else None
+        match = free.get(column.id) if column.id in given_ids else None
         if match is None:
-            match = next(
-                (
-                    one
-                    for one in free.values()
-                    if one.id not in given and name_key(one.name) == name_key(column.name)
-                ),
-                None,
-            )
+            named = (c for c in free.values() if name_key(c.name) == name_key(column.name))
+            match = next((c for c in named if c.id not in given_ids), None)
         if match is None:
             continue
         del free[match.id]
         yield column.id, match.id
         if type(column.type) is type(match.type):
-            yield from _pairs(children(column.type), children(match.type), given)
+            yield from _pairs(children(column.type), children(match.type), given_ids)

@@ -1,4 +1,4 @@
-"""One change of a plan: what it does, whether it is safe, which pins it touches."""
+"""One change of a plan: its effect, its safety, and its effects on pins."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PlannedChange:
             NULL, those that are checked; of a ``ttl``, those that may hold rows which it hides. No
             change rewrites data.
         rows: the rows in these segments.
-        pins: what the change does to schema pins.
+        pins: its effects on schema pins.
     """
 
     kind: str
@@ -103,8 +103,8 @@ def _holding(state: TableState, column_id: int | None) -> tuple[int, int]:
     """The number of live segments that hold a column, and of their rows."""
     core = state.segments.core
     versions = pc.unique(core["schema_version"]).to_pylist()
-    held = [version for version in versions if column_id in state.schemas[version].ids]
-    chosen = pc.is_in(core["schema_version"], value_set=pa.array(held, pa.int32()))
+    holding = [version for version in versions if column_id in state.schemas[version].ids]
+    chosen = pc.is_in(core["schema_version"], value_set=pa.array(holding, pa.int32()))
     rows = pc.sum(core["rows"].filter(chosen)).as_py()
     return pc.sum(chosen).as_py() or 0, rows or 0
 
@@ -122,13 +122,13 @@ def _expiring(state: TableState, step: Step) -> tuple[int, int]:
 
 
 def _pin_effects(state: TableState, step: Step) -> Iterator[str]:
-    """What a change does to each pin that it touches, such as ``billing: n is BIGINT, ...``."""
+    """The effect of a change on each pin, such as ``billing: n is BIGINT, ...``."""
     for label, pinned in sorted(state.pinned_schemas.items()):
         if step.column_id in pinned.schema.ids and is_hidden(step.after.schema, step.column_id):
             yield f"{label}: stays, hidden, until it is retired"
-        known = set(breaks(pinned.schema, step.before.schema))
+        earlier_reasons = set(breaks(pinned.schema, step.before.schema))
         yield from (
             f"{label}: may fail, since {reason}"
             for reason in breaks(pinned.schema, step.after.schema)
-            if reason not in known
+            if reason not in earlier_reasons
         )

@@ -44,11 +44,11 @@ class SchemaPlan:
         table_uuid, version, schema_version: the table that the plan was made on; None if it is to be
             created.
         new_schema_version: the schema version after the changes.
-        refused: what would be lost, and is not allowed to be: the paths of columns, and ``ttl = 7 days``
-            if that hides rows.
+        refused: losses that are not allowed: the paths of columns, and ``ttl = 7 days`` if that hides
+            rows.
         drift: what others altered since a plan was last applied, as SQL; empty if nothing.
         notes: how the statement was read, where that may surprise.
-        views: what views can no longer read after the changes; only a plan that a catalog made knows.
+        views: what views can no longer read after the changes; only in a plan that a catalog made.
         properties, new_properties: before and after the changes.
         new_schema: the schema after the changes; None if the table is to be created.
         allow_drop, renames: as given to the plan.
@@ -89,18 +89,18 @@ class SchemaPlan:
         return [sql for change in self.changes for sql in change.sql]
 
     def check_allowed(self) -> None:
-        """Check that everything that is lost is allowed to be.
+        """Check that every loss is allowed.
 
         Raises:
-            InvalidRequestError: one is not.
+            InvalidRequestError: a loss is not allowed.
         """
         if self.refused:
-            columns = [one for one in self.refused if allowed_ttl(one) is None]
+            columns = [loss for loss in self.refused if allowed_ttl(loss) is None]
             lost = [f"drops {', '.join(columns)} with the values"] if columns else []
             lost += [
-                f"hides rows by {one}, which compaction then deletes"
-                for one in self.refused
-                if one not in columns
+                f"hides rows by {loss}, which compaction then deletes"
+                for loss in self.refused
+                if loss not in columns
             ]
             raise InvalidRequestError(
                 f"{self.table}: the plan {' and '.join(lost)}; allow it by name: "
@@ -152,18 +152,18 @@ class SchemaPlan:
 
 
 def _row(change: PlannedChange) -> tuple[str, str, str, str]:
-    held = f"{change.segments} segment{'' if change.segments == 1 else 's'}"
+    count = f"{change.segments} segment{'' if change.segments == 1 else 's'}"
     match change.safety:
         case Safety.SAFE:
             note = "safe"
         case Safety.MAY_CONFLICT:
-            note = f"may conflict: {held} to check for nulls"
+            note = f"may conflict: {count} to check for nulls"
         case Safety.DESTRUCTIVE:
             if change.kind == "property":
-                note = f"DESTRUCTIVE: hides older rows; {held} may hold some, {change.rows} rows in all"
+                note = f"DESTRUCTIVE: hides older rows; {count} may hold some, {change.rows} rows in all"
             else:
                 verb = "holds" if change.segments == 1 else "hold"
-                note = f"DESTRUCTIVE: {held} {verb} it, {change.rows} rows"
+                note = f"DESTRUCTIVE: {count} {verb} it, {change.rows} rows"
     notes = [note, *(f"pin {pin}" for pin in change.pins)]
     which = "" if change.column_id is None else f"(id {change.column_id})"
     return f"{_SIGNS.get(change.kind, '~')} {change.kind}", change.detail, which, "; ".join(notes)
@@ -193,7 +193,7 @@ def make_plan(
     """
     if not target.tables:
         check_ids_agree(state.schema.visible, target, renames or {})
-    allowed = _own(allow_drop, table)
+    allowed = _column_paths(allow_drop, table)
     steps = difference(state.evolution, state.comment, target, renames, allowed)
     planned = tuple(planned_change(step, state, table) for step in steps)
     after = steps[-1].after if steps else state.evolution
@@ -224,8 +224,8 @@ def _refused(
     allow_drop: Collection[str],
     allowed: Collection[str],
 ) -> Iterator[str]:
-    """What the changes lose that is not allowed by name: columns, or rows by a ``ttl``."""
-    keys = {path_key(parse_path(one)) for one in allowed}
+    """Losses that are not allowed by name: columns, or rows that a ``ttl`` hides."""
+    keys = {path_key(parse_path(text)) for text in allowed}
     for change, step in planned:
         if change.safety is not Safety.DESTRUCTIVE:
             continue
@@ -238,32 +238,32 @@ def _refused(
 
 
 def allowed_ttl(text: str) -> timedelta | None:
-    """The duration of ``ttl = 7 days`` among what may be lost; None if the text is no such thing."""
+    """The duration of an allowed loss such as ``ttl = 7 days``; None for any other text."""
     key, equals, value = (part.strip() for part in text.partition("="))
     return parse_ttl({TTL: value}) if (key, equals) == (TTL, "=") else None
 
 
 def allowing(refused: Iterable[str]) -> str:
     """The options of the command line that allow what was refused."""
-    shown = (f"'{one}'" if allowed_ttl(one) is not None else one for one in refused)
-    return " ".join(f"--allow-drop {one}" for one in shown)
+    shown = (f"'{loss}'" if allowed_ttl(loss) is not None else loss for loss in refused)
+    return " ".join(f"--allow-drop {loss}" for loss in shown)
 
 
-def _own(allow_drop: Collection[str], table: str) -> list[str]:
+def _column_paths(allow_drop: Collection[str], table: str) -> list[str]:
     """The paths of columns, without the table's name before them."""
     name = parse_path(table)
-    found = []
+    paths = []
     for text in allow_drop:
         if allowed_ttl(text) is not None:
             continue
         path = parse_path(text)
-        own = path[len(name) :] if path[: len(name)] == name and len(path) > len(name) else path
-        found.append(render_path(own))
-    return found
+        column = path[len(name) :] if path[: len(name)] == name and len(path) > len(name) else path
+        paths.append(render_path(column))
+    return paths
 
 
 def _drift(state: TableState, table: str) -> list[str]:
-    """What was altered since a plan was last applied, as SQL; nothing if none ever was."""
+    """Alterations since a plan was last applied, as SQL; empty if none ever was."""
     if APPLIED_SCHEMA not in state.properties:
         return []
     return [*_schema_drift(state, table), *_property_drift(state, table)]
@@ -274,7 +274,7 @@ UNDECLARED = MAINTAINED | {APPLIED_SCHEMA}
 
 
 def declared_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Those of the properties of a table that a CREATE TABLE statement declares."""
+    """The properties of a table that a CREATE TABLE statement declares."""
     return {key: text for key, text in properties.items() if key not in UNDECLARED}
 
 
@@ -323,7 +323,7 @@ def apply_plan(handle: TableHandle, plan: SchemaPlan, commit_id: str | None = No
     """
     plan.check_allowed()
     state, planned_on = handle.state, _planned_on(plan)
-    # By the function of the rule, before statements are bound to what may be other columns.
+    # Checked before statements are bound, since their names may now be those of other columns.
     check_unaltered(planned_on, state, plan.table)
     if not plan.changes:
         return replace(plan, committed=state.version)

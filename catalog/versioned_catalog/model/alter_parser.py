@@ -44,15 +44,15 @@ def parse_alter(
         NotFoundError: a column that a default or a partitioning names does not exist.
     """
     cursor = Cursor(sql, "ALTER TABLE")
-    found: list[changes.Change] = []
+    requests: list[changes.Change] = []
     current, time = evolution.begin(), utc_now()
     while True:
         parsed = _take_statement(cursor, current.schema, table)
-        found += parsed
+        requests += parsed
         while cursor.accept(";"):
             pass
         if cursor.token.kind is TokenKind.END:
-            return found
+            return requests
         for change in parsed:
             current = change.bind(current, time).apply(current)
 
@@ -64,10 +64,10 @@ def _take_statement(
     cursor.expect_word("TABLE")
     named = take_path(cursor)
     check_name(named, table)
-    found = _take_action(cursor, schema, render_path(named))
+    requests = _take_action(cursor, schema, render_path(named))
     if cursor.token.kind is not TokenKind.END and not cursor.at_symbol(";"):
         raise cursor.error("the end of the statement was expected")
-    return found
+    return requests
 
 
 def _take_action(cursor: Cursor, schema: Schema, table: str) -> list[changes.Change]:
@@ -96,7 +96,7 @@ def _take_action(cursor: Cursor, schema: Schema, table: str) -> list[changes.Cha
 
 
 def _refuse(cursor: Cursor, word: str, second: str, table: str) -> NoReturn:
-    """Refuse what a versioned table, or this parser, does not have.
+    """Refuse an action that versioned tables, or this parser, do not support.
 
     Raises:
         InvalidRequestError: always.
@@ -135,12 +135,12 @@ def _take_partition_field(cursor: Cursor, schema: Schema, table: str) -> changes
 def _take_additions(cursor: Cursor) -> list[changes.Change]:
     cursor.take(), cursor.take()
     closed = cursor.accept("(")
-    found: list[changes.Change] = [_take_addition(cursor)]
+    additions: list[changes.Change] = [_take_addition(cursor)]
     while cursor.accept(","):
-        found.append(_take_addition(cursor))
+        additions.append(_take_addition(cursor))
     if closed:
         cursor.expect(")")
-    return found
+    return additions
 
 
 def _take_addition(cursor: Cursor) -> changes.AddColumn:
@@ -179,8 +179,8 @@ def _take_drops(cursor: Cursor, schema: Schema) -> list[changes.Change]:
         paths.append(take_path(cursor))
     if closed:
         cursor.expect(")")
-    gone = [path for path in paths if lenient and schema.find(path) is None]
-    return [changes.DropColumn(path) for path in paths if path not in gone]
+    missing = [path for path in paths if lenient and schema.find(path) is None]
+    return [changes.DropColumn(path) for path in paths if path not in missing]
 
 
 def _take_unset(cursor: Cursor) -> list[changes.Change]:
@@ -197,10 +197,10 @@ def _take_unset(cursor: Cursor) -> list[changes.Change]:
 def _take_columns(cursor: Cursor, schema: Schema) -> list[changes.Change]:
     cursor.take()
     cursor.accept_word("COLUMN")
-    found = [_take_column(cursor, schema)]
+    requests = [_take_column(cursor, schema)]
     while cursor.accept(","):
-        found.append(_take_column(cursor, schema))
-    return found
+        requests.append(_take_column(cursor, schema))
+    return requests
 
 
 def _take_column(cursor: Cursor, schema: Schema) -> changes.Change:

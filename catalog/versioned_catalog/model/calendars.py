@@ -4,7 +4,7 @@ Text that does not parse raises ValueError, whose message shows the expected for
 
 This does not use ``datetime``, whose years end at 9999, while Spark's go far beyond.
 
-A value keeps what a calendar on the wall shows: year, month, day and time of day. A 29 February that
+A value keeps its calendar fields: year, month, day and time of day. A 29 February that
 the Gregorian calendar does not have is 1 March, as in Spark.
 """
 
@@ -199,17 +199,17 @@ def gregorian_micros(micros: Any, offset: int) -> Any:
 def gregorian_dates(dates: pa.Array) -> pa.Array:
     """Dates of the hybrid calendar as DATE."""
     filled = dates.view(pa.int32()).fill_null(0)
-    found = gregorian_days(filled.to_numpy(zero_copy_only=False)).astype(np.int32)
+    days = gregorian_days(filled.to_numpy(zero_copy_only=False)).astype(np.int32)
     mask = dates.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(found, pa.int32(), mask=mask).view(pa.date32())
+    return pa.array(days, pa.int32(), mask=mask).view(pa.date32())
 
 
 def gregorian_timestamps(times: pa.Array, offset: int) -> pa.Array:
     """Timestamps in microseconds of the hybrid calendar, in UTC, as TIMESTAMP."""
     filled = times.view(pa.int64()).fill_null(0)
-    found = gregorian_micros(filled.to_numpy(zero_copy_only=False), offset)
+    micros = gregorian_micros(filled.to_numpy(zero_copy_only=False), offset)
     mask = times.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(found, pa.int64(), mask=mask).view(pa.timestamp("us", tz="UTC"))
+    return pa.array(micros, pa.int64(), mask=mask).view(pa.timestamp("us", tz="UTC"))
 
 
 NO_OFFSET = "it has no offset from UTC; write one, as in '2020-01-31 12:30:00Z'"
@@ -294,7 +294,7 @@ def temporal(type_: LeafType) -> Temporal:
 
 
 def to_python_value(stored: object, type_: LeafType) -> object:
-    """The Python value of a stored one: of an integer beyond Python's years, the integer."""
+    """The Python value of a stored one; an integer beyond Python's years stays an integer."""
     if type_.leaf.family is not Family.TEMPORAL or not isinstance(stored, int):
         return stored
     try:

@@ -90,9 +90,9 @@ def with_hidden_defaults(constant: Constant, type_: DataType) -> Constant:
 def _with_hidden(text: ValueText, type_: DataType) -> ValueText:
     match type_:
         case Struct(fields) if isinstance(text, dict):
-            return {field_key(one): _field(text, one) for one in fields}
+            return {field_key(field): _field(text, field) for field in fields}
         case Array(element) if isinstance(text, list):
-            return [_with_hidden(one, element.type) for one in text]
+            return [_with_hidden(item, element.type) for item in text]
         case Map(key, value) if isinstance(text, list):
             return [[_with_hidden(k, key.type), _with_hidden(v, value.type)] for k, v in text]
         case _:

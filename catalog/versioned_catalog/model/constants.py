@@ -191,7 +191,7 @@ def _narrow_text(text: ValueText, source: DataType, target: DataType) -> ValueTe
                 if (key := field_key(field)) in types and key in text
             }
         case Array(element), Array(other) if isinstance(text, list):
-            return [_narrow_text(one, element.type, other.type) for one in text]
+            return [_narrow_text(item, element.type, other.type) for item in text]
         case Map(key, value), Map(other_key, other_value) if isinstance(text, list):
             return [
                 [
@@ -202,10 +202,10 @@ def _narrow_text(text: ValueText, source: DataType, target: DataType) -> ValueTe
             ]
         case _ if widens(target, source):
             value = pa.repeat(to_scalar(constant_of(text), source), 1)
-            (found,) = narrow_array(value, source, target)  # type: ignore[arg-type]
-            if not found.is_valid:
+            (narrowed,) = narrow_array(value, source, target)  # type: ignore[arg-type]
+            if not narrowed.is_valid:
                 raise _Misfit
-            return from_scalar_text(found, target)
+            return from_scalar_text(narrowed, target)
         case _:
             return widen_text(text, source, target)
 

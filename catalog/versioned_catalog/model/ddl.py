@@ -1,4 +1,4 @@
-"""Column lists in Spark's DDL, and what statements of DDL have in common."""
+"""Column lists in Spark's DDL, and the clauses that DDL statements share."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def take_properties(cursor: Cursor) -> dict[str, str]:
     Raises:
         InvalidRequestError: it does not parse, or a key is given twice.
     """
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     cursor.expect("(")
     while True:
         key = take_key(cursor)
-        if key in found:
+        if key in properties:
             raise InvalidRequestError(f"the property {key} is given twice; name it once")
         cursor.accept("=")
-        found[key] = _value(cursor)
+        properties[key] = _value(cursor)
         if not cursor.accept(","):
             cursor.expect(")")
-            return found
+            return properties
 
 
 def take_key(cursor: Cursor) -> str:
@@ -65,11 +65,11 @@ def _value(cursor: Cursor) -> str:
 def take_fields(cursor: Cursor) -> tuple[str, ...]:
     """Parse ``(days(ts), host)`` to the text of each field."""
     cursor.expect("(")
-    found = [take_field(cursor)]
+    fields = [take_field(cursor)]
     while cursor.accept(","):
-        found.append(take_field(cursor))
+        fields.append(take_field(cursor))
     cursor.expect(")")
-    return tuple(found)
+    return tuple(fields)
 
 
 def take_field(cursor: Cursor) -> str:

@@ -55,8 +55,8 @@ def difference(
         comment: the table's comment.
         target: the declared table.
         renames: new names by current paths.
-        allow_drop: paths of columns that may be dropped; other drops are found all the same, but must
-            not look like renames.
+        allow_drop: paths of columns that may be dropped; other drops are planned too, but must not
+            look like renames.
 
     Raises:
         InvalidRequestError: the table can't become the declared one, or a rename is ambiguous.
@@ -81,7 +81,7 @@ def difference(
 
 
 def difference_by_id(evolution: Evolution, target: Schema) -> list[Step]:
-    """The changes from a table to other columns, of which IDs alone say which is which.
+    """The changes from a table to other columns, matched by ID alone.
 
     Args:
         evolution: the table.
@@ -89,15 +89,15 @@ def difference_by_id(evolution: Evolution, target: Schema) -> list[Step]:
             not have are of new columns.
 
     Raises:
-        InvalidRequestError: the table can't become that.
+        InvalidRequestError: the table can't become the declared one.
     """
     shown = evolution.schema.visible
-    gone = [
+    dropped = [
         column.id
         for column, above in walk(shown.columns)
-        if column.id not in target.ids and all(one.id in target.ids for one in above)
+        if column.id not in target.ids and all(ancestor.id in target.ids for ancestor in above)
     ]
-    matching = Matching({one: one for one in target.ids & shown.ids}, gone)
+    matching = Matching({column_id: column_id for column_id in target.ids & shown.ids}, dropped)
     differ = _Differ(evolution, target, matching)
     differ.release_arrangement()
     differ.level(None, target.columns)
@@ -107,7 +107,7 @@ def difference_by_id(evolution: Evolution, target: Schema) -> list[Step]:
 
 
 def _check_same_key(schema: Schema, target: Schema, matching: Matching) -> None:
-    stored = tuple(matching.stored.get(one) for one in target.primary_key)
+    stored = tuple(matching.stored.get(column_id) for column_id in target.primary_key)
     index = target.time_index
     same_index = (None if index is None else matching.stored.get(index, -1)) == schema.time_index
     if stored != schema.primary_key or not same_index:
@@ -119,7 +119,7 @@ def _check_same_key(schema: Schema, target: Schema, matching: Matching) -> None:
 
 
 class _Differ:
-    """Collects changes, and applies each to what the table has become by those before it."""
+    """Collect changes, each applied to the result of those before it."""
 
     def __init__(self, evolution: Evolution, target: Schema, matching: Matching) -> None:
         self.steps: list[Step] = []
@@ -143,24 +143,23 @@ class _Differ:
 
     def level(self, parent: int | None, targets: tuple[Column, ...]) -> None:
         """The changes of the columns inside a parent, and below."""
-        gone = [one.id for one in self._siblings(parent) if one.id in self._dropped]
-        taken = {name_key(one.name) for one in targets}
-        for column_id in [*gone]:
+        dropped = [column.id for column in self._siblings(parent) if column.id in self._dropped]
+        taken = {name_key(column.name) for column in targets}
+        for column_id in [*dropped]:
             if name_key(self._schema.column(column_id).name) not in taken:
                 continue
-            if len(self._siblings(parent)) == 1:  # a table or struct needs one at every step
+            if len(self._siblings(parent)) == 1:  # a table or struct needs a column at every step
                 self._renamed(column_id, self._spare(column_id, taken))
                 continue
-            gone.remove(column_id)
+            dropped.remove(column_id)
             self._emit(changes.DropColumn(self._schema.path(column_id)), column_id)
-        self._rename(
-            parent, {self._ids[one.id]: one.name for one in targets if one.id in self._ids}
-        )
+        matched = [column for column in targets if column.id in self._ids]
+        self._rename(parent, {self._ids[column.id]: column.name for column in matched})
         self._order(parent, targets)
-        for column_id in gone:
+        for column_id in dropped:
             self._emit(changes.DropColumn(self._schema.path(column_id)), column_id)
-        for one in targets:
-            self._column(one)
+        for column in targets:
+            self._column(column)
 
     def _siblings(self, parent: int | None) -> tuple[Column, ...]:
         return (
@@ -177,11 +176,11 @@ class _Differ:
                     self._renamed(column_id, pending.pop(column_id))
             else:  # a cycle: one of its columns takes another name first
                 column_id = next(iter(pending))
-                used = {name_key(one.name) for one in self._siblings(parent)}
+                used = {name_key(column.name) for column in self._siblings(parent)}
                 self._renamed(column_id, self._spare(column_id, used))
 
     def _spare(self, column_id: int, used: Collection[str]) -> str:
-        """A name for a column that is in the way of another one."""
+        """A temporary name for a column whose name another column takes."""
         spare = f"{self._schema.column(column_id).name}_{column_id}"
         while name_key(spare) in used:
             spare += "_"
@@ -191,26 +190,26 @@ class _Differ:
         self._emit(changes.RenameColumn(self._schema.path(column_id), name), column_id)
 
     def _order(self, parent: int | None, targets: tuple[Column, ...]) -> None:
-        """Add and move columns; the most columns that are in order already stay where they are."""
-        order = [one.id for one in self._siblings(parent)]
-        places = [order.index(self._ids[one.id]) for one in targets if one.id in self._ids]
-        staying = {order[place] for place in _longest_increasing(places)}
+        """Add columns, and move as few of the others as possible."""
+        order = [column.id for column in self._siblings(parent)]
+        positions = [order.index(self._ids[c.id]) for c in targets if c.id in self._ids]
+        staying = {order[position] for position in _longest_increasing(positions)}
         previous: int | None = None
-        for one in targets:
-            if one.id not in self._ids:
-                self._add(parent, one, previous)
-            elif self._ids[one.id] not in staying:
-                column_id = self._ids[one.id]
+        for column in targets:
+            if column.id not in self._ids:
+                self._add(parent, column, previous)
+            elif self._ids[column.id] not in staying:
+                column_id = self._ids[column.id]
                 after = None if previous is None else self._schema.column(previous).name
                 path = self._schema.path(column_id)
                 self._emit(changes.MoveColumn(path, after is None, after), column_id)
-            previous = self._ids[one.id]
+            previous = self._ids[column.id]
 
     def _add(self, parent: int | None, column: Column, previous: int | None) -> None:
-        siblings = [one.id for one in self._siblings(parent)]
+        siblings = [sibling.id for sibling in self._siblings(parent)]
         behind = siblings[0 if previous is None else siblings.index(previous) + 1 :]
         first, after = False, None
-        if any(one not in self._dropped for one in behind):
+        if any(sibling_id not in self._dropped for sibling_id in behind):
             first = previous is None
             after = None if previous is None else self._schema.column(previous).name
         above: ColumnPath = () if parent is None else self._schema.path(parent)
@@ -272,19 +271,19 @@ class _Differ:
         """Stop partitioning and sorting by columns that are dropped, or get a type that forbids it."""
         schema = self._schema
         partitioning = [
-            one
-            for one in schema.partitioning
-            if not self._is_dropped(one.source) and self._applies(one)
+            field
+            for field in schema.partitioning
+            if not self._is_dropped(field.source) and self._applies(field)
         ]
         if len(partitioning) < len(schema.partitioning):
-            self._partition([(one.source, one.transform) for one in partitioning])
-        sort_by = [one for one in schema.sort_by if not self._is_dropped(one.source)]
+            self._partition([(field.source, field.transform) for field in partitioning])
+        sort_by = [field for field in schema.sort_by if not self._is_dropped(field.source)]
         if len(sort_by) < len(schema.sort_by):
             self._sort(sort_by)
 
     def _is_dropped(self, column_id: int) -> bool:
-        chain = (*(one.id for one in self._schema.ancestors(column_id)), column_id)
-        return any(one in self._dropped for one in chain)
+        above = (column.id for column in self._schema.ancestors(column_id))
+        return not self._dropped.isdisjoint((*above, column_id))
 
     def _applies(self, field: PartitionField) -> bool:
         """Whether a field of the partitioning applies to the declared type of its column, too."""
@@ -297,10 +296,10 @@ class _Differ:
 
     def arrange(self) -> None:
         """Partition and sort as declared."""
-        wanted = [(self._ids[one.source], one.transform) for one in self._target.partitioning]
-        if wanted != [(one.source, one.transform) for one in self._schema.partitioning]:
-            self._partition(wanted)
-        sort_by = [SortField(self._ids[one.source], one.descending) for one in self._target.sort_by]
+        declared = [(self._ids[f.source], f.transform) for f in self._target.partitioning]
+        if declared != [(field.source, field.transform) for field in self._schema.partitioning]:
+            self._partition(declared)
+        sort_by = [SortField(self._ids[f.source], f.descending) for f in self._target.sort_by]
         if tuple(sort_by) != self._schema.sort_by:
             self._sort(sort_by)
 
@@ -310,46 +309,45 @@ class _Differ:
 
     def _sort(self, fields: list[SortField]) -> None:
         texts = [
-            self._schema.path_text(one.source) + (" DESC" if one.descending else "")
-            for one in fields
+            self._schema.path_text(f.source) + (" DESC" if f.descending else "") for f in fields
         ]
-        done = changes.SetProperty(SORT_BY, ", ".join(texts))
-        self._emit(done if texts else changes.UnsetProperty(SORT_BY))
+        change = changes.SetProperty(SORT_BY, ", ".join(texts))
+        self._emit(change if texts else changes.UnsetProperty(SORT_BY))
 
-    def properties(self, wanted: Mapping[str, str]) -> None:
+    def properties(self, declared: Mapping[str, str]) -> None:
         """Set and unset properties.
 
         Raises:
-            InvalidRequestError: one is declared that the library maintains.
+            InvalidRequestError: a declared property is one that the library maintains.
         """
-        for key in sorted(MAINTAINED & wanted.keys()):
+        for key in sorted(MAINTAINED & declared.keys()):
             raise InvalidRequestError(
                 f"the property {key} can't be set, since the table maintains it; leave it out",
                 condition="INVALID_OPTION",
             )
         current = user_properties(self.current.properties)
-        for key in sorted({*current, *wanted} - {APPLIED_SCHEMA}):
-            if key not in wanted:
+        for key in sorted({*current, *declared} - {APPLIED_SCHEMA}):
+            if key not in declared:
                 self._emit(changes.UnsetProperty(key))
-            elif current.get(key) != wanted[key]:
-                self._emit(changes.SetProperty(key, wanted[key]))
+            elif current.get(key) != declared[key]:
+                self._emit(changes.SetProperty(key, declared[key]))
 
 
 def _set_default(path: ColumnPath, column: Column, target: Column) -> changes.SetDefault:
-    """The declared default; fields inside it are found by their names."""
+    """The declared default; fields inside it are matched by name."""
     return changes.SetDefault(path, constant_from_sql(default_text(target) or "NULL", column.type))
 
 
-def _longest_increasing(places: list[int]) -> list[int]:
+def _longest_increasing(numbers: list[int]) -> list[int]:
     """A longest increasing subsequence of distinct numbers."""
     ends: list[int] = []
     chains: list[list[int]] = []
-    for place in places:
-        at = bisect.bisect_left(ends, place)
-        chain = [*(chains[at - 1] if at else []), place]
+    for number in numbers:
+        at = bisect.bisect_left(ends, number)
+        chain = [*(chains[at - 1] if at else []), number]
         if at == len(ends):
-            ends.append(place)
+            ends.append(number)
             chains.append(chain)
         else:
-            ends[at], chains[at] = place, chain
+            ends[at], chains[at] = number, chain
     return chains[-1] if chains else []

@@ -106,7 +106,7 @@ def used_below(column: Column) -> UsedNames:
 
 
 def with_used(names: UsedNames, columns: Iterable[tuple[Column, tuple[Column, ...]]]) -> UsedNames:
-    """Used names together with those of some columns, each given with its ancestors."""
+    """Used names together with those of some columns, each with its ancestors."""
     new: dict[int | None, set[str]] = {}
     for column, above in columns:
         new.setdefault(above[-1].id if above else None, set()).add(name_key(column.physical_name))
@@ -135,11 +135,11 @@ def locate(evolution: Evolution, ref: Ref) -> int:
 
 def is_hidden(schema: Schema, column_id: int) -> bool:
     """Whether a column, or one around it, is hidden."""
-    return any(one.hidden for one in (*schema.ancestors(column_id), schema.column(column_id)))
+    return any(part.hidden for part in (*schema.ancestors(column_id), schema.column(column_id)))
 
 
 class Risk(enum.Enum):
-    """What a change may do to stored values, or they to it."""
+    """The conflict between a change and stored values."""
 
     NONE = "none"
     STORED_NULLS = "stored nulls"
@@ -159,7 +159,7 @@ class SchemaChange(ABC, Generic[T]):
     __slots__ = ()
 
     kind: ClassVar[str]
-    """What a plan calls the change."""
+    """The name of the change in a plan."""
 
     def bind(self, evolution: Evolution, time: dt.datetime) -> BoundChange:
         """Bind the change to the columns that currently have the names in it.
@@ -176,7 +176,7 @@ class SchemaChange(ABC, Generic[T]):
 
     @abstractmethod
     def target(self, evolution: Evolution, time: dt.datetime) -> T:
-        """What the names in the change are bound to; see ``bind``."""
+        """The columns and positions that the names in the change refer to; see ``bind``."""
 
     @abstractmethod
     def apply(self, target: T, evolution: Evolution) -> Evolution:
@@ -191,7 +191,7 @@ class SchemaChange(ABC, Generic[T]):
         """One line for a table's history: ``ADD COLUMN idle DOUBLE DEFAULT 7.5 AFTER host``."""
 
     def clauses(self, before: Evolution, after: Evolution) -> list[str]:
-        """What follows ``ALTER TABLE t`` in Spark SQL, which ``alter_parser`` reads back.
+        """The text after ``ALTER TABLE t`` in Spark SQL, which ``alter_parser`` parses.
 
         A class whose description shortens or omits something overrides this.
 
@@ -208,11 +208,11 @@ class SchemaChange(ABC, Generic[T]):
         return [f"ALTER TABLE {table} {clause}" for clause in self.clauses(before, after)]
 
     def detail(self, before: Evolution, after: Evolution) -> str:
-        """What changes, for the people who read a plan."""
+        """A description of the change for people who read a plan."""
         return self.describe()
 
     def risk(self, before: Evolution, after: Evolution) -> Risk:
-        """What the change may do to stored values, or they to it."""
+        """The conflict between the change and stored values."""
         return Risk.NONE
 
 
@@ -323,9 +323,9 @@ def find(schema: Schema, path: ColumnPath) -> Column:
         NotFoundError: it does not exist; the message says so if the path skips the ``element`` of a
             list or the ``value`` of a map.
     """
-    found = schema.find(path)
-    if found is not None:
-        return found
+    column = schema.find(path)
+    if column is not None:
+        return column
     for length in range(len(path) - 1, 0, -1):
         parent = schema.find(path[:length])
         if parent is not None:

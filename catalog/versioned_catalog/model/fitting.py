@@ -1,4 +1,4 @@
-"""Users' values as the value text of a column's type: what fits exactly, and why not otherwise."""
+"""Convert users' values to the value text of a column's type, exactly or not at all."""
 
 from __future__ import annotations
 
@@ -118,19 +118,19 @@ def _fit_typed(value: Typed, type_: types.DataType) -> ValueText:
 def _check_precision(text: str, type_: types.DataType) -> str:
     match type_:
         case types.Time(precision):
-            step, what = 10 ** (6 - precision), f"{precision} digits of a second"
+            step, allowed = 10 ** (6 - precision), f"{precision} digits of a second"
         case types.DayTimeInterval(_, end):
             step = 1 if end == "second" else DAY_TIME_UNITS[end]
-            what = f"whole {end}s"
+            allowed = f"whole {end}s"
         case _:
             return text
     if int(text) % step:
-        raise ValueError(f"it holds more than {what}")
+        raise ValueError(f"it holds more than {allowed}")
     return text
 
 
 def _coerce(value: Any, type_: types.LeafType) -> object:
-    """Convert what a user gives to what ``leaf_text`` takes."""
+    """Convert a user's value to one that ``leaf_text`` takes."""
     match type_.leaf.family, value:
         case Family.INTEGER, decimal.Decimal():
             return _whole_number(value)

@@ -1,4 +1,4 @@
-"""Forms: how Parquet files of others store values of our types (FORMAT.md, section 6.2).
+"""Forms: how Parquet files from other writers store values (FORMAT.md, section 6.2).
 
 A file is read in two steps: ``seen_as`` says, from what the file declares, which of our types its values
 have and in which form they are stored; ``read.foreign_values`` turns the arrays that PyArrow reads
@@ -27,7 +27,7 @@ from versioned_catalog.model.types import (
 
 
 class Form(enum.Enum):
-    """A way of storing values that is not the one of FORMAT.md, section 4.1."""
+    """A stored form of values other than that of FORMAT.md, section 4.1."""
 
     UINT8 = "uint8"
     UINT16 = "uint16"
@@ -106,7 +106,7 @@ _UNSIGNED: dict[pa.DataType, SeenAs] = {
 def seen_as(arrow: pa.DataType, physical: str) -> SeenAs:
     """The type and form of a leaf of a Parquet file.
 
-    Binaries without annotation are binaries; whoever knows that they are text says ``Form.TEXT``.
+    Binaries without annotation stay binaries; callers that know them to be text use ``Form.TEXT``.
     Nanoseconds are ``NANOS``, which refuses values that do not fit; ``NANOS_CUT`` is a choice, too. The
     types of strings, times of day and intervals are those of the table, as far as it has such a column:
     ``Held.type`` is left out there. A leaf of Arrow's type null is ``Form.NULL`` of whatever type.
@@ -151,7 +151,7 @@ def _leaf(arrow: pa.DataType) -> DataType:
         return Decimal(arrow.precision, arrow.scale)
     if arrow == pa.date64():
         return Atom.DATE
-    found = from_arrow_type(arrow)
+    type_ = from_arrow_type(arrow)
     if pa.types.is_nested(arrow):
         raise InvalidRequestError(f"the Arrow type {arrow} is not a leaf of a file")
-    return found
+    return type_

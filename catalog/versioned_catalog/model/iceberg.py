@@ -1,4 +1,4 @@
-"""What Iceberg can say of a schema, and what the property ``publish`` rules out.
+"""Schemas as Iceberg expresses them, and those that the property ``publish`` rules out.
 
 docs/iceberg.md shows the same table.
 """
@@ -103,14 +103,14 @@ def column_children(type_: NestedType) -> dict[str, Column]:
 def schema_json(schema: Schema, format_version: int) -> Json:
     """Return a schema without its hidden columns. ``unsayable`` finds nothing in it."""
     shown = schema.visible
-    found = {
+    out = {
         "type": "struct",
         "schema-id": schema.version,
         "fields": [_field(column, format_version) for column in shown.columns],
     }
     if shown.primary_key:
-        found["identifier-field-ids"] = list(shown.row_key)
-    return found
+        out["identifier-field-ids"] = list(shown.row_key)
+    return out
 
 
 def _field(column: Column, format_version: int) -> Json:
@@ -152,9 +152,9 @@ def _type(type_: DataType, format_version: int) -> Json:
                 "value-required": not value.nullable,
             }
         case _:
-            found = leaf_type(type_)
-            assert found is not None, "unsayable() is asked first"
-            return found
+            leaf = leaf_type(type_)
+            assert leaf is not None, "unsayable() is asked first"
+            return leaf
 
 
 def unsayable_default(column: Column, default: Constant) -> str | None:
@@ -167,7 +167,7 @@ def unsayable_default(column: Column, default: Constant) -> str | None:
 
 
 def unsayable(schema: Schema) -> Iterator[str]:
-    """Yield what of a schema Iceberg has no form for, one sentence a column."""
+    """Yield the columns of a schema that Iceberg can't express, one sentence a column."""
     shown = schema.visible
     for column, _ in walk(shown.columns):
         type_ = column.type
@@ -229,13 +229,13 @@ def _lost_default(column: Column, path: str, format_version: int) -> Iterator[st
             "of its default"
         )
         return
-    why = unsayable_default(column, column.read_default)
-    if why is not None:
-        yield f"some segments lack the column {path}, and Iceberg can't say its default: {why}"
+    reason = unsayable_default(column, column.read_default)
+    if reason is not None:
+        yield f"some segments lack the column {path}, and Iceberg can't say its default: {reason}"
 
 
 def changes_unsayable(before: Schema, after: Schema) -> Iterator[str]:
-    """Yield what of a schema change Iceberg's readers would not follow."""
+    """Yield the parts of a schema change that Iceberg's readers would not follow."""
     for column, _ in walk(after.visible.columns):
         path = after.path_text(column.id)
         if column.id in before.ids:
@@ -246,9 +246,9 @@ def changes_unsayable(before: Schema, after: Schema) -> Iterator[str]:
                     f"{type_name(column.type)}, which Iceberg's readers don't follow"
                 )
         elif column.read_default is not None:
-            why = unsayable_default(column, column.read_default)
-            if why is not None:
-                yield f"the column {path} can't have its default, which Iceberg can't say: {why}"
+            reason = unsayable_default(column, column.read_default)
+            if reason is not None:
+                yield f"the column {path} can't have its default, which Iceberg can't say: {reason}"
 
 
 PUBLISH = "publish"

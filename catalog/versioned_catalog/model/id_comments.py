@@ -1,4 +1,4 @@
-"""Comments of DDL that say which column is which: ``-- id 2``, ``-- was host`` and ``-- new``.
+"""Comments of DDL that identify columns: ``-- id 2``, ``-- was host`` and ``-- new``.
 
 A text names the tables whose column IDs it gives in lines ``-- table UUID`` before CREATE, one for each
 environment. ``-- id 2 | 5`` gives the ID in the first and in the second of them, ``-`` for none; without
@@ -28,13 +28,13 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True)
 class IdComments:
-    """What the comments of a text say; columns are given by their position in pre-order.
+    """The parsed comments of a text; columns are identified by their position in pre-order.
 
     Args:
         tables: the UUIDs of the named tables, in lower case.
         ids: the IDs of a column, one for each named table; just one if no table is named.
         was: earlier names.
-        new: columns that are called new.
+        new: columns that are declared new.
     """
 
     tables: tuple[str, ...] = ()
@@ -44,23 +44,27 @@ class IdComments:
 
     def of(self, at: int) -> dict[int, int]:
         """The IDs in one of the tables, by the position of the column."""
-        return {index: one for index, ids in self.ids.items() if (one := ids[at]) is not None}
+        return {
+            index: column_id
+            for index, ids in self.ids.items()
+            if (column_id := ids[at]) is not None
+        }
 
 
 def named_table(line: str) -> str | None:
-    """The UUID that a line of a text names as a table; None if it is no such line.
+    """The UUID that a line of a text names as a table; None for any other line.
 
     Raises:
-        InvalidRequestError: what it names is no UUID.
+        InvalidRequestError: the name is not a UUID.
     """
     text = line.strip()
-    found = _TABLE.fullmatch(text[2:].strip()) if text.startswith("--") else None
-    if found is None:
+    match = _TABLE.fullmatch(text[2:].strip()) if text.startswith("--") else None
+    if match is None:
         return None
-    name = found[1].lower()
+    name = match[1].lower()
     if not _UUID.fullmatch(name):
         raise InvalidRequestError(
-            f"the comment -- table {found[1]} names no table: a UUID has 32 hexadecimal digits, as "
+            f"the comment -- table {match[1]} names no table: a UUID has 32 hexadecimal digits, as "
             "describe prints it; correct or remove the line"
         )
     return name
@@ -95,19 +99,19 @@ def read_comments(ddl: str, cursor: Cursor) -> IdComments:
             was[on_line[0]] = _name(earlier[1])
         if on_line and _NEW.fullmatch(text):
             new.add(on_line[0])
-    found = IdComments(tables, ids, was, frozenset(new))
+    parsed = IdComments(tables, ids, was, frozenset(new))
     for at in range(max(1, len(tables))):
-        _check_distinct(found.of(at))
-    return found
+        _check_distinct(parsed.of(at))
+    return parsed
 
 
 def _tables(comments: Iterable[str]) -> tuple[str, ...]:
     named = [named_table(f"--{text}") for text in comments]
-    found = [one for one in named if one is not None]
-    for one in found:
-        if found.count(one) > 1:
-            raise InvalidRequestError(f"the line -- table {one} is given twice; keep one of them")
-    return tuple(found)
+    tables = [uuid for uuid in named if uuid is not None]
+    for uuid in tables:
+        if tables.count(uuid) > 1:
+            raise InvalidRequestError(f"the line -- table {uuid} is given twice; keep one of them")
+    return tuple(tables)
 
 
 def _groups(text: str) -> list[list[int | None]]:
@@ -121,7 +125,7 @@ def _groups(text: str) -> list[list[int | None]]:
             "have the column"
         )
     return [
-        [None if one.strip() == "-" else int(one) for one in group.split(",")]
+        [None if number.strip() == "-" else int(number) for number in group.split(",")]
         for group in match[1].split("|")
     ]
 
@@ -165,7 +169,7 @@ def _check_distinct(ids: Mapping[int, int]) -> None:
 
 def table_lines(tables: Sequence[str]) -> str:
     """The lines that name the tables of a text."""
-    return "".join(f"-- table {one}\n" for one in tables)
+    return "".join(f"-- table {uuid}\n" for uuid in tables)
 
 
 def id_comment(
@@ -183,4 +187,4 @@ def id_comment(
 
 
 def _shown(ids: Sequence[int | None]) -> Iterator[str]:
-    return ("-" if one is None else str(one) for one in ids)
+    return ("-" if column_id is None else str(column_id) for column_id in ids)

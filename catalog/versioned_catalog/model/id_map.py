@@ -1,7 +1,7 @@
-"""ID maps: how a Parquet file of somebody else holds the columns of a table (FORMAT.md, section 6.2).
+"""ID maps: how a Parquet file from another writer holds a table's columns (FORMAT.md, section 6.2).
 
-Tens of thousands of segments share few maps. So a map is known by its canonical JSON text: it is parsed
-once (``id_map_from_text``), stands once in a log entry, and once in the dictionary of a column.
+Tens of thousands of segments share few maps. So a map is identified by its canonical JSON text, which is
+parsed once (``id_map_from_text``) and stored once in a log entry and in the dictionary of a column.
 
 >>> from versioned_catalog.model.types import Atom
 >>> id_map = IdMap({1: Held(), 2: Held(name="Host"), 3: Held(type=Atom.INT)})
@@ -70,24 +70,24 @@ class IdMap:
     text: str = field(init=False)
 
     def __post_init__(self) -> None:
-        found: dict[str, Json] = {} if self.codec is None else {_CODEC: self.codec}
-        found |= {str(one): _held_to_json(self.columns[one]) for one in sorted(self.columns)}
-        text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+        members: dict[str, Json] = {} if self.codec is None else {_CODEC: self.codec}
+        members |= {str(key): _entry_to_json(self.columns[key]) for key in sorted(self.columns)}
+        text = json.dumps(members, ensure_ascii=False, separators=(",", ":"))
         object.__setattr__(self, "text", text)
 
     def __reduce__(self) -> tuple[Callable[[str], IdMap], tuple[str]]:
-        # In another process, too, a map is parsed once.
+        # Unpickling parses each map once in a process.
         return id_map_from_text, (self.text,)
 
 
-def _held_to_json(held: Held) -> dict[str, Json]:
+def _entry_to_json(entry: Held) -> dict[str, Json]:
     out: dict[str, Json] = {}
-    if held.name is not None:
-        out["name"] = held.name
-    if held.type is not None:
-        out["type"] = type_to_json(held.type)
-    if held.form is not None:
-        out["form"] = held.form.value
+    if entry.name is not None:
+        out["name"] = entry.name
+    if entry.type is not None:
+        out["type"] = type_to_json(entry.type)
+    if entry.form is not None:
+        out["form"] = entry.form.value
     return out
 
 
@@ -96,7 +96,7 @@ def id_map_from_text(text: str) -> IdMap:
     """The map of a JSON text; each text is parsed once.
 
     Raises:
-        CorruptTableError: it is no such map.
+        CorruptTableError: it is not an ID map.
     """
     if len(text) > ID_MAP_BYTES:
         raise CorruptTableError(
@@ -109,31 +109,31 @@ def id_map_from_json(value: Json) -> IdMap:
     """The map of a JSON object.
 
     Raises:
-        CorruptTableError: it is no such map.
+        CorruptTableError: it is not an ID map.
     """
     if not isinstance(value, dict) or len(value) > ID_MAP_COLUMNS:
         raise CorruptTableError(f"an ID map is an object of up to {ID_MAP_COLUMNS} column IDs")
     codec = optional(value, _CODEC, str)
-    value = {key: held for key, held in value.items() if key != _CODEC}
+    value = {key: entry for key, entry in value.items() if key != _CODEC}
     for key in value:
         if not _ID.fullmatch(key) or int(key) >= 2**31:
             raise CorruptTableError(f"an ID map names {key[:100]!r}, which is not a column ID")
-    return IdMap({int(key): _held_from_json(held) for key, held in value.items()}, codec)
+    return IdMap({int(key): _entry_from_json(entry) for key, entry in value.items()}, codec)
 
 
-def _held_from_json(value: Json) -> Held:
+def _entry_from_json(value: Json) -> Held:
     if not isinstance(value, dict):
         raise CorruptTableError("an ID map holds something else than an object for a column")
     type_, form = optional(value, "type", str), optional(value, "form", str)
     try:
-        known = None if form is None else Form(form)
+        parsed = None if form is None else Form(form)
     except ValueError:
         raise CorruptTableError(
             f"an ID map has the form {str(form)[:100]!r}, which this library does not know; upgrade "
             "pyspark-versioned if it is newer"
         ) from None
     return Held(
-        optional(value, "name", str), None if type_ is None else type_from_json(type_), known
+        optional(value, "name", str), None if type_ is None else type_from_json(type_), parsed
     )
 
 
@@ -151,42 +151,42 @@ def file_columns(schema: Schema, id_map: IdMap) -> tuple[Column, ...]:
             f"an ID map names the column ID {min(unknown)}, which schema version {schema.version} does "
             "not have"
         )
-    found = _held_columns(schema.columns, id_map.columns)
-    if _count(found) < len(id_map.columns):
+    columns = _mapped_columns(schema.columns, id_map.columns)
+    if _count(columns) < len(id_map.columns):
         raise CorruptTableError("an ID map has a nested column without the one around it")
-    return found
+    return columns
 
 
-def _held_columns(columns: Sequence[Column], held: Mapping[int, Held]) -> tuple[Column, ...]:
-    found = tuple(_held_column(column, held) for column in columns if column.id in held)
-    if len({column.physical_name for column in found}) < len(found):
+def _mapped_columns(columns: Sequence[Column], entries: Mapping[int, Held]) -> tuple[Column, ...]:
+    mapped = tuple(_mapped_column(column, entries) for column in columns if column.id in entries)
+    if len({column.physical_name for column in mapped}) < len(mapped):
         raise CorruptTableError("an ID map has the same name for two columns of a file")
-    return found
+    return mapped
 
 
-def _held_column(column: Column, held: Mapping[int, Held]) -> Column:
-    how = held[column.id]
-    if how.form is not None and not can_hold(how.form, how.type or column.type):
+def _mapped_column(column: Column, entries: Mapping[int, Held]) -> Column:
+    entry = entries[column.id]
+    if entry.form is not None and not can_hold(entry.form, entry.type or column.type):
         raise CorruptTableError(
-            f"an ID map has the form {how.form.value} for the column {column.name} of type "
-            f"{type_name(how.type or column.type)}"
+            f"an ID map has the form {entry.form.value} for the column {column.name} of type "
+            f"{type_name(entry.type or column.type)}"
         )
-    name = column.physical_name if how.name is None else how.name
-    return replace(column, physical_name=name, type=_held_type(column, how, held))
+    name = column.physical_name if entry.name is None else entry.name
+    return replace(column, physical_name=name, type=_mapped_type(column, entry, entries))
 
 
-def _held_type(column: Column, how: Held, held: Mapping[int, Held]) -> DataType:
+def _mapped_type(column: Column, entry: Held, entries: Mapping[int, Held]) -> DataType:
     if not is_nested(column.type):
-        type_ = how.type or column.type
+        type_ = entry.type or column.type
         if is_nested(type_) or not widens(type_, column.type):
             raise CorruptTableError(
                 f"an ID map has the type {type_name(type_)} for the column {column.name}, which can't "
                 f"be read as {type_name(column.type)}"
             )
         return type_
-    inner = _held_columns(children(column.type), held)
+    inner = _mapped_columns(children(column.type), entries)
     complete = len(inner) == len(children(column.type))
-    if how.type is not None or not inner or not (isinstance(column.type, Struct) or complete):
+    if entry.type is not None or not inner or not (isinstance(column.type, Struct) or complete):
         raise CorruptTableError(f"an ID map does not say what is inside the column {column.name}")
     return with_children(column.type, inner)
 

@@ -103,14 +103,14 @@ def parse_ttl(properties: Mapping[str, str]) -> timedelta | None:
     text = properties.get(TTL)
     if text is None:
         return None
-    found = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
-    if found is None or not int(found[1]):
+    match = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None or not int(match[1]):
         raise InvalidRequestError(
             f"the property {TTL} is {text!r}; write a number and a unit, as in '30 days' or '12 hours'",
             condition="INVALID_OPTION",
         )
     try:
-        return timedelta(**{f"{found[2].lower()}s": int(found[1])})
+        return timedelta(**{f"{match[2].lower()}s": int(match[1])})
     except OverflowError:
         raise InvalidRequestError(
             f"the property {TTL} is {text!r}, and more than {timedelta.max.days} days; unset it to keep "
@@ -229,13 +229,13 @@ def key_names(schema: Schema) -> KeyNames:
 
 
 def _find(schema: Schema, path: ColumnPath) -> int:
-    found = schema.get(path)
+    column = schema.get(path)
     if len(path) > 1:
         raise InvalidRequestError(
             f"{render_path(path)} can't be in the row key, since it is inside another column; store its "
             "value in a top-level column"
         )
-    return found.id
+    return column.id
 
 
 def take_key(
@@ -266,8 +266,8 @@ def take_key(
     return KeyNames(key, time)
 
 
-def _check_same(name: str, given: object, named: object, text: str) -> None:
-    if given and given != named:
+def _check_same(name: str, argument: object, named: object, text: str) -> None:
+    if argument and argument != named:
         raise InvalidRequestError(
             f"the property {name} is {text!r}, but another {name} is given; give one of them"
         )

@@ -1,8 +1,8 @@
-"""Which columns of a declared table are which columns of the table as it is.
+"""Match the columns of a declared table with those of the table as it is.
 
 The ID in a comment decides first, then an earlier name, then the name. A dropped and an added column
-that could be one renamed column are refused: nothing is guessed. A column that is declared as new, and
-one that the column of its name can't become, is not found by its name if that may be dropped.
+that could be one renamed column are refused: nothing is guessed. A column that is declared new is not
+matched by name, nor is one that the column of its name can't become, if that one may be dropped.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def match_columns(
     matcher = _Matcher(schema, target, renames, allowed)
     matcher.siblings(schema.columns, target.schema.columns)
     matcher.check_renames_used()
-    return matcher.found
+    return matcher.matching
 
 
 def check_ids_agree(schema: Schema, target: Definition, renames: Mapping[str, str]) -> None:
@@ -102,7 +102,7 @@ class _Matcher:
         renames: Mapping[str, str],
         allowed: Collection[ColumnPath],
     ) -> None:
-        self.found = Matching()
+        self.matching = Matching()
         self._schema = schema
         self._target = target
         self._allowed = allowed
@@ -118,18 +118,18 @@ class _Matcher:
                 if match is not None:
                     pairs[column.id] = free.pop(match.id)
         added = [column for column in new if column.id not in pairs]
-        for one in added:
-            self._check_earlier_name(one)
-        added = [one for one in added if one.id not in self._target.declared_new]
-        for one in free.values():
-            self._check_dropped(one, added)
-            self.found.dropped.append(one.id)
+        for column in added:
+            self._check_earlier_name(column)
+        added = [column for column in added if column.id not in self._target.declared_new]
+        for column in free.values():
+            self._check_dropped(column, added)
+            self.matching.dropped.append(column.id)
         for column in new:
             if column.id in pairs:
                 self._pair(pairs[column.id], column)
 
     def _pair(self, old: Column, new: Column) -> None:
-        self.found.stored[new.id] = old.id
+        self.matching.stored[new.id] = old.id
         match old.type, new.type:
             case Struct(before), Struct(after):
                 self.siblings(before, after)
@@ -193,7 +193,7 @@ class _Matcher:
         path = self._schema.path(old.id)
         if path_key(path) in self._allowed:
             return
-        similar = [one for one in added if _may_be(old.type, one.type)]
+        similar = [column for column in added if _may_be(old.type, column.type)]
         if similar:
             old_text, name = render_path(path), similar[0].name
             new_text = self._shown(similar[0])
@@ -208,7 +208,7 @@ class _Matcher:
 
     def check_renames_used(self) -> None:
         """Refuse renames to names that are not declared."""
-        matched = {old: new for new, old in self.found.stored.items()}
+        matched = {old: new for new, old in self.matching.stored.items()}
         for old, name in self._renames.items():
             new = matched.get(old)
             if new is None or name_key(self._target.schema.column(new).name) != name_key(name):
@@ -222,7 +222,9 @@ class _Matcher:
 
 
 def _named(name: str, free: Mapping[int, Column]) -> Column | None:
-    return next((one for one in free.values() if name_key(one.name) == name_key(name)), None)
+    return next(
+        (column for column in free.values() if name_key(column.name) == name_key(name)), None
+    )
 
 
 def _may_be(old: DataType, new: DataType) -> bool:

@@ -21,7 +21,7 @@ from versioned_catalog.model.transforms import (
 from versioned_catalog.model.types import Atom, DataType, Family, family
 
 _CHANGE = re.compile(
-    r"\s*(?P<what>ADD|DROP)\s+PARTITION\s+FIELD\s+(?P<field>.+?)\s*"
+    r"\s*(?P<action>ADD|DROP)\s+PARTITION\s+FIELD\s+(?P<field>.+?)\s*"
     r"|\s*REPLACE\s+PARTITION\s+FIELD\s+(?P<old>.+?)\s+WITH\s+(?P<new>.+?)\s*",
     re.IGNORECASE | re.DOTALL,
 )
@@ -48,19 +48,19 @@ def changed_partitioning(schema: Schema, change: str, table: str) -> list[str]:
         InvalidRequestError: it does not parse, adds a field that exists, or drops one that does not.
         NotFoundError: a column does not exist.
     """
-    found = _CHANGE.fullmatch(change)
-    if found is None:
+    match = _CHANGE.fullmatch(change)
+    if match is None:
         raise InvalidRequestError(
             f"{table}: {change!r} is not a change of the partitioning; write ADD PARTITION FIELD f, "
             "DROP PARTITION FIELD f or REPLACE PARTITION FIELD f WITH g"
         )
     fields = partition_fields(schema)
-    if found["old"] is not None:
-        fields[_index(schema, found["old"], fields, table)] = _new(schema, found["new"], table)
-    elif found["what"].upper() == "ADD":
-        fields.append(_new(schema, found["field"], table))
+    if match["old"] is not None:
+        fields[_index(schema, match["old"], fields, table)] = _new(schema, match["new"], table)
+    elif match["action"].upper() == "ADD":
+        fields.append(_new(schema, match["field"], table))
     else:
-        del fields[_index(schema, found["field"], fields, table)]
+        del fields[_index(schema, match["field"], fields, table)]
     return fields
 
 
@@ -72,8 +72,8 @@ def _new(schema: Schema, text: str, table: str) -> str:
     source, transform = _key(schema, text)
     field = render_field(schema.path(source), transform)
     if any(
-        (one.source, parse_transform(one.transform)) == (source, transform)
-        for one in schema.partitioning
+        (existing.source, parse_transform(existing.transform)) == (source, transform)
+        for existing in schema.partitioning
     ):
         raise InvalidRequestError(f"{table} is partitioned by {field} already")
     return field
@@ -106,22 +106,22 @@ def split_outside(text: str, what: str) -> tuple[str, ...]:
     Raises:
         InvalidRequestError: a part is empty, or a backtick or parenthesis is not closed.
     """
-    found: list[str] = []
+    parts: list[str] = []
     part, quoted, depth = "", False, 0
     for ch in text + ",":
         if ch == "`":
             quoted = not quoted
         depth += 0 if quoted else (ch == "(") - (ch == ")")
         if ch == "," and not quoted and not depth:
-            found.append(part.strip())
+            parts.append(part.strip())
             part = ""
         else:
             part += ch
-    if quoted or depth or not all(found):
+    if quoted or depth or not all(parts):
         raise InvalidRequestError(
             f"{what} is {text!r}; write names separated by commas", condition="INVALID_OPTION"
         )
-    return tuple(found)
+    return tuple(parts)
 
 
 PartitionKey = tuple[str | None, ...]
@@ -129,7 +129,7 @@ PartitionKey = tuple[str | None, ...]
 
 
 def key_reader(old: Schema, new: Schema) -> Callable[[PartitionKey], PartitionKey] | None:
-    """How partition keys of one schema version translate to another.
+    """The translation of partition keys from one schema version to another.
 
     Args:
         old: the schema that segments were written under.
@@ -149,10 +149,10 @@ def key_reader(old: Schema, new: Schema) -> Callable[[PartitionKey], PartitionKe
         )
         for field in new.partitioning
     ]
-    known = [reader for reader in readers if reader is not None]
-    if len(known) < len(readers):
+    usable = [reader for reader in readers if reader is not None]
+    if len(usable) < len(readers):
         return None
-    return lambda key: tuple(read(text) for read, text in zip(known, key, strict=True))
+    return lambda key: tuple(read(text) for read, text in zip(usable, key, strict=True))
 
 
 def is_unreadable(transform: transforms.Transform, type_: DataType) -> bool:
@@ -206,6 +206,6 @@ def _commutes(transform: transforms.Transform, old: DataType, new: DataType) -> 
 
 
 def _widened(text: str | None, old: DataType, new: DataType) -> str | None:
-    found = widen_text(text, old, new)
-    assert found is None or isinstance(found, str)
-    return found
+    widened = widen_text(text, old, new)
+    assert widened is None or isinstance(widened, str)
+    return widened

@@ -25,9 +25,9 @@ class Breaks(enum.Enum):
     """What happens to a change after which a pinned job may fail."""
 
     ALLOW = "allow"
-    """It is made."""
+    """The change is made."""
     REFUSE = "refuse"
-    """It is refused."""
+    """The change is refused."""
 
 
 def refuses_breaks(properties: Mapping[str, str]) -> bool:
@@ -46,7 +46,7 @@ def hide_or_remove(column_id: int, evolution: Evolution) -> Schema:
     column = schema.column(column_id)
     if not _labels_on(column, evolution.pins):
         return schema.edit_siblings(
-            column_id, lambda columns: tuple(one for one in columns if one.id != column_id)
+            column_id, lambda siblings: tuple(c for c in siblings if c.id != column_id)
         )
     hidden = _hidden(column, schema, evolution.pins)
     return schema.replace_column(column_id, lambda _: hidden)
@@ -54,7 +54,7 @@ def hide_or_remove(column_id: int, evolution: Evolution) -> Schema:
 
 def _labels_on(column: Column, pins: PinnedSchemas) -> list[str]:
     """The labels of the pins that need a column, or one inside it."""
-    return pins_on(pins, frozenset(one.id for one, _ in walk((column,))))
+    return pins_on(pins, frozenset(inner.id for inner, _ in walk((column,))))
 
 
 def _hidden(column: Column, schema: Schema, pins: PinnedSchemas) -> Column:
@@ -84,11 +84,11 @@ def rolled_back(then: Schema, now: Schema, pins: PinnedSchemas) -> Schema:
     """
 
     def restored(old: tuple[Column, ...], new: tuple[Column, ...]) -> tuple[Column, ...]:
-        current = {one.id: one for one in new}
-        known = {one.id for one in old}
-        kept = tuple(_with_below(one, current[one.id]) if one.id in current else one for one in old)
-        added = (one for one in new if one.id not in known and _labels_on(one, pins))
-        return kept + tuple(one if one.hidden else _hidden(one, now, pins) for one in added)
+        current = {column.id: column for column in new}
+        old_ids = {column.id for column in old}
+        kept = tuple(_with_below(c, current[c.id]) if c.id in current else c for c in old)
+        added = (column for column in new if column.id not in old_ids and _labels_on(column, pins))
+        return kept + tuple(c if c.hidden else _hidden(c, now, pins) for c in added)
 
     def _with_below(old: Column, new: Column) -> Column:
         if not (is_nested(old.type) and is_nested(new.type)):
@@ -102,15 +102,15 @@ def rolled_back(then: Schema, now: Schema, pins: PinnedSchemas) -> Schema:
 
 def without_unneeded(schema: Schema, pins: Iterable[PinnedSchema]) -> Schema:
     """A schema without the hidden columns that no pin needs."""
-    needed = frozenset[int]().union(*(one.schema.ids for one in pins))
+    needed = frozenset[int]().union(*(pin.schema.ids for pin in pins))
 
     def kept(columns: tuple[Column, ...]) -> tuple[Column, ...]:
         return tuple(
-            replace(one, type=with_children(one.type, kept(children(one.type))))
-            if is_nested(one.type)
-            else one
-            for one in columns
-            if not one.hidden or any(below.id in needed for below, _ in walk((one,)))
+            replace(column, type=with_children(column.type, kept(children(column.type))))
+            if is_nested(column.type)
+            else column
+            for column in columns
+            if not column.hidden or any(inner.id in needed for inner, _ in walk((column,)))
         )
 
     columns = kept(schema.columns)
@@ -135,11 +135,11 @@ def check_pins(before: Evolution, after: Evolution) -> None:
 
 
 def check_no_breaks(pins: PinnedSchemas, before: Schema, after: Schema) -> None:
-    """Refuse a schema with which a pinned job may fail, if it does not with the schema before."""
+    """Refuse a schema that gives a pinned job a new reason to fail."""
     for label, pinned in pins.items():
-        known = set(breaks(pinned.schema, before))
+        earlier_reasons = set(breaks(pinned.schema, before))
         for reason in breaks(pinned.schema, after):
-            if reason not in known:
+            if reason not in earlier_reasons:
                 raise InvalidRequestError(
                     f"after this change, a job that uses the schema pin {label!r} (schema "
                     f"{pinned.pin.schema_version}{_owned(pinned)}) may fail: {reason}. The table "
@@ -165,7 +165,7 @@ def check_seen(label: str, pinned: PinnedSchema, schema: Schema) -> None:
     """Check that a schema has what a pin needs.
 
     Raises:
-        InvalidRequestError: it has not.
+        InvalidRequestError: ``seen_through`` refuses the schema; the message names the pin.
     """
     try:
         seen_through(pinned.schema, schema)

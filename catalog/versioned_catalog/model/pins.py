@@ -1,7 +1,7 @@
 """Schema pins, and a table in the earlier schema that a pin names.
 
-Columns are matched by ID (FORMAT.md, section 4.6). What pgroll does with a view for each schema version,
-and Iceberg does not do, is one mapping here, for readers and for writers.
+Columns are matched by ID (FORMAT.md, section 4.6). Readers and writers share one mapping; pgroll has a
+view for each schema version, and Iceberg has neither.
 """
 
 from __future__ import annotations
@@ -88,20 +88,20 @@ def check_pinned(pins: Mapping[str, object], label: str) -> None:
         NotFoundError: there is none; the message lists the pins.
     """
     if label not in pins:
-        known = listed(label, sorted(pins), none="none so far")
+        labels = listed(label, sorted(pins), none="none so far")
         raise NotFoundError(
-            f"there is no schema pin {label!r} (the pins: {known}); declare it with "
+            f"there is no schema pin {label!r} (the pins: {labels}); declare it with "
             f"pin_schema({label!r}, schema_version)"
         )
 
 
 def pins_on(pins: PinnedSchemas, ids: frozenset[int]) -> list[str]:
     """The labels of the pins that need one of some columns, sorted."""
-    return sorted(label for label, one in pins.items() if not ids.isdisjoint(one.schema.ids))
+    return sorted(label for label, pinned in pins.items() if not ids.isdisjoint(pinned.schema.ids))
 
 
 class Overflow(enum.Enum):
-    """What is shown of a value that does not fit the type that is seen."""
+    """What is shown for a value that does not fit the seen type."""
 
     ERROR = "error"
     NULL = "null"
@@ -112,8 +112,7 @@ class Seen:
     """What a user sees of a table.
 
     Args:
-        schema: the columns as they are shown and given: with the names, places and types that the user
-            knows.
+        schema: the columns as the user reads and writes them, with the user's names, order and types.
         stored: the schema that segments are written under, hidden columns included.
     """
 
@@ -145,13 +144,13 @@ class Seen:
         """A seen column, or a part of one, in the types that are stored now."""
         if column.id not in self.stored.ids:
             return column
-        held = self.stored.column(column.id)
+        stored = self.stored.column(column.id)
         if is_nested(column.type):
             inner = tuple(map(self.widened, children(column.type)))
             return replace(column, type=with_children(column.type, inner))
-        if column.type == held.type or not widens(column.type, held.type):
+        if column.type == stored.type or not widens(column.type, stored.type):
             return column
-        return replace(column, type=held.type, read_default=held.read_default)
+        return replace(column, type=stored.type, read_default=stored.read_default)
 
 
 def loosened(seen: Seen) -> Seen:
@@ -217,8 +216,8 @@ def _seen(column: Column, path: ColumnPath, stored: Schema, newest: bool) -> Col
                 condition="COLUMN_NOT_FOUND",
             )
         return column
-    held = stored.column(column.id)
-    if column == held:
+    current = stored.column(column.id)
+    if column == current:
         return column
     inner = tuple(
         _seen(child, (*path, child.name), stored, newest) for child in children(column.type)
@@ -226,32 +225,31 @@ def _seen(column: Column, path: ColumnPath, stored: Schema, newest: bool) -> Col
     return replace(
         column,
         type=with_children(column.type, inner),
-        nullable=column.nullable or held.nullable,
-        write_default=_write_default(column, held, path),
+        nullable=column.nullable or current.nullable,
+        write_default=_write_default(column, current, path),
     )
 
 
-def _write_default(column: Column, held: Column, path: ColumnPath) -> WriteDefault | None:
-    """The write default of now, in the type that is seen."""
-    default = held.write_default
-    if not isinstance(default, Constant) or column.type == held.type:
+def _write_default(column: Column, current: Column, path: ColumnPath) -> WriteDefault | None:
+    """The current write default, in the seen type."""
+    default = current.write_default
+    if not isinstance(default, Constant) or column.type == current.type:
         return default
-    found = narrow(default, held.type, column.type)
-    if found is None:
+    narrowed = narrow(default, current.type, column.type)
+    if narrowed is None:
         raise InvalidRequestError(
             f"the default of {render_path(path)} does not fit its earlier type "
             f"{render_type(column.type)}",
             condition="INVALID_VALUE",
         )
-    return found
+    return narrowed
 
 
 def seen_by_rows(earlier: Schema, stored: Schema) -> Seen:
-    """See a stored schema as rows to write do whose columns were named in an earlier one.
+    """See a stored schema as rows to write do, whose columns have the names of an earlier schema.
 
-    Columns have the names and places of then, and the types and defaults of now, since rows say by
-    themselves which types they have. What was dropped since, or is hidden, is stored nowhere, so that
-    its values are let go.
+    Columns have the earlier names and order, and the current types and defaults, since rows carry their
+    own types. Values of columns that are dropped or hidden now are discarded.
     """
     live = stored.visible.ids
     columns = tuple(_named(column, stored, live) for column in earlier.visible.columns)
@@ -270,37 +268,37 @@ def seen_by_rows(earlier: Schema, stored: Schema) -> Seen:
 
 
 def _named(column: Column, stored: Schema, live: Collection[int]) -> Column:
-    """A column as it is stored now, with its name of then and the fields of then."""
+    """A column as it is stored now, with its earlier name and fields."""
     if column.id not in live:
-        gone = map_columns(column, lambda one: replace(one, id=UNASSIGNED, write_default=None))
-        return replace(gone, nullable=True)
-    held = stored.column(column.id)
+        dropped = map_columns(column, lambda c: replace(c, id=UNASSIGNED, write_default=None))
+        return replace(dropped, nullable=True)
+    current = stored.column(column.id)
     inner = tuple(_named(child, stored, live) for child in children(column.type))
-    kind = with_children(column.type, inner) if inner else held.type
-    return replace(held, name=column.name, type=kind)
+    kind = with_children(column.type, inner) if inner else current.type
+    return replace(current, name=column.name, type=kind)
 
 
 def breaks(pinned: Schema, stored: Schema) -> Iterator[str]:
-    """Why a job that uses an earlier schema may fail on rows of the stored one, or to write them."""
+    """Reasons why a job that uses an earlier schema may fail to read or write the stored one."""
     for column, above in walk(pinned.visible.columns):
         path = render_path((*(c.name for c in above), column.name))
         if column.id not in stored.ids:
             yield f"{path} was dropped for good"
             continue
-        held = stored.column(column.id)
-        if not is_nested(column.type) and not widens(column.type, held.type):
+        current = stored.column(column.id)
+        if not is_nested(column.type) and not widens(column.type, current.type):
             yield (
-                f"{path} is {render_type(held.type)} since a rollback, and rows can't be written as "
+                f"{path} is {render_type(current.type)} since a rollback, and rows can't be written as "
                 f"{render_type(column.type)}"
             )
-        elif not is_nested(column.type) and not widens(held.type, column.type):
+        elif not is_nested(column.type) and not widens(current.type, column.type):
             yield (
-                f"{path} is {render_type(held.type)}, and a value that does not fit "
+                f"{path} is {render_type(current.type)}, and a value that does not fit "
                 f"{render_type(column.type)} can't be read"
             )
-        if column.nullable and not held.nullable:
+        if column.nullable and not current.nullable:
             yield f"{path} is NOT NULL, and a null can't be written"
-        if not column.nullable and held.nullable:
+        if not column.nullable and current.nullable:
             yield f"{path} is no longer NOT NULL, and a null may be read"
     for column, above in walk(stored.columns):
         is_new = column.id not in pinned.ids and (not above or above[-1].id in pinned.ids)
@@ -309,15 +307,15 @@ def breaks(pinned: Schema, stored: Schema) -> Iterator[str]:
             yield f"{name} is NOT NULL without a default, so rows without it can't be written"
 
 
-def without_dropped(columns: tuple[Column, ...], held: Container[int]) -> tuple[Column, ...]:
-    """Columns for rows that are newer than they: those that were dropped since are null, not filled."""
+def without_dropped(columns: tuple[Column, ...], present_ids: Container[int]) -> tuple[Column, ...]:
+    """Columns for newer rows: those that were dropped since are null, not filled."""
     return tuple(
         replace(
             column,
-            type=with_children(column.type, without_dropped(children(column.type), held))
+            type=with_children(column.type, without_dropped(children(column.type), present_ids))
             if is_nested(column.type)
             else column.type,
-            read_default=column.read_default if column.id in held else None,
+            read_default=column.read_default if column.id in present_ids else None,
         )
         for column in columns
     )

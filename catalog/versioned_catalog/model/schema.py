@@ -43,15 +43,15 @@ def arrangement(schema: Schema) -> list[str]:
     path_of = schema.path_text
     arranged = {
         "partitioned by": [
-            f"{one.transform} of {path_of(one.source)}" for one in schema.partitioning
+            f"{part.transform} of {path_of(part.source)}" for part in schema.partitioning
         ],
         "primary key": list(map(path_of, schema.primary_key)),
         "time index": [] if schema.time_index is None else [path_of(schema.time_index)],
         "sorted by": [
-            path_of(one.source) + (" DESC" if one.descending else "") for one in schema.sort_by
+            path_of(part.source) + (" DESC" if part.descending else "") for part in schema.sort_by
         ],
     }
-    return [f"{what} {', '.join(names)}" for what, names in arranged.items() if names]
+    return [f"{label} {', '.join(names)}" for label, names in arranged.items() if names]
 
 
 INTERNAL_NAMES = ("__sequence", "__op_type")
@@ -221,11 +221,10 @@ class Schema:
         """A schema from a CREATE TABLE statement, with its key, partitioning and sort order.
 
         ``-- id 2`` at the end of a line gives the ID of the column on it, in the first table that the
-        text names (``-- table UUID``). ALTER TABLE ... ALTER COLUMN
-        statements may follow, as ``Table.ddl`` prints them.
+        text names (``-- table UUID``). ALTER TABLE ... ALTER COLUMN may follow, as in ``Table.ddl``.
 
         Raises:
-            InvalidRequestError: it does not parse, or has what a versioned table does not.
+            InvalidRequestError: it does not parse, or has what versioned tables do not support.
             NotFoundError: it names a column that does not exist.
         """
         from versioned_catalog.model.table_parser import parse_table
@@ -303,7 +302,7 @@ class Schema:
 
     @cached_property
     def _by_path(self) -> Mapping[ColumnPath, Column]:
-        """Columns by the ``name_key`` of every name on the way to them."""
+        """Visible columns by the ``name_key`` of every name in their path."""
         return {
             tuple(name_key(c.name) for c in (*above, column)): column
             for column, above in walk(self.columns)
@@ -316,13 +315,13 @@ class Schema:
         Raises:
             NotFoundError: it does not exist; the message lists the columns that do.
         """
-        found = self.find(path)
-        if found is None:
+        column = self.find(path)
+        if column is None:
             raise NotFoundError(
                 f"there is no column {render_path(path)}; the columns are {self._listing(path)}",
                 condition="COLUMN_NOT_FOUND",
             )
-        return found
+        return column
 
     def _listing(self, path: ColumnPath) -> str:
         parent = self.find(path[:-1]) if len(path) > 1 else None

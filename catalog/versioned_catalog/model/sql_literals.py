@@ -277,7 +277,7 @@ def _call(cursor: Cursor, word: str, depth: int) -> object:
         case "ARRAY":
             return arguments
         case "COALESCE":
-            return next((one for one in arguments if one is not None), None)
+            return next((argument for argument in arguments if argument is not None), None)
         case "FLOAT" | "DOUBLE":
             if len(arguments) != 1:
                 raise ValueError(f"{word.lower()}() takes one value")
@@ -325,7 +325,7 @@ def to_sql(default: types.WriteDefault, type_: types.DataType) -> str:
 
 
 def _sql(value: Any, type_: types.DataType, *, inside: bool = False) -> str:
-    """The SQL of a value; ``inside`` another one, where Spark does not narrow what a literal is."""
+    """The SQL of a value; ``inside`` another one, where Spark does not narrow a literal's type."""
     if value is None:
         return "NULL"
     match type_:

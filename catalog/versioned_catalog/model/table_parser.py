@@ -38,8 +38,8 @@ def parse_table(ddl: str, table_uuid: str | None = None) -> Definition:
         table_uuid: the table that they are for; IDs of other tables are ignored.
 
     Raises:
-        InvalidRequestError: it does not parse, has what a versioned table does not, or a default does
-            not fit.
+        InvalidRequestError: it does not parse, has what versioned tables do not support, or a default
+            does not fit.
         NotFoundError: the key, the partitioning, the sort order or an ALTER names a column that does
             not exist.
     """
@@ -143,9 +143,9 @@ def _take_characteristics(cursor: Cursor) -> None:
             cursor.expect_word("ENFORCED")
 
 
-def _no_constraint(what: str) -> InvalidRequestError:
+def _no_constraint(kind: str) -> InvalidRequestError:
     return InvalidRequestError(
-        f"the constraint {what} can't be enforced; leave it out, and check the rows before they are "
+        f"the constraint {kind} can't be enforced; leave it out, and check the rows before they are "
         "written: a versioned table has PRIMARY KEY and NOT NULL only",
         condition="NOT_SUPPORTED",
     )
@@ -183,15 +183,15 @@ def _identified(
     comments: IdComments, columns: tuple[Column, ...], at: int | None
 ) -> tuple[tuple[Column, ...], list[int]]:
     """The columns with the IDs that comments give in one of their tables, and these in pre-order."""
-    given = {} if at is None else comments.of(at)
-    free = max(given.values(), default=0)
+    stated = {} if at is None else comments.of(at)
+    free = max(stated.values(), default=0)
     ids: list[int] = []
     for index, _ in enumerate(walk(columns)):
-        free += index not in given
-        ids.append(given.get(index, free))
+        free += index not in stated
+        ids.append(stated.get(index, free))
     order = iter(ids)
     numbered = tuple(
-        rekey_defaults(column, map_columns(column, lambda one: replace(one, id=next(order))))
+        rekey_defaults(column, map_columns(column, lambda part: replace(part, id=next(order))))
         for column in columns
     )
     return numbered, ids
@@ -199,12 +199,12 @@ def _identified(
 
 def _elsewhere(comments: IdComments, ids: list[int], at: int | None) -> dict[int, dict[str, int]]:
     """The IDs in the other tables, by the column's own and the table UUID."""
-    found: dict[int, dict[str, int]] = {}
+    elsewhere: dict[int, dict[str, int]] = {}
     for other, table in enumerate(comments.tables):
         if other != at:
             for index, number in comments.of(other).items():
-                found.setdefault(ids[index], {})[table] = number
-    return found
+                elsewhere.setdefault(ids[index], {})[table] = number
+    return elsewhere
 
 
 def _arranged(columns: tuple[Column, ...], parsed: _Statement) -> Schema:

@@ -33,12 +33,12 @@ APPLIED_SCHEMA = "applied_schema"
 
 
 def is_folder(name: str) -> bool:
-    """Whether what errors call a table is the URL or path of its folder, not its name."""
+    """Whether the name of a table in errors is the URL or path of its folder."""
     return "/" in name and "`" not in name
 
 
 def sql_name(name: str) -> ColumnPath:
-    """The name of a table in SQL, from what errors call it: its name, or the URL of its folder."""
+    """The name of a table in SQL, from its name in errors, which may be the URL of its folder."""
     if is_folder(name):
         return (name.rstrip("/").rpartition("/")[2] or name,)
     return parse_path(name)
@@ -97,9 +97,10 @@ class Definition:
         elsewhere = self.ids_elsewhere.get(column_id, {})
         if not self.tables:
             return (column_id,)
-        own = column_id if column_id in self.given_ids else None
+        declared_id = column_id if column_id in self.given_ids else None
         return tuple(
-            own if table == self.table_uuid else elsewhere.get(table) for table in self.tables
+            declared_id if table == self.table_uuid else elsewhere.get(table)
+            for table in self.tables
         )
 
     def creation_arguments(self) -> dict[str, Any]:
@@ -139,7 +140,7 @@ def render_rest(
     for column, outer in walk(columns, above):
         if len(outer) == len(above):
             continue
-        where = render_path((*(one.name for one in outer), column.name))
+        where = render_path((*(ancestor.name for ancestor in outer), column.name))
         alter = f"ALTER TABLE {table} ALTER COLUMN {where}"
         if column.write_default is not None:
             yield f"{alter} SET DEFAULT {to_sql(column.write_default, column.type)}"
@@ -223,12 +224,12 @@ class _Lines:
         match type_:
             case Struct(fields) if self._ids:
                 self.add("STRUCT<")
-                for index, one in enumerate(fields):
+                for index, field in enumerate(fields):
                     if index:
                         self.add(",")
                     self.next(depth + 1)
-                    options = render_nullability(one) + render_comment(one)
-                    self.column(one, ": ", options, depth + 1)
+                    options = render_nullability(field) + render_comment(field)
+                    self.column(field, ": ", options, depth + 1)
                 self.next(depth)
                 self.add(">")
             case Array(element) if self._ids:

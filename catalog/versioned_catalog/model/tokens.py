@@ -79,14 +79,14 @@ def tokenize(text: str) -> list[Token]:
 
 
 def line_comments(text: str) -> list[tuple[int, str]]:
-    """The comments ``-- ...`` of a text: the offset of each, and what follows the dashes, stripped."""
-    found: list[tuple[int, str]] = []
+    """The comments ``-- ...`` of a text: the offset of each, and the text after the dashes, stripped."""
+    comments: list[tuple[int, str]] = []
     at = 0
     while match := _TOKEN.match(text, at):
         at = match.end()
         if match[0].startswith("--") and match.lastgroup == "space":
-            found.append((match.start(), match[0][2:].strip()))
-    return found
+            comments.append((match.start(), match[0][2:].strip()))
+    return comments
 
 
 def _token(match: re.Match[str]) -> Token:
@@ -224,10 +224,10 @@ class Cursor:
 
     def accept(self, symbol: str) -> bool:
         """Consume the next token if it is this symbol, and return whether it was."""
-        found = self.at_symbol(symbol)
-        if found:
+        accepted = self.at_symbol(symbol)
+        if accepted:
             self.take()
-        return found
+        return accepted
 
     def expect(self, symbol: str) -> None:
         """Consume this symbol, or raise InvalidRequestError."""
@@ -236,10 +236,10 @@ class Cursor:
 
     def expect_word(self, *words: str) -> str:
         """Consume one of these words, or raise InvalidRequestError."""
-        found = self.accept_word(*words)
-        if found is None:
+        word = self.accept_word(*words)
+        if word is None:
             raise self.error(f"{' or '.join(words)} was expected")
-        return found
+        return word
 
     def expect_end(self) -> None:
         """Check that nothing is left, or raise InvalidRequestError."""
@@ -274,9 +274,9 @@ class Cursor:
     def error(self, problem: str) -> InvalidRequestError:
         """An error about the next token, with its position."""
         token = self.token
-        found = clip(self.text[token.start : token.end], 40) or "the end"
+        shown = clip(self.text[token.start : token.end], 40) or "the end"
         return InvalidRequestError(
-            f"{problem}, but found {found} at character {token.start + 1} "
+            f"{problem}, but found {shown} at character {token.start + 1} "
             f"of the {self._what} {clip(self.text)!r}",
             condition="SYNTAX_ERROR",
         )

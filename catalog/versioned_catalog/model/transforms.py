@@ -120,13 +120,13 @@ def parse_partitioning(texts: Iterable[str]) -> list[tuple[ColumnPath, Transform
         raise InvalidRequestError(
             f"partitioning must be a list of texts, such as [{texts!r}], not a text"
         )
-    found = [_parse_field(text) for text in texts]
-    for index, field in enumerate(found):
-        if field in found[:index]:
+    fields = [_parse_field(text) for text in texts]
+    for index, field in enumerate(fields):
+        if field in fields[:index]:
             raise InvalidRequestError(
                 f"{render_field(*field)} is twice in the partitioning; name it once"
             )
-    return found
+    return fields
 
 
 def render_field(path: ColumnPath, transform: Transform) -> str:

@@ -52,7 +52,7 @@ def parse_path(path: str | tuple[str, ...] | list[str]) -> ColumnPath:
         _check_encodable("".join(parts))
         return parts
     _check_encodable(path)
-    found: list[str] = []
+    names: list[str] = []
     at = 0
     while True:
         match = _PART.match(path, at)
@@ -62,10 +62,10 @@ def parse_path(path: str | tuple[str, ...] | list[str]) -> ColumnPath:
                 condition="INVALID_NAME",
             )
         quoted, plain = match.groups()
-        found.append(quoted.replace("``", "`") if quoted is not None else plain)
+        names.append(quoted.replace("``", "`") if quoted is not None else plain)
         at = match.end()
         if at == len(path):
-            return tuple(found)
+            return tuple(names)
         if path[at] != ".":
             raise InvalidRequestError(
                 f"{path!r} is not a valid name: a dot is missing at {at}", condition="INVALID_NAME"
@@ -225,11 +225,11 @@ def _numbers(cursor: Cursor, word: str, most: int, needed: str = "") -> tuple[in
     cursor.take()
     if needed and cursor.token.kind is TokenKind.WORD:
         raise InvalidRequestError(f"{word}({cursor.token.text}) can't be stored; it needs {needed}")
-    found = [cursor.integer()]
-    while len(found) < most and cursor.accept(","):
-        found.append(cursor.integer())
+    numbers = [cursor.integer()]
+    while len(numbers) < most and cursor.accept(","):
+        numbers.append(cursor.integer())
     cursor.expect(")")
-    return tuple(found)
+    return tuple(numbers)
 
 
 def _take_interval(cursor: Cursor) -> DayTimeInterval:

@@ -1,7 +1,7 @@
 """Types and columns as values, and one description of every leaf type.
 
-Code that handles values matches on the family, and reads the rest here. What only one type needs
-stays where it is needed, such as the padding of CHAR.
+Code that handles values matches on the family, and reads the rest here. The rules of a single
+type, such as the padding of CHAR, stand where they are applied.
 
 Nested types hold columns, since every nested field has an ID of its own. The unions are closed:
 ``match`` on them exhaustively. ``leaves`` describes the leaf types.
@@ -125,9 +125,9 @@ FIRST_INTERNAL_ID = 2_147_483_000
 """IDs from here on are never given to users' columns (FORMAT.md, section 13)."""
 
 
-def _check_range(what: str, number: int, least: int, most: int = 2**31 - 1) -> None:
+def _check_range(quantity: str, number: int, least: int, most: int = 2**31 - 1) -> None:
     if not least <= number <= most:
-        raise InvalidRequestError(f"{what} is {number}; it must be from {least} to {most}")
+        raise InvalidRequestError(f"{quantity} is {number}; it must be from {least} to {most}")
 
 
 class Atom(enum.Enum):
@@ -212,8 +212,8 @@ class DayTimeInterval:
 
     def __post_init__(self) -> None:
         units = list(DAY_TIME_UNITS)
-        known = self.start in units and self.end in units
-        if not known or units.index(self.start) > units.index(self.end):
+        are_units = self.start in units and self.end in units
+        if not are_units or units.index(self.start) > units.index(self.end):
             raise InvalidRequestError(
                 f"INTERVAL {self.start} TO {self.end} is not a type; the units are {', '.join(units)}, "
                 "the larger one first"
@@ -326,7 +326,7 @@ class Column:
 
     Args:
         id: the column ID, or UNASSIGNED for a column that no table holds yet.
-        name: the logical name, in the case it was given.
+        name: the logical name, in its original case.
         type: the data type.
         nullable: whether nulls are allowed.
         physical_name: the name inside Parquet files; empty while the ID is unassigned.
@@ -350,7 +350,7 @@ class Column:
 def children(type_: DataType) -> tuple[Column, ...]:
     """The columns directly inside a type, in the order of their IDs."""
     match type_:
-        case Atom():  # first, since most columns are one
+        case Atom():  # first, since most columns are atoms
             return ()
         case Struct(fields):
             return fields

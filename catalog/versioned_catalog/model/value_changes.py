@@ -104,7 +104,7 @@ class Default:
         value: the default, of ``type``.
         type: the column's type when the change was planned.
         first_new_id: the first ID that the ALTER assigned at planning; IDs in ``type`` and
-            ``value`` from there on are its own.
+            ``value`` from there on are of its new columns.
     """
 
     column: Ref
@@ -156,8 +156,8 @@ class SetDefault(ColumnChange[Default]):
 
     def clauses(self, before: Evolution, after: Evolution) -> list[str]:
         default = default_text(after.schema.get(self.path))
-        what = "DROP DEFAULT" if default is None else f"SET DEFAULT {default}"
-        return [f"ALTER COLUMN {render_path(self.path)} {what}"]
+        action = "DROP DEFAULT" if default is None else f"SET DEFAULT {default}"
+        return [f"ALTER COLUMN {render_path(self.path)} {action}"]
 
     def detail(self, before: Evolution, after: Evolution) -> str:
         return _default_change(self, before, after)
@@ -170,8 +170,8 @@ def _rebased_constant(
     shift = evolution.first_new_id - target.first_new_id
 
     def moved(column: Column) -> Column:
-        own = column.id >= target.first_new_id
-        return replace(column, id=column.id + shift) if own else column
+        is_new = column.id >= target.first_new_id
+        return replace(column, id=column.id + shift) if is_new else column
 
     planned = map_columns(Column(UNASSIGNED, "planned", target.type), moved).type
     return widen(rekey_constant(default, target.type, planned), planned, type_)

@@ -71,10 +71,10 @@ def _instance_of(value: object, kind: type[Any], type_: LeafType) -> Any:
 def _integer(value: object, type_: LeafType) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    found = count_in(value, type_) if type_.leaf.family is Family.TEMPORAL else None
-    if found is None:
+    count = count_in(value, type_) if type_.leaf.family is Family.TEMPORAL else None
+    if count is None:
         raise wrong_kind(value, type_)
-    return found
+    return count
 
 
 def wrong_kind(value: object, type_: LeafType) -> ValueError:
@@ -84,10 +84,10 @@ def wrong_kind(value: object, type_: LeafType) -> ValueError:
 
 def integer_range(type_: DataType) -> tuple[int, int]:
     """The smallest and the largest stored integer of a type."""
-    found = None if isinstance(type_, NestedType) else type_.leaf.range
-    if found is None:
+    limits = None if isinstance(type_, NestedType) else type_.leaf.range
+    if limits is None:
         raise ValueError(f"{render_type(type_)} is not stored as an integer")
-    return found
+    return limits
 
 
 def in_range(number: int, type_: DataType) -> int:

@@ -72,17 +72,20 @@ def common_type(types: Iterable[DataType]) -> DataType | None:
     >>> common_type([Atom.LONG, Atom.DOUBLE]) is None
     True
     """
-    given = tuple(dict.fromkeys(types))
-    candidates = (*given, *_decimals_of(given), Atom.DOUBLE)
-    return next((one for one in candidates if all(widens(old, one) for old in given)), None)
+    distinct = tuple(dict.fromkeys(types))
+    candidates = (*distinct, *_decimals_of(distinct), Atom.DOUBLE)
+    return next(
+        (candidate for candidate in candidates if all(widens(old, candidate) for old in distinct)),
+        None,
+    )
 
 
-def _decimals_of(given: tuple[DataType, ...]) -> Iterator[Decimal]:
+def _decimals_of(types: tuple[DataType, ...]) -> Iterator[Decimal]:
     """The decimal that holds some decimals and integers, if there is one."""
-    exact = [one for one in given if isinstance(one, Decimal)]
-    whole = [one.precision - one.scale for one in exact]
-    whole += [_DIGITS[one] for one in given if isinstance(one, Atom) and one in _DIGITS]
-    scale = max((one.scale for one in exact), default=0)
+    exact = [type_ for type_ in types if isinstance(type_, Decimal)]
+    whole = [type_.precision - type_.scale for type_ in exact]
+    whole += [_DIGITS[type_] for type_ in types if isinstance(type_, Atom) and type_ in _DIGITS]
+    scale = max((type_.scale for type_ in exact), default=0)
     if exact and max(whole) + scale <= MOST_DIGITS:
         yield Decimal(max(whole) + scale, scale)
 

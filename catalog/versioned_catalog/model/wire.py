@@ -1,6 +1,6 @@
 """Types, columns and schemas as JSON (FORMAT.md, sections 4.1 to 4.4) and as Arrow schemas.
 
-The functions that read JSON raise CorruptTableError if it is not what they read.
+The functions that read JSON raise CorruptTableError if it is invalid.
 
 The Arrow schema carries the whole schema, with IDs, physical names, defaults and comments, in its
 metadata, as GreptimeDB's does.
@@ -119,7 +119,7 @@ def column_from_json(value: Json) -> types.Column:
     """Read a column."""
     if isinstance(value, dict) and value.keys() <= _PLAIN:
         values = tuple(map(value.get, _MEMBERS))
-        if all(type(one) in (int, str, bool, type(None)) for one in values):
+        if all(type(item) in (int, str, bool, type(None)) for item in values):
             return _plain_column(*values)
     return _column(value)
 
@@ -241,11 +241,11 @@ def member(value: Json, name: str, kind: type[T] | tuple[type, ...]) -> T:
     """A required member of a JSON object, whose value must be of the class ``kind``."""
     if not isinstance(value, dict):
         raise CorruptTableError(f"an object with {name!r} was expected, not {str(value)[:100]!r}")
-    found = value.get(name)
+    content = value.get(name)
     # isinstance takes a bool for an int.
-    if not isinstance(found, kind) or (isinstance(found, bool) and kind is int):
+    if not isinstance(content, kind) or (isinstance(content, bool) and kind is int):
         raise CorruptTableError(f"the member {name!r} is missing or of the wrong type")
-    return found  # type: ignore[return-value]
+    return content  # type: ignore[return-value]
 
 
 def optional(value: Json, name: str, kind: type[T]) -> T | None:
@@ -253,16 +253,16 @@ def optional(value: Json, name: str, kind: type[T]) -> T | None:
     return None if value.get(name) is None else member(value, name, kind)
 
 
-def check_members(value: Json, known: frozenset[str]) -> None:
-    """Refuse a JSON object with other members than those.
+def check_members(value: Json, allowed: frozenset[str]) -> None:
+    """Refuse a JSON object with members that are not allowed.
 
     Raises:
         CorruptTableError: naming one of them.
     """
     if not isinstance(value, dict):
         raise CorruptTableError(f"an object was expected, not {str(value)[:100]!r}")
-    if not value.keys() <= known:
-        raise CorruptTableError(f"the member {min(value.keys() - known)[:100]!r} is unknown")
+    if not value.keys() <= allowed:
+        raise CorruptTableError(f"the member {min(value.keys() - allowed)[:100]!r} is unknown")
 
 
 def texts(value: dict[str, Any]) -> dict[str, str]:
