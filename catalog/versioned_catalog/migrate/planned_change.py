@@ -39,7 +39,7 @@ class PlannedChange:
             ``nullable``, ``comment``, ``property`` or ``partition``.
         path: the path of the column when the change is made; empty for the table.
         column_id: the ID of the column; None for a new one, and for the table.
-        detail: what changes, for people.
+        detail: a description for people.
         sql: the ALTER TABLE statements of the change.
         safety: DESTRUCTIVE if values are lost; MAY_CONFLICT if stored values can forbid the change.
         segments: live segments that hold the column: of a drop, those whose values are lost; of a NOT

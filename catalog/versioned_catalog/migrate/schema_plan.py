@@ -1,4 +1,4 @@
-"""A plan: the changes from a table to what a CREATE TABLE statement declares."""
+"""A plan: the changes from a table to the one that a CREATE TABLE statement declares."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _IGNORED = (
 
 @dataclass(frozen=True)
 class SchemaPlan:
-    """The changes that make a table what a CREATE TABLE statement declares.
+    """The changes from a table to the one that a CREATE TABLE statement declares.
 
     Args:
         table: the table's name.
@@ -47,11 +47,11 @@ class SchemaPlan:
         refused: losses that are not allowed: the paths of columns, and ``ttl = 7 days`` if that hides
             rows.
         drift: what others altered since a plan was last applied, as SQL; empty if nothing.
-        notes: how the statement was read, where that may surprise.
+        notes: readings of the statement that may surprise.
         views: what views can no longer read after the changes; only in a plan that a catalog made.
         properties, new_properties: before and after the changes.
         new_schema: the schema after the changes; None if the table is to be created.
-        allow_drop, renames: as given to the plan.
+        allow_drop, renames: the arguments of the plan.
         committed: the version of the commit that made the changes; None before it.
     """
 
@@ -177,7 +177,7 @@ def make_plan(
     renames: Mapping[str, str] | None = None,
     allow_drop: Collection[str] = (),
 ) -> SchemaPlan:
-    """Plan the changes from a table to what is declared.
+    """Plan the changes from a table to the declared one.
 
     Args:
         state: the table.
@@ -244,7 +244,7 @@ def allowed_ttl(text: str) -> timedelta | None:
 
 
 def allowing(refused: Iterable[str]) -> str:
-    """The options of the command line that allow what was refused."""
+    """The command-line options that allow the refused losses."""
     shown = (f"'{loss}'" if allowed_ttl(loss) is not None else loss for loss in refused)
     return " ".join(f"--allow-drop {loss}" for loss in shown)
 

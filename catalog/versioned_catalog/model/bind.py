@@ -1,4 +1,4 @@
-"""One ALTER of several changes: bound and applied, applied again at a rebase, and as SQL."""
+"""Bind, apply and rebase the changes of one ALTER, and render them as SQL."""
 
 from __future__ import annotations
 

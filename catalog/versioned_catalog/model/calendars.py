@@ -165,7 +165,7 @@ _DAY = 86_400_000_000
 
 
 def gregorian_days(days: Any) -> Any:
-    """Days since 1970-01-01 in the proleptic Gregorian calendar, of an array of NumPy.
+    """Days since 1970-01-01 in the proleptic Gregorian calendar, for a NumPy array.
 
     1000-01-01 of the Julian calendar is five days later than that of the Gregorian one, and 1582-10-04
     is the day before 1582-10-15:
@@ -186,7 +186,7 @@ def gregorian_days(days: Any) -> Any:
 
 
 def gregorian_micros(micros: Any, offset: int) -> Any:
-    """Microseconds since 1970 in the proleptic Gregorian calendar, of an array of NumPy.
+    """Microseconds since 1970 in the proleptic Gregorian calendar, for a NumPy array.
 
     Args:
         offset: of the writer's time zone from UTC, in microseconds.
@@ -225,7 +225,7 @@ class Temporal:
 
     Args:
         python: the class of its Python values.
-        parse: the integer of ISO text; raises ValueError, whose message says what is wrong.
+        parse: the integer of ISO text; raises ValueError, whose message names the problem.
         to_python: the Python value of an integer; raises OverflowError beyond Python's years.
         to_sql: the SQL literal of an integer.
     """

@@ -1,7 +1,7 @@
-"""All changes of a table as a user requests them, by name; here are those of the list of columns.
+"""The changes of a table as a user requests them, by name; this module has those of columns.
 
-A change is one class: it binds its names to column IDs, applies itself by ID, and gives its
-description, its SQL and what a plan says of it. ``bind`` makes one ALTER of several changes.
+Each kind of change is a class: it binds its names to column IDs, applies itself by ID, and renders its
+description, its SQL and its line in a plan. ``bind`` makes one ALTER of several changes.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Unset(enum.Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""No default was given; for a new column this means the same as None."""
+"""The absence of a default; for a new column it means the same as None."""
 
 
 @dataclass(frozen=True, slots=True)

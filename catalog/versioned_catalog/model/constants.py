@@ -149,12 +149,12 @@ _BITS = {Atom.BYTE: 8, Atom.SHORT: 16, Atom.INT: 32, Atom.LONG: 64}
 
 
 def narrow_array(array: pa.Array, source: LeafType, target: LeafType) -> pa.Array:
-    """Values of a type as values of one that widens to it; null where a value does not fit."""
+    """Narrow values to a type that widens to theirs; null where a value does not fit."""
     return fitting(array, source, target).cast(to_arrow_type(target), safe=False)
 
 
 def fitting(array: pa.Array, source: LeafType, target: LeafType) -> pa.Array:
-    """Values of a type, null where one does not fit a type that widens to it.
+    """Replace values that do not fit a narrower type by null.
 
     A value fits if it is the widening of one of ``target``. Texts fit by their length, and are not
     padded.
@@ -166,7 +166,7 @@ def fitting(array: pa.Array, source: LeafType, target: LeafType) -> pa.Array:
 def narrow(constant: Constant, source: DataType, target: DataType) -> Constant | None:
     """A constant of a column's current type in an earlier type; None if a value in it does not fit.
 
-    Fields of structs are matched by ID. A leaf whose earlier type is the wider one, as after a
+    Fields of structs are matched by ID. A leaf whose earlier type is wider, as after a
     rollback, is widened.
     """
     try:

@@ -1,4 +1,4 @@
-"""The changes that make a table what a CREATE TABLE statement declares."""
+"""The changes from a table to the one that a CREATE TABLE statement declares."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Ref:
 
 @dataclass(frozen=True)
 class Evolution:
-    """A table's schema and properties, with what is needed to change them.
+    """A table's schema and properties, with the state that changes of them need.
 
     Args:
         schema: the current schema.
@@ -153,7 +153,7 @@ class Risk(enum.Enum):
 class SchemaChange(ABC, Generic[T]):
     """A change of a table as a user requests it, by name. ``changes.Change`` lists the classes.
 
-    ``T`` is what the names in the change are bound to: references to columns, and positions.
+    ``T`` is the bound form of the names in the change: references to columns, and positions.
     """
 
     __slots__ = ()
@@ -337,7 +337,7 @@ def find(schema: Schema, path: ColumnPath) -> Column:
 def _check_nests(parent: Column, path: ColumnPath, length: int) -> None:
     here, wanted = render_path(path[:length]), render_path(path)
     if isinstance(parent.type, Struct):
-        return  # the error that lists its fields says more
+        return  # the caller's error lists the fields
     if is_nested(parent.type):
         way_out = render_path((*path[:length], inside(parent.type), *path[length:]))
         hint = f"so write {way_out}"

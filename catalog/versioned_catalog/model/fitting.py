@@ -41,10 +41,10 @@ class Typed:
     type: types.DataType
 
 
-def misfit(what: str, type_: types.DataType, reason: object) -> InvalidRequestError:
+def misfit(source: str, type_: types.DataType, reason: object) -> InvalidRequestError:
     """The error for a default that does not fit its type."""
     return InvalidRequestError(
-        f"DEFAULT {what} does not fit {render_type(type_)}: {reason}", condition="INVALID_VALUE"
+        f"DEFAULT {source} does not fit {render_type(type_)}: {reason}", condition="INVALID_VALUE"
     )
 
 

@@ -83,7 +83,7 @@ def can_hold(form: Form, type_: DataType) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SeenAs:
-    """The type that the values of a leaf of a file have, and how they are stored.
+    """The type of the values of a file's leaf, and their stored form.
 
     Args:
         type: one of our leaf types.
@@ -107,7 +107,7 @@ def seen_as(arrow: pa.DataType, physical: str) -> SeenAs:
     """The type and form of a leaf of a Parquet file.
 
     Binaries without annotation stay binaries; callers that know them to be text use ``Form.TEXT``.
-    Nanoseconds are ``NANOS``, which refuses values that do not fit; ``NANOS_CUT`` is a choice, too. The
+    Nanoseconds are ``NANOS``, which refuses values that do not fit; callers may use ``NANOS_CUT``. The
     types of strings, times of day and intervals are those of the table, as far as it has such a column:
     ``Held.type`` is left out there. A leaf of Arrow's type null is ``Form.NULL`` of whatever type.
 

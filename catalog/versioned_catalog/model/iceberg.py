@@ -158,7 +158,7 @@ def _type(type_: DataType, format_version: int) -> Json:
 
 
 def unsayable_default(column: Column, default: Constant) -> str | None:
-    """Return why Iceberg's readers cannot show a default; None if they can."""
+    """Return the reason why Iceberg's readers can't show a default; None if they can."""
     try:
         default_json(default, column.type)
     except ValueError as error:
@@ -195,7 +195,7 @@ def _dotted(columns: dict[str, Column], above: str) -> Iterator[tuple[str, Colum
 
 
 def unreadable(written: Schema, wanted: Schema, format_version: int) -> Iterator[str]:
-    """Yield what an Iceberg reader of ``wanted`` would get wrong in a file written under ``written``."""
+    """Yield the errors of an Iceberg reader of ``wanted`` in a file written under ``written``."""
     for column, _ in walk(written.columns):
         if not isinstance(column.type, NestedType) and leaf_type(column.type) is None:
             # Groups inside such a column have no field IDs, and PyIceberg 0.12 refuses the whole file.
@@ -273,7 +273,7 @@ def check_publishable(properties: Mapping[str, str], before: Schema, after: Sche
     """Refuse a schema that a published table cannot have.
 
     Raises:
-        InvalidRequestError: naming the column, and the way out.
+        InvalidRequestError: it can't be published; the message names the column and a remedy.
     """
     if not publishes(properties):
         return

@@ -82,7 +82,7 @@ def timestamp_ms(time: datetime) -> int:
 
 
 def bound(text: str, type_: LeafType, *, upper: bool) -> bytes:
-    """Return a bound as bytes. A zero is -0.0 below and 0.0 above, since Iceberg tells them apart."""
+    """Return a bound as bytes. A zero is -0.0 below and 0.0 above, which Iceberg distinguishes."""
     match type_:
         case Atom.BOOLEAN:
             return b"\x01" if text == "true" else b"\x00"
@@ -119,8 +119,7 @@ def partition_value(text: str, type_: LeafType) -> Any:
 
 
 def read_partition_value(value: Any, type_: LeafType) -> Any:
-    """Return a partition value as Avro takes it, of one that fastavro read: it makes Python's dates,
-    times and decimals of them."""
+    """Convert a partition value that fastavro read, such as a date or decimal, to its Avro form."""
     match value:
         case datetime():
             return (value.replace(tzinfo=None) - _EPOCH) // timedelta(microseconds=1)
@@ -184,7 +183,7 @@ def shortest(number: int) -> bytes:
 
 
 def fixed_size(precision: int) -> int:
-    """Return how many bytes hold every unscaled value of some digits.
+    """Return the number of bytes that hold every unscaled value of ``precision`` digits.
 
     >>> fixed_size(9), fixed_size(10), fixed_size(38)
     (4, 5, 16)

@@ -175,9 +175,9 @@ def table_lines(tables: Sequence[str]) -> str:
 def id_comment(
     columns: Sequence[Sequence[int | None]], was: str | None = None, new: bool = False
 ) -> str:
-    """The comment of a line: the IDs of the columns that begin on it, each one for each table.
+    """The comment of a line: for each table, the IDs of the columns that begin on the line.
 
-    ``was`` and ``new``, of the first column, stay as long as one of the tables does not have it.
+    ``was`` and ``new`` are of the first column, and stay until all tables have it.
     """
     groups = [", ".join(_shown(ids)) for ids in zip(*columns, strict=True)]
     text = groups[0] if len(set(groups)) == 1 else " | ".join(groups)

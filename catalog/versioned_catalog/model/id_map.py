@@ -61,7 +61,7 @@ class IdMap:
     Two maps are equal if their canonical texts are.
 
     Args:
-        columns: how it holds each.
+        columns: the entry of each.
         codec: the codec of its pages, if not all readers have it.
     """
 

@@ -22,7 +22,7 @@ PINS = "pins"
 
 
 class Breaks(enum.Enum):
-    """What happens to a change after which a pinned job may fail."""
+    """The handling of a change after which a pinned job may fail."""
 
     ALLOW = "allow"
     """The change is made."""
@@ -123,7 +123,7 @@ def check_pins(before: Evolution, after: Evolution) -> None:
     if after.schema is before.schema and not refuses:
         return
     for label, pinned in after.pins.items():
-        # A rollback may have ended what a pin needs; other changes are still possible then.
+        # A rollback may have removed columns that a pin needs; other changes stay possible.
         if (
             label in before.pins
             and not _is_seen(pinned, after.schema)
@@ -162,7 +162,7 @@ def _is_seen(pinned: PinnedSchema, schema: Schema) -> bool:
 
 
 def check_seen(label: str, pinned: PinnedSchema, schema: Schema) -> None:
-    """Check that a schema has what a pin needs.
+    """Check that a schema has the columns that a pin needs.
 
     Raises:
         InvalidRequestError: ``seen_through`` refuses the schema; the message names the pin.

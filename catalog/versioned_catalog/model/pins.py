@@ -180,7 +180,7 @@ def loosened_column(column: Column, seen: Seen) -> Column:
 
 
 def seen_through(pinned: Schema, stored: Schema, *, newest: bool = True) -> Seen:
-    """See a stored schema through an earlier one, without the hidden columns of that.
+    """See a stored schema through an earlier one, without the earlier one's hidden columns.
 
     Args:
         newest: whether ``stored`` is of the version of ``pinned`` or a later one; else columns that it

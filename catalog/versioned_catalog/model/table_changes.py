@@ -170,7 +170,7 @@ def check_arrangement(schema: Schema) -> None:
     """Check the types of the columns that the table is partitioned and sorted by.
 
     Raises:
-        InvalidRequestError: a transform does not apply to one, or one has no order.
+        InvalidRequestError: a transform does not apply to its column, or a sort column has no order.
     """
     for field in schema.partitioning:
         transform = parse_transform(field.transform)

@@ -182,7 +182,7 @@ def _take_clauses(cursor: Cursor, parsed: _Statement) -> None:
 def _identified(
     comments: IdComments, columns: tuple[Column, ...], at: int | None
 ) -> tuple[tuple[Column, ...], list[int]]:
-    """The columns with the IDs that comments give in one of their tables, and these in pre-order."""
+    """The columns with their IDs in the table ``at`` of the comments, and these IDs in pre-order."""
     stated = {} if at is None else comments.of(at)
     free = max(stated.values(), default=0)
     ids: list[int] = []
@@ -198,7 +198,7 @@ def _identified(
 
 
 def _elsewhere(comments: IdComments, ids: list[int], at: int | None) -> dict[int, dict[str, int]]:
-    """The IDs in the other tables, by the column's own and the table UUID."""
+    """The IDs in the other tables, by the column's ID and the table UUID."""
     elsewhere: dict[int, dict[str, int]] = {}
     for other, table in enumerate(comments.tables):
         if other != at:

@@ -1,6 +1,6 @@
 """A table as CREATE TABLE declares it, and the text of that statement.
 
-ALTER TABLE statements follow it for what CREATE TABLE can't say: defaults of nested fields, and
+ALTER TABLE statements follow it for members that it can't express: defaults of nested fields, and
 comments and NOT NULL of list elements and map values.
 """
 
@@ -133,7 +133,7 @@ def render_table(table: Definition, *, ids: bool = False) -> str:
 def render_rest(
     table: str, columns: tuple[Column, ...], above: tuple[Column, ...] = ()
 ) -> Iterator[str]:
-    """The ALTER TABLE statements for what the types of columns can't say.
+    """The ALTER TABLE statements for members of nested columns that their types can't express.
 
     ``above`` are the ancestors of ``columns``.
     """
@@ -198,7 +198,7 @@ class _Line:
 
 
 class _Lines:
-    """Lines of columns that are being written, each with the IDs of those that begin on it."""
+    """Lines of DDL, each with the IDs of the columns that begin on it."""
 
     def __init__(self, table: Definition | None) -> None:
         self._table = table

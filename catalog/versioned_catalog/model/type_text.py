@@ -304,7 +304,7 @@ def _take_field(cursor: Cursor, depth: int) -> Column:
 
 
 def render_type(type_: DataType) -> str:
-    """The SQL of a type, without what SQL can't express: nested defaults, NOT NULL elements."""
+    """The SQL of a type, which can't express nested defaults and NOT NULL elements."""
     match type_:
         case Struct(fields):
             return f"STRUCT<{', '.join(map(_render_field, fields))}>"

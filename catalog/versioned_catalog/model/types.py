@@ -39,7 +39,7 @@ class Family(enum.Enum):
     TEMPORAL = enum.auto()
     """Stored as an integer: days for dates, microseconds for all others."""
     OPAQUE = enum.auto()
-    """Groups of bytes that are neither compared nor given defaults."""
+    """Groups of bytes without comparison and defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Leaf:
     Args:
         name: the name in FORMAT.md, without parameters.
         family: how its values are stored and compared.
-        noun: what an error calls a value of it.
+        noun: the noun for its values in errors.
         arrow: the Arrow type; None where it depends on the parameters (see ``to_arrow_type``).
         range: the smallest and the largest stored integer; None if it is not stored as one.
         sql: the name in SQL; the upper-case ``name`` if empty.
@@ -122,7 +122,7 @@ UNASSIGNED = 0
 """The ID of a column that no table holds yet."""
 
 FIRST_INTERNAL_ID = 2_147_483_000
-"""IDs from here on are never given to users' columns (FORMAT.md, section 13)."""
+"""IDs from here on are reserved; users' columns never get them (FORMAT.md, section 13)."""
 
 
 def _check_range(quantity: str, number: int, least: int, most: int = 2**31 - 1) -> None:
@@ -389,7 +389,7 @@ def walk(
 ) -> Iterator[tuple[Column, tuple[Column, ...]]]:
     """Every column in pre-order, each with its ancestors, outermost first.
 
-    ``above`` are the ancestors of the given siblings.
+    ``above`` are the ancestors of ``columns``.
     """
     for column in columns:
         yield column, above
@@ -409,7 +409,7 @@ def is_nested(type_: DataType) -> bool:
 
 
 def is_opaque(type_: DataType) -> bool:
-    """Whether values are groups of bytes that are neither compared nor given defaults."""
+    """Whether values are groups of bytes without comparison and defaults."""
     return family(type_) is Family.OPAQUE
 
 

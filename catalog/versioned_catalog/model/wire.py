@@ -257,7 +257,7 @@ def check_members(value: Json, allowed: frozenset[str]) -> None:
     """Refuse a JSON object with members that are not allowed.
 
     Raises:
-        CorruptTableError: naming one of them.
+        CorruptTableError: it has one; the message names it.
     """
     if not isinstance(value, dict):
         raise CorruptTableError(f"an object was expected, not {str(value)[:100]!r}")
