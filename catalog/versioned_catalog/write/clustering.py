@@ -57,11 +57,11 @@ class Curve:
             _ranks(cuts, comparable(column))
             for cuts, column in zip(self.cuts, columns, strict=True)
         ]
-        found = np.zeros(len(columns[0]), np.uint64)
+        positions = np.zeros(len(columns[0]), np.uint64)
         for bit in reversed(range(MOST_BITS)):
             for rank in ranks:
-                found = (found << np.uint64(1)) | ((rank >> np.uint64(bit)) & np.uint64(1))
-        return found
+                positions = (positions << np.uint64(1)) | ((rank >> np.uint64(bit)) & np.uint64(1))
+        return positions
 
 
 def _cuts(column: pa.Array) -> pa.Array:
@@ -91,8 +91,8 @@ def _below(cuts: pa.Array, column: pa.Array, above: np.ndarray[Any, Any]) -> np.
     first[1:][again] = 0
     first = np.maximum.accumulate(first)
     last = np.maximum(above - 1, 0)
-    is_one = pc.fill_null(pc.equal(column, cuts.take(pa.array(last))), False)
-    return np.where(is_one.to_numpy(zero_copy_only=False), first[last], above)
+    is_cut = pc.fill_null(pc.equal(column, cuts.take(pa.array(last))), False)
+    return np.where(is_cut.to_numpy(zero_copy_only=False), first[last], above)
 
 
 SAMPLE_ROWS = 128 * 1024
@@ -162,7 +162,7 @@ def _check_free(schema: Schema) -> None:
 
 
 def top_columns(lines: Iterable[ColumnPath]) -> tuple[Column, ...]:
-    """The top-level columns that hold the given columns."""
+    """The top-level columns that contain these columns."""
     return tuple({line[0].id: line[0] for line in lines}.values())
 
 
@@ -202,12 +202,12 @@ def _curve_and_ends(
     total = sum(task.rows for task in clustering.sampled)
     step, seen = max(1, total // SAMPLE_ROWS), 0
     columns = top_columns(clustering.lines)
-    found: list[list[pa.Array]] = []
+    samples: list[list[pa.Array]] = []
     for batch in sampled:
         rows = batch.take(pa.array(np.arange(-seen % step, batch.num_rows, step)))
         seen += batch.num_rows
-        found.append(_leaves(rows, columns, clustering.lines))
-    sample = [pa.concat_arrays(chunks) for chunks in zip(*found, strict=True)]
+        samples.append(_leaves(rows, columns, clustering.lines))
+    sample = [pa.concat_arrays(chunks) for chunks in zip(*samples, strict=True)]
     curve = Curve.of(sample)
     positions = np.sort(curve.positions(sample))
     at = np.arange(1, clustering.buckets) * len(positions) // clustering.buckets

@@ -92,16 +92,16 @@ def _without_key(
     planner = TaskPlanner.of(state, state.schema.columns, unexpired)
     sampling = TaskPlanner.of(state, top_columns(zorder))
     target = spec.target_bytes * (CLUSTER_SEGMENTS if zorder else 1)
-    found: list[CompactionTask] = []
-    for one in bins(rows, state.schemas, target, every=every):
-        tasks = [planner.task(row) for row in one]
-        task = _task(one, tuple(tasks), spec)
+    planned: list[CompactionTask] = []
+    for bin_rows in bins(rows, state.schemas, target, every=every):
+        tasks = [planner.task(row) for row in bin_rows]
+        task = _task(bin_rows, tuple(tasks), spec)
         if zorder:
-            sampled = tuple(sampling.task(row) for row in one)
+            sampled = tuple(sampling.task(row) for row in bin_rows)
             clustering = Clustering(zorder, sampled, _buckets(task.bytes, spec.target_bytes))
             task = replace(task, clustering=clustering)
-        found.append(task)
-    return found
+        planned.append(task)
+    return planned
 
 
 def _check_partitioning(state: TableState, rows: Sequence[Row]) -> None:
@@ -154,16 +154,16 @@ class _KeyedPlanner:
         """See ``plan_tasks``."""
         if paths is not None:
             chosen = [at for at, row in enumerate(self._rows) if row["path"] in paths]
-            return [self._task(one) for one in self._groups(self._levels.closure(chosen))]
+            return [self._task(group) for group in self._groups(self._levels.closure(chosen))]
         groups = self._levels.groups(self._near(where))
         wanted = [group for group in groups if strategy == "full" or self._is_needed(group)]
         alone = [group[0] for group in groups if group not in wanted and self._is_small(group[0])]
         if strategy == "small":
-            # Scans merge them with the large segments of their group anyway: one is as good as many.
+            # Scans merge them with the large segments of their group anyway, so a single one stays.
             small = [[at for at in group if self._is_small(at)] for group in wanted]
             wanted = [group for group in small if len(group) > 1]
         wanted += self._levels.neighbours(alone, self._spec.target_bytes)
-        found: list[CompactionTask] = []
+        planned: list[CompactionTask] = []
         taken: set[int] = set()
         for group in wanted:
             whole = self._levels.closure(group) - taken
@@ -171,19 +171,19 @@ class _KeyedPlanner:
                 continue
             if whole and self._levels.closure(whole) == whole:
                 taken |= whole
-                found.append(self._task(sorted(whole)))
-        return found
+                planned.append(self._task(sorted(whole)))
+        return planned
 
     def _groups(self, chosen: set[int]) -> list[list[int]]:
         return self._levels.groups(sorted(chosen)) if chosen else []
 
     def _near(self, where: BoundFilter | None) -> list[int]:
-        """The segments that may hold keys that match the filter."""
+        """Positions of the segments that may hold matching keys."""
         by_key = None if where is None else filter_on(where, self._state.schema.row_key)
         if by_key is None:
             return list(range(len(self._rows)))
-        found: list[int] = pc.indices_nonzero(some_match(self._state, by_key)).to_pylist()
-        return found
+        positions: list[int] = pc.indices_nonzero(some_match(self._state, by_key)).to_pylist()
+        return positions
 
     def _is_small(self, at: int) -> bool:
         size: int = self._rows[at]["bytes"]
@@ -320,16 +320,16 @@ def commit_compaction(
 ) -> Compacted:
     """Commit tasks as they finish. See ``Maintenance.commit_compaction``."""
     base, waiting, size = Base.of(handle.state), list[Done](), 0
-    kept: list[Done] = []
-    for one in done:
-        waiting.append(one)
-        size += one[0].bytes
+    committed: list[Done] = []
+    for result in done:
+        waiting.append(result)
+        size += result[0].bytes
         if size >= COMMIT_BYTES and commit_id is None:
-            kept += _commit(handle, base, waiting, None)
+            committed += _commit(handle, base, waiting, None)
             waiting, size = [], 0
-    kept += _commit(handle, base, waiting, commit_id)
-    added = [record for _, made in kept for record in made]
-    return _report(handle, tasks, [task for task, _ in kept], added, dry_run=False)
+    committed += _commit(handle, base, waiting, commit_id)
+    added = [record for _, written in committed for record in written]
+    return _report(handle, tasks, [task for task, _ in committed], added, dry_run=False)
 
 
 def compact_if_due(handle: TableHandle) -> None:
@@ -345,16 +345,16 @@ def _commit(handle: TableHandle, base: Base, done: list[Done], commit_id: str | 
     """Commit the tasks whose segments are all live, and return those tasks."""
     while done:
         removed = tuple(path for task, _ in done for path in task.paths)
-        records = tuple(record for _, made in done for record in made)
+        records = tuple(record for _, written in done for record in written)
         try:
             handle.commit(Compact(base, records, removed), commit_id)
             return done
         except CommitConflictError:
             live = frozenset(handle.refresh().state.segments.paths)
-            left = [one for one in done if live.issuperset(one[0].paths)]
-            if len(left) == len(done):
+            remaining = [result for result in done if live.issuperset(result[0].paths)]
+            if len(remaining) == len(done):
                 return []  # all segments are live: the new ones do not fit the table any more
-            done = left
+            done = remaining
     return []
 
 

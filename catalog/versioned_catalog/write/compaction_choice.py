@@ -25,7 +25,7 @@ from versioned_catalog.write.segment_writer import PLAIN_ROWS, SegmentKind, Writ
 from versioned_catalog.write.writer import target_bytes, write_groups, write_segments, write_sorted
 
 READERS = 2
-"""Threads that read from a local disk while another one writes."""
+"""Threads that read from a local disk while another thread writes."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class CompactionTask:
         ``scratch`` is a local folder for rows that do not fit in memory; Python's default if omitted.
 
         Raises:
-            CorruptTableError: a segment is not what the log says.
+            CorruptTableError: a segment does not match the log.
         """
         batches = _read(store, self.tasks)
         if self.clustering is not None:
@@ -105,9 +105,9 @@ class Levels:
     bytes: Sequence[int]
     partitioned: bool = False
 
-    def overlaps(self, one: int, other: int) -> bool:
+    def overlaps(self, at: int, other: int) -> bool:
         """Whether the ranges of two segments overlap in every column of the row key."""
-        return all(low[one] <= high[other] and low[other] <= high[one] for low, high in self.ranges)
+        return all(low[at] <= high[other] and low[other] <= high[at] for low, high in self.ranges)
 
     def groups(self, positions: Sequence[int]) -> list[list[int]]:
         """Group segments so that segments of different groups do not overlap."""
@@ -119,38 +119,38 @@ class Levels:
         A PATCH needs all older rows of its keys, or it would become a row of its own. Segments of one
         commit are ordered by their ordinals only, so overlapping ones stay together.
         """
-        found, waiting = set[int](), list(chosen)
+        closed, waiting = set[int](), list(chosen)
         while waiting:
-            one = waiting.pop()
-            if one in found:
+            position = waiting.pop()
+            if position in closed:
                 continue
-            found.add(one)
-            waiting += [at for at in self._near(one) if self._needs(one, at)]
-        return found
+            closed.add(position)
+            waiting += [at for at in self._near(position) if self._needs(position, at)]
+        return closed
 
-    def _near(self, one: int) -> Sequence[int]:
-        """The segments that one may need: those of its commit; all for a PATCH."""
-        if self.deltas[one].patch is not None:
+    def _near(self, at: int) -> Sequence[int]:
+        """Candidates for ``_needs``: the segments of the same commit; for a PATCH, all."""
+        if self.deltas[at].patch is not None:
             return range(len(self.orders))
-        return self._commits[self.orders[one][0]]
+        return self._commits[self.orders[at][0]]
 
     @cached_property
     def _commits(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
+        by_sequence: dict[int, list[int]] = {}
         for at, (sequence, _) in enumerate(self.orders):
-            found.setdefault(sequence, []).append(at)
-        return found
+            by_sequence.setdefault(sequence, []).append(at)
+        return by_sequence
 
-    def _needs(self, one: int, other: int) -> bool:
-        if one == other or not self.overlaps(one, other):
+    def _needs(self, at: int, other: int) -> bool:
+        if at == other or not self.overlaps(at, other):
             return False
-        patches = self.deltas[one].patch is not None and self._older(other, one)
-        alone = self.deltas[one].sequences is None and self.deltas[other].sequences is None
-        return patches or (alone and self.orders[one][0] == self.orders[other][0])
+        patches = self.deltas[at].patch is not None and self._older(other, at)
+        alone = self.deltas[at].sequences is None and self.deltas[other].sequences is None
+        return patches or (alone and self.orders[at][0] == self.orders[other][0])
 
-    def _older(self, other: int, one: int) -> bool:
-        """Whether ``other`` may hold rows older than the newest of ``one``."""
-        return self.least_sequence(other) <= self.orders[one][0]
+    def _older(self, other: int, at: int) -> bool:
+        """Whether ``other`` may hold rows older than the newest of ``at``."""
+        return self.least_sequence(other) <= self.orders[at][0]
 
     def least_sequence(self, position: int) -> int:
         """The least sequence of the rows of a segment."""
@@ -158,12 +158,12 @@ class Levels:
         return self.orders[position][0] if sequences is None else sequences[0]
 
     def needs_tombstones(self, chosen: set[int]) -> bool:
-        """Whether a segment that stays may hold a row that a tombstone in the chosen ones deletes."""
+        """Whether an unchosen segment may hold a row that a tombstone in a chosen one deletes."""
         deletes = [at for at in chosen if DELETE_ROW in self.deltas[at].ops]
         others = [at for at in range(len(self.orders)) if at not in chosen]
         return any(
-            self._older(other, one) and self.overlaps(other, one)
-            for one in deletes
+            self._older(other, position) and self.overlaps(other, position)
+            for position in deletes
             for other in others
         )
 
@@ -171,24 +171,24 @@ class Levels:
         """Group small segments that overlap nothing, adjacent in key order, up to ``target`` bytes."""
         every = range(len(self.orders))
         ordered = sorted(every, key=lambda at: [low[at] for low, _ in self.ranges])
-        small, found = set(alone), list[list[int]]()
+        small, runs = set(alone), list[list[int]]()
         size = 0
         for at in ordered:
             fits = size + self.bytes[at] <= target
-            if at in small and found and found[-1] and fits and self._together(found[-1][-1], at):
-                found[-1].append(at)
+            if at in small and runs and runs[-1] and fits and self._together(runs[-1][-1], at):
+                runs[-1].append(at)
                 size += self.bytes[at]
             else:
-                found.append([at] if at in small else [])
+                runs.append([at] if at in small else [])
                 size = self.bytes[at]
-        return [one for one in found if len(one) > 1 and self._is_clear(one)]
+        return [run for run in runs if len(run) > 1 and self._is_clear(run)]
 
-    def _together(self, one: int, other: int) -> bool:
+    def _together(self, at: int, other: int) -> bool:
         """Whether two segments are of one partition; others would be split again."""
-        return not self.partitioned or self.ranges[0][0][one] == self.ranges[0][0][other]
+        return not self.partitioned or self.ranges[0][0][at] == self.ranges[0][0][other]
 
     def _is_clear(self, positions: list[int]) -> bool:
-        """Whether no other segment overlaps the joint range of the given ones."""
+        """Whether no other segment overlaps the joint range of these."""
         inside = set(positions)
         hull = [
             (low, high, min(map(low.__getitem__, positions)), max(map(high.__getitem__, positions)))
@@ -212,31 +212,31 @@ def bins(
 ) -> list[list[Row]]:
     """Pack segments into bins of about ``target`` bytes, each of one partition, keeping their order.
 
-    ``every`` includes large segments, bins of one segment, and files that were adopted in place: these
-    are copied on demand only, since their owner goes on to have them.
+    ``every`` includes large segments, bins of one segment, and adopted files, which are copied only on
+    demand, since their owner keeps them.
     """
     partitions: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        is_own_and_small = row["bytes"] < SMALL * target and not row["path"].startswith(PREFIX)
-        if every or is_own_and_small:
+        is_small = row["bytes"] < SMALL * target and not row["path"].startswith(PREFIX)
+        if every or is_small:
             key = (schemas[row["schema_version"]].partitioning, *(row["partition"] or ()))
             partitions.setdefault(key, []).append(row)
-    packed = (one for same in partitions.values() for one in fill(same, target))
-    return [one for one in packed if every or len(one) > 1]
+    packed = (group for same in partitions.values() for group in fill(same, target))
+    return [group for group in packed if every or len(group) > 1]
 
 
 def fill(rows: Sequence[Row], target: int) -> list[list[Row]]:
     """Fill bins in order; a bin is larger than the target only if it holds a single segment."""
-    found: list[list[Row]] = []
+    filled: list[list[Row]] = []
     size = 0
     for row in rows:
-        if found and size + row["bytes"] <= target:
-            found[-1].append(row)
+        if filled and size + row["bytes"] <= target:
+            filled[-1].append(row)
             size += row["bytes"]
         else:
-            found.append([row])
+            filled.append([row])
             size = row["bytes"]
-    return found
+    return filled
 
 
 AUTO_COMPACT = "auto_compact"

@@ -1,4 +1,4 @@
-"""What rows must satisfy to be written, and the refusal of those that do not."""
+"""Conditions on the rows of a write, and the errors for rows that do not fit."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _Merging = AddColumn | ChangeType
 def refusal(
     error: InvalidRequestError, arrow: pa.Schema, state: TableState, table: str
 ) -> InvalidRequestError:
-    """The error for rows that do not fit: with all changes that would let them in, if there are some.
+    """The error for rows that do not fit, with the schema changes that would admit them, if any.
 
     Args:
-        error: the refusal without a way out, which is returned if no change of schema helps.
+        error: the error without a remedy, which is returned if no change of schema helps.
         arrow: the schema of the rows.
     """
     if state.lens is not None:
@@ -53,7 +53,7 @@ def refusal(
         RowConverter(arrow, after.schema.visible, table)
     except VersionedError:
         return error
-    return _with_way_out(requests, state, table)
+    return _with_remedy(requests, state, table)
 
 
 def unknown_columns(arrow: pa.Schema, state: TableState, table: str) -> InvalidRequestError | None:
@@ -71,10 +71,10 @@ def unknown_columns(arrow: pa.Schema, state: TableState, table: str) -> InvalidR
     except VersionedError:
         return None
     added = [request for request in requests if isinstance(request, AddColumn)]
-    return _with_way_out(added, state, table) if added else None
+    return _with_remedy(added, state, table) if added else None
 
 
-def _with_way_out(
+def _with_remedy(
     requests: Sequence[_Merging], state: TableState, table: str
 ) -> InvalidRequestError:
     live = f"{SCHEMA_MODE} = {SchemaMode.LIVE.value}"
@@ -95,13 +95,13 @@ def _with_way_out(
 
 
 def _reasons(requests: Sequence[_Merging], state: TableState) -> str:
-    added = [render_path(one.path) for one in requests if isinstance(one, AddColumn)]
+    added = [render_path(request.path) for request in requests if isinstance(request, AddColumn)]
     reasons = [f"the table has no column {', '.join(added)}"] if added else []
-    for one in requests:
-        if isinstance(one, ChangeType):
-            has, given = render_type(state.schema.get(one.path).type), _type(one.type)
+    for request in requests:
+        if isinstance(request, ChangeType):
+            stored, written = render_type(state.schema.get(request.path).type), _type(request.type)
             reasons.append(
-                f"the column {render_path(one.path)} is {has}, and {given} does not widen to it"
+                f"the column {render_path(request.path)} is {stored}, and {written} does not widen to it"
             )
     return "; ".join(reasons)
 
@@ -148,20 +148,20 @@ class RowCondition:
         unbound, stored = parse_where(text), seen.stored
 
         def column_at(path: ColumnPath) -> Column:
-            found = resolve(seen.schema, path)
-            if is_metadata(found):
+            column = resolve(seen.schema, path)
+            if is_metadata(column):
                 raise InvalidRequestError(
-                    f"{table}: a row to write has no {found.name} yet; choose the rows to replace by "
+                    f"{table}: a row to write has no {column.name} yet; choose the rows to replace by "
                     "columns of the table",
                     condition="NOT_SUPPORTED",
                 )
-            return stored.column(found.id)
+            return stored.column(column.id)
 
         bound = bind_filter(unbound, column_at)
-        for one in columns_of(bound):
-            if stored.column(one).type is Atom.TIMESTAMP:
+        for column in map(stored.column, columns_of(bound)):
+            if column.type is Atom.TIMESTAMP:
                 raise InvalidRequestError(
-                    f"{table}: a condition on {stored.column(one).name} of type TIMESTAMP depends on "
+                    f"{table}: a condition on {column.name} of type TIMESTAMP depends on "
                     "the session's time zone, which is not known by path; write by table name",
                     condition="NOT_SUPPORTED",
                 )

@@ -1,7 +1,7 @@
-"""Copy on write: delete or update rows by writing new segments in place of those that hold such rows.
+"""Copy on write: delete or update rows by rewriting the segments that hold them.
 
-Statistics and partition values sort the segments first: one where every row matches the filter is
-dropped or rewritten whole, one where no row can match is left alone, and only the others are read.
+Statistics and partition values classify the segments first: those whose rows all match the filter are
+dropped or rewritten whole, those without a possible match stay, and only the others are read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from versioned_catalog.write.writer import write_segments
 
 @dataclass(frozen=True)
 class MatchingSegments:
-    """The segments that a filter may match, as far as their metadata shows.
+    """The segments that a filter may match, by their metadata.
 
     Args:
         whole: paths of the segments in which every row matches.
@@ -69,15 +69,15 @@ def whole_segments(state: TableState, bound: BoundFilter | None, table: str) -> 
     Raises:
         InvalidRequestError: a segment may hold matching and other rows.
     """
-    found = matching_segments(state, bound)
-    if bound is not None and found.partial:
-        columns = sorted(_column_name(i, state.schema) for i in columns_of(bound))
+    matching = matching_segments(state, bound)
+    if bound is not None and matching.partial:
+        columns = ", ".join(sorted(_column_name(i, state.schema) for i in columns_of(bound)))
         raise InvalidRequestError(
-            f"{table}: {len(found.partial)} segments, such as {found.partial[0]}, may match the filter "
-            f"on {', '.join(columns)} in part, so they cannot be deleted unread; use Table.delete, or "
-            f"filter by the partitioning ({', '.join(partition_fields(state.schema)) or 'none'})"
+            f"{table}: {len(matching.partial)} segments, such as {matching.partial[0]}, may match the "
+            f"filter on {columns} in part, so they cannot be deleted unread; use Table.delete, "
+            f"or filter by the partitioning ({', '.join(partition_fields(state.schema)) or 'none'})"
         )
-    return found.whole
+    return matching.whole
 
 
 def _column_name(column_id: int, schema: Schema) -> str:
@@ -96,12 +96,12 @@ def without_matches(
         bound: the filter, bound to its schema; None for every row.
 
     Raises:
-        CorruptTableError: a segment is not what the log says.
+        CorruptTableError: a segment does not match the log.
     """
-    found = matching_segments(state, bound)
-    tasks = _tasks(store, state, bound, frozenset(found.partial))
+    matching = matching_segments(state, bound)
+    tasks = _tasks(store, state, bound, frozenset(matching.partial))
     rewritten = _rewrite(store, spec, tasks, lambda task: _others(store, task))
-    return replace(rewritten, removed=(*found.whole, *rewritten.removed))
+    return replace(rewritten, removed=(*matching.whole, *rewritten.removed))
 
 
 def _rewrite(
@@ -138,11 +138,11 @@ def with_updates(
         store, state, bound, spec: as for ``without_matches``.
 
     Raises:
-        CorruptTableError: a segment is not what the log says.
+        CorruptTableError: a segment does not match the log.
         InvalidRequestError: a new value does not fit its column.
     """
-    found = matching_segments(state, bound)
-    tasks = _tasks(store, state, bound, frozenset(found.partial), frozenset(found.whole))
+    matching = matching_segments(state, bound)
+    tasks = _tasks(store, state, bound, frozenset(matching.partial), frozenset(matching.whole))
     return _rewrite(store, spec, tasks, lambda task: _updated(store, task, updater))
 
 
@@ -161,12 +161,12 @@ def _tasks(
     """Return tasks for the ``whole`` segments, and for each ``partial`` one in which a row matches."""
     if not partial and not whole:
         return
-    looking = Scan(store, state, (), bound)
-    reading = Scan(store, state, state.schema.columns, bound, like=looking)
-    for (look, _), (read, _) in zip(looking.tasks(), reading.tasks(), strict=True):
-        assert isinstance(look, SegmentTask), "tables with a primary key are not copied on write"
+    probing = Scan(store, state, (), bound)
+    reading = Scan(store, state, state.schema.columns, bound, like=probing)
+    for (probe, _), (read, _) in zip(probing.tasks(), reading.tasks(), strict=True):
+        assert isinstance(probe, SegmentTask), "tables with a primary key are not copied on write"
         assert isinstance(read, SegmentTask), "both scans read the same segments"
-        if read.path in whole or (read.path in partial and _holds_match(store, look)):
+        if read.path in whole or (read.path in partial and _holds_match(store, probe)):
             yield read
 
 

@@ -1,6 +1,6 @@
 """Rows, tombstones and change feeds in the stored schema of a table with a primary key.
 
-Delta and Paimon apply feeds in the same way: of the changes of a key in a batch, the last one counts.
+As in Delta and Paimon, the last change of a key in a batch wins.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class DeltaConverter:
         put = self._rows.convert(rows.filter(pc.invert(deletes)))
         both = pa.Table.from_batches([tombstones(deleted, self._schema), put])
         ops = pa.concat_arrays([ops.filter(deletes), ops.filter(pc.invert(deletes))])
-        one = both.append_column("op", ops).combine_chunks().to_batches()
-        return one[0] if one else with_op(put, DELETE_ROW)
+        converted = both.append_column("op", ops).combine_chunks().to_batches()
+        return converted[0] if converted else with_op(put, DELETE_ROW)
 
 
 def key_schema(seen: Seen) -> Schema:
@@ -82,10 +82,10 @@ def key_schema(seen: Seen) -> Schema:
 
 
 def tombstones(keys: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    """Return rows of a schema that are null but for their row keys, given in schema order."""
-    given = iter(keys.columns)
+    """Return rows of a schema that are null except for their row keys, which are in schema order."""
+    key_arrays = iter(keys.columns)
     arrays = [
-        next(given)
+        next(key_arrays)
         if column.id in schema.row_key
         else pa.nulls(keys.num_rows, to_arrow_type(column.type))
         for column in schema.columns
@@ -100,7 +100,7 @@ def with_op(rows: pa.RecordBatch, op: int) -> pa.RecordBatch:
 
 
 PARTS = 64
-"""Into how many parts changes are split by key that do not fit in memory."""
+"""Parts into which changes are split by key if they do not fit in memory."""
 
 _TYPES = array_of(TYPES, pa.string())
 _PREIMAGE, _DELETE = (scalar_of(name, pa.string()) for name in (PREIMAGE, DELETE))
@@ -109,14 +109,14 @@ _OP = pa.field("op", pa.int8())
 
 def row_fields(arrow: pa.Schema, change_column: str) -> pa.Schema:
     """The columns of changes that are columns of the table: all but those of the feed."""
-    own = _of_feed(change_column)
-    return pa.schema([field for field in arrow if name_key(field.name) not in own])
+    feed_names = _of_feed(change_column)
+    return pa.schema([field for field in arrow if name_key(field.name) not in feed_names])
 
 
 def check_feed(
     arrow: pa.Schema, change_column: str, table: str, *, versioned: bool = False
 ) -> None:
-    """Refuse rows that do not say how they changed.
+    """Refuse changes without change types.
 
     Args:
         versioned: whether they must have versions, since their order is not known.
@@ -130,11 +130,11 @@ def check_feed(
             "change of a key counts, since rows have no order in Spark; rename or add one",
             condition="INVALID_OPTION",
         )
-    found = [field for field in arrow if name_key(field.name) == name_key(change_column)]
-    if len(found) != 1 or not _is_text(found[0].type):
-        what = f"is {found[0].type}" if len(found) == 1 else "is not one of their columns"
+    fields = [field for field in arrow if name_key(field.name) == name_key(change_column)]
+    if len(fields) != 1 or not _is_text(fields[0].type):
+        reason = f"is {fields[0].type}" if len(fields) == 1 else "is not one of their columns"
         raise InvalidRequestError(
-            f"{table}: changeColumn names the column {change_column}, which {what}; name the column "
+            f"{table}: changeColumn names the column {change_column}, which {reason}; name the column "
             f"that says what each row is: {', '.join(TYPES)}",
             condition="INVALID_OPTION",
         )
@@ -155,7 +155,7 @@ class FeedConverter:
     """Converts batches of changes to rows and tombstones, as a table stores them.
 
     ``insert`` and ``update_postimage`` become rows, ``delete`` becomes a tombstone, and
-    ``update_preimage`` nothing. The type of operation and the version of each follow its columns.
+    ``update_preimage`` is left out. The type of operation and the version of each follow its columns.
 
     Attributes:
         versioned: whether the changes have versions; else they are in their order.
@@ -173,11 +173,11 @@ class FeedConverter:
         self, arrow: pa.Schema, change_column: str, seen: Seen, table: str, now: datetime
     ) -> None:
         names = [name_key(name) for name in arrow.names]
-        own = _of_feed(change_column)
+        feed_names = _of_feed(change_column)
         version = name_key(COMMIT_VERSION)
         self._type = names.index(name_key(change_column))
         self._version = names.index(version) if version in names else None
-        self._places = [at for at, name in enumerate(names) if name not in own]
+        self._places = [at for at, name in enumerate(names) if name not in feed_names]
         self._change_column, self._table = change_column, table
         self.versioned = self._version is not None
         rows = row_fields(arrow, change_column)
@@ -197,27 +197,27 @@ class FeedConverter:
         batch, types = batch.filter(kept), types.filter(kept)
         ops = pc.equal(types, _DELETE).cast(pa.int8())
         columns = [batch.column(at) for at in self._places]
-        found = self._rows.convert(pa.RecordBatch.from_arrays([*columns, ops], self._names))
-        found = found.take(_undone(ops)) if len(ops) else found
+        converted = self._rows.convert(pa.RecordBatch.from_arrays([*columns, ops], self._names))
+        converted = converted.take(_former_order(ops)) if len(ops) else converted
         versions = self._versions(batch)
-        names = [str(at) for at in range(found.num_columns + 1)]
-        return pa.RecordBatch.from_arrays([*found.columns, versions], names)
+        names = [str(at) for at in range(converted.num_columns + 1)]
+        return pa.RecordBatch.from_arrays([*converted.columns, versions], names)
 
     def _versions(self, batch: pa.RecordBatch) -> pa.Array:
         if self._version is None:
             return pa.repeat(scalar_of(0, pa.int64()), batch.num_rows)
-        found = batch.column(self._version)
-        if not pa.types.is_integer(found.type) or found.null_count:
+        versions = batch.column(self._version)
+        if not pa.types.is_integer(versions.type) or versions.null_count:
             raise InvalidRequestError(
                 f"{self._table}: {COMMIT_VERSION} must be a whole number in every change, since the "
                 "last change of a key counts; leave it out if the changes are in their order"
             )
-        return found.cast(pa.int64())
+        return versions.cast(pa.int64())
 
     def _check(self, types: pa.Array) -> None:
-        known = pc.is_in(types, _TYPES)
-        if known.true_count < len(types):
-            other = types.filter(pc.invert(known))[0].as_py()
+        is_known = pc.is_in(types, _TYPES)
+        if is_known.true_count < len(types):
+            other = types.filter(pc.invert(is_known))[0].as_py()
             raise InvalidRequestError(
                 f"{self._table}: the column {self._change_column} holds "
                 f"{'null' if other is None else repr(other)}; it must be one of {', '.join(TYPES)}",
@@ -225,8 +225,8 @@ class FeedConverter:
             )
 
 
-def _undone(ops: pa.Array) -> pa.Array:
-    """The places of rows whose tombstones were put first, in their former order."""
+def _former_order(ops: pa.Array) -> pa.Array:
+    """Positions that restore the order of rows whose tombstones were put first."""
     order = np.argsort(-integers(ops.cast(pa.int64())), kind="stable")
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
@@ -242,8 +242,8 @@ def last_changes(
 ) -> Iterator[pa.RecordBatch]:
     """The last change of each key, as rows followed by their types of operation.
 
-    Later versions count, and in one version a row counts, not a tombstone: an update may come as a
-    delete and an insert. Changes without versions are in their order.
+    The highest version wins, and within a version a row wins over a tombstone: an update may come as a
+    delete and an insert. Changes without versions are in order.
 
     Args:
         batches: as ``FeedConverter`` returns them.
@@ -266,8 +266,8 @@ def last_changes(
             keys = key_columns(table, schema)
             for part, rows in split_by_hash(batch, keys, PARTS):
                 spill.add(part, pa.Table.from_batches([rows]))
-        for _, found in spill.drain():
-            yield from _last(pa.Table.from_batches(found), schema, versioned).to_batches()
+        for _, spilled in spill.drain():
+            yield from _last(pa.Table.from_batches(spilled), schema, versioned).to_batches()
 
 
 def _last(table: pa.Table, schema: Schema, versioned: bool) -> pa.Table:

@@ -40,8 +40,8 @@ def _numbers(left: Values, right: Values, operator: str) -> tuple[Values, Values
         if not (_is_number(value.type) or pa.types.is_null(value.type)):
             raise TypeError(f"{operator} takes numbers, not {value.type}")
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
-        known = right.type if pa.types.is_null(left.type) else left.type
-        return left.cast(known), right.cast(known)
+        common = right.type if pa.types.is_null(left.type) else left.type
+        return left.cast(common), right.cast(common)
     if pa.types.is_floating(left.type) or pa.types.is_floating(right.type):
         kind = left.type if left.type == right.type else pa.float64()
         return _to_float(left, kind), _to_float(right, kind)
@@ -109,20 +109,20 @@ def _concatenate(left: Values, right: Values) -> Values:
 
 
 def _coalesce(*values: Values) -> Values:
-    known = [value for value in values if not pa.types.is_null(value.type)]
-    if not known:
+    typed = [value for value in values if not pa.types.is_null(value.type)]
+    if not typed:
         return values[0]
-    if all(_is_number(value.type) for value in known):
-        known = [
-            reduce(lambda left, right: _numbers(left, right, "coalesce")[0], known, v)
-            for v in known
+    if all(_is_number(value.type) for value in typed):
+        typed = [
+            reduce(lambda left, right: _numbers(left, right, "coalesce")[0], typed, v)
+            for v in typed
         ]
-        if all(pa.types.is_decimal(value.type) for value in known):
-            _check_common([value.type for value in known])
-    elif any(value.type != known[0].type for value in known):
+        if all(pa.types.is_decimal(value.type) for value in typed):
+            _check_common([value.type for value in typed])
+    elif any(value.type != typed[0].type for value in typed):
         # Arrow would cast dates to timestamps, and bytes to text.
-        raise TypeError(f"coalesce takes values of one type, not {known[0].type} and others")
-    return pc.coalesce(*known)
+        raise TypeError(f"coalesce takes values of one type, not {typed[0].type} and others")
+    return pc.coalesce(*typed)
 
 
 FUNCTIONS: dict[str, Callable[..., Values]] = {
@@ -159,33 +159,33 @@ _DEEPEST = 50
 def parse(text: str) -> Node:
     """Parse an expression. Raises InvalidRequestError on a syntax error."""
     cursor = Cursor(text, "expression")
-    found = _concatenation(cursor, 0)
+    node = _concatenation(cursor, 0)
     cursor.expect_end()
-    return found
+    return node
 
 
 def _concatenation(cursor: Cursor, depth: int) -> Node:
     """In Spark, ``||`` binds less tightly than ``+``."""
-    found = _sum(cursor, depth)
+    node = _sum(cursor, depth)
     while cursor.at_symbol("|") and cursor.peek().text == "|":
         cursor.take()
         cursor.take()
-        found = Call("||", (found, _sum(cursor, depth)))
-    return found
+        node = Call("||", (node, _sum(cursor, depth)))
+    return node
 
 
 def _sum(cursor: Cursor, depth: int) -> Node:
-    found = _product(cursor, depth)
+    node = _product(cursor, depth)
     while cursor.at_symbol("+", "-"):
-        found = Call(cursor.take().text, (found, _product(cursor, depth)))
-    return found
+        node = Call(cursor.take().text, (node, _product(cursor, depth)))
+    return node
 
 
 def _product(cursor: Cursor, depth: int) -> Node:
-    found = _signed(cursor, depth)
+    node = _signed(cursor, depth)
     while cursor.at_symbol("*", "/", "%"):
-        found = Call(cursor.take().text, (found, _signed(cursor, depth)))
-    return found
+        node = Call(cursor.take().text, (node, _signed(cursor, depth)))
+    return node
 
 
 def _signed(cursor: Cursor, depth: int) -> Node:
@@ -198,9 +198,9 @@ def _signed(cursor: Cursor, depth: int) -> Node:
     if cursor.accept("+"):
         return _signed(cursor, depth + 1)
     if cursor.accept("("):
-        found = _concatenation(cursor, depth + 1)
+        node = _concatenation(cursor, depth + 1)
         cursor.expect(")")
-        return found
+        return node
     return _single(cursor, depth)
 
 
@@ -260,10 +260,10 @@ def _double(text: str) -> pa.Scalar:
 
 
 def _decimal(value: Decimal) -> pa.Scalar:
-    found = pa.scalar(value)
-    if found.type.precision > MOST_DIGITS:
+    scalar = pa.scalar(value)
+    if scalar.type.precision > MOST_DIGITS:
         raise OverflowError
-    return found
+    return scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,14 +325,14 @@ class Evaluator:
             InvalidRequestError: the types do not match, a number overflows, or a divisor is zero.
         """
         try:
-            found = to_stored(self._values(self._term, batch), to_arrow_type(self._target.type))
+            values = to_stored(self._values(self._term, batch), to_arrow_type(self._target.type))
         except (pa.ArrowException, TypeError) as error:
             reason = str(error).partition("\n")[0]
             raise InvalidRequestError(
                 f"{self._table}: {self._text} cannot be computed for column {self._target.name}: "
                 f"{reason}"
             ) from None
-        return pa.repeat(found, batch.num_rows) if isinstance(found, pa.Scalar) else found
+        return pa.repeat(values, batch.num_rows) if isinstance(values, pa.Scalar) else values
 
     def _values(self, term: Node, batch: pa.RecordBatch) -> Values:
         match term:
@@ -369,15 +369,15 @@ def _check(term: Node, schema: Schema, table: str) -> None:
 def _column(schema: Schema, path: ColumnPath, batch: pa.RecordBatch) -> pa.Array:
     column = schema.get(path)
     chain = [*schema.ancestors(column.id), column]
-    top = [one.id for one in schema.columns].index(chain[0].id)
-    found = batch.column(top)
+    top = [c.id for c in schema.columns].index(chain[0].id)
+    values = batch.column(top)
     for above, inner in pairwise(chain):
         assert isinstance(above.type, Struct), "lists and maps are refused before"
         at = [field.id for field in above.type.fields].index(inner.id)
-        parent = found
-        found = pc.if_else(
+        parent = values
+        values = pc.if_else(
             parent.is_valid(),
             struct_child(parent, at),
             pa.scalar(None, struct_child(parent, at).type),
         )
-    return found
+    return values

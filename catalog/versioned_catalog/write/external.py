@@ -64,14 +64,14 @@ class MappedColumns:
 
     @staticmethod
     def of(schema: Schema, id_map: IdMap) -> MappedColumns:
-        """Work out what a map means for a schema.
+        """Resolve an ID map for a schema.
 
         Raises:
             CorruptTableError: it does not fit the schema.
         """
         file_columns(schema, id_map)
-        absent = tuple(one for one in schema.columns if one.id not in id_map.columns)
-        hidden = {one.id: _write_default(one) for one in absent if one.hidden and _is_plain(one)}
+        absent = tuple(column for column in schema.columns if column.id not in id_map.columns)
+        hidden = {c.id: _write_default(c) for c in absent if c.hidden and _is_plain(c)}
         not_null = tuple(
             column.id
             for column, above in walk(schema.columns)
@@ -97,8 +97,8 @@ def _needs_proof(column: Column, above: tuple[Column, ...], id_map: IdMap) -> bo
     if column.id in id_map.columns:
         parent = above[-1].type if above else None
         return not (isinstance(parent, Map) and column == children(parent)[0])
-    held = not above or above[-1].id in id_map.columns
-    return held and column.read_default is None
+    is_mapped = not above or above[-1].id in id_map.columns
+    return is_mapped and column.read_default is None
 
 
 @dataclass(frozen=True)
@@ -176,41 +176,41 @@ def external_records(
 
 def used_roots(store: Store, records: Sequence[SegmentRecord]) -> dict[str, str]:
     """The URLs of the external roots below which segments lie, by name."""
-    known = dict(store.location.roots)
+    roots = dict(store.location.roots)
     places = (split_root(record.path) for record in records)
-    return {place.root: known[place.root].url for place in places if place is not None}
+    return {place.root: roots[place.root].url for place in places if place is not None}
 
 
 def adopted_paths(log: TableLog, state: TableState) -> frozenset[str]:
-    """The paths of all files of others that a table has or had, for an import that adopts new ones only.
+    """The paths of all external files that a table has or had, so that an import adopts only new ones.
 
     Files that left the table before its oldest retained version are forgotten.
 
     Args:
         log, state: of the table (``Table.log``, ``Table.state``).
     """
-    found = set(state.segments.paths)
+    paths = set(state.segments.paths)
     first = log.first_kept(max(state.floor, state.created_version))
     for commit in log.entries(first, state.version) if first <= state.version else ():
         if isinstance(commit, Commit):
-            found |= {record.path for record in commit.added} | {*commit.removed}
-    return frozenset(file_of(path) for path in found if path.startswith(PREFIX))
+            paths |= {record.path for record in commit.added} | {*commit.removed}
+    return frozenset(file_of(path) for path in paths if path.startswith(PREFIX))
 
 
 @dataclass(frozen=True)
 class _Adoption:
-    """Turns files into records; each different map is looked at once."""
+    """Turns files into records; each distinct ID map is resolved once."""
 
     store: Store
     schema: Schema
     table: str
     values: SingleValues
     plain: Mapping[int, Column]
-    known: dict[IdMap, MappedColumns] = field(default_factory=dict, init=False)
+    resolved: dict[IdMap, MappedColumns] = field(default_factory=dict, init=False)
 
     @staticmethod
     def of(store: Store, schema: Schema, table: str) -> _Adoption:
-        top = (one for one in schema.columns if not (is_nested(one.type) or is_opaque(one.type)))
+        top = (c for c in schema.columns if not (is_nested(c.type) or is_opaque(c.type)))
         plain = {column.id: column for column in top}
         return _Adoption(store, schema, table, SingleValues(schema), plain)
 
@@ -221,9 +221,9 @@ class _Adoption:
             CorruptTableError: its map or a constant does not fit the table.
         """
         self._check(file)
-        if file.id_map not in self.known:
-            self.known[file.id_map] = MappedColumns.of(self.schema, file.id_map)
-        mapped = self.known[file.id_map]
+        if file.id_map not in self.resolved:
+            self.resolved[file.id_map] = MappedColumns.of(self.schema, file.id_map)
+        mapped = self.resolved[file.id_map]
         constants = {**mapped.hidden, **file.constants}
         stats = {**file.columns, **self._constant_stats(file, mapped.absent, constants)}
         self._check_nulls(file, mapped.not_null, stats)
@@ -265,20 +265,20 @@ class _Adoption:
     def _constant_stats(
         self, file: ExternalFile, absent: Sequence[Column], constants: Mapping[int, str | None]
     ) -> dict[int, ColumnStats]:
-        """The statistics of the columns that show one value, since the file does not hold them."""
-        found: dict[int, ColumnStats] = {}
+        """The statistics of the columns that the file lacks and that show a single value."""
+        stats: dict[int, ColumnStats] = {}
         for column in absent:
             value = column.read_default
             if column.id in constants:
                 text = constants[column.id]
                 value = None if text is None else constant_of(text)
             try:
-                found[column.id] = self.values.stats(column, value, file.rows)
+                stats[column.id] = self.values.stats(column, value, file.rows)
             except CorruptTableError as error:
                 raise InvalidRequestError(
                     f"{self.table}: {file.path}, the constant of the column {column.name}: {error}"
                 ) from None
-        return found
+        return stats
 
     def _check_nulls(
         self, file: ExternalFile, not_null: Sequence[int], stats: Mapping[int, ColumnStats]
@@ -287,10 +287,10 @@ class _Adoption:
         for column_id in not_null:
             nulls = stats.get(column_id, ColumnStats()).nulls
             if nulls != 0 and file.rows:
-                known = "may hold nulls" if nulls is None else f"has {nulls} nulls"
+                finding = "may hold nulls" if nulls is None else f"has {nulls} nulls"
                 path = self.schema.path_text(column_id)
                 raise InvalidRequestError(
-                    f"{self.table}: {file.path} {known} in the column {path}, which is NOT NULL; make "
+                    f"{self.table}: {file.path} {finding} in the column {path}, which is NOT NULL; make "
                     f"it nullable (alter().drop_not_null({path!r})), or copy the rows and fill them"
                 )
 
@@ -300,11 +300,11 @@ class _Adoption:
         wanted = len(self.schema.partitioning)
         if file.partition is not None and len(file.partition) == wanted:
             return tuple(file.partition)
-        found = self.values.partition(stats, file.rows) if file.partition is None else None
-        if found is None:
+        partition = self.values.partition(stats, file.rows) if file.partition is None else None
+        if partition is None:
             raise InvalidRequestError(
                 f"{self.table} is partitioned by {', '.join(partition_fields(self.schema))}, and the "
                 f"rows of {file.path} are not known to be in one partition; copy them with append(), or "
                 "adopt the files before the table is partitioned"
             )
-        return found
+        return partition

@@ -72,7 +72,7 @@ def default_mode(schema: Schema, *, ordered: bool) -> DistributionMode:
 def segments_of_partitions(
     state: TableState, schema: Schema, keys: Iterable[PartitionKey], table: str
 ) -> tuple[str, ...]:
-    """Return the paths of the segments whose rows are all in one of the given partitions.
+    """Return the paths of the segments whose rows are all in one of these partitions.
 
     The partition values are of ``schema``, which is partitioned as the snapshot's.
 
@@ -82,19 +82,19 @@ def segments_of_partitions(
     """
     wanted = frozenset(keys)
     core = state.segments.core
-    found: list[str] = []
+    paths: list[str] = []
     others: list[int] = []
     for version in pc.unique(core["schema_version"]).to_pylist():
         read = key_reader(state.schemas[version], schema)
         if read is None:
             others.append(version)
             continue
-        mine = core.filter(_of_versions(core, [version]))
-        pairs = zip(mine["path"].to_pylist(), mine["partition"].to_pylist(), strict=True)
-        found += [path for path, key in pairs if read(tuple(key or ())) in wanted]
+        segments = core.filter(_of_versions(core, [version]))
+        pairs = zip(segments["path"].to_pylist(), segments["partition"].to_pylist(), strict=True)
+        paths += [path for path, key in pairs if read(tuple(key or ())) in wanted]
     if others:
-        found += _of_other_partitioning(state, schema, _of_versions(core, others), wanted, table)
-    return tuple(found)
+        paths += _of_other_partitioning(state, schema, _of_versions(core, others), wanted, table)
+    return tuple(paths)
 
 
 def _of_versions(core: pa.Table, versions: list[int]) -> pa.ChunkedArray:
@@ -112,7 +112,7 @@ def _of_other_partitioning(
     paths = state.segments.core["path"].filter(chosen)
     bounds = SegmentBounds(state, state.schema)
     fields = [_Field.of(field, schema, bounds, chosen) for field in schema.partitioning]
-    found = repeat(False, len(paths))
+    matching = repeat(False, len(paths))
     for key in wanted:
         every, some = repeat(True, len(paths)), repeat(True, len(paths))
         for partition, text in zip(fields, key, strict=True):
@@ -127,9 +127,9 @@ def _of_other_partitioning(
                 "overwrite of partitions replaces whole segments; overwrite all rows instead (a static "
                 "INSERT OVERWRITE, Table.overwrite), or compact with strategy 'full' first"
             )
-        found = pc.or_(found, every)
-    kept: list[str] = paths.filter(found).to_pylist()
-    return kept
+        matching = pc.or_(matching, every)
+    matching_paths: list[str] = paths.filter(matching).to_pylist()
+    return matching_paths
 
 
 @dataclass(frozen=True)
@@ -156,17 +156,17 @@ class _Field:
         """Compute the statistics of a field for the chosen segments."""
         transform = parse_transform(field.transform)
         source = schema.column(field.source).type
-        known = bounds(field.source)
-        assert known is not None, "partition fields are never inside a list or map"
-        low, high = known.min.filter(chosen), known.max.filter(chosen)
+        column_bounds = bounds(field.source)
+        assert column_bounds is not None, "partition fields are never inside a list or map"
+        low, high = column_bounds.min.filter(chosen), column_bounds.max.filter(chosen)
         if not monotone(transform):
             unknown = pa.nulls(1, low.type)[0]
             low = high = pc.if_else(pc.equal(low, high), low, unknown)
         return _Field(
             render_field(schema.path(field.source), transform),
             result_type(transform, source),
-            known.rows.filter(chosen),
-            known.nulls.filter(chosen),
+            column_bounds.rows.filter(chosen),
+            column_bounds.nulls.filter(chosen),
             apply_transform(transform, source, low),
             apply_transform(transform, source, high),
         )
@@ -190,7 +190,7 @@ class _Field:
 
 @dataclass(frozen=True)
 class SingleValues:
-    """Statistics and partitions from single values; each different value is looked at once."""
+    """Statistics and partitions from single values; each distinct value is computed once."""
 
     schema: Schema
     _stats: dict[tuple[int, Constant | None], ColumnStats] = field(default_factory=dict, init=False)
@@ -199,7 +199,7 @@ class SingleValues:
     )
 
     def stats(self, column: Column, value: Constant | None, rows: int) -> ColumnStats:
-        """The statistics of a top-level column that shows one value in all of some rows.
+        """The statistics of a top-level column that has the same value in all rows.
 
         Raises:
             CorruptTableError: the value is not of the column's type.
@@ -209,43 +209,41 @@ class SingleValues:
         key = column.id, value
         if key not in self._stats:
             self._stats[key] = _stats_of(column, value)
-        found = self._stats[key]
-        return replace(found, nans=rows) if found.nans else found
+        stats = self._stats[key]
+        return replace(stats, nans=rows) if stats.nans else stats
 
     def partition(self, columns: Mapping[int, ColumnStats], rows: int) -> PartitionKey | None:
         """The partition that all rows are in, by their statistics; None if they do not show one."""
-        found: list[str | None] = []
-        for one in self.schema.partitioning:
-            value = self._value(one, columns.get(one.source, ColumnStats()), rows)
+        texts: list[str | None] = []
+        for by in self.schema.partitioning:
+            value = self._value(by, columns.get(by.source, ColumnStats()), rows)
             if value is None:
                 return None
-            found.append(value[0])
-        return tuple(found)
+            texts.append(value[0])
+        return tuple(texts)
 
-    def _value(
-        self, one: PartitionField, stats: ColumnStats, rows: int
-    ) -> tuple[str | None] | None:
-        """The value of a partition field in all rows, in a tuple for it may be null; None if unknown."""
-        if stats.nulls == rows and not self.schema.ancestors(one.source):
+    def _value(self, by: PartitionField, stats: ColumnStats, rows: int) -> tuple[str | None] | None:
+        """The value of a partition field in all rows, in a tuple as it may be null; None if unknown."""
+        if stats.nulls == rows and not self.schema.ancestors(by.source):
             return (None,)
         if stats.nulls != 0 or stats.min is None or stats.max is None or stats.nans:
             return None
-        key = one, stats.min, stats.max
+        key = by, stats.min, stats.max
         if key not in self._keys:
-            self._keys[key] = _between(one, self.schema.column(one.source).type, *key[1:])
+            self._keys[key] = _between(by, self.schema.column(by.source).type, *key[1:])
         return self._keys[key]
 
 
 def _stats_of(column: Column, value: Constant) -> ColumnStats:
     if not has_bounds(column.type):
         return ColumnStats(0)
-    one = pa.record_batch([constant_array(value, column, 1)], ["_"])
-    return collect((column,), one)[column.id]
+    batch = pa.record_batch([constant_array(value, column, 1)], ["_"])
+    return collect((column,), batch)[column.id]
 
 
-def _between(one: PartitionField, type_: DataType, low: str, high: str) -> tuple[str | None] | None:
-    """The partition value of all values between two, if it is one: transforms keep their order."""
-    transform = transforms.parse_transform(one.transform)
+def _between(by: PartitionField, type_: DataType, low: str, high: str) -> tuple[str | None] | None:
+    """The partition value that all values between two share, if any: transforms keep their order."""
+    transform = transforms.parse_transform(by.transform)
     if isinstance(transform, transforms.Bucket) and low != high:
         return None
     try:

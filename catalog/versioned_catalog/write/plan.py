@@ -1,4 +1,4 @@
-"""Plans of writes: made once, carried out in any process."""
+"""Plans of writes, which any process can carry out."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class WritePlan:
         changes: schema changes to commit with the rows.
         spec: how to write segments.
         now: the value of ``current_timestamp`` in this write.
-        seen: the schema of the given rows, over the one that segments are written under.
-        given: the schema of the rows of a write that changes the schema, to plan it again from.
-        change_column: the column that says what each row is, if they are changes to apply.
+        seen: the schema of the rows as the writer sees it, over the stored one.
+        input_schema: the schema of the input rows if the write changes the schema, to replan it.
+        change_column: the column with the change types, if the rows are changes to apply.
         only: the condition that the rows must match, of an overwrite of some rows.
-        untyped: columns of nulls without a type, which are left out until a write has values of them.
+        untyped: columns of untyped nulls, which are left out until a write has values of them.
     """
 
     location: Location
@@ -66,7 +66,7 @@ class WritePlan:
     spec: WriteSpec
     now: datetime
     seen: Seen
-    given: pa.Schema | None = None
+    input_schema: pa.Schema | None = None
     change_column: str | None = None
     only: RowCondition | None = None
     untyped: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class WritePlan:
         store: Store,
         scratch: str | None = None,
     ) -> list[SegmentRecord]:
-        """Write rows as ``write`` does, from batches that each have a schema of their own."""
+        """Write rows as ``write`` does, from batches with different schemas."""
         converters: dict[pa.Schema, Any] = {}
 
         def converted() -> Iterator[pa.RecordBatch]:
@@ -149,7 +149,7 @@ def plan_write(
     Raises:
         InvalidRequestError: rows of this schema do not fit the table.
     """
-    whole = arrow.remove_metadata()
+    input_schema = arrow.remove_metadata()
     if change_column is not None:
         check_applies(state.schema, change_column, table, partial=partial)
         check_feed(arrow, change_column, table)
@@ -178,11 +178,11 @@ def plan_write(
         ops=change_column is not None,
         patch=assigned(arrow, seen, table) if partial else None,
     )
-    now = datetime.now(UTC)
-    given = whole if changes else None
+    location, now = store.location, datetime.now(UTC)
+    source = input_schema if changes else None
     base = Base.of(state)
     plan = WritePlan(
-        store.location, table, base, changes, spec, now, seen, given, change_column, untyped=untyped
+        location, table, base, changes, spec, now, seen, source, change_column, untyped=untyped
     )
     try:
         converter_of(arrow, seen, table, now)  # refuse before anything is written
@@ -216,21 +216,21 @@ def assigned(arrow: pa.Schema, seen: Seen, table: str) -> tuple[int, ...]:
     Raises:
         InvalidRequestError: one of them has fields that the writer does not see, which would be lost.
     """
-    given = {name_key(name) for name in arrow.names}
-    found = [
+    names = {name_key(name) for name in arrow.names}
+    columns = [
         column
         for column in seen.schema.columns
-        if name_key(column.name) in given and column.id not in seen.schema.row_key
+        if name_key(column.name) in names and column.id not in seen.schema.row_key
     ]
-    for column in found:
-        unseen = {one.id for one, _ in walk((seen.stored.column(column.id),))} - seen.schema.ids
+    for column in columns:
+        unseen = {child.id for child, _ in walk((seen.stored.column(column.id),))} - seen.schema.ids
         if unseen:
             raise InvalidRequestError(
                 f"{table}: a partial upsert replaces the whole of {column.name}, and this writer does "
                 "not see all of its fields; use update(), or write in the current schema",
                 condition="NOT_SUPPORTED",
             )
-    return tuple(column.id for column in found)
+    return tuple(column.id for column in columns)
 
 
 def check_keyed(schema: Schema, table: str) -> None:
@@ -243,7 +243,7 @@ def check_keyed(schema: Schema, table: str) -> None:
 
 
 def check_applies(schema: Schema, change_column: str, table: str, *, partial: bool) -> None:
-    """Refuse to apply changes to a table that can't tell which rows they are of.
+    """Refuse to apply changes to a table that cannot match them to rows.
 
     Raises:
         InvalidRequestError: the table has no primary key, or columns are to be kept.

@@ -1,4 +1,4 @@
-"""Table properties: which are known, and checks of their values."""
+"""Table properties: the known keys, and checks of their values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OF_OTHERS = {
         "Iceberg",
     ),
 }
-"""Beginnings of the keys that other formats define, and that have no effect here."""
+"""Prefixes of the keys of other formats, which have no effect here."""
 
 _INSTEAD = {
     "delta.appendOnly": "a table can't forbid UPDATE and DELETE, so let only trusted jobs write to it",
@@ -101,7 +101,7 @@ def _check_keys(keys: Iterable[str]) -> None:
 
 
 def _check_of_others(key: object) -> None:
-    """Refuse a property that another format defines: it would promise what this table does not do."""
+    """Refuse a property of another format, which would have no effect here."""
     if not isinstance(key, str):
         return
     format_ = next((name for start, name in _OF_OTHERS.items() if key.startswith(start)), None)
@@ -119,5 +119,5 @@ def _meant(key: str) -> str | None:
     if key in KNOWN or "." in key:
         return None
     plain = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).casefold())
-    longer = [known for known in KNOWN if plain.startswith(f"{known}_")]
+    longer = [name for name in KNOWN if plain.startswith(f"{name}_")]
     return longer[0] if longer else meant(key, KNOWN)

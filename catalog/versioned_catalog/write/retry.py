@@ -1,12 +1,12 @@
-"""Writes that are planned again after a change of schema, or repeated until they happened once.
+"""Writes that are replanned after a change of schema, or committed exactly once.
 
 The log holds the last batch of each application (FORMAT.md, section 5, ``batch``), as Delta's
 transactions of applications do.
 
-The segments of a write that adds columns name column IDs, and a schema version, that another commit may
-have got meanwhile. If the table is live, the write is planned again on the newest state from the columns
-that its rows had when they were given. Its segments are committed as they are if the schema is now
-the planned one, because the other commit added the same columns. Otherwise they are written again.
+The segments of a write that adds columns name column IDs, and a schema version, that another commit
+may have taken meanwhile. If the table is live, the write is replanned on the newest state from the
+columns of its input. Its segments are committed unchanged if the schema is now the planned one, because
+the other commit added the same columns. Otherwise they are written again.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ MOST = 2**63 - 1
 """The greatest number of a batch."""
 
 
-def batch_of(given: BatchLike | None, table: str) -> Batch | None:
+def batch_of(value: BatchLike | None, table: str) -> Batch | None:
     """The batch that a user names.
 
     Raises:
         InvalidRequestError: the application has no name, or the number is negative or too large.
     """
-    if given is None:
+    if value is None:
         return None
-    batch = given if isinstance(given, Batch) else Batch(*given)
+    batch = value if isinstance(value, Batch) else Batch(*value)
     if not batch.application or not 0 <= batch.id <= MOST:
         raise InvalidRequestError(
             f"{table}: a batch is the name of an application and a number from 0 on, got "
@@ -71,11 +71,11 @@ def once(handle: TableHandle, batch: Batch | None, write: Callable[[], int]) -> 
         write: writes and commits the batch.
 
     Returns:
-        The version of the commit; if there is nothing left to do, the newest version.
+        The version of the commit; the newest version if the batch was committed already.
     """
     if batch is None:
         return write()
-    # By the function of the rule, so that rows which are there already are not written again.
+    # Uses the commit's own rule, so that rows of a committed batch are not written again.
     loaded = handle.log.advance(handle.loaded)
     if loaded.state is not None and is_done(loaded.state, batch):
         handle.loaded = loaded
@@ -89,7 +89,7 @@ def once(handle: TableHandle, batch: Batch | None, write: Callable[[], int]) -> 
 
 
 MOST_ATTEMPTS = 32
-"""How often a write is committed while other writers keep changing the schema."""
+"""Attempts to commit a write, at most, while other writers keep changing the schema."""
 
 Commit = Callable[[WritePlan, Sequence[SegmentRecord]], int]
 
@@ -97,7 +97,7 @@ Commit = Callable[[WritePlan, Sequence[SegmentRecord]], int]
 def commit_replanned(
     handle: TableHandle, plan: WritePlan, records: Sequence[SegmentRecord], commit: Commit
 ) -> int:
-    """Commit a write, planned again for as long as others change the schema of a live table.
+    """Commit a write; replan it while others change the schema of a live table.
 
     Args:
         commit: commits segments with their plan.
@@ -109,14 +109,14 @@ def commit_replanned(
         try:
             return commit(plan, records)
         except SchemaConflictError:
-            if plan.given is None or not is_live(handle.refresh().state.properties):
+            if plan.input_schema is None or not is_live(handle.refresh().state.properties):
                 raise
-            plan, records = _again(handle, plan, plan.given, records)
+            plan, records = _replan(handle, plan, plan.input_schema, records)
     return commit(plan, records)
 
 
-def _again(
-    handle: TableHandle, old: WritePlan, given: pa.Schema, records: Sequence[SegmentRecord]
+def _replan(
+    handle: TableHandle, old: WritePlan, arrow: pa.Schema, records: Sequence[SegmentRecord]
 ) -> tuple[WritePlan, Sequence[SegmentRecord]]:
     """The plan of a write on the newest state, and its segments under that plan."""
     state, partial = handle.state, old.spec.patch is not None
@@ -125,7 +125,7 @@ def _again(
             handle.store,
             state,
             handle.name,
-            given,
+            arrow,
             merge_schema=True,
             partial=partial,
             change_column=old.change_column,
@@ -135,15 +135,15 @@ def _again(
             f"{handle.name}: the schema changed since version {old.based_on.version}, on which this "
             f"write was planned, and its rows no longer fit: {error}. Nothing was written"
         ) from error
-    # What it replaces, and what it conflicts with, is still decided by the version it was planned on.
+    # The version of the first plan still decides what the write replaces and conflicts with.
     base = replace(old.based_on, replanned=Base.of(state))
-    new = replace(new, base=base, now=old.now, given=given)
+    new = replace(new, base=base, now=old.now, input_schema=arrow)
     if new.spec.schema == old.spec.schema and new.spec.patch == old.spec.patch:
         return new, records
     if old.change_column is None:
-        rows = (batch for record in records for batch in _rows(handle.store, old, given, record))
-        return new, new.write(given, rows, handle.store)
-    typed, changes = _changes(handle.store, old, old.change_column, given, records)
+        rows = (batch for record in records for batch in _rows(handle.store, old, arrow, record))
+        return new, new.write(arrow, rows, handle.store)
+    typed, changes = _changes(handle.store, old, old.change_column, arrow, records)
     return new, new.write(typed, changes, handle.store)
 
 
@@ -151,11 +151,11 @@ def _changes(
     store: Store,
     plan: WritePlan,
     change_column: str,
-    given: pa.Schema,
+    arrow: pa.Schema,
     records: Sequence[SegmentRecord],
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The rows and tombstones of written segments, as changes."""
-    columns = row_fields(given, change_column)
+    columns = row_fields(arrow, change_column)
     typed = columns.append(pa.field(change_column, pa.string()))
 
     def changes() -> Iterator[pa.RecordBatch]:
@@ -169,13 +169,13 @@ def _changes(
 
 
 def _rows(
-    store: Store, plan: WritePlan, given: pa.Schema, record: SegmentRecord
+    store: Store, plan: WritePlan, arrow: pa.Schema, record: SegmentRecord
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a written segment, with the columns and types that they were given with."""
+    """The rows of a written segment, in the columns and types of the input."""
     schema, total = plan.spec.schema, 0
     by_name = {name_key(column.name): column for column in schema.columns}
-    stored = [field for field in given if name_key(field.name) in by_name]  # others are untyped
-    wanted = [_as_given(by_name[name_key(field.name)], field) for field in stored]
+    stored = [field for field in arrow if name_key(field.name) in by_name]  # others are untyped
+    wanted = [_as_input(by_name[name_key(field.name)], field) for field in stored]
     task = record_task(plan.spec.table_uuid, schema, record, wanted)
     for batch in read_segment(store, task):
         total += batch.num_rows
@@ -185,9 +185,9 @@ def _rows(
                 _narrowed(arrays[field.name], field.type)
                 if field.name in arrays
                 else pa.nulls(batch.num_rows)
-                for field in given
+                for field in arrow
             ],
-            schema=given,
+            schema=arrow,
         )
     if total != record.rows:
         raise CorruptTableError(
@@ -196,29 +196,29 @@ def _rows(
         )
 
 
-def _as_given(column: Column, field: pa.Field) -> Column:
-    """A column of the table with the name, and the nested fields, that were given."""
+def _as_input(column: Column, field: pa.Field) -> Column:
+    """A column of the table with the name and the nested fields of the input."""
     if pa.types.is_null(field.type):
         return replace(column, name=field.name)
     return _shaped(column, field.name, from_arrow_type(field.type))
 
 
-def _shaped(column: Column, name: str, given: DataType) -> Column:
-    if type(given) is not type(column.type) or not children(given):
+def _shaped(column: Column, name: str, input_type: DataType) -> Column:
+    if type(input_type) is not type(column.type) or not children(input_type):
         return replace(column, name=name)
     below = children(column.type)
-    if isinstance(given, Struct):
+    if isinstance(input_type, Struct):
         by_name = {name_key(child.name): child for child in below}
-        below = tuple(by_name[name_key(child.name)] for child in children(given))
+        below = tuple(by_name[name_key(child.name)] for child in children(input_type))
     shaped = tuple(
-        _shaped(child, as_given.name, as_given.type)
-        for child, as_given in zip(below, children(given), strict=True)
+        _shaped(child, input_child.name, input_child.type)
+        for child, input_child in zip(below, children(input_type), strict=True)
     )
     return replace(column, name=name, type=with_children(column.type, shaped))
 
 
-def _narrowed(array: pa.Array, given: pa.DataType) -> pa.Array:
-    """Values in the type that they had before they were widened to their column's."""
-    if pa.types.is_null(given):
+def _narrowed(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Values in their input type, before they were widened to their column's."""
+    if pa.types.is_null(type_):
         return pa.nulls(len(array))
-    return array if array.type.equals(given) else array.cast(given)
+    return array if array.type.equals(type_) else array.cast(type_)

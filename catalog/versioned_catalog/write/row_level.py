@@ -53,15 +53,15 @@ def key_check(
 ) -> KeyCheck:
     """Return the check of written row keys against those of other commits.
 
-    ``written`` is the schema of the commit. Segments of another version have that schema of the table.
+    ``written`` is the schema of the commit; segments of other versions have the table's schemas.
     """
     return KeyCheck(state.version, tuple(records), _Keys(store, written, records).meet)
 
 
 def share_keys(store: Store, spec: WriteSpec, parts: Sequence[Sequence[SegmentRecord]]) -> bool:
-    """Whether parts of a write, each with different keys, hold a row key that another one holds, too.
+    """Whether two parts of a write share a row key; the keys of each part are distinct.
 
-    Beyond ``MOST_KEYS`` rows, they count as holding one.
+    Beyond ``MOST_KEYS`` rows they count as sharing one.
     """
     records = [record for part in parts for record in part]
     if len(parts) < 2 or sum(record.rows for record in records) > MOST_KEYS:
@@ -84,22 +84,22 @@ class _Keys:
         self._disjoint: set[str] = set()
 
     def meet(self, others: Sequence[SegmentRecord], state: TableState) -> bool:
-        """Whether other segments hold one of the keys; each segment is read once."""
+        """Whether other segments hold one of the written keys; each is read once."""
         if sum(record.rows for record in self._records) > MOST_KEYS:
             return True
-        own: pa.Table | None = None
+        written_keys: pa.Table | None = None
         for other in others:
             if other.path in self._disjoint:
                 continue
-            own = self._own(state) if own is None else own
-            theirs = self._read(other, state.schemas[other.schema_version], state)
-            names = theirs.column_names
-            if theirs.join(own, names, join_type="left semi").num_rows:
+            written_keys = self._written_keys(state) if written_keys is None else written_keys
+            other_keys = self._read(other, state.schemas[other.schema_version], state)
+            names = other_keys.column_names
+            if other_keys.join(written_keys, names, join_type="left semi").num_rows:
                 return True
             self._disjoint.add(other.path)
         return False
 
-    def _own(self, state: TableState) -> pa.Table:
+    def _written_keys(self, state: TableState) -> pa.Table:
         tables = [
             self._read(record, self._schema(record, state), state) for record in self._records
         ]
@@ -119,8 +119,8 @@ class _Keys:
 def _keys_of(store: Store, task: SegmentTask, wanted: tuple[Column, ...]) -> pa.Table:
     """The row keys of a segment, in columns that kernels compare."""
     key = Schema(wanted, primary_key=tuple(column.id for column in wanted))
-    found = pa.Table.from_batches(read_segment(store, task), to_arrow_schema(wanted))
-    columns = key_columns(found, key)
+    rows = pa.Table.from_batches(read_segment(store, task), to_arrow_schema(wanted))
+    columns = key_columns(rows, key)
     return pa.table(columns, names=[f"k{at}" for at in range(len(columns))])
 
 
@@ -130,11 +130,11 @@ def delete_rows(
     """Write tombstones for the rows that match a filter; if ``bound`` is None, for every row."""
     keys = [column for column in state.schema.columns if column.id in state.schema.row_key]
 
-    def gone() -> Iterator[pa.RecordBatch]:
+    def deleted() -> Iterator[pa.RecordBatch]:
         for batch in Scan(store, state, keys, bound).to_batches():
             yield with_op(tombstones(batch, state.schema), DELETE_ROW)
 
-    return write_segments(store, spec, gone())
+    return write_segments(store, spec, deleted())
 
 
 def write_tombstones(
@@ -147,8 +147,8 @@ def write_tombstones(
     """
     schema, keys = plan.spec.schema, key_schema(plan.seen)
     converter = RowConverter(arrow, keys, plan.table, plan.now)
-    gone = (with_op(tombstones(converter.convert(one), schema), DELETE_ROW) for one in batches)
-    return write_segments(store, plan.spec, gone)
+    rows = (with_op(tombstones(converter.convert(batch), schema), DELETE_ROW) for batch in batches)
+    return write_segments(store, plan.spec, rows)
 
 
 def update_rows(
@@ -185,7 +185,7 @@ def check_assigns_no_key(assignments: object, schema: Schema, table: str) -> Non
 
 
 MOST_ATTEMPTS = 32
-"""How often a statement is evaluated while other writers keep writing the same row keys."""
+"""Evaluations of a statement, at most, while other writers keep writing the same row keys."""
 
 
 def delete(handle: TableHandle, filters: Any, commit_id: str | None) -> int:
@@ -198,8 +198,8 @@ def delete(handle: TableHandle, filters: Any, commit_id: str | None) -> int:
             handle, handle, lambda _: _delete_keyed(handle, bound, commit_id)
         )
     spec = plan_now(handle.store, state, handle.name).spec
-    found = without_matches(handle.store, state, bound, spec)
-    operation = Rewrite(Base.of(state), "delete", found.records, found.removed, bound)
+    rewritten = without_matches(handle.store, state, bound, spec)
+    operation = Rewrite(Base.of(state), "delete", rewritten.records, rewritten.removed, bound)
     return handle.commit(operation, commit_id)
 
 
@@ -217,8 +217,8 @@ def update(
             handle, handle, lambda _: _update_keyed(handle, updater, bound, commit_id)
         )
     spec = plan_now(handle.store, state, handle.name).spec
-    found = with_updates(handle.store, state, bound, spec, updater)
-    operation = Rewrite(Base.of(state), "update", found.records, found.removed, bound)
+    rewritten = with_updates(handle.store, state, bound, spec, updater)
+    operation = Rewrite(Base.of(state), "update", rewritten.records, rewritten.removed, bound)
     return handle.commit(operation, commit_id)
 
 
@@ -299,9 +299,9 @@ def _overwrite_where_keyed(
     def attempt(shown: TableHandle) -> int:
         deletes = plan_delta(shown.store, shown.state, shown.name)
         bound = bind_filters(filters, shown.state.known)
-        gone = delete_rows(shown.store, shown.state, bound, deletes.spec)
-        added = (*gone, *records)
-        written = added if own_rows else gone
+        deleted = delete_rows(shown.store, shown.state, bound, deletes.spec)
+        added = (*deleted, *records)
+        written = added if own_rows else deleted
         check = key_check(shown.store, shown.state, plan.spec.schema, written)
         reads = None if own_rows else bound
         operation = Rewrite(plan.based_on, "overwrite", added, (), reads, plan.changes, check)
@@ -314,9 +314,9 @@ def _overwrite_where_keyed(
 def _retry_on_key_conflict(
     handle: TableHandle, first: TableHandle, attempt: Callable[[TableHandle], int]
 ) -> int:
-    """Evaluate and commit, again on the newest state for as long as others write the same row keys.
+    """Evaluate and commit; repeat on the newest state while others write the same row keys.
 
-    ``attempt`` commits what it reads from a handle: ``first``, then ``handle``, refreshed each time.
+    ``attempt`` reads from a handle and commits: ``first``, then ``handle``, refreshed each time.
     """
     read, schema = first, first.state.schema
     for _ in range(MOST_ATTEMPTS - 1):

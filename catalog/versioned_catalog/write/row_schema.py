@@ -1,6 +1,6 @@
 """Match written rows to a table's schema by name, evolve it if asked to, and refuse what does not fit.
 
-The result is a plan like that of a read, so that one adapter carries out both.
+The result is a projection plan like that of a read, so the same adapter carries out both.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ def is_live(properties: Mapping[str, str]) -> bool:
     return schema_mode_of(properties) is SchemaMode.LIVE
 
 
-def merges_schema(asked: bool | None, state: TableState) -> bool:
-    """Whether a write changes the schema: as it asks, else (None) by the table's mode.
+def merges_schema(requested: bool | None, state: TableState) -> bool:
+    """Whether a write changes the schema: as requested, else (None) by the table's mode.
 
     A writer that sees an earlier schema changes nothing unless it asks, and is then refused.
     """
-    return (state.lens is None and is_live(state.properties)) if asked is None else asked
+    return (state.lens is None and is_live(state.properties)) if requested is None else requested
 
 
 def check_values(array: pa.Array, column: Column, path: ColumnPath, table: str) -> None:
@@ -169,9 +169,8 @@ def fits(source: types.DataType, target: types.DataType) -> bool:
 def merging_changes(arrow: pa.Schema, schema: Schema) -> list[AddColumn | ChangeType]:
     """Return the schema changes after which rows of another schema fit.
 
-    These add missing columns and nested fields, and widen types, to one that holds the values of both
-    where neither holds those of the other. If there is none, the write is left to refuse the rows. A
-    column of nulls without a type changes nothing; see ``untyped_columns``.
+    These add missing columns and nested fields, and widen types to a common type; without a common type
+    the write refuses the rows. A column of untyped nulls changes nothing; see ``untyped_columns``.
     """
     typed = (field for field in arrow if not pa.types.is_null(field.type))
     fields = [types.Column(0, f.name, _type_of(f), nullable=True) for f in typed]
@@ -179,13 +178,13 @@ def merging_changes(arrow: pa.Schema, schema: Schema) -> list[AddColumn | Change
 
 
 def untyped_columns(arrow: pa.Schema, schema: Schema) -> tuple[str, ...]:
-    """The columns of nothing but nulls, without a type, that a schema lacks.
+    """The columns of untyped nulls that a schema lacks.
 
-    They are added once a write has values of them, which also say the type.
+    They are added once a write has values of them, which determine the type.
     """
-    known = {name_key(column.name) for column in schema.columns}
+    names = {name_key(column.name) for column in schema.columns}
     nulls = (field.name for field in arrow if pa.types.is_null(field.type))
-    return tuple(name for name in nulls if name_key(name) not in known)
+    return tuple(name for name in nulls if name_key(name) not in names)
 
 
 def without_columns(
@@ -194,8 +193,8 @@ def without_columns(
     """Rows without some columns that are all null."""
     kept = [
         at
-        for at, one in enumerate(arrow)
-        if one.name not in names or not pa.types.is_null(one.type)
+        for at, field in enumerate(arrow)
+        if field.name not in names or not pa.types.is_null(field.type)
     ]
     return pa.schema([arrow.field(at) for at in kept]), (batch.select(kept) for batch in batches)
 
@@ -208,10 +207,10 @@ def _type_of(field: pa.Field) -> types.DataType:
 
 
 def _merging(
-    given: tuple[types.Column, ...], columns: tuple[types.Column, ...], above: ColumnPath
+    fields: tuple[types.Column, ...], columns: tuple[types.Column, ...], above: ColumnPath
 ) -> Iterator[AddColumn | ChangeType]:
     by_name = {name_key(column.name): column for column in columns}
-    for field in given:
+    for field in fields:
         column = by_name.get(name_key(field.name))
         if column is None:
             yield AddColumn((*above, field.name), field.type, nullable=True)
@@ -287,27 +286,27 @@ class RowConverter:
         return pa.RecordBatch.from_arrays(stored, schema=bound.schema)
 
     def _outputs(
-        self, given: Sequence[_Field], columns: tuple[Column, ...], above: ColumnPath
+        self, fields: Sequence[_Field], columns: tuple[Column, ...], above: ColumnPath
     ) -> tuple[resolver.Output, ...]:
-        positions = self._positions(given, columns, above)
+        positions = self._positions(fields, columns, above)
         return tuple(
             resolver.Output(
-                column, self._step(given, positions.get(name_key(column.name)), column, above)
+                column, self._step(fields, positions.get(name_key(column.name)), column, above)
             )
             for column in columns
         )
 
     def _positions(
-        self, given: Sequence[_Field], columns: tuple[Column, ...], above: ColumnPath
+        self, fields: Sequence[_Field], columns: tuple[Column, ...], above: ColumnPath
     ) -> dict[str, int]:
-        known = {name_key(column.name) for column in columns}
+        names = {name_key(column.name) for column in columns}
         positions: dict[str, int] = {}
-        for at, field in enumerate(given):
+        for at, field in enumerate(fields):
             key = name_key(field.name)
             path = render_path((*above, field.name))
             if key in positions:
                 raise InvalidRequestError(f"{self._table}: the column {path} is given twice")
-            if key not in known:
+            if key not in names:
                 raise InvalidRequestError(
                     f"{self._table} has no column {path}; add it first with "
                     f"alter().add_column({path!r}, {_type_name(field.type)!r}).commit(), or write "
@@ -318,12 +317,12 @@ class RowConverter:
         return positions
 
     def _step(
-        self, given: Sequence[_Field], at: int | None, column: Column, above: ColumnPath
+        self, fields: Sequence[_Field], at: int | None, column: Column, above: ColumnPath
     ) -> resolver.Step:
         path = (*above, column.name)
         if at is None:
             return resolver.Fill(self._default(column, path))
-        arrow = given[at].type
+        arrow = fields[at].type
         if pa.types.is_null(arrow):
             return resolver.Cast(at, column.type)
         if is_opaque(column.type):
@@ -367,7 +366,7 @@ class RowConverter:
 
 
 def default_value(column: Column, path: ColumnPath, table: str, now: datetime) -> Constant | None:
-    """The value that a write at the time ``now`` stores in a column that it is not given; None is null.
+    """The value that a write at ``now`` stores in a column that its rows lack; None is null.
 
     Raises:
         InvalidRequestError: the column is NOT NULL and has no default.

@@ -1,4 +1,4 @@
-"""Writing one segment, arranged, and its record for the log."""
+"""The writer of one segment: the arrangement of its rows, and its record for the log."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def _column(table: pa.Table, schema: Schema, column_id: int) -> pa.ChunkedArray:
 
 def column_at(table: pa.Table, columns: Sequence[Column], line: ColumnPath) -> pa.ChunkedArray:
     """A column of rows by its path, also inside structs."""
-    found = table.column(next(i for i, c in enumerate(columns) if c.id == line[0].id))
+    values = table.column(next(i for i, c in enumerate(columns) if c.id == line[0].id))
     for parent, child in pairwise(line):
-        found = pc.struct_field(found, parent.type.fields.index(child))  # type: ignore[union-attr]
-    return found
+        values = pc.struct_field(values, parent.type.fields.index(child))  # type: ignore[union-attr]
+    return values
 
 
 def split(table: pa.Table, schema: Schema) -> Iterator[tuple[PartitionKey, pa.Table]]:
@@ -78,10 +78,10 @@ def _partition_values(
     """The partition values of rows, dictionary-encoded, and the value texts of the dictionary."""
     transform, type_ = parse_transform(field.transform), schema.column(field.source).type
     source = one_array(_column(table, schema, field.source))
-    made = apply_transform(transform, type_, source).dictionary_encode(null_encoding="encode")
+    encoded = apply_transform(transform, type_, source).dictionary_encode(null_encoding="encode")
     result = result_type(transform, type_)
-    texts = (from_scalar_text(value, result) for value in made.dictionary)
-    return made, [None if text is None else str(text) for text in texts]
+    texts = (from_scalar_text(value, result) for value in encoded.dictionary)
+    return encoded, [None if text is None else str(text) for text in texts]
 
 
 def _codes(columns: Iterable[pa.Array]) -> npt.NDArray[Any]:
@@ -98,8 +98,8 @@ def _codes(columns: Iterable[pa.Array]) -> npt.NDArray[Any]:
             numbers = pc.add(pc.multiply(codes, scalar_of(most, pa.int64())), numbers)
         codes = numbers.dictionary_encode().indices.cast(pa.int64())
     assert codes is not None
-    found = np.frombuffer(codes.buffers()[1], np.int64, len(codes), codes.offset * 8)
-    return found.astype(np.int16) if found.max() < 2**15 else found
+    numbered = np.frombuffer(codes.buffers()[1], np.int64, len(codes), codes.offset * 8)
+    return numbered.astype(np.int16) if numbered.max() < 2**15 else numbered
 
 
 def _indices(order: npt.NDArray[np.int64]) -> pa.Array:
@@ -180,7 +180,7 @@ class _Layout:
 
     Args:
         columns: the columns of the file, in order.
-        places: the place in the rows of each column but the type of operation.
+        places: the position in the rows of each column, except the type of operation.
         with_statistics: the leading columns that have statistics.
         op: the type of operation of all rows, if the file holds it.
     """
@@ -207,7 +207,7 @@ class _Layout:
         op = None if kind.op == PUT_ROW else kind.op
         return _Layout(stored if op is None else (*stored, OP_TYPE), places, with_statistics, op)
 
-    def lay(self, rows: pa.Table) -> pa.Table:
+    def arrange(self, rows: pa.Table) -> pa.Table:
         """Arrange the columns of rows as in the file."""
         if self.op is None and self.places == tuple(range(rows.num_columns)):
             return rows
@@ -278,27 +278,27 @@ class SegmentWriter:
 
     def write(self, rows: pa.Table) -> None:
         """Append row groups: columns in the schema's order, then the sequences if the kind has them."""
-        laid = self._layout.lay(rows)
-        counted = laid.select(range(len(self._layout.with_statistics)))
+        arranged = self._layout.arrange(rows)
+        counted = arranged.select(range(len(self._layout.with_statistics)))
         if rows.num_rows < PARALLEL_ROWS:
             self._stats.update(counted)
-            self._append(laid, rows)
+            self._append(arranged, rows)
             return
         with ThreadPoolExecutor(1) as pool:
             statistics = pool.submit(self._stats.update, counted)
-            self._append(laid, rows)
+            self._append(arranged, rows)
             statistics.result()
 
-    def _append(self, laid: pa.Table, rows: pa.Table) -> None:
+    def _append(self, arranged: pa.Table, rows: pa.Table) -> None:
         self._rows += rows.num_rows
         if self._kind.sequences:
-            self._note(laid.column(len(self._spec.schema.columns)))
+            self._note(arranged.column(len(self._spec.schema.columns)))
         size = KEYED_ROW_GROUP_ROWS if self._spec.schema.row_key else ROW_GROUP_ROWS
-        self._writer.write_table(to_file(laid, self._layout.columns, self._target), size)
+        self._writer.write_table(to_file(arranged, self._layout.columns, self._target), size)
 
     def _note(self, sequences: pa.ChunkedArray) -> None:
-        found = pc.min_max(sequences)
-        least, greatest = found["min"].as_py(), found["max"].as_py()
+        bounds = pc.min_max(sequences)
+        least, greatest = bounds["min"].as_py(), bounds["max"].as_py()
         old = self._sequences or (least, greatest)
         self._sequences = min(old[0], least), max(old[1], greatest)
 
@@ -331,7 +331,7 @@ class SegmentWriter:
         return PLAIN if delta == PLAIN else delta
 
     def abandon(self) -> None:
-        """Abandon the file; vacuum deletes what is left on storage."""
+        """Abandon the file; vacuum deletes its remains on storage."""
         error = StorageError("the write was abandoned")
         with suppress(StorageError):
             self._context.__exit__(type(error), error, None)

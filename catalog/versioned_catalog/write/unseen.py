@@ -1,7 +1,7 @@
 """Writes of a user who does not see all stored columns, or sees them in an earlier schema.
 
-Rows are converted to the schema that the user sees, and from there by column ID to the stored one, as a
-read is in the other direction. Columns that are not seen take their write default in new rows, and keep
+Rows are converted to the schema that the user sees, and from there by column ID to the stored one, the
+reverse of a read. Columns that are not seen take their write default in new rows, and keep
 their values in changed rows.
 """
 
@@ -29,13 +29,13 @@ from versioned_catalog.write.update import Inside, Node, RowUpdater, Updater
 
 
 class Converter(Protocol):
-    """Converts given rows to rows of the stored schema."""
+    """Converts input rows to rows of the stored schema."""
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
 
 
 def converter_of(arrow: pa.Schema, seen: Seen, table: str, now: datetime) -> Converter:
-    """Return the converter of rows that a user gives by the names that they see; see ``RowConverter``.
+    """Return the converter of rows with the column names that the user sees; see ``RowConverter``.
 
     Raises:
         InvalidRequestError: rows of this schema do not fit the table.
@@ -43,13 +43,13 @@ def converter_of(arrow: pa.Schema, seen: Seen, table: str, now: datetime) -> Con
     rows = RowConverter(arrow, seen.schema, table, now)
     if seen.is_whole:
         return rows
-    # A column that is not given takes the default of the stored column, whose type may be wider.
+    # A column that the rows lack takes the default of the stored column, whose type may be wider.
     names = {name_key(name) for name in arrow.names}
-    given = Seen(
+    written = Seen(
         bare(seen.schema, (c for c in seen.schema.columns if name_key(c.name) in names)),
         seen.stored,
     )
-    return _SeenRows(RowConverter(arrow, given.schema, table, now), Filler(given, table, now))
+    return _SeenRows(RowConverter(arrow, written.schema, table, now), Filler(written, table, now))
 
 
 def bare(schema: Schema, columns: Iterable[Column]) -> Schema:
@@ -72,7 +72,7 @@ class _ById:
     def __init__(self, source: Sequence[Column], wanted: Sequence[Column]) -> None:
         plan = plan_columns(source, wanted)
         places = {column.id: at for at, column in enumerate(source)}
-        self._needed = [(places[one.id], source[places[one.id]], one) for one in plan.needed]
+        self._needed = [(places[c.id], source[places[c.id]], c) for c in plan.needed]
         self._adapter = Adapter(plan)
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -96,11 +96,11 @@ class Filler:
     def __init__(self, seen: Seen, table: str, now: datetime) -> None:
         self._table = table
         self._stored = seen.stored
-        known = seen.schema.ids
+        seen_ids = seen.schema.ids
 
         def filled(column: Column, above: ColumnPath) -> Column:
             path = (*above, column.name)
-            if column.id not in known:
+            if column.id not in seen_ids:
                 return replace(column, read_default=default_value(column, path, table, now))
             inner = tuple(filled(child, path) for child in children(column.type))
             return replace(column, type=with_children(column.type, inner))
@@ -120,10 +120,10 @@ class Filler:
         Raises:
             InvalidRequestError: a value is null, and its column is NOT NULL now.
         """
-        found = self._by_id.convert(batch)
-        for array, column in zip(found.columns, self._stored.columns, strict=True):
+        stored = self._by_id.convert(batch)
+        for array, column in zip(stored.columns, self._stored.columns, strict=True):
             check_values(array, column, (column.name,), self._table)
-        return found
+        return stored
 
 
 def updater_of(assignments: Any, seen: Seen, table: str, now: datetime) -> RowUpdater:
@@ -188,7 +188,7 @@ def _assigned_only(seen: Seen, assigned: frozenset[int]) -> Seen:
 
 
 def _kept(old: pa.Array, new: pa.Array, column: Column, seen: Seen, node: Node) -> pa.Array:
-    """New values of a stored column, with the old values of what is not assigned, or not seen."""
+    """New values of a stored column; fields that are not assigned or not seen keep their values."""
     if not isinstance(column.type, Struct):
         return new
     parts: list[pa.Array] = []

@@ -58,7 +58,7 @@ Node = Fixed | Computed | Evaluated | Inside
 
 
 class RowUpdater(Protocol):
-    """Gives rows of a schema their new values."""
+    """Computes the new values of rows of a schema."""
 
     def update(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
 
@@ -92,7 +92,7 @@ class Updater:
 
     @property
     def assigned(self) -> Inside:
-        """What is assigned to, by column ID."""
+        """The assignments by column ID."""
         return self._assigned
 
     @property
@@ -160,11 +160,11 @@ class Updater:
             _assigned(arrays[c.name], c, self._assigned.fields[c.id], computed, batch.num_rows)
             for c in self._columns
         ]
-        given = pa.RecordBatch.from_arrays(values, names=[c.name for c in self._columns])
+        assigned = pa.RecordBatch.from_arrays(values, names=[c.name for c in self._columns])
         if self._converter is None:
             columns = tuple(self._columns)
-            self._converter = RowConverter(given.schema, Schema(columns), self._table)
-        bound = self._converter.convert(given)
+            self._converter = RowConverter(assigned.schema, Schema(columns), self._table)
+        bound = self._converter.convert(assigned)
         arrays |= dict(zip(bound.schema.names, bound.columns, strict=True))
         return pa.RecordBatch.from_arrays(list(arrays.values()), schema=batch.schema)
 
@@ -181,14 +181,14 @@ class Updater:
             [acero.Declaration("table_source", source), acero.Declaration("project", project)]
         )
         try:
-            found = plan.to_table(use_threads=False)
+            table = plan.to_table(use_threads=False)
         except (pa.ArrowException, NotImplementedError) as error:
             reason = str(error).partition("\n")[0]
             raise InvalidRequestError(
                 f"{self._table}: {', '.join(map(str, self._expressions))} cannot be computed: {reason}; "
                 f"the columns are {', '.join(map(repr, self._schema.names))}"
             ) from None
-        return [column.combine_chunks() for column in found.columns]
+        return [column.combine_chunks() for column in table.columns]
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def _assigned(array: pa.Array, column: Column, node: Node, results: Results, row
                 for child, inner in _children(array, column.type)
             ]
             names = [child.name for child in column.type.fields]
-            kinds = [pa.field(name, one.type) for name, one in zip(names, values, strict=True)]
+            kinds = [pa.field(name, value.type) for name, value in zip(names, values, strict=True)]
             return struct_of(array, values, pa.struct(kinds))
 
 
@@ -231,14 +231,14 @@ def find_column(schema: Schema, path: ColumnPath, table: str) -> Column:
     Raises:
         NotFoundError: there is none; the message suggests similar names.
     """
-    found = schema.find(path)
-    if found is not None:
-        return found
+    column = schema.find(path)
+    if column is not None:
+        return column
     wanted = render_path(path)
-    known = {schema.path_text(column.id): None for column, _ in walk(schema.columns)}
-    by_key = {name.casefold(): name for name in known}
+    paths = {schema.path_text(column.id): None for column, _ in walk(schema.columns)}
+    by_key = {name.casefold(): name for name in paths}
     close = difflib.get_close_matches(wanted.casefold(), by_key, n=3)
-    names = ", ".join(by_key[key] for key in close) or listed(wanted, known)
+    names = ", ".join(by_key[key] for key in close) or listed(wanted, paths)
     hint = "did you mean" if close else "the columns are"
     raise NotFoundError(
         f"{table} has no column {wanted}; {hint} {names}", condition="COLUMN_NOT_FOUND"

@@ -37,11 +37,11 @@ from versioned_catalog.write.segment_writer import (
 Key = TypeVar("Key", bound=Hashable)
 
 FILE_BYTES = 256 * 1024 * 1024
-"""The size at which a new file begins, as Arrow."""
+"""Arrow bytes after which a new spill file begins."""
 
 
 class Spill(Generic[Key]):
-    """Rows by key. The rows of a key keep their order.
+    """Rows by key on the local disk; the rows of a key keep their order.
 
     ``scratch`` is a folder of the local disk; None for Python's default. It is used from the first rows
     on, and left empty.
@@ -117,7 +117,7 @@ class Spill(Generic[Key]):
             self._writer = None
 
     def drain(self) -> Iterator[tuple[Key, Iterator[pa.RecordBatch]]]:
-        """Read the rows of each key, keys in the order of their first rows. Ends the adding of rows."""
+        """Read the rows of each key, keys in the order of their first rows; then none can be added."""
         self._end_file()
         with ExitStack() as stack:
             files = [
@@ -136,13 +136,13 @@ TARGET_BYTES = "target_segment_bytes"
 
 ROW_GROUP_BYTES = 128 * 1024 * 1024
 SORT_BUFFER_BYTES = 256 * 1024 * 1024
-"""The most rows that are sorted in memory for one segment, in bytes of Arrow."""
+"""Arrow bytes that are sorted in memory for one segment, at most."""
 SORTED_BYTES = 32 * 1024 * 1024
-"""The most rows of a row group if they come sorted, in bytes of Arrow."""
+"""Arrow bytes of a row group of rows that come sorted, at most."""
 SORTED_ROWS = 256 * 1024
-"""The most of these rows by number: while they are written, the next ones are read."""
+"""Rows of such a row group, at most: the next ones are read while they are written."""
 MAX_OPEN = 64
-"""The most segments that are open for writing."""
+"""Segments that are open for writing at once, at most."""
 CLOSING_THREADS = 8
 """The threads that finish segments."""
 
@@ -216,8 +216,8 @@ def _gathered(
         for table in buffered(chain([more], rest), SORT_BUFFER_BYTES):
             for key, rows in _grouped(table, spec):
                 spill.add(key, rows)
-        for key, found in spill.drain():
-            yield key, buffered(found, SORT_BUFFER_BYTES)
+        for key, spilled in spill.drain():
+            yield key, buffered(spilled, SORT_BUFFER_BYTES)
 
 
 def _grouped(table: pa.Table, spec: WriteSpec) -> Iterator[tuple[_Group, pa.Table]]:
@@ -360,16 +360,16 @@ def buffered(
     batches: Iterable[pa.RecordBatch], full: int, most_rows: int | None = None
 ) -> Iterator[pa.Table]:
     """Collect batches into tables of about ``full`` bytes, or of about ``most_rows`` rows."""
-    held: list[pa.RecordBatch] = []
+    pending: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         if not batch.num_rows:
             continue
-        held.append(batch)
+        pending.append(batch)
         rows += batch.num_rows
         size += batch.nbytes
         if size >= full or (most_rows is not None and rows >= most_rows):
-            yield pa.Table.from_batches(held)
-            held, rows, size = [], 0, 0
-    if held:
-        yield pa.Table.from_batches(held)
+            yield pa.Table.from_batches(pending)
+            pending, rows, size = [], 0, 0
+    if pending:
+        yield pa.Table.from_batches(pending)
