@@ -76,21 +76,21 @@ def _widened(schema: Schema, other: Schema, table: str) -> Schema:
 def _column(column: Column, other: Schema, schema: Schema, table: str) -> Column:
     if column.id not in other.ids:
         return column
-    held = other.column(column.id)
+    before = other.column(column.id)
     if is_nested(column.type):
         inner = tuple(_column(child, other, schema, table) for child in children(column.type))
         return replace(column, type=with_children(column.type, inner))
-    if column.type == held.type or widens(held.type, column.type):
+    if column.type == before.type or widens(before.type, column.type):
         return column
-    if widens(column.type, held.type):
+    if widens(column.type, before.type):
         return replace(
             column,
-            type=held.type,
-            read_default=held.read_default,
-            write_default=held.write_default,
+            type=before.type,
+            read_default=before.read_default,
+            write_default=before.write_default,
         )
     raise InvalidRequestError(
-        f"{table}: the column {schema.path_text(column.id)} was {render_type(held.type)} and is "
+        f"{table}: the column {schema.path_text(column.id)} was {render_type(before.type)} and is "
         f"{render_type(column.type)} after a rollback, and no type holds both; ask for the changes "
         "after the rollback, and apart from them for those before"
     )
@@ -185,10 +185,10 @@ class PlainPlanner:
         schema, schemas = self.state.schema, self.state.schemas
         versions = {*schema_versions(removed), *schema_versions(added)}
         readers = {version: key_reader(schemas[version], schema) for version in versions}
-        known = {version: reader for version, reader in readers.items() if reader is not None}
-        if not schema.partitioning or len(known) < len(readers):
+        usable = {version: reader for version, reader in readers.items() if reader is not None}
+        if not schema.partitioning or len(usable) < len(readers):
             return [(removed, added)]
-        old, new = _partitions(removed, known), _partitions(added, known)
+        old, new = _partitions(removed, usable), _partitions(added, usable)
         return [
             (removed.only(old.get(key, ())), added.only(new.get(key, ())))
             for key in dict.fromkeys((*old, *new))
@@ -197,15 +197,15 @@ class PlainPlanner:
 
 def _counted(steps: Iterable[Step], counts: Counter[str]) -> Iterator[tuple[SegmentSet, int]]:
     """The segments that count at least once, and how often."""
-    left = dict(counts)
+    remaining = dict(counts)
     for step in steps:
         for part in step.parts:
-            found: dict[int, list[str]] = defaultdict(list)
+            by_count: dict[int, list[str]] = defaultdict(list)
             for path in part.paths:
-                count = left.pop(path, 0)
+                count = remaining.pop(path, 0)
                 if count > 0:
-                    found[count].append(path)
-            for count, paths in found.items():
+                    by_count[count].append(path)
+            for count, paths in by_count.items():
                 yield part.only(paths), count
 
 
@@ -214,11 +214,11 @@ def _partitions(
 ) -> dict[PartitionKey, list[str]]:
     """The paths of segments by partition."""
     core = segments.core
-    found: dict[PartitionKey, list[str]] = defaultdict(list)
+    by_partition: dict[PartitionKey, list[str]] = defaultdict(list)
     columns = (core[name].to_pylist() for name in ("path", "schema_version", "partition"))
     for path, version, partition in zip(*columns, strict=True):
-        found[readers[version](tuple(partition or ()))].append(path)
-    return found
+        by_partition[readers[version](tuple(partition or ()))].append(path)
+    return by_partition
 
 
 @dataclass(frozen=True)

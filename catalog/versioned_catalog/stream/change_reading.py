@@ -107,9 +107,9 @@ def _of_states(store: Store, task: StatesTask) -> Iterator[pa.RecordBatch]:
 
 
 def _state(runs: list[Run], shape: Shape, sequence: int) -> Run:
-    """The merged rows of one state as a run, with a sequence that tells it from the other one."""
+    """The merged rows of one state as a run, with a sequence that distinguishes the state."""
     lowest = [run.lower for run in runs]
-    lower = min((one for one in lowest if one is not None), default=None)
+    lower = min((bound for bound in lowest if bound is not None), default=None)
     return Run(
         order=(sequence, 0),
         sequences=(sequence, sequence),
@@ -140,7 +140,7 @@ def _changes(
     merge: MergeTask,
     stamps: tuple[Stamp, ...],
 ) -> Iterator[pa.RecordBatch]:
-    """The changes that pairs of images are; those of one stamp all have it."""
+    """The changes of pairs of images; a single stamp applies to all of them."""
     output = task.output
     if not len(pairs.before):
         return

@@ -68,8 +68,8 @@ def seen_by(view: View, end: TableState, newest: TableState, table: str) -> Tabl
 
 def _visible(schemas: Schemas) -> Schemas:
     """The schemas without hidden columns, which were dropped for a stream that sees no pin."""
-    own = chain.from_iterable(one.own for one in schemas.deltas())
-    if not any(column.hidden for column, _ in walk((*schemas.newest.columns, *own))):
+    delta_columns = chain.from_iterable(delta.own for delta in schemas.deltas())
+    if not any(column.hidden for column, _ in walk((*schemas.newest.columns, *delta_columns))):
         return schemas
     return Schemas.of([schemas[version].visible for version in schemas])
 
@@ -114,7 +114,7 @@ class ChangeStream:
         self._log = StreamLog(handle, settings or Settings())
         self._follower = self._log.follower
         self._request = Request(carryovers=carryovers, updates=updates)
-        self._keyed = self._follower.own.schema.is_keyed
+        self._keyed = self._follower.incarnation.schema.is_keyed
 
     @property
     def declared(self) -> Schema:
@@ -165,7 +165,7 @@ class ChangeStream:
         return origin if place.place == start.place else place
 
     def consumed(self, place: Offset) -> None:
-        """Say that everything before a place is done with; it moves the stream's consumer, if any.
+        """Mark everything before a place as processed; this advances the stream's consumer, if any.
 
         Raises:
             StorageError: the move could not be committed.
@@ -173,7 +173,7 @@ class ChangeStream:
         self._log.consumed(place)
 
     def newest(self) -> Offset:
-        """Where a stream that has read everything is."""
+        """The offset of a stream that has read everything."""
         return self._log.newest()
 
     def changes(self, start: Offset, end: Offset, columns: Sequence[str] | None = None) -> Changes:
@@ -202,7 +202,7 @@ class ChangeStream:
         return self.changes(start, end).to_arrow()
 
     def behind(self, offset: Offset) -> Behind:
-        """What comes after an offset, as far as the log was read."""
+        """The backlog after an offset, as far as the log was read."""
         self._log.catch_up(offset)
         offset = self._log.begun(offset)
         newest = self._follower.state.version
@@ -246,9 +246,9 @@ class ChangeStream:
         return place
 
     def _end(self, commit: Commit, columns: tuple[Column, ...] | None) -> VersionedError | None:
-        """Why the stream can't pass a commit; None if it can."""
-        gone = end_of(commit, self._log.uuid, self._log.name)
-        return gone or self._log.refusal(commit, columns)
+        """The error of the stream at a commit; None if it passes the commit."""
+        error = end_of(commit, self._log.uuid, self._log.name)
+        return error or self._log.refusal(commit, columns)
 
     def _size(self, commit: Commit) -> tuple[int, int, int]:
         """The segments that a commit changed, and the rows and bytes of those that it added."""
@@ -260,7 +260,7 @@ class ChangeStream:
 
     def _loses_values(self, commit: Commit) -> bool:
         """Whether a compaction may have removed values of columns that were dropped."""
-        view, schemas = self._log.view, self._follower.own.schemas
+        view, schemas = self._log.view, self._follower.incarnation.schemas
         return commit.head.operation == "compact" and any(
             version > view.schema.version
             and not view.schema.ids <= view.stored(schemas, version).ids
@@ -274,21 +274,21 @@ class ChangeStream:
         if start.ordinal or end.snapshot:
             until = end.ordinal if end.snapshot else segments.count
             segments = segments.only(segments.paths[start.ordinal : until])
-        seen = seen_by(self._log.view, state, self._follower.own, self._log.name)
+        seen = seen_by(self._log.view, state, self._follower.incarnation, self._log.name)
         return plan_inserts(self._follower.log, seen, segments, request, self._log.name)
 
     def _between(self, first: int, last: int, request: Request) -> Plan:
         """The changes of some versions, both included; none if the last is below the first."""
         if first <= last:
             self._check_known(first)
-        end = self._follower.state_at(max(last, self._follower.own.created_version))
-        state = seen_by(self._log.view, end, self._follower.own, self._log.name)
+        end = self._follower.state_at(max(last, self._follower.incarnation.created_version))
+        state = seen_by(self._log.view, end, self._follower.incarnation, self._log.name)
         begin = first if first <= last else end.version + 1
         return plan_changes(self._follower.log, state, begin, request, self._log.name)
 
     def _check_known(self, version: int) -> None:
         """Refuse a version whose changes are expired."""
-        newest = self._follower.own
+        newest = self._follower.incarnation
         first = first_version(newest, newest.created_version)
         if version < first:
             raise expired_error(version, first, self._log.name)

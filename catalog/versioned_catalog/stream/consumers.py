@@ -25,11 +25,11 @@ def move_consumer(
     commit_id: str | None = None,
 ) -> int:
     """Set how far a consumer has read. See ``Table.move_consumer``."""
-    state, known = handle.state, handle.state.consumers.get(check_name(name, handle.name))
+    state, current = handle.state, handle.state.consumers.get(check_name(name, handle.name))
     number = state.version if version is None else version
     if isinstance(number, bool) or not isinstance(number, int) or number < 0:
         raise InvalidRequestError(f"{handle.name}: version must be a version, got {version!r}")
-    span = (known.keep if known else KEEP) if keep is None else check_keep(keep, handle.name)
+    span = (current.keep if current else KEEP) if keep is None else check_keep(keep, handle.name)
     consumer = Consumer(number, handle.store.now(), span)
     return handle.commit(Consume(Base.of(state), name, consumer), commit_id)
 
@@ -41,18 +41,18 @@ def drop_consumer(handle: TableHandle, name: str, commit_id: str | None) -> int:
 
 
 def register(handle: TableHandle, name: str, version: int) -> None:
-    """Have a consumer for a stream that starts; one that is there and keeps more stays where it is.
+    """Register a consumer for a starting stream; an existing one that keeps more versions stays.
 
     Raises:
         NotFoundError: the version is expired.
     """
-    known = handle.refresh().state.consumers.get(name)
-    if known is None or known.version > version:
+    current = handle.refresh().state.consumers.get(name)
+    if current is None or current.version > version:
         move_consumer(handle, name, version, None)
 
 
 def advance(handle: TableHandle, name: str, version: int, table_uuid: str) -> None:
-    """Move a consumer on, as its stream reads; rarely, and only if there is something to move past.
+    """Advance a consumer as its stream reads: rarely, and only if there is a commit to move past.
 
     It does not move back. An expired version is not an error, since the stream has read it, nor is a
     table that was replaced, which the stream itself will notice.
@@ -70,20 +70,20 @@ def advance(handle: TableHandle, name: str, version: int, table_uuid: str) -> No
         return
 
 
-def _is_due(handle: TableHandle, known: Consumer | None, version: int) -> bool:
-    if known is None:
+def _is_due(handle: TableHandle, consumer: Consumer | None, version: int) -> bool:
+    if consumer is None:
         return True
-    is_early = handle.store.now() - known.moved < EVERY
-    return version > known.version and not is_early and _passes_more(handle, known, version)
+    is_early = handle.store.now() - consumer.moved < EVERY
+    return version > consumer.version and not is_early and _passes_more(handle, consumer, version)
 
 
 def _passes_more(handle: TableHandle, consumer: Consumer, version: int) -> bool:
     """Whether there is a commit to move past that is not itself the move of a consumer.
 
-    Else consumers would move past each other's moves for ever, in a table to which nobody writes.
+    Otherwise consumers would move past each other's moves forever in an idle table.
     """
     entries = handle.log.entries(consumer.version + 1, version)
-    return any(isinstance(one, Stub) or one.consumers is None for one in entries)
+    return any(isinstance(entry, Stub) or entry.consumers is None for entry in entries)
 
 
 def check_name(name: object, table: str) -> str:

@@ -2,7 +2,7 @@
 
 A copy on write writes most rows again, in their order. So both sets are read in step, and rows at the
 same places are compared first, then rows whose numbers have the same hash. Every pair is compared
-exactly; one that is missed costs time only, since the multiset difference of what is left is the same.
+exactly; a missed pair costs only time, since the multiset difference of the remaining rows is the same.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PENDING_BYTES = 64 * 1024 * 1024
 """The rows of a set that wait for an equal one of the other set, at most."""
 
 MOST_MISSES = 3
-"""How often few pairs are found before no more are looked for: rows are in another order then."""
+"""Rounds with few pairs after which pairing stops: the rows are in another order then."""
 
 HASH = pa.field("__hash", pa.int64(), nullable=False)
 """The column with the hash of each row, which comes after the compared ones."""
@@ -72,8 +72,8 @@ class _Side:
     def take(self, rows: int) -> pa.RecordBatch:
         """The first of the rows that are ahead."""
         assert self.ahead is not None
-        found, self.ahead = self.ahead.slice(0, rows), self.ahead.slice(rows)
-        return found
+        taken, self.ahead = self.ahead.slice(0, rows), self.ahead.slice(rows)
+        return taken
 
     @property
     def waiting(self) -> int:
@@ -87,7 +87,7 @@ class _Side:
         return self.waiting > PENDING_ROWS or size > PENDING_BYTES
 
     def drain(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Give up all pending rows."""
+        """Emit all pending rows."""
         yield from ((self.side, batch) for batch in self.pending if batch.num_rows)
         self.pending = []
 
@@ -107,7 +107,7 @@ class _Pairing:
     """Two sets that are read in step.
 
     Args:
-        misses: how often few pairs were found.
+        misses: the number of rounds with few pairs.
     """
 
     sides: tuple[_Side, _Side]
@@ -135,9 +135,9 @@ class _Pairing:
             yield from side.drain()
 
     def _pair_up(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Leave out equal pending rows, and give up those of a side that has too many."""
+        """Leave out equal pending rows, and emit those of a side that has too many."""
         if self.misses < MOST_MISSES and all(side.pending for side in self.sides):
-            batches = [_one(side.pending) for side in self.sides]
+            batches = [_concatenated(side.pending) for side in self.sides]
             least = min(batch.num_rows for batch in batches)
             for side, batch, kept in zip(self.sides, batches, unpaired(*batches), strict=True):
                 side.pending = [_rows(batch, kept)] if len(kept) else []
@@ -163,7 +163,7 @@ def _truths(values: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def _hashed(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows with their hashes: they are computed once, since they are used more than once."""
+    """The rows with their hashes, which are used several times and computed once."""
     hashes = row_hashes(batch.columns, batch.num_rows)
     columns = [*batch.columns, indices(hashes.view(np.int64))]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema.append(HASH))
@@ -178,7 +178,7 @@ def _rows(batch: pa.RecordBatch, places: Places) -> pa.RecordBatch:
     return batch.take(indices(places))
 
 
-def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
     columns = [pa.concat_arrays(list(column)) for column in zip(*batches, strict=True)]
@@ -186,14 +186,14 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
-    """The places of the rows of two batches that have no equal row which their hash finds.
+    """The places of the rows of two batches whose hash finds no equal row in the other batch.
 
     Both have hashes as their last column.
     """
     ours, theirs = _candidates(old, new)
     equal = np.ones(len(ours), bool)
-    for one, other in zip(old.columns[:-1], new.columns[:-1], strict=True):
-        equal &= ~_truths(unequal(one.take(indices(ours)), other.take(indices(theirs))))
+    for old_column, new_column in zip(old.columns[:-1], new.columns[:-1], strict=True):
+        equal &= ~_truths(unequal(old_column.take(indices(ours)), new_column.take(indices(theirs))))
     kept = np.ones(old.num_rows, bool), np.ones(new.num_rows, bool)
     kept[OLD][ours[equal]] = False
     kept[NEW][theirs[equal]] = False
@@ -201,7 +201,7 @@ def unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
 
 
 def _candidates(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
-    """Rows of one hash: the first one of both batches, the second one, and so on."""
+    """Pairs of rows with the same hash: the first of both batches, the second, and so on."""
     hashes = np.concatenate([hashes_of(old) << _ONE, hashes_of(new) << _ONE | _ONE])
     order = np.argsort(hashes)  # so the old rows of a hash come before the new ones
     ordered = hashes[order] >> _ONE
@@ -225,7 +225,7 @@ SIDE = "__side"
 
 
 def parts_of(rows: int, size: int) -> int:
-    """Into how many parts rows are split that are read from files of some bytes; 1 for none."""
+    """Parts into which rows from files of some bytes are split; 1 if they are not split."""
     return max(rows // ROWS_IN_MEMORY, size // BYTES_IN_MEMORY) + 1
 
 
@@ -279,10 +279,10 @@ def _unmatched(
     columns = [pa.concat_arrays([old.column(at), new.column(at)]) for at in range(len(schema))]
     groups = integers(groups_of([numbered(column) for column in columns], rows))
     ours, theirs = groups[: old.num_rows], groups[old.num_rows :]
-    counts = [np.bincount(one, minlength=groups.max() + 1) for one in (ours, theirs)]
-    for side, part, own in ((OLD, old, ours), (NEW, new, theirs)):
+    counts = [np.bincount(ids, minlength=groups.max() + 1) for ids in (ours, theirs)]
+    for side, part, ids in ((OLD, old, ours), (NEW, new, theirs)):
         surplus = counts[side] - counts[1 - side]
-        kept_rows = np.flatnonzero(_ranks(own) < surplus[own])
+        kept_rows = np.flatnonzero(_ranks(ids) < surplus[ids])
         if len(kept_rows):
             yield side, part.select(range(len(schema))).take(indices(kept_rows))
 
@@ -292,9 +292,9 @@ def _of_side(
 ) -> pa.RecordBatch:
     """The rows of a side with their hashes."""
     fields = schema.append(HASH)
-    own = [batch for at, batch in sided if at == side]
+    batches = [batch for at, batch in sided if at == side]
     columns = [
-        pa.concat_arrays([pa.nulls(0, type_), *(batch.column(at) for batch in own)])
+        pa.concat_arrays([pa.nulls(0, type_), *(batch.column(at) for batch in batches)])
         for at, type_ in enumerate(fields.types)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=fields)
@@ -306,6 +306,6 @@ def _ranks(groups: Places) -> Places:
     ordered = groups[order]
     begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
     sizes = np.diff(np.r_[begins, len(ordered)])
-    found = np.empty(len(groups), np.int64)
-    found[order] = np.arange(len(groups)) - np.repeat(begins, sizes)
-    return found
+    ranks = np.empty(len(groups), np.int64)
+    ranks[order] = np.arange(len(groups)) - np.repeat(begins, sizes)
+    return ranks

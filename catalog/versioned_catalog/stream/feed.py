@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import pyarrow as pa
@@ -84,19 +84,19 @@ class Changes:
             return pa.Table.from_batches(self.to_batches(), schema=self.schema)
         threads = PREFETCH_SEGMENTS if self.store.is_remote else os.cpu_count() or 1
         with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
-            found = list(pool.map(lambda task: list(read_changes(self.store, task)), tasks))
-        return pa.Table.from_batches([one for part in found for one in part], schema=self.schema)
+            results = list(pool.map(lambda task: list(read_changes(self.store, task)), tasks))
+        return pa.Table.from_batches(chain.from_iterable(results), schema=self.schema)
 
     def head(self, limit: int) -> pa.Table:
-        """Some of the changes, at most a number; reads no more than it needs."""
-        found, left = [], limit
+        """At most ``limit`` of the changes; reads no more than it needs."""
+        taken, left = [], limit
         batches = self.to_batches() if limit else iter(())
         for batch in batches:
-            found.append(batch.slice(0, left))
-            left -= found[-1].num_rows
+            taken.append(batch.slice(0, left))
+            left -= taken[-1].num_rows
             if not left:
                 break
-        return pa.Table.from_batches(found, schema=self.schema)
+        return pa.Table.from_batches(taken, schema=self.schema)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Export the changes as an Arrow stream, in bounded memory: see Arrow's PyCapsule interface."""
@@ -121,7 +121,7 @@ def table_changes(
 
 
 def _is_without_commits(start: Point, end: Point | None, first: int, last: TableState) -> bool:
-    """Whether a range that holds no version is one all the same: it does not end before it starts."""
+    """Whether a range without versions is valid: it does not end before it starts."""
     if isinstance(start, datetime) and isinstance(end, datetime):
         return _utc(start) <= _utc(end)
     is_next = first == last.version + 1
@@ -133,7 +133,7 @@ def _utc(time: datetime) -> datetime:
 
 
 def changes_between(handle: TableHandle, start: int, end: int, request: Request) -> Changes:
-    """The same, by versions; no changes if ``start`` is one above ``end``."""
+    """``table_changes`` by versions; no changes if ``start`` is one above ``end``."""
     return _changes(handle, start, handle.at(end), request)
 
 

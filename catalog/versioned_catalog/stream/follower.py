@@ -1,4 +1,4 @@
-"""What a stream learns from commits: read once and forward, from where it starts."""
+"""The commits that a stream follows, read once and forward from its start."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NOTHING = Added(())
 
 
 def effect_of(commit: Commit, table_uuid: str, on_rewrite: OnRewrite, table: str) -> Effect:
-    """What a commit means to a stream of one incarnation of a table."""
+    """The effect of a commit on a stream of one incarnation of a table."""
     head = commit.head
     end = end_of(commit, table_uuid, table)
     if end is not None:
@@ -66,7 +66,7 @@ def effect_of(commit: Commit, table_uuid: str, on_rewrite: OnRewrite, table: str
 
 
 def end_of(commit: Commit, table_uuid: str, table: str) -> NotFoundError | None:
-    """The error of a stream at a commit after which the table is another one, or none."""
+    """The error of a stream at a commit that drops or replaces its table; None for others."""
     head = commit.head
     if head.table_uuid == table_uuid and head.operation != "drop":
         return None
@@ -83,10 +83,10 @@ def added_by(commit: Commit) -> tuple[LiveSegment, ...]:
 
 
 def gone(table: str, version: int, *, replaced: bool) -> NotFoundError:
-    """The error of a stream whose table is another one now."""
-    what = "replaced" if replaced else "dropped"
+    """The error of a stream whose table was dropped or replaced."""
+    event = "replaced" if replaced else "dropped"
     return NotFoundError(
-        f"{table} was {what} at version {version}, and the columns of another table are other columns; "
+        f"{table} was {event} at version {version}, and the columns of another table are other columns; "
         "start the query with a new checkpoint to read the table that is there now",
         condition="TABLE_NOT_FOUND",
     )
@@ -102,16 +102,16 @@ AT_ONCE = 16
 class Follower:
     """A table's log from where a stream is to its newest version.
 
-    An entry is read when it is new, and kept until the stream has passed it. A stream that is further
-    behind than what is kept reads entries a second time, when it gets there.
+    An entry is read when it is new, and kept until the stream has passed it. A stream that is
+    further behind reads the entries that are not kept a second time.
 
     Args:
-        handle: a handle of its own: it moves on with the log.
+        handle: used by nobody else, since it advances with the log.
     """
 
     def __init__(self, handle: TableHandle) -> None:
         self._handle = handle
-        self._own = self.state
+        self._incarnation = self.state
         self._kept: dict[int, Commit] = {}
         self._records = 0
 
@@ -133,25 +133,25 @@ class Follower:
         return state
 
     @property
-    def own(self) -> TableState:
+    def incarnation(self) -> TableState:
         """The newest state that was read of the incarnation with which the follower began."""
-        return self._own
+        return self._incarnation
 
     def refresh(self) -> TableState:
         """Read the entries that were committed since, and return the newest state."""
         for entry, loaded in self._handle.log.newer(self._handle.loaded):
             if isinstance(entry, Stub):
                 self._handle.refresh()
-                self._note_own()
+                self._note_state()
                 break
             self._handle.loaded = loaded
-            self._note_own()
+            self._note_state()
             self._keep(entry)
         return self.state
 
-    def _note_own(self) -> None:
-        if self.state.table_uuid == self._own.table_uuid:
-            self._own = self.state
+    def _note_state(self) -> None:
+        if self.state.table_uuid == self._incarnation.table_uuid:
+            self._incarnation = self.state
 
     def at(self, version: int | str) -> TableState:
         """The state at a version or tag. Raises NotFoundError if it is expired."""
@@ -159,11 +159,11 @@ class Follower:
 
     def state_at(self, version: int) -> TableState:
         """The state at a version of the incarnation with which the follower began."""
-        if version == self._own.version:
-            return self._own
-        found = self._handle.log.load(version).state
-        assert found is not None, "the log was read up to a later version"
-        return found
+        if version == self._incarnation.version:
+            return self._incarnation
+        state = self._handle.log.load(version).state
+        assert state is not None, "the log was read up to a later version"
+        return state
 
     @property
     def log(self) -> TableLog:
@@ -173,11 +173,11 @@ class Follower:
     def version_since(self, time: datetime) -> int:
         """The first version that was committed at a time or later; the next one if there is none."""
         try:
-            found = self._plain().version_at(time)
+            version = self._plain().version_at(time)
         except NotFoundError:
             return self.state.created_version
-        head = self._handle.log.head(found)
-        return found if head is not None and head.time == time else found + 1
+        head = self._handle.log.head(version)
+        return version if head is not None and head.time == time else version + 1
 
     def _plain(self) -> TableHandle:
         """The handle without the schema through which its table is seen."""
@@ -194,19 +194,19 @@ class Follower:
         while version <= until:
             if version not in self._kept:
                 self._read(version, min(version + AT_ONCE - 1, until))
-            yield self._kept.get(version) or self._one(version)
+            yield self._kept.get(version) or self._reread(version)
             version += 1
 
     def forget(self, version: int) -> None:
         """Forget the commits before a version."""
-        for old in [one for one in self._kept if one < version]:
-            self._records -= len(self._kept.pop(old).added)
+        for passed in [kept for kept in self._kept if kept < version]:
+            self._records -= len(self._kept.pop(passed).added)
 
     def _read(self, start: int, end: int) -> None:
         for entry in self._handle.log.entries(start, end):
             self._keep(self._retained(entry))
 
-    def _one(self, version: int) -> Commit:
+    def _reread(self, version: int) -> Commit:
         (entry,) = self._handle.log.entries(version, version)
         return self._retained(entry)
 
@@ -250,15 +250,15 @@ def _numbered(follower: Follower, wanted: int | str) -> int:
     state = follower.state
     if wanted == LATEST:
         return state.version + 1
-    found = follower.at(wanted).version if isinstance(wanted, str) else wanted
-    if not 0 <= found <= state.version + 1:
+    version = follower.at(wanted).version if isinstance(wanted, str) else wanted
+    if not 0 <= version <= state.version + 1:
         raise NotFoundError(
-            f"{follower.name} has no version {found}; startingVersion can be {state.version + 1} at "
+            f"{follower.name} has no version {version}; startingVersion can be {state.version + 1} at "
             "most, the next version",
             condition="VERSION_NOT_FOUND",
         )
-    _check_readable(found, state, follower.name)
-    return found
+    _check_readable(version, state, follower.name)
+    return version
 
 
 def since(follower: Follower, time: datetime | str) -> int:
@@ -269,13 +269,13 @@ def since(follower: Follower, time: datetime | str) -> int:
         InvalidRequestError: the time is malformed.
     """
     state = follower.state
-    found = max(
+    version = max(
         follower.version_since(moment(time, f"{follower.name}: startingTimestamp")),
         state.created_version,
     )
-    if found <= state.version:
-        _check_readable(found, state, follower.name)
-    return found
+    if version <= state.version:
+        _check_readable(version, state, follower.name)
+    return version
 
 
 def _check_readable(version: int, state: TableState, table: str) -> None:

@@ -56,7 +56,7 @@ class Step:
 
 
 def check_range(newest: TableState, end: TableState, start: int, table: str) -> None:
-    """Refuse a range of versions whose changes can't be known.
+    """Refuse a range of versions whose changes can't be read.
 
     Args:
         newest: the newest known state, which says what is expired.
@@ -84,7 +84,7 @@ def check_range(newest: TableState, end: TableState, start: int, table: str) -> 
 
 
 def first_version(newest: TableState, began: int) -> int:
-    """The first version whose changes can be known, of an incarnation that began with a version."""
+    """The first version with readable changes, of an incarnation that began with a version."""
     # The changes of a version need the state before it.
     return began if newest.floor <= began else newest.floor + 1
 
@@ -151,12 +151,12 @@ def keeps_rows(step: Step, state: TableState) -> bool:
     removed = schema_versions(step.removed)
     written = {record.schema_version for record in step.commit.added}
     columns = [column for column, _ in walk(state.seen.schema.columns)]
-    old, new = ([_shown_of(one, columns, state) for one in part] for part in (removed, written))
+    old, new = ([_shown_of(v, columns, state) for v in part] for part in (removed, written))
     return all(
         now is _STORED or before == now
-        for one in old
-        for other in new
-        for before, now in zip(one, other, strict=True)
+        for old_values in old
+        for new_values in new
+        for before, now in zip(old_values, new_values, strict=True)
     )
 
 
@@ -164,15 +164,15 @@ _STORED = object()
 
 
 def _shown_of(version: int, columns: Sequence[Column], state: TableState) -> list[object]:
-    """What segments of a schema version show of each column: ``_STORED``, or one constant or null."""
-    held, null_after = state.schemas[version].ids, None
+    """The value of each column in segments of a schema version: ``_STORED``, a constant or null."""
+    stored_ids, null_after = state.schemas[version].ids, None
     if state.lens is not None:
         null_after = state.lens.null_after
     lost = null_after is not None and version > null_after
-    return [_STORED if one.id in held else None if lost else one.read_default for one in columns]
+    return [_STORED if c.id in stored_ids else None if lost else c.read_default for c in columns]
 
 
 def schema_versions(segments: SegmentSet) -> list[int]:
     """The versions of the schemas that segments were written under."""
-    found: list[int] = segments.core["schema_version"].unique().to_pylist()
-    return found
+    versions: list[int] = segments.core["schema_version"].unique().to_pylist()
+    return versions

@@ -95,9 +95,9 @@ def pairs_of_states(batch: pa.RecordBatch, shape: Shape) -> Pairs:
     new = np.flatnonzero(is_new)
     continued = np.zeros(batch.num_rows, bool)
     continued[previous[previous != NOTHING]] = True
-    gone = np.flatnonzero(~is_new & ~continued)
-    before = np.concatenate([previous[new], gone])
-    after = np.concatenate([new, np.full(len(gone), NOTHING)])
+    deleted = np.flatnonzero(~is_new & ~continued)
+    before = np.concatenate([previous[new], deleted])
+    after = np.concatenate([new, np.full(len(deleted), NOTHING)])
     return Pairs(before, after, np.zeros(len(before), np.int64))
 
 
@@ -115,8 +115,8 @@ def _alive(pairs: Pairs, batch: pa.RecordBatch, shape: Shape) -> Pairs:
         np.where((places != NOTHING) & ~deleted[places], places, NOTHING)
         for places in (pairs.before, pairs.after)
     )
-    found = Pairs(before, after, pairs.sequences)
-    return found.where((before != NOTHING) | (after != NOTHING))
+    alive = Pairs(before, after, pairs.sequences)
+    return alive.where((before != NOTHING) | (after != NOTHING))
 
 
 def without_equal(pairs: Pairs, rows: Sequence[pa.Array]) -> Pairs:
@@ -127,8 +127,8 @@ def without_equal(pairs: Pairs, rows: Sequence[pa.Array]) -> Pairs:
     left, right = indices(pairs.before[both]), indices(pairs.after[both])
     differ = np.zeros(len(both), bool)
     for column in rows:
-        found = unequal(column.take(left), column.take(right))
-        differ |= integers(found.cast(pa.int64())).astype(bool)
+        differs = unequal(column.take(left), column.take(right))
+        differ |= integers(differs.cast(pa.int64())).astype(bool)
     kept = np.ones(len(pairs.before), bool)
     kept[both] = differ
     return pairs.where(kept)
@@ -208,11 +208,11 @@ class KeyedPlanner:
         both = replace(self.state, segments=_union(before, after, self.state))
         paths = both.segments.paths
         for group in self._groups(both, changed):
-            one, other = (
+            old_merge, new_merge = (
                 merge([place[paths[at]] for at in group if paths[at] in place])
                 for merge, place in zip(merges, places, strict=True)
             )
-            yield StatesTask(one, other, stamp, self.output)
+            yield StatesTask(old_merge, new_merge, stamp, self.output)
 
     def _merges(self, state: TableState) -> Callable[[Iterable[int]], MergeTask]:
         """A function that plans the merge of some live segments, given by their places."""
@@ -227,7 +227,7 @@ class KeyedPlanner:
         return lambda places: planner.task([(rows[at], deltas[at], ends[at]) for at in places])
 
     def _groups(self, state: TableState, changed: set[str]) -> list[list[int]]:
-        """The overlapping segments, by their places, among which one has changed.
+        """The groups of overlapping segments, by their places, that include a changed one.
 
         If no segment of a group may hold wanted keys, the group is left out.
         """
@@ -236,10 +236,10 @@ class KeyedPlanner:
         places = np.arange(state.segments.count)
         groups = overlapping(key_ranges(state), places)
         wanted = np.bincount(groups, is_changed.to_numpy(zero_copy_only=False)) > 0
-        asked = self.output.filter
+        bound = self.output.filter
         narrowing = self.output.narrowing
         exact = narrowing is None or narrowing.overflow is Overflow.ERROR
-        by_key = filter_on(asked, state.schema.row_key) if asked is not None and exact else None
+        by_key = filter_on(bound, state.schema.row_key) if bound is not None and exact else None
         if by_key is not None:
             matching = some_match(state, by_key).to_numpy(zero_copy_only=False)
             wanted &= np.bincount(groups, matching) > 0
@@ -255,7 +255,7 @@ def _replaces(step: Step) -> bool:
 
 
 def _spans(steps: Iterable[Step]) -> Iterator[list[Step]]:
-    """Cut steps into spans: one that removed segments, or any number that only added some.
+    """Cut steps into spans: a single step that removed segments, or any number that only added some.
 
     A span begins with the segments as they were before its first step, also if a compaction wrote them
     within the range.
@@ -276,5 +276,5 @@ def _spans(steps: Iterable[Step]) -> Iterator[list[Step]]:
 def _union(before: SegmentSet, after: SegmentSet, state: TableState) -> SegmentSet:
     """The segments of two sets, each once; for their key ranges only."""
     new = after.only(set(after.paths) - set(before.paths))
-    (one, packed), (other, _) = (part.table(state.schemas) for part in (before, new))
-    return SegmentSet.of(pa.concat_tables([one, other], promote_options="default"), packed)
+    (old_rows, packed), (new_rows, _) = (part.table(state.schemas) for part in (before, new))
+    return SegmentSet.of(pa.concat_tables([old_rows, new_rows], promote_options="default"), packed)

@@ -1,4 +1,4 @@
-"""Where a stream is and how far it may go: settings, offsets and limits of a micro-batch."""
+"""The settings and offsets of streams, and the limits of a micro-batch."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Settings:
         starting_version: the first version whose commit is read, a tag, or ``latest``; None to read a
             snapshot of the table first.
         starting_time: the commits at this time or later are read; without ``starting_version``.
-        on_rewrite, on_drop, schema_mode: see there.
+        on_rewrite, on_drop, schema_mode: see their types.
         consumer: the consumer that moves as the stream reads; None for none.
     """
 
@@ -105,7 +105,7 @@ class Limits:
 
 
 NO_LIMITS = Limits()
-"""Everything that is there."""
+"""A batch without limits."""
 
 
 @dataclass
@@ -141,14 +141,14 @@ def sizes_in(segments: pa.Table) -> Sizes:
 
 def sizes_of(segments: Sequence[LiveSegment]) -> Sizes:
     """The sizes of segments that a commit added."""
-    return [(one.record.rows, one.record.bytes) for one in segments]
+    return [(segment.record.rows, segment.record.bytes) for segment in segments]
 
 
 @dataclass(frozen=True)
 class Offset:
     """How far a stream has read a table: everything before a place in its log.
 
-    Delta's offsets are alike. They hold no schema, since columns match by ID whatever their version.
+    Delta's offsets are similar. They hold no schema, since columns match by ID whatever their version.
 
     Args:
         table_uuid: the incarnation of the table.
@@ -180,10 +180,10 @@ class Offset:
         return replace(self, first=(self.version, self.snapshot))
 
     def beginning(self, end: Offset) -> Offset:
-        """Where the batch that starts here and ends there does start.
+        """The start of the batch from this offset to ``end``.
 
-        Spark asks several times where a query starts, after a crash also, and keeps only where batches
-        end. Meanwhile the table goes on, so the first answer counts, which ``end`` knows.
+        Spark asks for the start of a query several times, also after a crash, and stores only where
+        batches end. The table changes meanwhile, so the first answer counts, and ``end`` holds it.
         """
         if not self.is_first or end.first is None:
             return self
@@ -227,7 +227,7 @@ class Offset:
             InvalidRequestError: it is not an offset of a versioned table.
         """
         try:
-            found = Offset(
+            offset = Offset(
                 member(value, "table_uuid", str),
                 member(value, "version", int),
                 member(value, "ordinal", int),
@@ -236,13 +236,13 @@ class Offset:
                 _first(optional(value, "first", list)),
             )
         except (CorruptTableError, TypeError, ValueError, AttributeError):
-            found = None
-        if found is None or min(found.version, found.ordinal, found.schema_version) < 0:
+            offset = None
+        if offset is None or min(offset.version, offset.ordinal, offset.schema_version) < 0:
             raise InvalidRequestError(
                 f"the checkpoint holds {str(value)[:200]}, which is not an offset of a versioned table; "
                 "give the query the checkpoint that it was started with, or a new one"
             )
-        return found
+        return offset
 
     @staticmethod
     def from_json(text: str) -> Offset:

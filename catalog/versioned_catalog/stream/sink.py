@@ -1,4 +1,4 @@
-"""Streams of rows into a table: batch after batch, each once, whatever is altered or repeated."""
+"""Streams of rows into a table: each batch is committed once, across retries and schema changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TableSink:
 
     Rows name their columns as the table did when the sink was made. From then on columns are matched by
     ID: a later rename of a column does not matter, a column that was added takes its write default, a
-    widened one takes the narrower values, and values of a dropped one are let go.
+    widened one takes the narrower values, and values of a dropped one are left out.
 
     A batch is committed once (FORMAT.md, section 5, ``batch``): one that comes again, because its commit
     was not acknowledged, changes nothing.
@@ -63,7 +63,7 @@ class TableSink:
             NotFoundError: the table was dropped or replaced.
         """
         once = batch_of(Batch(self.application, batch), self.name)
-        # By the function of the rule, so that rows which are there already are not written again.
+        # Uses the commit's own rule, so that rows of a committed batch are not written again.
         if once is not None and is_done(self._handle.refresh().state, once):
             return self._handle.state.version
         arrow, batches = batches_of(data)

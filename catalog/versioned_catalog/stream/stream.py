@@ -35,7 +35,7 @@ LOOK_AHEAD = 256
 
 @dataclass(frozen=True)
 class Behind:
-    """What a stream has not read yet.
+    """The backlog of a stream.
 
     Args:
         versions: number of commits.
@@ -142,7 +142,7 @@ class TableStream:
         return origin if place.place == start.place else place
 
     def consumed(self, place: Offset) -> None:
-        """Say that everything before a place is done with; it moves the stream's consumer, if any.
+        """Mark everything before a place as processed; this advances the stream's consumer, if any.
 
         Raises:
             StorageError: the move could not be committed.
@@ -150,7 +150,7 @@ class TableStream:
         self._log.consumed(place)
 
     def newest(self) -> Offset:
-        """Where a stream that has read everything is."""
+        """The offset of a stream that has read everything."""
         return self._log.newest()
 
     def states(
@@ -163,18 +163,18 @@ class TableStream:
         self._log.check_incarnation(start)
         self._log.catch_up(end)
         start = self._log.beginning(start, end)
-        found = [table for table in self._tables(start, end, columns) if table.num_rows]
-        segments = pa.concat_tables(found) if found else CORE.empty_table()
-        return list(states_of(self._view, self._follower.own, segments))
+        tables = [table for table in self._tables(start, end, columns) if table.num_rows]
+        segments = pa.concat_tables(tables) if tables else CORE.empty_table()
+        return list(states_of(self._view, self._follower.incarnation, segments))
 
     def read(self, start: Offset, end: Offset) -> pa.Table:
         """The rows between two offsets, in one Arrow table. See ``states``."""
         scans = [Scan(self.store, s, s.seen.schema.columns) for s in self.states(start, end)]
-        found = [scan.to_arrow() for scan in scans]
-        return pa.concat_tables(found) if found else self.arrow_schema.empty_table()
+        tables = [scan.to_arrow() for scan in scans]
+        return pa.concat_tables(tables) if tables else self.arrow_schema.empty_table()
 
     def behind(self, offset: Offset) -> Behind:
-        """What comes after an offset, as far as the log was read."""
+        """The backlog after an offset, as far as the log was read."""
         self._log.catch_up(offset)
         offset = self._log.begun(offset)
         newest = self._follower.state.version
@@ -186,7 +186,7 @@ class TableStream:
                 break
             skipped = offset.ordinal if commit.head.version == offset.version else 0
             sizes += sizes_of(effect.segments[skipped:])
-        rows, size = (sum(one[at] for one in sizes) for at in range(2))
+        rows, size = (sum(segment[at] for segment in sizes) for at in range(2))
         return Behind(max(newest - first + 1, 0) + offset.snapshot, len(sizes), rows, size)
 
     def _through_commits(
@@ -197,7 +197,7 @@ class TableStream:
         columns: tuple[Column, ...] | None,
         start: Offset,
     ) -> Offset:
-        """Admit what commits added, from a place on."""
+        """Admit the segments that commits added, from a place on."""
         for commit in self._follower.commits(place.version, until):
             effect = self._effect(commit, columns)
             if isinstance(effect, Ends):
@@ -233,7 +233,7 @@ class TableStream:
         yield core_table(added)
 
     def _effect(self, commit: Commit, columns: tuple[Column, ...] | None) -> Effect:
-        """What a commit means to this stream."""
+        """The effect of a commit on this stream."""
         log = self._log
         effect = effect_of(commit, log.uuid, self._settings.on_rewrite, log.name)
         refusal = self._log.refusal(commit, columns) if isinstance(effect, Added) else None

@@ -47,15 +47,15 @@ def _nullable(column: Column) -> Column:
 
 
 def check_no_drop(columns: tuple[Column, ...], now: Schema, table: str, version: int) -> None:
-    """Refuse to go on where a column that is read was dropped.
+    """Refuse a commit that dropped a column that is read.
 
     Raises:
         InvalidRequestError: naming the column.
     """
-    held = now.visible.ids
+    ids = now.visible.ids
     for column, above in walk(columns):
-        if column.id > 0 and column.id not in held:
-            path = render_path((*(one.name for one in above), column.name))
+        if column.id > 0 and column.id not in ids:
+            path = render_path((*(parent.name for parent in above), column.name))
             raise InvalidRequestError(
                 f"{table}: the column {path} was dropped at version {version}; start the query with a "
                 "DataFrame that does not read it, or leave out onDrop = 'fail' to read null",
@@ -64,7 +64,7 @@ def check_no_drop(columns: tuple[Column, ...], now: Schema, table: str, version:
 
 
 def check_same(before: Schema, now: Schema, table: str, version: int) -> None:
-    """Refuse to go on where a new DataFrame would have other columns.
+    """Refuse a commit after which a new DataFrame would have other columns.
 
     Raises:
         SchemaChangedError: saying what changed.
@@ -79,12 +79,12 @@ def check_same(before: Schema, now: Schema, table: str, version: int) -> None:
 
 
 def _differences(before: Schema, now: Schema) -> Iterator[str]:
-    """How the columns of one schema differ from those of another, as a reader of names sees it."""
+    """How the columns of two schemas differ for a reader that names them."""
     for column_id in sorted(before.ids - now.ids):
-        if not {one.id for one in before.ancestors(column_id)} - now.ids:
+        if not {ancestor.id for ancestor in before.ancestors(column_id)} - now.ids:
             yield f"{before.path_text(column_id)} was dropped"
     for column_id in sorted(now.ids - before.ids):
-        if not {one.id for one in now.ancestors(column_id)} - before.ids:
+        if not {ancestor.id for ancestor in now.ancestors(column_id)} - before.ids:
             yield f"{now.path_text(column_id)} was added"
     for column_id in sorted(before.ids & now.ids):
         old, new = before.column(column_id), now.column(column_id)
@@ -115,14 +115,14 @@ class View:
     overflow: Overflow = Overflow.ERROR
 
     def stored(self, schemas: Schemas, version: int) -> Schema:
-        """A schema version as this stream knows it: a hidden column is one that was dropped."""
+        """A schema version as this stream sees it: without a pin, hidden columns count as dropped."""
         return schemas[version] if self.pinned else schemas[version].visible
 
     def over(self, state: TableState, segments: SegmentSet, version: int) -> TableState:
-        """A snapshot of nothing but some segments of one schema version, seen in the stream's schema.
+        """A snapshot of only some segments of one schema version, seen in the stream's schema.
 
-        A batch is read as a scan of such snapshots, so that what scans do is what streams do: filters,
-        projection, narrowing, native reads.
+        A batch is read as a scan of such snapshots, so streams filter, project, narrow and read natively
+        as scans do.
         """
         columns, stored = shown(self.schema), self.stored(state.schemas, version)
         if version > self.schema.version:
@@ -137,7 +137,7 @@ class View:
 
 
 def states_of(view: View, state: TableState, segments: pa.Table) -> Iterator[TableState]:
-    """Snapshots that together hold some segments, one a schema version, as a stream sees them.
+    """Snapshots that together hold some segments, one for each schema version, as a stream sees them.
 
     Args:
         state: the newest snapshot of the incarnation, which knows the schemas.
@@ -145,8 +145,8 @@ def states_of(view: View, state: TableState, segments: pa.Table) -> Iterator[Tab
     """
     versions = segments["schema_version"]
     for version in sorted(pc.unique(versions).to_pylist()):
-        own = segments.filter(pc.equal(versions, array_of([version], pa.int32())[0]))
-        yield view.over(state, SegmentSet.of(own), version)
+        of_version = segments.filter(pc.equal(versions, array_of([version], pa.int32())[0]))
+        yield view.over(state, SegmentSet.of(of_version), version)
 
 
 class StreamLog:
@@ -197,9 +197,9 @@ class StreamLog:
         self._check_there(offset)
 
     def begun(self, start: Offset) -> Offset:
-        """Where a stream that starts at a time does start, once a commit of that time is there.
+        """The start of a stream with a starting time, once a commit of that time exists.
 
-        Before, ``initial`` knows only that it is a later version than the newest. The place is in the
+        Before, ``initial`` knows only that it is later than the newest version. The place is in the
         offset at which the first batch ends, so any process finds it again; see ``Offset.beginning``.
         """
         time = self.settings.starting_time
@@ -209,7 +209,7 @@ class StreamLog:
         return start if first <= start.version else replace(start, version=first).as_first()
 
     def beginning(self, start: Offset, end: Offset) -> Offset:
-        """Where the batch between two offsets does start. See ``Offset.beginning``.
+        """The start of the batch between two offsets. See ``Offset.beginning``.
 
         Spark before 4.2 ends batches without their start, so ``end`` does not know the first place.
         """
@@ -232,12 +232,12 @@ class StreamLog:
             )
 
     def consumed(self, place: Offset) -> None:
-        """Move the consumer of the stream on, if it has one: everything before a place is done with."""
+        """Advance the consumer of the stream, if any, past everything before a place."""
         if self.settings.consumer is not None:
             advance(self._handle, self.settings.consumer, _read_before(place), self.uuid)
 
     def newest(self) -> Offset:
-        """Where a stream that has read everything is."""
+        """The offset of a stream that has read everything."""
         return self.offset(self.follower.refresh().version + 1)
 
     def offset(self, version: int) -> Offset:
@@ -245,20 +245,20 @@ class StreamLog:
         return Offset(self.uuid, version, 0, self.view.schema.version)
 
     def here(self, place: Offset, ordinal: int) -> Offset:
-        """A place of this stream, whatever schema another query read before."""
+        """A place with the schema of this stream, whatever schema an earlier query read."""
         return replace(place, ordinal=ordinal, schema_version=self.view.schema.version)
 
     def after(self, place: Offset) -> Offset:
-        """The place after the version of another one."""
+        """The place after the version of ``place``."""
         return self.here(replace(place, version=place.version + 1, snapshot=False), ordinal=0)
 
     def check_incarnation(self, start: Offset) -> None:
-        """Refuse an offset of a table that was here before. Raises NotFoundError."""
+        """Refuse an offset of an earlier incarnation of the table. Raises NotFoundError."""
         if start.table_uuid != self.uuid:
             raise gone(self.name, self.follower.state.created_version, replaced=True)
 
     def check_start(self, start: Offset) -> None:
-        """Refuse an offset of another table, or of versions that are not there. Raises NotFoundError."""
+        """Refuse an offset of another table, or of versions that do not exist. Raises NotFoundError."""
         self.check_incarnation(start)
         self._check_there(start)
 
@@ -269,18 +269,18 @@ class StreamLog:
         return self._snapshot
 
     def rest(self, start: Offset) -> pa.Table:
-        """The core columns of the segments of the first snapshot that are not read yet."""
+        """The core columns of the unread segments of the first snapshot."""
         return self.snapshot(start).segments.core.slice(start.ordinal)
 
     def admit(self, place: Offset, sizes: Sizes, admission: Admission) -> Offset:
-        """The offset after as many of some segments as are admitted."""
+        """The offset after the segments that are admitted."""
         for admitted, (rows, size) in enumerate(sizes):
             if not admission.admit(rows, size):
                 return self.here(place, ordinal=place.ordinal + admitted)
         return self.after(place)
 
     def refusal(self, commit: Commit, columns: tuple[Column, ...] | None) -> VersionedError | None:
-        """Why the stream can't go on at a change of the schema; None if it can.
+        """The error of the stream at a change of the schema; None if it continues.
 
         Args:
             columns: those that are read, for ``onDrop = fail``; None for all.
@@ -304,7 +304,7 @@ class StreamLog:
 
 
 def _read_before(place: Offset) -> int:
-    """The version from whose snapshot a stream goes on at a place."""
+    """The version whose snapshot a stream at a place continues from."""
     return place.version if place.snapshot else max(place.version - 1, 0)
 
 
