@@ -1,7 +1,7 @@
 """Planning a change feed: from the commits of a range to tasks.
 
 A commit that adds segments inserts their rows, and one that removes segments deletes theirs. If it does
-both, as a copy on write does, rows that are in both are no changes.
+both, as a copy on write does, rows that are in both are not changes.
 
 DuckLake and Iceberg derive changes from added and removed files, too. Here the schema of the last
 version applies to the whole range, so a fixed range has one answer, whatever is altered later.
@@ -68,7 +68,7 @@ def readable(state: TableState, versions: Iterable[int], table: str) -> TableSta
 
 
 def _widened(schema: Schema, other: Schema, table: str) -> Schema:
-    """A schema whose columns hold the values of another one's, too."""
+    """A schema whose columns also hold the values of another schema."""
     columns = tuple(_column(column, other, schema, table) for column in schema.columns)
     return schema if columns == schema.columns else replace(schema, columns=columns)
 
@@ -105,7 +105,7 @@ class PlainPlanner:
 
     Args:
         state: the last version, able to read all segments of the range.
-        carryovers: whether rows count that are in removed and added segments.
+        carryovers: whether rows that are in both removed and added segments count.
     """
 
     store: Store
@@ -181,7 +181,7 @@ class PlainPlanner:
     def _by_partition(
         self, removed: SegmentSet, added: SegmentSet
     ) -> list[tuple[SegmentSet, SegmentSet]]:
-        """Segments to compare: of one partition, or all if their partitions can't be told apart."""
+        """Segments to compare, by partition; all together if their partitions are not comparable."""
         schema, schemas = self.state.schema, self.state.schemas
         versions = {*schema_versions(removed), *schema_versions(added)}
         readers = {version: key_reader(schemas[version], schema) for version in versions}
@@ -223,7 +223,7 @@ def _partitions(
 
 @dataclass(frozen=True)
 class Request:
-    """Which changes of a range are wanted, and how.
+    """The requested changes of a range, and their form.
 
     Args:
         net: only the difference between the states before and after the range; all of its changes have

@@ -22,7 +22,7 @@ class Stamp:
 
 @dataclass(frozen=True)
 class Output:
-    """The rows and columns that a task returns, of the rows that it compares.
+    """The rows and columns that a task compares, and those that it returns.
 
     Args:
         read: all columns of the table, in the types in which they are read and compared.
@@ -30,7 +30,7 @@ class Output:
         places: the columns that are returned; those of the feed follow.
         filter: which images are returned, over ``read``; None for all.
         narrowing: the columns whose types differ; None for none.
-        updates: whether updates come as such, or else as a delete and an insert.
+        updates: whether an update is returned as two images, or else as a delete and an insert.
     """
 
     read: tuple[Column, ...]
@@ -48,7 +48,7 @@ class Output:
 
 @dataclass(frozen=True)
 class WholeTask:
-    """All rows of a segment are changes of one type.
+    """A segment whose rows are all changes of one type.
 
     Args:
         segment: reads the shown columns of the rows that match the filter.
@@ -73,7 +73,7 @@ class WholeTask:
 
 @dataclass(frozen=True)
 class DifferenceTask:
-    """Rows that are in removed segments and not in added ones are deletes, and the reverse inserts.
+    """Segments to compare: rows only in removed ones are deletes, rows only in added ones inserts.
 
     Args:
         removed, added: read all columns of the rows that match the filter.
@@ -97,7 +97,7 @@ class DifferenceTask:
 
 @dataclass(frozen=True)
 class ImagesTask:
-    """Upserts and deletes by key: the rows of some keys, of before the range and of each commit in it.
+    """Upserts and deletes by key: the rows of some keys before the range and in each of its commits.
 
     Args:
         merge: the segments; its filter only restricts row keys.
@@ -153,7 +153,7 @@ ChangeTask = WholeTask | DifferenceTask | ImagesTask | StatesTask
 
 @dataclass(frozen=True)
 class Plan:
-    """How the changes of a range of versions are computed.
+    """The plan of the changes of a range of versions.
 
     Args:
         start, end: the first and the last version, both included; ``start`` is one above ``end`` for a

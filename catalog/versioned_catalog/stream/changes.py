@@ -77,9 +77,9 @@ def _visible(schemas: Schemas) -> Schemas:
 class ChangeStream:
     """Reads what each commit changes, in micro-batches of whole commits.
 
-    It starts with a snapshot of the table as inserts. The schema is the one of the start, for ever, as
-    that of a ``TableStream``. A change of the schema changes no rows. A compaction changes those from
-    which it removes the values of a column that the stream shows and that was dropped.
+    It starts with a snapshot of the table as inserts. The schema stays that of the start, as in a
+    ``TableStream``. A change of the schema changes no rows. A compaction changes those from which it
+    removes the values of a column that the stream shows and that was dropped.
 
     >>> table = catalog.create_table("t", "id BIGINT, n BIGINT", primary_key=["id"])
     >>> table.append(pa.table({"id": [1, 2], "n": [10, 20]}))

@@ -149,7 +149,7 @@ class _Pairing:
 
 
 def _differing(old: pa.RecordBatch, new: pa.RecordBatch) -> Places | None:
-    """The places where the rows of two batches of one length differ; None if that is at most places."""
+    """The places where the rows of two batches of one length differ; None if most places differ."""
     differ = np.zeros(old.num_rows, bool)
     for left, right in zip(old.columns, new.columns, strict=True):
         differ |= _truths(unequal(left, right))

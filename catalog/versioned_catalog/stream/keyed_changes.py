@@ -3,7 +3,7 @@
 Paimon's changelog producers compare the row of a key before and after a compaction in the same way, and
 store what they find; here nothing is stored.
 
-Most commits only add segments, so one merge of the segments of before and of the range shows every image
+Most commits only add segments, so one merge of the segments before and in the range yields every image
 of every key. A compaction in between is left out: the segments that it removed are merged instead. A
 commit that removes segments in another way (an overwrite, a rollback) ends such a span, and the states
 before and after it are compared.
@@ -58,7 +58,7 @@ class Pairs:
     sequences: Places
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Pairs:
-        """Some of the pairs."""
+        """The pairs that a mask selects."""
         return Pairs(self.before[mask], self.after[mask], self.sequences[mask])
 
 
@@ -78,7 +78,7 @@ class Changed:
 
 
 def pairs_of_commits(batch: pa.RecordBatch, shape: Shape, since: int) -> Pairs:
-    """The images of each key to which a commit from version ``since`` on wrote, and those before them.
+    """The images that commits from version ``since`` on wrote, each with the previous one of its key.
 
     Args:
         batch: the images of ``merge_images``.
@@ -109,7 +109,7 @@ def _previous(batch: pa.RecordBatch, shape: Shape) -> Places:
 
 
 def _alive(pairs: Pairs, batch: pa.RecordBatch, shape: Shape) -> Pairs:
-    """The pairs in which DELETEs are no rows, without those of two such images."""
+    """Replace DELETEs by ``NOTHING``, and leave out pairs without a row."""
     deleted = integers(pc.equal(batch.column(shape.op), DELETE_OP).cast(pa.int64())).astype(bool)
     before, after = (
         np.where((places != NOTHING) & ~deleted[places], places, NOTHING)
@@ -135,7 +135,7 @@ def without_equal(pairs: Pairs, rows: Sequence[pa.Array]) -> Pairs:
 
 
 def changed_rows(pairs: Pairs, output: Output) -> Changed:
-    """The rows of pairs with their types, the row before a commit ahead of the one after it."""
+    """The rows of pairs with their types; the row before a commit comes before the one after it."""
     is_update = (pairs.before != NOTHING) & (pairs.after != NOTHING) & output.updates
     old = np.where(is_update, TYPES.index(PREIMAGE), TYPES.index(DELETE))
     new = np.where(is_update, TYPES.index(POSTIMAGE), TYPES.index(INSERT))
@@ -151,7 +151,7 @@ class KeyedPlanner:
 
     Args:
         state: the last version, able to read all segments of the range.
-        carryovers: whether upserts count that change no value.
+        carryovers: whether upserts that change no value count.
     """
 
     store: Store
@@ -201,7 +201,7 @@ class KeyedPlanner:
     def _states(
         self, before: SegmentSet, after: SegmentSet, changed: set[str], stamp: Stamp
     ) -> Iterator[ChangeTask]:
-        """The states before and after, of the keys that may be in segments that changed."""
+        """The states before and after of the keys that may be in changed segments."""
         old, new = (replace(self.state, segments=part) for part in (before, after))
         places = [{path: at for at, path in enumerate(part.paths)} for part in (before, after)]
         merges = [self._merges(state) for state in (old, new)]
@@ -215,7 +215,7 @@ class KeyedPlanner:
             yield StatesTask(old_merge, new_merge, stamp, self.output)
 
     def _merges(self, state: TableState) -> Callable[[Iterable[int]], MergeTask]:
-        """A function that plans the merge of some live segments, given by their places."""
+        """Return a function that plans the merge of live segments, by their places."""
         rows, deltas, ends = (
             task_rows(state.segments.core),
             state.segments.deltas.decode(),

@@ -19,33 +19,33 @@ from versioned_catalog.storage.text import parse_json
 
 
 class OnRewrite(enum.Enum):
-    """What a stream does at a commit that removed rows, or wrote rows again."""
+    """The action of a stream at a commit that removed or rewrote rows."""
 
     FAIL = "fail"
     SKIP = "skip"
 
 
 class OnDrop(enum.Enum):
-    """What a stream does with newer rows when a column that it reads was dropped."""
+    """The action of a stream at newer rows after a column that it reads was dropped."""
 
     NULL = "null"
     FAIL = "fail"
 
 
 class SchemaMode(enum.Enum):
-    """What a stream does at a change of the schema."""
+    """The action of a stream at a change of the schema."""
 
     FOLLOW = "follow"
     STOP = "stop"
 
 
 LATEST = "latest"
-"""``startingVersion`` of a stream that reads what is committed from now on."""
+"""``startingVersion`` of a stream that reads the commits from now on."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a stream reads of a table.
+    """The settings of a stream.
 
     Args:
         schema_version: the schema that the stream has from its start to its end; None for the newest.
@@ -146,7 +146,7 @@ def sizes_of(segments: Sequence[LiveSegment]) -> Sizes:
 
 @dataclass(frozen=True)
 class Offset:
-    """How far a stream has read a table: everything before a place in its log.
+    """The place of a stream in the log of its table: everything before it is read.
 
     Delta's offsets are similar. They hold no schema, since columns match by ID whatever their version.
 

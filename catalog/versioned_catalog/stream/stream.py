@@ -51,7 +51,7 @@ class Behind:
 class TableStream:
     """Reads what is added to a table, in micro-batches that end at offsets.
 
-    The schema is the one of the start, for ever; columns are matched by ID. So a batch has the same rows
+    The schema stays that of the start, and columns are matched by ID. So a batch has the same rows
     whenever it is planned, and a schema change needs no restart.
 
     >>> table = catalog.create_table("t", "id BIGINT, celsius DOUBLE")

@@ -1,4 +1,4 @@
-"""What all streams of a table share: its log, their schema, and the rows of a micro-batch."""
+"""The common base of streams: the log of a table, the schema, and the rows of a micro-batch."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class View:
     Args:
         schema: the schema version that the stream has.
         pinned: whether it is that of a schema pin, which also sees columns that are hidden now.
-        overflow: what is shown of a value that does not fit its type there.
+        overflow: how a value that does not fit its type there is shown.
     """
 
     schema: Schema

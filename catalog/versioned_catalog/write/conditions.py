@@ -168,7 +168,7 @@ class RowCondition:
         return RowCondition(text, unbound, bound, stored.columns)
 
     def checked(self, batches: Iterable[pa.RecordBatch], table: str) -> Iterator[pa.RecordBatch]:
-        """The rows as they are.
+        """Yield the rows unchanged, and refuse the first one that does not match.
 
         Raises:
             InvalidRequestError: a row does not match.

@@ -6,12 +6,12 @@ This is what imports and conversions commit through; they decide which file hold
 2. Commit the schema that the files need (``Table.alter``).
 3. Open each file (``read.foreign_file.open_foreign``) and say how it holds the columns: an ``IdMap``
    (``model.id_map``; the type and form of each leaf come from ``model.forms.seen_as``), constants for
-   what stands in its path, and statistics (``log.foreign_statistics.foreign_stats``).
+   the values in its path, and statistics (``log.foreign_statistics.foreign_stats``).
 4. ``Table.append_external(files)``: one commit for any number of files. ``batch`` makes it idempotent,
-   and ``adopted_paths`` says which files are known already.
+   and ``adopted_paths`` returns the files that are adopted already.
 
-What a file lacks, and no constant gives, shows its read default. A table with a primary key can't adopt
-files, since a merge needs rows that are sorted by the key and know their sequence: copy them.
+A column that neither the file nor a constant provides shows its read default. A table with a primary
+key can't adopt files, since a merge needs rows sorted by the key, with their sequence: copy them.
 """
 
 from __future__ import annotations
