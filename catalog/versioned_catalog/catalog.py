@@ -139,21 +139,7 @@ class Catalog(TableCreation, Views):
     def __repr__(self) -> str:
         return f"Catalog({self._store.url!r})"
 
-    def list_tables(self, namespace: str | Name | None = None) -> list[str]:
-        """List the tables in a namespace, or in the root, sorted by name.
-
-        Raises:
-            NotFoundError: there is no such namespace or warehouse.
-        """
-        state, above = self._names.existing(), parse_namespace(namespace)
-        check_namespace(state, above)
-        names = (table.name for table in state.tables.values())
-        key = full_key(above)
-        return sorted(name[-1] for name in names if full_key(name[:-1]) == key)
-
-    def table_exists(self, name: str | Name) -> bool:
-        """Whether a table has the name."""
-        return full_key(parse_path(name)) in self._names.state().tables
+    # Tables
 
     def load_table(
         self, name: str | Name, schema: str | int | None = None, *, overflow: str = "error"
@@ -175,6 +161,22 @@ class Catalog(TableCreation, Views):
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
         return table if schema is None else table.seen_as(schema, overflow=overflow)
+
+    def list_tables(self, namespace: str | Name | None = None) -> list[str]:
+        """List the tables in a namespace, or in the root, sorted by name.
+
+        Raises:
+            NotFoundError: there is no such namespace or warehouse.
+        """
+        state, above = self._names.existing(), parse_namespace(namespace)
+        check_namespace(state, above)
+        names = (table.name for table in state.tables.values())
+        key = full_key(above)
+        return sorted(name[-1] for name in names if full_key(name[:-1]) == key)
+
+    def table_exists(self, name: str | Name) -> bool:
+        """Whether a table has the name."""
+        return full_key(parse_path(name)) in self._names.state().tables
 
     def rename_table(self, name: str | Name, new_name: str | Name) -> None:
         """Rename a table, possibly into another namespace; its files stay in place.
@@ -218,6 +220,169 @@ class Catalog(TableCreation, Views):
         self._names.commit(change)
         self._drop_unnamed([found])
 
+    def _check_droppable(self, tables: Iterable[TableName]) -> None:
+        """Refuse to remove the names of tables as long as the rules refuse to drop one of them.
+
+        The names go first, in another log. The rules decide again when each table's drop is committed.
+        """
+        for table in tables:
+            store, name = self._store.child(table.location), render_path(table.name)
+            try:
+                drop_at(store, table.table_uuid, name, dry_run=True)
+            except CorruptTableError as error:
+                raise CorruptTableError(
+                    f"{name} can't be dropped, since its log is damaged ({error}); recover it, or "
+                    f"delete its folder {store.url} and drop it again"
+                ) from error
+
+    def _drop_unnamed(self, tables: Iterable[TableName]) -> None:
+        """Drop tables whose names were removed; a table that must not be dropped gets its name back.
+
+        Raises:
+            VersionedError: the first failure; the other tables are dropped.
+        """
+        failures: list[VersionedError] = []
+        for table in tables:
+            store, name = self._store.child(table.location), render_path(table.name)
+            try:
+                drop_at(store, table.table_uuid, name)
+            except (InvalidRequestError, UnsupportedFeatureError) as error:
+                self._names.commit(partial(_put_back, table))
+                if self._names.get(self._names.state(), table.name) == table:
+                    failures.append(error)
+                    continue
+                failures.append(
+                    InvalidRequestError(
+                        f"{error}; its name was taken meanwhile: load it with "
+                        f"Catalog.load_path({store.url!r})"
+                    )
+                )
+            except VersionedError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    # Namespaces
+
+    def create_namespace(
+        self,
+        name: str | Name,
+        if_not_exists: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a namespace.
+
+        Args:
+            name: the name, including the parent namespace.
+            if_not_exists: do nothing if the namespace exists.
+            properties: text by key.
+
+        Raises:
+            AlreadyExistsError: the namespace exists.
+            NotFoundError: the parent namespace does not exist.
+        """
+        parts, kept = parse_path(name), check_properties(properties)
+
+        def change(state: WarehouseState) -> WarehouseEntry | None:
+            if full_key(parts) in state.namespaces:
+                if if_not_exists:
+                    return None
+                raise AlreadyExistsError(f"the namespace {render_path(parts)} already exists")
+            check_new_name(parts)
+            check_namespace(state, parts[:-1])
+            described = (Namespace(parts, kept),) if kept else ()
+            return WarehouseEntry(
+                head_of("create_namespace"), add_namespaces=(parts,), set_namespaces=described
+            )
+
+        self._names.commit(change)
+
+    def list_namespaces(self, parent: str | Name | None = None) -> list[str]:
+        """List the namespaces directly inside another, or in the root, sorted by name.
+
+        Raises:
+            NotFoundError: there is no such namespace.
+        """
+        state, above = self._names.existing(), parse_namespace(parent)
+        check_namespace(state, above)
+        names = (one.name for one in state.namespaces.values())
+        key = full_key(above)
+        return sorted(render_path(name) for name in names if full_key(name[:-1]) == key)
+
+    def namespace_exists(self, name: str | Name | None) -> bool:
+        """Whether a namespace exists; the root always does."""
+        parts = parse_namespace(name)
+        return not parts or full_key(parts) in self._names.state().namespaces
+
+    def namespace_properties(self, name: str | Name | None) -> dict[str, str]:
+        """Return the properties of a namespace; the root has none.
+
+        Raises:
+            NotFoundError: there is no such namespace.
+        """
+        state, parts = self._names.existing(), parse_namespace(name)
+        check_namespace(state, parts)
+        return dict(state.namespaces[full_key(parts)].properties) if parts else {}
+
+    def alter_namespace(
+        self, name: str | Name, set: Mapping[str, str] | None = None, unset: Iterable[str] = ()
+    ) -> None:
+        """Set and remove properties of a namespace; the others stay.
+
+        Raises:
+            NotFoundError: there is no such namespace.
+        """
+        parts, new, gone = parse_path(name), check_properties(set), frozenset(_keys(unset))
+
+        def change(state: WarehouseState) -> WarehouseEntry | None:
+            check_namespace(state, parts)
+            old = state.namespaces[full_key(parts)].properties
+            kept = {key: text for key, text in old.items() if key not in gone}
+            described = Namespace(parts, kept | new)
+            if described.properties == old:
+                return None
+            return WarehouseEntry(head_of("alter_namespace"), set_namespaces=(described,))
+
+        self._names.commit(change)
+
+    def drop_namespace(self, name: str | Name, cascade: bool = False) -> None:
+        """Remove a namespace.
+
+        Args:
+            name: the namespace.
+            cascade: also drop the tables, views and namespaces in it, in one commit of names.
+
+        Raises:
+            NotFoundError: there is no such namespace.
+            InvalidRequestError: it is not empty, or a table in it must not be dropped.
+        """
+        parts = parse_path(name)
+        key = full_key(parts)
+        ended: list[TableName] = []
+
+        def change(state: WarehouseState) -> WarehouseEntry:
+            check_namespace(state, parts)
+            spaces = [one.name for k, one in state.namespaces.items() if k[: len(key)] == key]
+            ended[:] = [table for k, table in state.tables.items() if k[: len(key)] == key]
+            views = [view.name for k, view in state.views.items() if k[: len(key)] == key]
+            if not cascade and (len(spaces) > 1 or ended or views):
+                raise InvalidRequestError(
+                    f"the namespace {render_path(parts)} is not empty; drop its contents first, or "
+                    "use cascade"
+                )
+            self._check_droppable(ended)
+            return WarehouseEntry(
+                head_of("drop_namespace"),
+                remove_namespaces=tuple(spaces),
+                remove_tables=tuple(table.name for table in ended),
+                remove_views=tuple(views),
+            )
+
+        self._names.commit(change)
+        self._drop_unnamed(ended)
+
+    # Tables by folder
+
     @staticmethod
     def load_path(
         path: str | os.PathLike[str],
@@ -232,6 +397,178 @@ class Catalog(TableCreation, Views):
         """
         store = open_store(path, with_roots(storage_options, roots))
         return locations.load_at(store, store.url)
+
+    @staticmethod
+    def create_path(
+        path: str | os.PathLike[str],
+        schema: Columns,
+        *,
+        partitioned_by: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        time_index: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        comment: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Table:
+        """Create a table in a folder, outside any warehouse. See ``create_table``."""
+        store = open_store(path, storage_options)
+        with naming_table(store.url):
+            operation = creation(
+                schema, partitioned_by, properties, comment, primary_key, time_index
+            )
+        return locations.create_at(store, operation, store.url, str(uuid.uuid4()))
+
+    @staticmethod
+    def plan_path(
+        path: str | os.PathLike[str],
+        schema: Schema,
+        arrow: pa.Schema,
+        storage_options: Mapping[str, Any] | None = None,
+        *,
+        partitioned_by: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        time_index: str | None = None,
+    ) -> tuple[WritePlan, Create]:
+        """Plan the creation of a table in a folder with its first rows. See ``plan_table``."""
+        operation = creation(schema, partitioned_by, primary_key=primary_key, time_index=time_index)
+        store = open_store(path, storage_options)
+        placement = locations.plan_creation_at(store, "", operation.table_uuid, "create")
+        plan = locations.plan_rows_at(store, operation, store.url, arrow, placement.base_version)
+        return plan, replace(operation, first_column_id=placement.first_column_id)
+
+    @staticmethod
+    def commit_path(location: Location, operation: Create, commit_id: str) -> Table:
+        """Create a table, with the rows that were written by its plan."""
+        return locations.create_at(reopen(location), operation, location.url, commit_id)
+
+    @staticmethod
+    def plan_replacing(
+        table: Table, operation: Create, arrow: pa.Schema
+    ) -> tuple[WritePlan, Replace]:
+        """Plan the replacement of a table with its first rows, for ``commit_replacing``.
+
+        Args:
+            table: the table to replace.
+            operation: the ``creation(...)`` of the new table.
+            arrow: the schema of the rows.
+
+        Returns:
+            The plan of the rows, and the operation to commit with their records.
+        """
+        uuid_, replaced = operation.table_uuid, table.state.created_uuid
+        placement = locations.plan_creation_at(table.store, "", uuid_, "replace", replaced)
+        plan = locations.plan_rows_at(
+            table.store, operation, table.name, arrow, placement.base_version
+        )
+        placed = placement.operation(operation)
+        assert isinstance(placed, Replace), "the mode is replace"
+        return plan, placed
+
+    @staticmethod
+    def commit_replacing(
+        location: Location, operation: Replace, name: str, commit_id: str
+    ) -> Table:
+        """Replace a table, with the rows that were written by its plan."""
+        return locations.create_at(reopen(location), operation, name, commit_id)
+
+    # Maintenance
+
+    def verify_table(
+        self,
+        name: str | Name,
+        *,
+        deep: bool = False,
+        every_version: bool = False,
+        progress: Progress = silent,
+    ) -> Verified:
+        """Verify a table that may be too damaged to be loaded. See ``Maintenance.verify``.
+
+        Raises:
+            NotFoundError: no table has the name.
+        """
+        parts = parse_path(name)
+        store = self._store.child(self._names.find(self._names.state(), parts).location)
+        shown = render_path(parts)
+        return verify(store, shown, deep=deep, every_version=every_version, progress=progress)
+
+    @staticmethod
+    def verify_path(
+        path: str | os.PathLike[str],
+        *,
+        deep: bool = False,
+        every_version: bool = False,
+        progress: Progress = silent,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Verified:
+        """Verify the table in a folder. See ``Maintenance.verify``."""
+        store = open_store(path, storage_options)
+        return verify(store, store.url, deep=deep, every_version=every_version, progress=progress)
+
+    @staticmethod
+    def vacuum_path(
+        path: str | os.PathLike[str],
+        retention: timedelta = DEFAULT_RETENTION,
+        *,
+        dry_run: bool = True,
+        force: bool = False,
+        progress: Progress = silent,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Vacuumed:
+        """Vacuum a table by its folder. See ``Maintenance.vacuum``.
+
+        All data and history of a table that was dropped longer ago than the retention is deleted.
+
+        Raises:
+            NotFoundError: there never was a table in the folder.
+        """
+        store = open_store(path, storage_options)
+        timeline = locations.timeline_at(store)
+        loaded = timeline.load()
+        if loaded.state is None:
+            raise NotFoundError(f"there is no table at {store.url}", condition="TABLE_NOT_FOUND")
+        if not loaded.state.dropped:
+            table = Table(timeline, loaded, store.url)
+            return table.maintenance.vacuum(
+                retention, dry_run=dry_run, force=force, progress=progress
+            )
+        span = check_retention(retention, store.url, BREAKS, force=force)
+        return vacuum_dropped(
+            timeline, loaded.state, store.url, span, dry_run=dry_run, progress=progress
+        )
+
+    @staticmethod
+    def recover(
+        broken: str | os.PathLike[str],
+        new: str | os.PathLike[str],
+        *,
+        progress: Progress = silent,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Recovered:
+        """Recover a table whose log is lost or corrupt into a new folder.
+
+        Used are the log as far as it can be followed from its start or a checkpoint, later readable
+        entries, and the footers of segments that no entry names. Segments are read and copied; nothing
+        is written in the old folder. The new table keeps the table UUID, column IDs and schema versions;
+        load it with ``load_path``.
+
+        Args:
+            broken: the folder of the old table.
+            new: an empty folder for the new table.
+            progress: called with the step and how much of it is done.
+            storage_options: options of the file systems.
+
+        Returns:
+            What was recovered, what was left out, and what could not be determined.
+
+        Raises:
+            AlreadyExistsError: the new folder is not empty.
+            CorruptTableError: no schema can be read.
+        """
+        return recover(
+            open_store(broken, storage_options), open_store(new, storage_options), progress
+        )
+
+    # Files and tables of others
 
     def import_files(
         self,
@@ -287,333 +624,6 @@ class Catalog(TableCreation, Views):
             self._store, shown, source, options, create, progress
         )
         return done
-
-    def verify_table(
-        self,
-        name: str | Name,
-        *,
-        deep: bool = False,
-        every_version: bool = False,
-        progress: Progress = silent,
-    ) -> Verified:
-        """Verify a table that may be too damaged to be loaded. See ``Maintenance.verify``.
-
-        Raises:
-            NotFoundError: no table has the name.
-        """
-        parts = parse_path(name)
-        store = self._store.child(self._names.find(self._names.state(), parts).location)
-        shown = render_path(parts)
-        return verify(store, shown, deep=deep, every_version=every_version, progress=progress)
-
-    @staticmethod
-    def verify_path(
-        path: str | os.PathLike[str],
-        *,
-        deep: bool = False,
-        every_version: bool = False,
-        progress: Progress = silent,
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> Verified:
-        """Verify the table in a folder. See ``Maintenance.verify``."""
-        store = open_store(path, storage_options)
-        return verify(store, store.url, deep=deep, every_version=every_version, progress=progress)
-
-    @staticmethod
-    def recover(
-        broken: str | os.PathLike[str],
-        new: str | os.PathLike[str],
-        *,
-        progress: Progress = silent,
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> Recovered:
-        """Recover a table whose log is lost or corrupt into a new folder.
-
-        Used are the log as far as it can be followed from its start or a checkpoint, later readable
-        entries, and the footers of segments that no entry names. Segments are read and copied; nothing
-        is written in the old folder. The new table keeps the table UUID, column IDs and schema versions;
-        load it with ``load_path``.
-
-        Args:
-            broken: the folder of the old table.
-            new: an empty folder for the new table.
-            progress: called with the step and how much of it is done.
-            storage_options: options of the file systems.
-
-        Returns:
-            What was recovered, what was left out, and what could not be determined.
-
-        Raises:
-            AlreadyExistsError: the new folder is not empty.
-            CorruptTableError: no schema can be read.
-        """
-        return recover(
-            open_store(broken, storage_options), open_store(new, storage_options), progress
-        )
-
-    @staticmethod
-    def vacuum_path(
-        path: str | os.PathLike[str],
-        retention: timedelta = DEFAULT_RETENTION,
-        *,
-        dry_run: bool = True,
-        force: bool = False,
-        progress: Progress = silent,
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> Vacuumed:
-        """Vacuum a table by its folder. See ``Maintenance.vacuum``.
-
-        All data and history of a table that was dropped longer ago than the retention is deleted.
-
-        Raises:
-            NotFoundError: there never was a table in the folder.
-        """
-        store = open_store(path, storage_options)
-        timeline = locations.timeline_at(store)
-        loaded = timeline.load()
-        if loaded.state is None:
-            raise NotFoundError(f"there is no table at {store.url}", condition="TABLE_NOT_FOUND")
-        if not loaded.state.dropped:
-            table = Table(timeline, loaded, store.url)
-            return table.maintenance.vacuum(
-                retention, dry_run=dry_run, force=force, progress=progress
-            )
-        span = check_retention(retention, store.url, BREAKS, force=force)
-        return vacuum_dropped(
-            timeline, loaded.state, store.url, span, dry_run=dry_run, progress=progress
-        )
-
-    @staticmethod
-    def create_path(
-        path: str | os.PathLike[str],
-        schema: Columns,
-        *,
-        partitioned_by: Sequence[str] = (),
-        primary_key: Sequence[str] = (),
-        time_index: str | None = None,
-        properties: Mapping[str, str] | None = None,
-        comment: str | None = None,
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> Table:
-        """Create a table in a folder, outside any warehouse. See ``create_table``."""
-        store = open_store(path, storage_options)
-        with naming_table(store.url):
-            operation = creation(
-                schema, partitioned_by, properties, comment, primary_key, time_index
-            )
-        return locations.create_at(store, operation, store.url, str(uuid.uuid4()))
-
-    @staticmethod
-    def plan_path(
-        path: str | os.PathLike[str],
-        schema: Schema,
-        arrow: pa.Schema,
-        storage_options: Mapping[str, Any] | None = None,
-        *,
-        partitioned_by: Sequence[str] = (),
-        primary_key: Sequence[str] = (),
-        time_index: str | None = None,
-    ) -> tuple[WritePlan, Create]:
-        """Plan the creation of a table in a folder with its first rows. See ``plan_table``."""
-        operation = creation(schema, partitioned_by, primary_key=primary_key, time_index=time_index)
-        store = open_store(path, storage_options)
-        placement = locations.plan_creation_at(store, "", operation.table_uuid, "create")
-        plan = locations.plan_rows_at(store, operation, store.url, arrow, placement.base_version)
-        return plan, replace(operation, first_column_id=placement.first_column_id)
-
-    @staticmethod
-    def plan_replacing(
-        table: Table, operation: Create, arrow: pa.Schema
-    ) -> tuple[WritePlan, Replace]:
-        """Plan the replacement of a table with its first rows, for ``commit_replacing``.
-
-        Args:
-            table: the table to replace.
-            operation: the ``creation(...)`` of the new table.
-            arrow: the schema of the rows.
-
-        Returns:
-            The plan of the rows, and the operation to commit with their records.
-        """
-        uuid_, replaced = operation.table_uuid, table.state.created_uuid
-        placement = locations.plan_creation_at(table.store, "", uuid_, "replace", replaced)
-        plan = locations.plan_rows_at(
-            table.store, operation, table.name, arrow, placement.base_version
-        )
-        placed = placement.operation(operation)
-        assert isinstance(placed, Replace), "the mode is replace"
-        return plan, placed
-
-    @staticmethod
-    def commit_replacing(
-        location: Location, operation: Replace, name: str, commit_id: str
-    ) -> Table:
-        """Replace a table, with the rows that were written by its plan."""
-        return locations.create_at(reopen(location), operation, name, commit_id)
-
-    @staticmethod
-    def commit_path(location: Location, operation: Create, commit_id: str) -> Table:
-        """Create a table, with the rows that were written by its plan."""
-        return locations.create_at(reopen(location), operation, location.url, commit_id)
-
-    def create_namespace(
-        self,
-        name: str | Name,
-        if_not_exists: bool = False,
-        properties: Mapping[str, str] | None = None,
-    ) -> None:
-        """Create a namespace.
-
-        Args:
-            name: the name, including the parent namespace.
-            if_not_exists: do nothing if the namespace exists.
-            properties: text by key.
-
-        Raises:
-            AlreadyExistsError: the namespace exists.
-            NotFoundError: the parent namespace does not exist.
-        """
-        parts, kept = parse_path(name), check_properties(properties)
-
-        def change(state: WarehouseState) -> WarehouseEntry | None:
-            if full_key(parts) in state.namespaces:
-                if if_not_exists:
-                    return None
-                raise AlreadyExistsError(f"the namespace {render_path(parts)} already exists")
-            check_new_name(parts)
-            check_namespace(state, parts[:-1])
-            described = (Namespace(parts, kept),) if kept else ()
-            return WarehouseEntry(
-                head_of("create_namespace"), add_namespaces=(parts,), set_namespaces=described
-            )
-
-        self._names.commit(change)
-
-    def alter_namespace(
-        self, name: str | Name, set: Mapping[str, str] | None = None, unset: Iterable[str] = ()
-    ) -> None:
-        """Set and remove properties of a namespace; the others stay.
-
-        Raises:
-            NotFoundError: there is no such namespace.
-        """
-        parts, new, gone = parse_path(name), check_properties(set), frozenset(_keys(unset))
-
-        def change(state: WarehouseState) -> WarehouseEntry | None:
-            check_namespace(state, parts)
-            old = state.namespaces[full_key(parts)].properties
-            kept = {key: text for key, text in old.items() if key not in gone}
-            described = Namespace(parts, kept | new)
-            if described.properties == old:
-                return None
-            return WarehouseEntry(head_of("alter_namespace"), set_namespaces=(described,))
-
-        self._names.commit(change)
-
-    def namespace_properties(self, name: str | Name | None) -> dict[str, str]:
-        """Return the properties of a namespace; the root has none.
-
-        Raises:
-            NotFoundError: there is no such namespace.
-        """
-        state, parts = self._names.existing(), parse_namespace(name)
-        check_namespace(state, parts)
-        return dict(state.namespaces[full_key(parts)].properties) if parts else {}
-
-    def namespace_exists(self, name: str | Name | None) -> bool:
-        """Whether a namespace exists; the root always does."""
-        parts = parse_namespace(name)
-        return not parts or full_key(parts) in self._names.state().namespaces
-
-    def list_namespaces(self, parent: str | Name | None = None) -> list[str]:
-        """List the namespaces directly inside another, or in the root, sorted by name.
-
-        Raises:
-            NotFoundError: there is no such namespace.
-        """
-        state, above = self._names.existing(), parse_namespace(parent)
-        check_namespace(state, above)
-        names = (one.name for one in state.namespaces.values())
-        key = full_key(above)
-        return sorted(render_path(name) for name in names if full_key(name[:-1]) == key)
-
-    def drop_namespace(self, name: str | Name, cascade: bool = False) -> None:
-        """Remove a namespace.
-
-        Args:
-            name: the namespace.
-            cascade: also drop the tables, views and namespaces in it, in one commit of names.
-
-        Raises:
-            NotFoundError: there is no such namespace.
-            InvalidRequestError: it is not empty, or a table in it must not be dropped.
-        """
-        parts = parse_path(name)
-        key = full_key(parts)
-        ended: list[TableName] = []
-
-        def change(state: WarehouseState) -> WarehouseEntry:
-            check_namespace(state, parts)
-            spaces = [one.name for k, one in state.namespaces.items() if k[: len(key)] == key]
-            ended[:] = [table for k, table in state.tables.items() if k[: len(key)] == key]
-            views = [view.name for k, view in state.views.items() if k[: len(key)] == key]
-            if not cascade and (len(spaces) > 1 or ended or views):
-                raise InvalidRequestError(
-                    f"the namespace {render_path(parts)} is not empty; drop its contents first, or "
-                    "use cascade"
-                )
-            self._check_droppable(ended)
-            return WarehouseEntry(
-                head_of("drop_namespace"),
-                remove_namespaces=tuple(spaces),
-                remove_tables=tuple(table.name for table in ended),
-                remove_views=tuple(views),
-            )
-
-        self._names.commit(change)
-        self._drop_unnamed(ended)
-
-    def _check_droppable(self, tables: Iterable[TableName]) -> None:
-        """Refuse to remove the names of tables as long as the rules refuse to drop one of them.
-
-        The names go first, in another log. The rules decide again when each table's drop is committed.
-        """
-        for table in tables:
-            store, name = self._store.child(table.location), render_path(table.name)
-            try:
-                drop_at(store, table.table_uuid, name, dry_run=True)
-            except CorruptTableError as error:
-                raise CorruptTableError(
-                    f"{name} can't be dropped, since its log is damaged ({error}); recover it, or "
-                    f"delete its folder {store.url} and drop it again"
-                ) from error
-
-    def _drop_unnamed(self, tables: Iterable[TableName]) -> None:
-        """Drop tables whose names were removed; a table that must not be dropped gets its name back.
-
-        Raises:
-            VersionedError: the first failure; the other tables are dropped.
-        """
-        failures: list[VersionedError] = []
-        for table in tables:
-            store, name = self._store.child(table.location), render_path(table.name)
-            try:
-                drop_at(store, table.table_uuid, name)
-            except (InvalidRequestError, UnsupportedFeatureError) as error:
-                self._names.commit(partial(_put_back, table))
-                if self._names.get(self._names.state(), table.name) == table:
-                    failures.append(error)
-                    continue
-                failures.append(
-                    InvalidRequestError(
-                        f"{error}; its name was taken meanwhile: load it with "
-                        f"Catalog.load_path({store.url!r})"
-                    )
-                )
-            except VersionedError as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
 
     def convert(
         self,

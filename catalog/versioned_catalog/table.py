@@ -104,239 +104,12 @@ class Table:
         columns = names + (f", and {more} more" if more > 0 else "")
         return f"Table({self.name!r}, version={self.version}, columns: {columns})"
 
-    # Metadata
+    def _repr_html_(self) -> str:
+        """The columns through the schema versions, for notebooks."""
+        html: str = interop("table_html")(self._handle)
+        return html
 
-    @property
-    def name(self) -> str:
-        """The table's name, as errors show it."""
-        return self._handle.name
-
-    @name.setter
-    def name(self, name: str) -> None:
-        self._handle.name = name
-
-    @property
-    def location(self) -> str:
-        """URL of the table's folder."""
-        return self._handle.location
-
-    @property
-    def store(self) -> Store:
-        """The store of the table's folder."""
-        return self._handle.store
-
-    @property
-    def log(self) -> TableLog:
-        """The table's log."""
-        return self._handle.log
-
-    @property
-    def loaded(self) -> LoadedState[TableState]:
-        """The state that was read last, and its distance from a checkpoint."""
-        return self._handle.loaded
-
-    @property
-    def state(self) -> TableState:
-        """The metadata of the version that this table shows."""
-        return self._handle.state
-
-    @property
-    def version(self) -> int:
-        """The newest commit version that this table has seen."""
-        return self.state.version
-
-    @property
-    def schema(self) -> Schema:
-        """The current schema; the one that the table is seen in (see ``seen_as``)."""
-        return self.state.seen.schema
-
-    @property
-    def properties(self) -> dict[str, str]:
-        """The table properties; the sort order and the key are among them."""
-        return self.snapshot().properties
-
-    @property
-    def primary_key(self) -> list[str]:
-        """Paths of the primary key columns, in key order; empty without a primary key."""
-        return self.snapshot().primary_key
-
-    @property
-    def time_index(self) -> str | None:
-        """Path of the time index column; None without one."""
-        return self.snapshot().time_index
-
-    @property
-    def source(self) -> Origin | None:
-        """Where a converted table comes from, and the version followed last; None for others."""
-        known = self.state.properties
-        return interop("origin_of")(known, self.name) if SOURCE in known else None
-
-    @property
-    def comment(self) -> str | None:
-        """The table comment; None without one."""
-        return self.state.comment
-
-    @property
-    def tags(self) -> dict[str, int]:
-        """Versions by the names that ``set_tag`` gave them."""
-        return self.snapshot().tags
-
-    @property
-    def partitioning(self) -> list[str]:
-        """Partition transforms of new segments, such as ``["days(ts)"]``."""
-        return self.snapshot().partitioning
-
-    @property
-    def inspect(self) -> Inspection:
-        """History, snapshots, segments, partitions and schemas as Arrow tables."""
-        return Inspection(self._handle)
-
-    @property
-    def maintenance(self) -> Maintenance:
-        """Compaction, expiry, vacuum and verification."""
-        return Maintenance(self._handle)
-
-    # Versions
-
-    def refresh(self) -> Self:
-        """See what others have committed, and return the table itself."""
-        self._handle.refresh()
-        return self
-
-    def as_of(self, version: int | str) -> Self:
-        """Return the table as it was at a version or tag: to inspect it, or to plan a commit on it."""
-        return self._of(self._handle.pinned(version))
-
-    def find_commit(self, commit_id: str, since: int = -1) -> int | None:
-        """Return the version of a commit, None if it has not landed; for ``CommitOutcomeUnknown``.
-
-        Args:
-            commit_id: idempotency key of the commit.
-            since: a version before it; the log is read from there.
-        """
-        return self._handle.find_commit(commit_id, since)
-
-    def rollback(
-        self,
-        version: int | None = None,
-        *,
-        timestamp: datetime | str | None = None,
-        tag: str | None = None,
-        commit_id: str | None = None,
-    ) -> int:
-        """Restore the rows, columns (with their IDs), properties and comment of a version.
-
-        The property ``publish`` stays as it is, so that other engines see the restored rows.
-        A rollback is a commit of its own, which can be rolled back too. Column IDs are never used
-        again; tags stay.
-
-        Args:
-            version, timestamp, tag: the version to restore; exactly one of them.
-
-        Raises:
-            NotFoundError: there is no such version or tag.
-            InvalidRequestError: not exactly one of the three is given, or the table was replaced since.
-            CommitConflictError: another commit landed that this table has not seen.
-        """
-        return versions.roll_back(self._handle, version, timestamp, tag, commit_id)
-
-    def set_tag(
-        self, name: str, version: int | None = None, *, commit_id: str | None = None
-    ) -> int:
-        """Name a version, for time travel by name; a tag can be moved to another version.
-
-        Args:
-            name: not empty, without control characters, and of a form that reads neither as a version
-                nor as a time; not ``latest``, ``earliest`` or ``main``.
-            version: the version to name; None for the one that this table shows.
-
-        Raises:
-            NotFoundError: there is no such version.
-        """
-        return versions.set_tag(self._handle, name, version, commit_id)
-
-    def drop_tag(self, name: str, *, commit_id: str | None = None) -> int:
-        """Remove a tag.
-
-        Raises:
-            NotFoundError: there is no such tag.
-        """
-        return versions.drop_tag(self._handle, name, commit_id)
-
-    # Schemas side by side
-
-    def seen_as(self, schema: str | int, *, overflow: str = "error") -> Self:
-        """Return the table as a user of an earlier schema sees it: its rows of now, by column ID.
-
-        Reads show the columns of then, with their names, places and types. Writes take these names;
-        columns that were added since take their write default in new rows, and keep their values in
-        others. The schema can't be changed through it.
-
-        Args:
-            schema: label of a pin (see ``pin_schema``), or a schema version.
-            overflow: ``error`` or ``null``: what is shown of a value that does not fit its earlier type.
-
-        Raises:
-            NotFoundError: there is no such pin or schema version.
-            InvalidRequestError: a column of that schema was dropped for good.
-        """
-        return self._of(self._handle.seen_as(schema, overflow))
-
-    def snapshot(
-        self, version: int | str | None = None, timestamp: datetime | str | None = None
-    ) -> Snapshot:
-        """Return one version of the table. Arguments and errors are those of ``at``."""
-        return Snapshot(self._handle.store, self.at(version, timestamp), self._handle.name)
-
-    def move_consumer(
-        self,
-        name: str,
-        version: int | None = None,
-        *,
-        keep: timedelta | None = None,
-        commit_id: str | None = None,
-    ) -> int:
-        """Say how far a consumer has read, so that expiry keeps what it has not read.
-
-        Expiry keeps the version and all later ones, each until ``keep`` after it was replaced; a stream
-        with the option ``consumer`` does this by itself. A consumer that is not there is made.
-
-        Args:
-            version: the last version that it has read; by default the newest.
-            keep: at first 30 days, then as before, if omitted; whole seconds count.
-            commit_id: Idempotency key of the commit; generated if omitted.
-
-        Returns:
-            The version of the commit.
-
-        Raises:
-            NotFoundError: the version is expired, or of a table that was replaced.
-            InvalidRequestError: there is no such version, or an argument is not as above.
-        """
-        return consuming.move_consumer(self._handle, name, version, keep, commit_id)
-
-    def drop_consumer(self, name: str, *, commit_id: str | None = None) -> int:
-        """Remove a consumer, and return the version of the commit.
-
-        Raises:
-            NotFoundError: there is none of this name.
-        """
-        return consuming.drop_consumer(self._handle, name, commit_id)
-
-    def at(
-        self, version: int | str | None = None, timestamp: datetime | str | None = None
-    ) -> TableState:
-        """Return the metadata at a version or time, by default of the version that this table shows.
-
-        Args:
-            version: a version, or the name of a tag.
-            timestamp: a time, as a datetime or ISO 8601 text; UTC if it has no offset.
-
-        Raises:
-            NotFoundError: the version or tag does not exist or is expired, or the table did not exist.
-            InvalidRequestError: both are given, or the time cannot be parsed.
-        """
-        return self._handle.at(version, timestamp)
+    # Reading
 
     def scan(
         self,
@@ -367,97 +140,15 @@ class Table:
         """
         return self.snapshot(version, timestamp).scan(columns, filters, prune=prune, limit=limit)
 
-    def changes(
-        self,
-        start: int | str | datetime,
-        end: int | str | datetime | None = None,
-        *,
-        net: bool = False,
-        columns: Sequence[str] | None = None,
-        filters: Any = None,
-        carryovers: bool = False,
-        updates: bool = True,
-    ) -> Changes:
-        """The rows that the commits of a range of versions inserted, deleted and updated.
-
-        They have the columns of the last version, or of the schema that the table is seen in, whatever
-        the schema was at the time; then ``_change_type`` (``insert``, ``delete``, ``update_preimage``,
-        ``update_postimage``), ``_commit_version`` and ``_commit_timestamp``. Only tables with a primary
-        key have updates; in others, an updated row is a ``delete`` and an ``insert``.
-
-        Args:
-            start, end: the first and the last version, both included; or tags, or datetimes (UTC if they
-                have no offset), which stand for the first version from then on and the last until then.
-                By default, the range ends with the newest version. A range without commits, between
-                two times or from the version after the newest one, has no changes.
-            net: only the difference between the states before and after the range. All of these changes
-                have the last version and its time.
-            columns, filters: as for ``scan``; a filter applies to each row of the result.
-            carryovers: also rows that were rewritten without a change.
-            updates: False shows updates as a ``delete`` and an ``insert``.
-
-        Raises:
-            NotFoundError: there is no such column or version, or an entry that is needed is expired.
-            InvalidRequestError: the range ends before it starts, or reaches beyond a replacement of the
-                table, or an argument is malformed.
-        """
-        request = Request(net, carryovers, updates, columns, filters)
-        return table_changes(self._handle, start, end, request)
-
-    def version_of(self, version: int | str) -> int:
-        """A version that is given as such, or as the name of a tag; it need not exist.
-
-        Raises:
-            NotFoundError: there is no such tag.
-        """
-        return self._handle.version_of(version)
-
-    def version_at(self, timestamp: datetime | str) -> int:
-        """The last version that was committed at a time or before.
-
-        Raises:
-            NotFoundError: the table did not exist yet.
-        """
-        return self._handle.version_at(timestamp)
-
-    def changes_between(self, start: int, end: int, request: Request) -> Changes:
-        """The changes of some versions, both included; none if ``start`` is one above ``end``.
-
-        Raises:
-            NotFoundError: there is no such column or version, or an entry that is needed is expired.
-            InvalidRequestError: the range or the request is malformed.
-        """
-        return changes_between(self._handle, start, end, request)
-
-    def stream(self, settings: Settings | None = None) -> TableStream:
-        """The rows that are added to the table from now on, after a snapshot of those that are there.
-
-        Raises:
-            InvalidRequestError: the table has a primary key, or a setting is malformed.
-        """
-        return TableStream(self._handle, settings)
-
-    def change_stream(
-        self, settings: Settings | None = None, *, updates: bool = True, carryovers: bool = False
-    ) -> ChangeStream:
-        """The rows of the table as inserts, and its changes from now on.
-
-        Args:
-            settings: where it starts and how it follows the schema.
-            updates, carryovers: as for ``changes``.
-
-        Raises:
-            InvalidRequestError: a setting is malformed.
-        """
-        return ChangeStream(self._handle, settings, updates=updates, carryovers=carryovers)
+    def snapshot(
+        self, version: int | str | None = None, timestamp: datetime | str | None = None
+    ) -> Snapshot:
+        """Return one version of the table. Arguments and errors are those of ``at``."""
+        return Snapshot(self._handle.store, self.at(version, timestamp), self._handle.name)
 
     def count(self) -> int:
         """Count the rows: from metadata alone where no segments have to be merged."""
         return self.snapshot().count()
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Export all rows as an Arrow stream, in bounded memory: see Arrow's PyCapsule interface."""
-        return self.scan().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self, **options: Any) -> Any:
         """Read all rows to a pandas DataFrame; options are those of ``pyarrow.Table.to_pandas``."""
@@ -471,34 +162,11 @@ class Table:
         """A DuckDB relation of this version. See ``Scan.to_duckdb``."""
         return self.scan().to_duckdb(connection)
 
-    def page(self) -> str:
-        """One HTML page about the table, which loads nothing: write it to a file and open it.
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Export all rows as an Arrow stream, in bounded memory: see Arrow's PyCapsule interface."""
+        return self.scan().__arrow_c_stream__(requested_schema)
 
-        It shows the columns through the schema versions, the segments by schema, sizes, and the history.
-        """
-        page: str = interop("table_page")(self._handle)
-        return page
-
-    def _repr_html_(self) -> str:
-        """The columns through the schema versions, for notebooks."""
-        html: str = interop("table_html")(self._handle)
-        return html
-
-    def transaction(self) -> Transaction:
-        """Return a transaction, for writes that are planned, carried out and committed apart."""
-        return Transaction(self._handle)
-
-    def sink(self, application: str, *, schema_version: int | None = None) -> TableSink:
-        """Return the target of a stream of batches, each of which is written once.
-
-        Args:
-            application: a name that no other stream into this table has.
-            schema_version: the one whose columns the rows name; that of now if omitted.
-
-        Raises:
-            NotFoundError: there is no such schema version.
-        """
-        return TableSink(self._handle, application, schema_version)
+    # Writing
 
     def append(
         self, data: Any, *, merge_schema: bool | None = None, batch: BatchLike | None = None
@@ -514,86 +182,6 @@ class Table:
                 nothing is written.
         """
         return self._append(data, merge_schema, batch)
-
-    def _append(
-        self, data: Any, merge_schema: bool | None, given: BatchLike | None, partial: bool = False
-    ) -> int:
-        batch = batch_of(given, self._handle.name)
-
-        def write() -> int:
-            plan, records = self._write(data, merge_schema, partial)
-            return self.transaction().commit_append(plan, records, batch=batch)
-
-        return once(self._handle, batch, write)
-
-    def append_external(
-        self,
-        files: Sequence[ExternalFile],
-        *,
-        commit_id: str | None = None,
-        batch: Batch | None = None,
-    ) -> int:
-        """Adopt Parquet files of somebody else in place, without a copy. See ``write.external``.
-
-        The files stay their owner's: this library never deletes or changes them, and readers notice if
-        their owner does. Every reader must allow the root below which they lie (see ``Catalog``).
-
-        Args:
-            batch: application and batch number; a batch is committed at most once.
-
-        Raises:
-            AlreadyExistsError: a file is in the table already.
-        """
-        return self.transaction().commit_external(files, commit_id=commit_id, batch=batch)
-
-    def import_files(
-        self, source: str | os.PathLike[str], *, progress: Progress = silent, **options: Any
-    ) -> Imported:
-        """Import files of somebody else: Parquet in place, or copied; ORC, CSV and JSON copied.
-
-        A second call imports the files that are new, and reports those that have changed or are gone.
-
-        Args:
-            source: a folder, file or pattern (``s3://bucket/raw/**/*.parquet``, ``root:lake/raw``).
-            progress: called with the step and how much of it is done.
-            options: those of ``Catalog.import_files``; also ``evolve``, which lets the table get new
-                columns and wider types.
-
-        Raises:
-            InvalidRequestError: files can't be read, or do not fit; the error lists them.
-        """
-        handle = self._handle.refresh()
-        done: Imported = interop("import_into")(handle, source, options, progress)
-        return done
-
-    def remove_external(self, paths: Sequence[str], *, commit_id: str | None = None) -> int:
-        """Remove segments from the table unread, such as files that their owner has deleted.
-
-        The files themselves are not touched. Their rows are gone from this version on.
-
-        Args:
-            paths: as the metadata column ``_segment`` shows them, or of the files: ``root:<name>/...``.
-        """
-        return self.transaction().commit_external((), removed=paths, commit_id=commit_id)
-
-    def sync(self, source: Any = None, *, options: Mapping[str, str] | None = None) -> Synced:
-        """Follow what the source of a converted table has committed since. See ``Catalog.convert``.
-
-        Changes of its schema are commits of their own, and those of its files are one commit. What was
-        changed here stays. Twice in a row, the second sync does nothing.
-
-        Args:
-            source: the source as its library loads it, or its newest metadata file; found by its
-                location if omitted.
-            options: storage options of the library that reads the source's metadata.
-
-        Raises:
-            InvalidRequestError: the table was not converted, or a column or file was changed on both
-                sides.
-        """
-        request = interop("Request")(source, options=dict(options or {}))
-        done: Synced = interop("sync")(self._handle, request)
-        return done
 
     def upsert(
         self,
@@ -614,6 +202,80 @@ class Table:
         """
         check_keyed(self._handle.state.seen.schema, self._handle.name)
         return self._append(data, merge_schema, batch, partial)
+
+    def overwrite(
+        self, data: Any, *, merge_schema: bool | None = None, batch: BatchLike | None = None
+    ) -> int:
+        """Replace all rows that this table shows. Arguments are those of ``append``."""
+        number = batch_of(batch, self._handle.name)
+
+        def write() -> int:
+            plan, records = self._write(data, merge_schema)
+            return self.transaction().commit_overwrite(plan, records, batch=number)
+
+        return once(self._handle, number, write)
+
+    def overwrite_partitions(self, data: Any, *, merge_schema: bool | None = None) -> int:
+        """Replace the partitions that the new rows are in. Arguments are those of ``append``.
+
+        Raises:
+            InvalidRequestError: a segment written under another partitioning may hold rows of such a
+                partition and others.
+        """
+        plan, records = self._write(data, merge_schema)
+        return self.transaction().commit_overwrite_partitions(plan, records)
+
+    def overwrite_where(self, data: Any, filters: Any, *, merge_schema: bool | None = None) -> int:
+        """Replace the rows that match a filter; rows for which it is false or null stay.
+
+        Args:
+            data, merge_schema: as for ``append``; the rows need not match the filter.
+            filters: as for ``scan``.
+        """
+        bind_filters(filters, self._handle.state.known)  # refuse before anything is written
+        plan, records = self._write(data, merge_schema)
+        return self.transaction().commit_overwrite_where(plan, records, filters)
+
+    def update(
+        self, assignments: Mapping[str, Any], filters: Any = None, *, commit_id: str | None = None
+    ) -> int:
+        """Set columns to new values in the rows that match a filter, and return the new version.
+
+        Args:
+            assignments: the new value of each column, ``{"col": value}``, or of a field of a struct,
+                ``{"a.b": value}``; a struct that is null stays null. A value is a Python value, SQL
+                wrapped in ``expr`` (``expr("n + 1")``), or a ``pyarrow.compute`` expression over
+                top-level columns (``pc.field("n") + 1``). Expressions read the values from before the
+                update.
+            filters: the rows to update, as for ``scan``; None for all rows.
+
+        Raises:
+            NotFoundError: the table has no such column.
+        """
+        return row_level.update(self._handle, assignments, filters, commit_id)
+
+    def delete(self, filters: Any, *, commit_id: str | None = None) -> int:
+        """Delete the rows that match a filter; rows for which it is false or null stay.
+
+        Segments without matching rows stay; segments that match as a whole are removed unread; the
+        others are rewritten in the current schema and partitioning.
+
+        Args:
+            filters: as for ``scan``; None for all rows.
+        """
+        return row_level.delete(self._handle, filters, commit_id)
+
+    def delete_keys(self, keys: Any, *, commit_id: str | None = None) -> int:
+        """Delete rows by row key. Reads nothing and never conflicts with upserts: the last commit wins.
+
+        Args:
+            keys: a pyarrow Table, RecordBatch or RecordBatchReader of the row key columns.
+        """
+        return row_level.delete_keys(self._handle, keys, commit_id)
+
+    def truncate(self, *, commit_id: str | None = None) -> int:
+        """Remove all rows that this table shows; schema, column IDs and history stay."""
+        return self._handle.commit(Overwrite(Base.of(self._handle.state), ()), commit_id)
 
     def apply_changes(
         self,
@@ -649,83 +311,36 @@ class Table:
 
         return once(self._handle, number, write)
 
-    def overwrite(
-        self, data: Any, *, merge_schema: bool | None = None, batch: BatchLike | None = None
-    ) -> int:
-        """Replace all rows that this table shows. Arguments are those of ``append``."""
-        number = batch_of(batch, self._handle.name)
+    def transaction(self) -> Transaction:
+        """Return a transaction, for writes that are planned, carried out and committed apart."""
+        return Transaction(self._handle)
 
-        def write() -> int:
-            plan, records = self._write(data, merge_schema)
-            return self.transaction().commit_overwrite(plan, records, batch=number)
+    def sink(self, application: str, *, schema_version: int | None = None) -> TableSink:
+        """Return the target of a stream of batches, each of which is written once.
 
-        return once(self._handle, number, write)
-
-    def overwrite_partitions(self, data: Any, *, merge_schema: bool | None = None) -> int:
-        """Replace the partitions that the new rows are in. Arguments are those of ``append``.
+        Args:
+            application: a name that no other stream into this table has.
+            schema_version: the one whose columns the rows name; that of now if omitted.
 
         Raises:
-            InvalidRequestError: a segment written under another partitioning may hold rows of such a
-                partition and others.
+            NotFoundError: there is no such schema version.
         """
-        plan, records = self._write(data, merge_schema)
-        return self.transaction().commit_overwrite_partitions(plan, records)
-
-    def overwrite_where(self, data: Any, filters: Any, *, merge_schema: bool | None = None) -> int:
-        """Replace the rows that match a filter; rows for which it is false or null stay.
-
-        Args:
-            data, merge_schema: as for ``append``; the rows need not match the filter.
-            filters: as for ``scan``.
-        """
-        bind_filters(filters, self._handle.state.known)  # refuse before anything is written
-        plan, records = self._write(data, merge_schema)
-        return self.transaction().commit_overwrite_where(plan, records, filters)
-
-    def truncate(self, *, commit_id: str | None = None) -> int:
-        """Remove all rows that this table shows; schema, column IDs and history stay."""
-        return self._handle.commit(Overwrite(Base.of(self._handle.state), ()), commit_id)
-
-    def delete(self, filters: Any, *, commit_id: str | None = None) -> int:
-        """Delete the rows that match a filter; rows for which it is false or null stay.
-
-        Segments without matching rows stay; segments that match as a whole are removed unread; the
-        others are rewritten in the current schema and partitioning.
-
-        Args:
-            filters: as for ``scan``; None for all rows.
-        """
-        return row_level.delete(self._handle, filters, commit_id)
-
-    def delete_keys(self, keys: Any, *, commit_id: str | None = None) -> int:
-        """Delete rows by row key. Reads nothing and never conflicts with upserts: the last commit wins.
-
-        Args:
-            keys: a pyarrow Table, RecordBatch or RecordBatchReader of the row key columns.
-        """
-        return row_level.delete_keys(self._handle, keys, commit_id)
-
-    def update(
-        self, assignments: Mapping[str, Any], filters: Any = None, *, commit_id: str | None = None
-    ) -> int:
-        """Set columns to new values in the rows that match a filter, and return the new version.
-
-        Args:
-            assignments: the new value of each column, ``{"col": value}``, or of a field of a struct,
-                ``{"a.b": value}``; a struct that is null stays null. A value is a Python value, SQL
-                wrapped in ``expr`` (``expr("n + 1")``), or a ``pyarrow.compute`` expression over
-                top-level columns (``pc.field("n") + 1``). Expressions read the values from before the
-                update.
-            filters: the rows to update, as for ``scan``; None for all rows.
-
-        Raises:
-            NotFoundError: the table has no such column.
-        """
-        return row_level.update(self._handle, assignments, filters, commit_id)
+        return TableSink(self._handle, application, schema_version)
 
     def drop(self) -> int:
         """Drop the table; its log stays, and its name is not freed: see ``Catalog.drop_table``."""
         return versions.drop(self._handle)
+
+    def _append(
+        self, data: Any, merge_schema: bool | None, given: BatchLike | None, partial: bool = False
+    ) -> int:
+        batch = batch_of(given, self._handle.name)
+
+        def write() -> int:
+            plan, records = self._write(data, merge_schema, partial)
+            return self.transaction().commit_append(plan, records, batch=batch)
+
+        return once(self._handle, batch, write)
 
     def _write(
         self, data: Any, merge_schema: bool | None, partial: bool = False
@@ -734,16 +349,12 @@ class Table:
         plan = self.transaction().plan_write(arrow, merge_schema=merge_schema, partial=partial)
         return plan, plan.write(arrow, batches, self._handle.store)
 
-    @property
-    def handle(self) -> TableHandle:
-        """The table's log and newest state, for the packages that work on a table."""
-        return self._handle
+    # Schema
 
-    def ddl(self, ids: bool = False, *, name: str | None = None) -> str:
-        """The CREATE TABLE statement of the table. See ``Snapshot.ddl``."""
-        return Snapshot(self._handle.store, self._handle.state, self._handle.name).ddl(
-            ids, name=name
-        )
+    @property
+    def schema(self) -> Schema:
+        """The current schema; the one that the table is seen in (see ``seen_as``)."""
+        return self.state.seen.schema
 
     def alter(self) -> Alteration:
         """Start changing the schema or properties: chain changes, then ``commit()``."""
@@ -800,9 +411,11 @@ class Table:
         plan = make_plan(self._handle.state, table, target, ddl, renames, allow_drop)
         return plan if dry_run else apply_plan(self._handle, plan, commit_id)
 
-    def _name(self) -> ColumnPath | None:
-        name = self._handle.name
-        return None if is_folder(name) else sql_name(name)
+    def ddl(self, ids: bool = False, *, name: str | None = None) -> str:
+        """The CREATE TABLE statement of the table. See ``Snapshot.ddl``."""
+        return Snapshot(self._handle.store, self._handle.state, self._handle.name).ddl(
+            ids, name=name
+        )
 
     def pin_schema(
         self,
@@ -840,3 +453,400 @@ class Table:
             NotFoundError: there is no such pin.
         """
         return pinning.retire_schema(self._handle, label, dry_run, commit_id)
+
+    def seen_as(self, schema: str | int, *, overflow: str = "error") -> Self:
+        """Return the table as a user of an earlier schema sees it: its rows of now, by column ID.
+
+        Reads show the columns of then, with their names, places and types. Writes take these names;
+        columns that were added since take their write default in new rows, and keep their values in
+        others. The schema can't be changed through it.
+
+        Args:
+            schema: label of a pin (see ``pin_schema``), or a schema version.
+            overflow: ``error`` or ``null``: what is shown of a value that does not fit its earlier type.
+
+        Raises:
+            NotFoundError: there is no such pin or schema version.
+            InvalidRequestError: a column of that schema was dropped for good.
+        """
+        return self._of(self._handle.seen_as(schema, overflow))
+
+    def _name(self) -> ColumnPath | None:
+        name = self._handle.name
+        return None if is_folder(name) else sql_name(name)
+
+    # Versions
+
+    @property
+    def version(self) -> int:
+        """The newest commit version that this table has seen."""
+        return self.state.version
+
+    def refresh(self) -> Self:
+        """See what others have committed, and return the table itself."""
+        self._handle.refresh()
+        return self
+
+    def as_of(self, version: int | str) -> Self:
+        """Return the table as it was at a version or tag: to inspect it, or to plan a commit on it."""
+        return self._of(self._handle.pinned(version))
+
+    def at(
+        self, version: int | str | None = None, timestamp: datetime | str | None = None
+    ) -> TableState:
+        """Return the metadata at a version or time, by default of the version that this table shows.
+
+        Args:
+            version: a version, or the name of a tag.
+            timestamp: a time, as a datetime or ISO 8601 text; UTC if it has no offset.
+
+        Raises:
+            NotFoundError: the version or tag does not exist or is expired, or the table did not exist.
+            InvalidRequestError: both are given, or the time cannot be parsed.
+        """
+        return self._handle.at(version, timestamp)
+
+    def version_of(self, version: int | str) -> int:
+        """A version that is given as such, or as the name of a tag; it need not exist.
+
+        Raises:
+            NotFoundError: there is no such tag.
+        """
+        return self._handle.version_of(version)
+
+    def version_at(self, timestamp: datetime | str) -> int:
+        """The last version that was committed at a time or before.
+
+        Raises:
+            NotFoundError: the table did not exist yet.
+        """
+        return self._handle.version_at(timestamp)
+
+    def find_commit(self, commit_id: str, since: int = -1) -> int | None:
+        """Return the version of a commit, None if it has not landed; for ``CommitOutcomeUnknown``.
+
+        Args:
+            commit_id: idempotency key of the commit.
+            since: a version before it; the log is read from there.
+        """
+        return self._handle.find_commit(commit_id, since)
+
+    @property
+    def tags(self) -> dict[str, int]:
+        """Versions by the names that ``set_tag`` gave them."""
+        return self.snapshot().tags
+
+    def set_tag(
+        self, name: str, version: int | None = None, *, commit_id: str | None = None
+    ) -> int:
+        """Name a version, for time travel by name; a tag can be moved to another version.
+
+        Args:
+            name: not empty, without control characters, and of a form that reads neither as a version
+                nor as a time; not ``latest``, ``earliest`` or ``main``.
+            version: the version to name; None for the one that this table shows.
+
+        Raises:
+            NotFoundError: there is no such version.
+        """
+        return versions.set_tag(self._handle, name, version, commit_id)
+
+    def drop_tag(self, name: str, *, commit_id: str | None = None) -> int:
+        """Remove a tag.
+
+        Raises:
+            NotFoundError: there is no such tag.
+        """
+        return versions.drop_tag(self._handle, name, commit_id)
+
+    def rollback(
+        self,
+        version: int | None = None,
+        *,
+        timestamp: datetime | str | None = None,
+        tag: str | None = None,
+        commit_id: str | None = None,
+    ) -> int:
+        """Restore the rows, columns (with their IDs), properties and comment of a version.
+
+        The property ``publish`` stays as it is, so that other engines see the restored rows.
+        A rollback is a commit of its own, which can be rolled back too. Column IDs are never used
+        again; tags stay.
+
+        Args:
+            version, timestamp, tag: the version to restore; exactly one of them.
+
+        Raises:
+            NotFoundError: there is no such version or tag.
+            InvalidRequestError: not exactly one of the three is given, or the table was replaced since.
+            CommitConflictError: another commit landed that this table has not seen.
+        """
+        return versions.roll_back(self._handle, version, timestamp, tag, commit_id)
+
+    # Changes and streams
+
+    def changes(
+        self,
+        start: int | str | datetime,
+        end: int | str | datetime | None = None,
+        *,
+        net: bool = False,
+        columns: Sequence[str] | None = None,
+        filters: Any = None,
+        carryovers: bool = False,
+        updates: bool = True,
+    ) -> Changes:
+        """The rows that the commits of a range of versions inserted, deleted and updated.
+
+        They have the columns of the last version, or of the schema that the table is seen in, whatever
+        the schema was at the time; then ``_change_type`` (``insert``, ``delete``, ``update_preimage``,
+        ``update_postimage``), ``_commit_version`` and ``_commit_timestamp``. Only tables with a primary
+        key have updates; in others, an updated row is a ``delete`` and an ``insert``.
+
+        Args:
+            start, end: the first and the last version, both included; or tags, or datetimes (UTC if they
+                have no offset), which stand for the first version from then on and the last until then.
+                By default, the range ends with the newest version. A range without commits, between
+                two times or from the version after the newest one, has no changes.
+            net: only the difference between the states before and after the range. All of these changes
+                have the last version and its time.
+            columns, filters: as for ``scan``; a filter applies to each row of the result.
+            carryovers: also rows that were rewritten without a change.
+            updates: False shows updates as a ``delete`` and an ``insert``.
+
+        Raises:
+            NotFoundError: there is no such column or version, or an entry that is needed is expired.
+            InvalidRequestError: the range ends before it starts, or reaches beyond a replacement of the
+                table, or an argument is malformed.
+        """
+        request = Request(net, carryovers, updates, columns, filters)
+        return table_changes(self._handle, start, end, request)
+
+    def changes_between(self, start: int, end: int, request: Request) -> Changes:
+        """The changes of some versions, both included; none if ``start`` is one above ``end``.
+
+        Raises:
+            NotFoundError: there is no such column or version, or an entry that is needed is expired.
+            InvalidRequestError: the range or the request is malformed.
+        """
+        return changes_between(self._handle, start, end, request)
+
+    def stream(self, settings: Settings | None = None) -> TableStream:
+        """The rows that are added to the table from now on, after a snapshot of those that are there.
+
+        Raises:
+            InvalidRequestError: the table has a primary key, or a setting is malformed.
+        """
+        return TableStream(self._handle, settings)
+
+    def change_stream(
+        self, settings: Settings | None = None, *, updates: bool = True, carryovers: bool = False
+    ) -> ChangeStream:
+        """The rows of the table as inserts, and its changes from now on.
+
+        Args:
+            settings: where it starts and how it follows the schema.
+            updates, carryovers: as for ``changes``.
+
+        Raises:
+            InvalidRequestError: a setting is malformed.
+        """
+        return ChangeStream(self._handle, settings, updates=updates, carryovers=carryovers)
+
+    def move_consumer(
+        self,
+        name: str,
+        version: int | None = None,
+        *,
+        keep: timedelta | None = None,
+        commit_id: str | None = None,
+    ) -> int:
+        """Say how far a consumer has read, so that expiry keeps what it has not read.
+
+        Expiry keeps the version and all later ones, each until ``keep`` after it was replaced; a stream
+        with the option ``consumer`` does this by itself. A consumer that is not there is made.
+
+        Args:
+            version: the last version that it has read; by default the newest.
+            keep: at first 30 days, then as before, if omitted; whole seconds count.
+            commit_id: Idempotency key of the commit; generated if omitted.
+
+        Returns:
+            The version of the commit.
+
+        Raises:
+            NotFoundError: the version is expired, or of a table that was replaced.
+            InvalidRequestError: there is no such version, or an argument is not as above.
+        """
+        return consuming.move_consumer(self._handle, name, version, keep, commit_id)
+
+    def drop_consumer(self, name: str, *, commit_id: str | None = None) -> int:
+        """Remove a consumer, and return the version of the commit.
+
+        Raises:
+            NotFoundError: there is none of this name.
+        """
+        return consuming.drop_consumer(self._handle, name, commit_id)
+
+    # Metadata and maintenance
+
+    @property
+    def name(self) -> str:
+        """The table's name, as errors show it."""
+        return self._handle.name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._handle.name = name
+
+    @property
+    def location(self) -> str:
+        """URL of the table's folder."""
+        return self._handle.location
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table properties; the sort order and the key are among them."""
+        return self.snapshot().properties
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Paths of the primary key columns, in key order; empty without a primary key."""
+        return self.snapshot().primary_key
+
+    @property
+    def time_index(self) -> str | None:
+        """Path of the time index column; None without one."""
+        return self.snapshot().time_index
+
+    @property
+    def partitioning(self) -> list[str]:
+        """Partition transforms of new segments, such as ``["days(ts)"]``."""
+        return self.snapshot().partitioning
+
+    @property
+    def comment(self) -> str | None:
+        """The table comment; None without one."""
+        return self.state.comment
+
+    @property
+    def inspect(self) -> Inspection:
+        """History, snapshots, segments, partitions and schemas as Arrow tables."""
+        return Inspection(self._handle)
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """Compaction, expiry, vacuum and verification."""
+        return Maintenance(self._handle)
+
+    def page(self) -> str:
+        """One HTML page about the table, which loads nothing: write it to a file and open it.
+
+        It shows the columns through the schema versions, the segments by schema, sizes, and the history.
+        """
+        page: str = interop("table_page")(self._handle)
+        return page
+
+    # Files of others
+
+    def import_files(
+        self, source: str | os.PathLike[str], *, progress: Progress = silent, **options: Any
+    ) -> Imported:
+        """Import files of somebody else: Parquet in place, or copied; ORC, CSV and JSON copied.
+
+        A second call imports the files that are new, and reports those that have changed or are gone.
+
+        Args:
+            source: a folder, file or pattern (``s3://bucket/raw/**/*.parquet``, ``root:lake/raw``).
+            progress: called with the step and how much of it is done.
+            options: those of ``Catalog.import_files``; also ``evolve``, which lets the table get new
+                columns and wider types.
+
+        Raises:
+            InvalidRequestError: files can't be read, or do not fit; the error lists them.
+        """
+        handle = self._handle.refresh()
+        done: Imported = interop("import_into")(handle, source, options, progress)
+        return done
+
+    def append_external(
+        self,
+        files: Sequence[ExternalFile],
+        *,
+        commit_id: str | None = None,
+        batch: Batch | None = None,
+    ) -> int:
+        """Adopt Parquet files of somebody else in place, without a copy. See ``write.external``.
+
+        The files stay their owner's: this library never deletes or changes them, and readers notice if
+        their owner does. Every reader must allow the root below which they lie (see ``Catalog``).
+
+        Args:
+            batch: application and batch number; a batch is committed at most once.
+
+        Raises:
+            AlreadyExistsError: a file is in the table already.
+        """
+        return self.transaction().commit_external(files, commit_id=commit_id, batch=batch)
+
+    def remove_external(self, paths: Sequence[str], *, commit_id: str | None = None) -> int:
+        """Remove segments from the table unread, such as files that their owner has deleted.
+
+        The files themselves are not touched. Their rows are gone from this version on.
+
+        Args:
+            paths: as the metadata column ``_segment`` shows them, or of the files: ``root:<name>/...``.
+        """
+        return self.transaction().commit_external((), removed=paths, commit_id=commit_id)
+
+    @property
+    def source(self) -> Origin | None:
+        """Where a converted table comes from, and the version followed last; None for others."""
+        known = self.state.properties
+        return interop("origin_of")(known, self.name) if SOURCE in known else None
+
+    def sync(self, source: Any = None, *, options: Mapping[str, str] | None = None) -> Synced:
+        """Follow what the source of a converted table has committed since. See ``Catalog.convert``.
+
+        Changes of its schema are commits of their own, and those of its files are one commit. What was
+        changed here stays. Twice in a row, the second sync does nothing.
+
+        Args:
+            source: the source as its library loads it, or its newest metadata file; found by its
+                location if omitted.
+            options: storage options of the library that reads the source's metadata.
+
+        Raises:
+            InvalidRequestError: the table was not converted, or a column or file was changed on both
+                sides.
+        """
+        request = interop("Request")(source, options=dict(options or {}))
+        done: Synced = interop("sync")(self._handle, request)
+        return done
+
+    # Log and state
+
+    @property
+    def handle(self) -> TableHandle:
+        """The table's log and newest state, for the packages that work on a table."""
+        return self._handle
+
+    @property
+    def state(self) -> TableState:
+        """The metadata of the version that this table shows."""
+        return self._handle.state
+
+    @property
+    def loaded(self) -> LoadedState[TableState]:
+        """The state that was read last, and its distance from a checkpoint."""
+        return self._handle.loaded
+
+    @property
+    def log(self) -> TableLog:
+        """The table's log."""
+        return self._handle.log
+
+    @property
+    def store(self) -> Store:
+        """The store of the table's folder."""
+        return self._handle.store
