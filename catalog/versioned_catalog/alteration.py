@@ -223,26 +223,26 @@ def listed(fields: Iterable[str]) -> tuple[str, ...]:
         InvalidRequestError: not a list of text.
     """
     listable = isinstance(fields, Iterable) and not isinstance(fields, str)
-    found = tuple(fields) if listable else ()
-    if not listable or not all(isinstance(field, str) for field in found):
+    transforms = tuple(fields) if listable else ()
+    if not listable or not all(isinstance(field, str) for field in transforms):
         raise InvalidRequestError(
             f"partitioning must be a list such as ['days(ts)'], got {fields!r}"
         )
-    return found
+    return transforms
 
 
-def _check_text(text: object, what: str, *, required: bool = False) -> None:
+def _check_text(text: object, argument: str, *, required: bool = False) -> None:
     if not isinstance(text, str) and (required or text is not None):
-        raise InvalidRequestError(f"{what} must be text, got {text!r}")
+        raise InvalidRequestError(f"{argument} must be text, got {text!r}")
 
 
 @dataclass(frozen=True)
 class Retired:
-    """What retiring a pin does, or did.
+    """Result of retiring a pin, or of a dry run.
 
     Args:
         label: the label of the pin.
-        version: the version of the commit; with ``dry_run``, the version that was looked at.
+        version: the version of the commit; with ``dry_run``, the current version.
         dropped: the hidden columns that are dropped for good, by their paths in the pinned schema.
         segments, rows: the number of live segments that hold one of these columns, and of their rows.
             Compaction frees the space.
@@ -265,8 +265,8 @@ def pin_schema(
 ) -> int:
     """Declare a pin, or change one. See ``Table.pin_schema``."""
     state = handle.state
-    known = state.pins.get(check_label(label))
-    kept = state.schema_version if known is None else known.schema_version
+    existing = state.pins.get(check_label(label))
+    kept = state.schema_version if existing is None else existing.schema_version
     number = kept if schema_version is None else schema_version
     if isinstance(number, bool) or not isinstance(number, int):
         raise InvalidRequestError(f"schema_version must be an integer, got {schema_version!r}")
@@ -274,7 +274,7 @@ def pin_schema(
         raise InvalidRequestError(f"owner must be text, got {owner!r}")
     check_schema_version(state, number, handle.name)
     changes_nothing = schema_version is None and owner is None and until is None
-    if known is not None and changes_nothing and number != state.schema_version:
+    if existing is not None and changes_nothing and number != state.schema_version:
         raise InvalidRequestError(
             f"{handle.name}: the pin {label} is there already, of schema {number}, and the current one "
             f"is {state.schema_version}; give schema_version={state.schema_version} to move it, or "
@@ -282,8 +282,8 @@ def pin_schema(
         )
     when = None if until is None else moment(until, f"{handle.name}: until")
     pin = Pin(number, owner, when)
-    if known is not None:
-        pin = Pin(number, pin.owner or known.owner, pin.until or known.until)
+    if existing is not None:
+        pin = Pin(number, pin.owner or existing.owner, pin.until or existing.until)
     return _commit(
         handle, PinSchema(label, PinnedSchema(pin, state.schemas[number].visible)), commit_id
     )
@@ -294,25 +294,25 @@ def retire_schema(handle: TableHandle, label: str, dry_run: bool, commit_id: str
     state = handle.state
     check_newest(state, handle.name)  # a dry run commits nothing, so no rule would refuse it
     _, after = _plan(state, RetirePin(label))
-    gone = state.schema.ids - after.schema.ids
-    found = _retired(state, label, gone)
+    dropped_ids = state.schema.ids - after.schema.ids
+    retired = _retired(state, label, dropped_ids)
     if dry_run:
-        return found
+        return retired
     version = _commit(handle, RetirePin(label), commit_id)
-    return Retired(label, version, found.dropped, found.segments, found.rows)
+    return Retired(label, version, retired.dropped, retired.segments, retired.rows)
 
 
-def _retired(state: TableState, label: str, gone: frozenset[int] | set[int]) -> Retired:
+def _retired(state: TableState, label: str, ids: frozenset[int] | set[int]) -> Retired:
     core = state.segments.core
     holding = [
         version
         for version in pc.unique(core["schema_version"]).to_pylist()
-        if gone & state.schemas[version].ids
+        if ids & state.schemas[version].ids
     ]
-    held = core["rows"].filter(pc.is_in(core["schema_version"], pa.array(holding, pa.int32())))
-    top = (i for i in sorted(gone) if not gone & {c.id for c in state.schema.ancestors(i)})
+    rows = core["rows"].filter(pc.is_in(core["schema_version"], pa.array(holding, pa.int32())))
+    top = (i for i in sorted(ids) if not ids & {c.id for c in state.schema.ancestors(i)})
     names = tuple(pinned_path(state, column_id) for column_id in top)
-    return Retired(label, state.version, names, len(held), pc.sum(held).as_py() or 0)
+    return Retired(label, state.version, names, len(rows), pc.sum(rows).as_py() or 0)
 
 
 def _plan(state: TableState, change: Change) -> tuple[tuple[BoundChange, ...], Evolution]:
@@ -337,7 +337,7 @@ def roll_back(
     commit_id: str | None,
 ) -> int:
     """Restore a version. See ``Table.rollback``."""
-    if sum(given is not None for given in (version, timestamp, tag)) != 1:
+    if sum(argument is not None for argument in (version, timestamp, tag)) != 1:
         raise InvalidRequestError(
             f"{handle.name}: give one of version, timestamp and tag to roll back to"
         )

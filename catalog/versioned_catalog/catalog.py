@@ -77,10 +77,10 @@ def _put_back(table: TableName, state: WarehouseState) -> WarehouseEntry | None:
     return WarehouseEntry(head_of("create_table"), add_namespaces=missing, set_tables=(table,))
 
 
-def _keys(given: Iterable[str]) -> list[str]:
-    keys = [] if isinstance(given, str) else list(given)
-    if isinstance(given, str) or not all(isinstance(key, str) for key in keys):
-        raise InvalidRequestError(f"keys to unset must be a list of text, got {given!r}")
+def _keys(unset: Iterable[str]) -> list[str]:
+    keys = [] if isinstance(unset, str) else list(unset)
+    if isinstance(unset, str) or not all(isinstance(key, str) for key in keys):
+        raise InvalidRequestError(f"keys to unset must be a list of text, got {unset!r}")
     return keys
 
 
@@ -134,7 +134,7 @@ class Catalog(TableCreation, Views):
     def _open(self, store: Store) -> None:
         self._store = store
         self._names = Names(store)
-        self._known: OrderedDict[str, LoadedState[TableState]] = OrderedDict()
+        self._cached: OrderedDict[str, LoadedState[TableState]] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"Catalog({self._store.url!r})"
@@ -153,13 +153,14 @@ class Catalog(TableCreation, Views):
             NotFoundError: there is no such table, pin or schema version.
         """
         parts = parse_path(name)
-        found = self._names.find(self._names.existing(), parts)
-        store, known = self._store.child(found.location), self._known.get(found.location)
-        table = locations.load_at(store, render_path(parts), found.table_uuid, known)
-        self._known[found.location] = table.loaded
-        self._known.move_to_end(found.location)
-        if len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
+        table_name = self._names.find(self._names.existing(), parts)
+        location = table_name.location
+        store, cached = self._store.child(location), self._cached.get(location)
+        table = locations.load_at(store, render_path(parts), table_name.table_uuid, cached)
+        self._cached[location] = table.loaded
+        self._cached.move_to_end(location)
+        if len(self._cached) > REMEMBERED:
+            self._cached.popitem(last=False)
         return table if schema is None else table.seen_as(schema, overflow=overflow)
 
     def list_tables(self, namespace: str | Name | None = None) -> list[str]:
@@ -188,10 +189,10 @@ class Catalog(TableCreation, Views):
         old, new = parse_path(name), parse_path(new_name)
 
         def change(state: WarehouseState) -> WarehouseEntry:
-            found = self._names.find(state, old)
+            table_name = self._names.find(state, old)
             if full_key(new) != full_key(old):
                 check_free(state, new)
-            renamed = replace(found, name=new)
+            renamed = replace(table_name, name=new)
             return WarehouseEntry(
                 head_of("rename_table"), set_tables=(renamed,), remove_tables=(old,)
             )
@@ -206,11 +207,11 @@ class Catalog(TableCreation, Views):
             InvalidRequestError: a schema pin is in force, and the property ``pins`` is ``refuse``.
         """
         parts = parse_path(name)
-        found = self._names.find(self._names.state(), parts)
-        self._check_droppable([found])
+        table_name = self._names.find(self._names.state(), parts)
+        self._check_droppable([table_name])
 
         def change(state: WarehouseState) -> WarehouseEntry:
-            if self._names.find(state, parts).table_uuid != found.table_uuid:
+            if self._names.find(state, parts).table_uuid != table_name.table_uuid:
                 raise NotFoundError(
                     f"the table {render_path(parts)} was replaced meanwhile",
                     condition="TABLE_NOT_FOUND",
@@ -218,12 +219,12 @@ class Catalog(TableCreation, Views):
             return WarehouseEntry(head_of("drop_table"), remove_tables=(parts,))
 
         self._names.commit(change)
-        self._drop_unnamed([found])
+        self._drop_unnamed([table_name])
 
     def _check_droppable(self, tables: Iterable[TableName]) -> None:
-        """Refuse to remove the names of tables as long as the rules refuse to drop one of them.
+        """Refuse to drop tables if the rules forbid it for one of them.
 
-        The names go first, in another log. The rules decide again when each table's drop is committed.
+        Names are removed first, in another log. The rules apply again when each drop is committed.
         """
         for table in tables:
             store, name = self._store.child(table.location), render_path(table.name)
@@ -305,7 +306,7 @@ class Catalog(TableCreation, Views):
         """
         state, above = self._names.existing(), parse_namespace(parent)
         check_namespace(state, above)
-        names = (one.name for one in state.namespaces.values())
+        names = (namespace.name for namespace in state.namespaces.values())
         key = full_key(above)
         return sorted(render_path(name) for name in names if full_key(name[:-1]) == key)
 
@@ -332,12 +333,12 @@ class Catalog(TableCreation, Views):
         Raises:
             NotFoundError: there is no such namespace.
         """
-        parts, new, gone = parse_path(name), check_properties(set), frozenset(_keys(unset))
+        parts, new, removed = parse_path(name), check_properties(set), frozenset(_keys(unset))
 
         def change(state: WarehouseState) -> WarehouseEntry | None:
             check_namespace(state, parts)
             old = state.namespaces[full_key(parts)].properties
-            kept = {key: text for key, text in old.items() if key not in gone}
+            kept = {key: text for key, text in old.items() if key not in removed}
             described = Namespace(parts, kept | new)
             if described.properties == old:
                 return None
@@ -358,28 +359,28 @@ class Catalog(TableCreation, Views):
         """
         parts = parse_path(name)
         key = full_key(parts)
-        ended: list[TableName] = []
+        dropped: list[TableName] = []
 
         def change(state: WarehouseState) -> WarehouseEntry:
             check_namespace(state, parts)
-            spaces = [one.name for k, one in state.namespaces.items() if k[: len(key)] == key]
-            ended[:] = [table for k, table in state.tables.items() if k[: len(key)] == key]
+            spaces = [space.name for k, space in state.namespaces.items() if k[: len(key)] == key]
+            dropped[:] = [table for k, table in state.tables.items() if k[: len(key)] == key]
             views = [view.name for k, view in state.views.items() if k[: len(key)] == key]
-            if not cascade and (len(spaces) > 1 or ended or views):
+            if not cascade and (len(spaces) > 1 or dropped or views):
                 raise InvalidRequestError(
                     f"the namespace {render_path(parts)} is not empty; drop its contents first, or "
                     "use cascade"
                 )
-            self._check_droppable(ended)
+            self._check_droppable(dropped)
             return WarehouseEntry(
                 head_of("drop_namespace"),
                 remove_namespaces=tuple(spaces),
-                remove_tables=tuple(table.name for table in ended),
+                remove_tables=tuple(table.name for table in dropped),
                 remove_views=tuple(views),
             )
 
         self._names.commit(change)
-        self._drop_unnamed(ended)
+        self._drop_unnamed(dropped)
 
     # Tables by folder
 
@@ -546,7 +547,7 @@ class Catalog(TableCreation, Views):
     ) -> Recovered:
         """Recover a table whose log is lost or corrupt into a new folder.
 
-        Used are the log as far as it can be followed from its start or a checkpoint, later readable
+        This uses the log as far as it can be followed from its start or a checkpoint, later readable
         entries, and the footers of segments that no entry names. Segments are read and copied; nothing
         is written in the old folder. The new table keeps the table UUID, column IDs and schema versions;
         load it with ``load_path``.
@@ -558,7 +559,7 @@ class Catalog(TableCreation, Views):
             storage_options: options of the file systems.
 
         Returns:
-            What was recovered, what was left out, and what could not be determined.
+            The recovered and the omitted segments, and sentences on what could not be determined.
 
         Raises:
             AlreadyExistsError: the new folder is not empty.
@@ -582,8 +583,8 @@ class Catalog(TableCreation, Views):
     ) -> Imported:
         """Import files of somebody else into a table, which is created if it does not exist.
 
-        The schemas of all files are read and merged before a row is. Parquet files are adopted in place,
-        without a copy, below one of the catalog's ``roots``.
+        The schemas of all files are read and merged before any row is read. Parquet files are adopted in
+        place, without a copy, below one of the catalog's ``roots``.
 
         Args:
             source: a folder, file or pattern (``s3://bucket/raw/**/*.parquet``, ``root:lake/raw``).
@@ -614,10 +615,10 @@ class Catalog(TableCreation, Views):
             return self.load_table(name).import_files(source, progress=progress, **options)
 
         def create(ddl: str) -> TableHandle:
-            made = self.create_table(
+            table = self.create_table(
                 name, ddl, partitioned_by=partitioned_by, properties=properties
             )
-            return made.handle
+            return table.handle
 
         shown = render_path(parse_path(name))
         done: Imported = interop("import_new")(
@@ -640,7 +641,7 @@ class Catalog(TableCreation, Views):
         comment: str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Table:
-        """Convert an Iceberg or Delta table in place: its files stay where they are, and its owner's.
+        """Convert an Iceberg or Delta table in place, without copying its files.
 
         The new table has the source's schema with its IDs, and the schemas before it. Its owner can go
         on reading and writing the source; ``Table.sync`` follows what it commits. Run again after an
@@ -650,7 +651,7 @@ class Catalog(TableCreation, Views):
             name: the name of the new table.
             source: the URL or path of the table's folder or of an Iceberg metadata file; or a table as
                 PyIceberg or deltalake loads it. It must lie below one of the catalog's ``roots``.
-            kind: ``iceberg`` or ``delta``; found out if omitted.
+            kind: ``iceberg`` or ``delta``; detected if omitted.
             root: the name of the external root; the one that holds the source if omitted.
             version: a snapshot ID of Iceberg or a version number of Delta; the newest one if omitted.
             copy: copy the rows of all files into the new table, which then needs no root, and may have a
@@ -676,26 +677,26 @@ class Catalog(TableCreation, Views):
         self,
         name: str | Name,
         request: Request,
-        how: Conversion,
+        conversion: Conversion,
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
     ) -> tuple[Table, Synced]:
-        """Convert a table, and return what was done. See ``convert``."""
+        """Convert a table, and return it with the result of the sync. See ``convert``."""
         shown = name if isinstance(name, str) else render_path(name)
         with naming_table(shown):
-            how.check()
+            conversion.check()
             if self.table_exists(name):
                 table = self._converted(name)
                 return table, interop("sync")(table.handle, request)
             source, root = interop("open_source")(request, self._store)
             bare = creation(
-                interop("first_schema")(source, how.primary_key),
+                interop("first_schema")(source, conversion.primary_key),
                 (),
                 properties,
                 comment,
-                primary_key=how.primary_key,
+                primary_key=conversion.primary_key,
             )
-            table = self._create_now(name, how.creation(bare, source, root), "create")
+            table = self._create_now(name, conversion.creation(bare, source, root), "create")
             return table, interop("sync_from")(table.handle, source)
 
     def _converted(self, name: str | Name) -> Table:

@@ -1,4 +1,4 @@
-"""Every error that this project raises on purpose, split by what the caller can do about it."""
+"""The errors that this project raises on purpose, by what the caller can do about them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ SQLSTATES: dict[ConditionName, str] = {
 
 
 class VersionedError(Exception):
-    """The root: catch this to catch everything that is told on purpose.
+    """The base class of all errors that this project raises on purpose.
 
     Args:
         message: what was asked, what is wrong, and what to do.
@@ -96,10 +96,10 @@ class VersionedError(Exception):
         return SQLSTATES[self._condition]
 
     def name_table(self, *names: str) -> None:
-        """Put the name of a table before a message that does not say it.
+        """Prefix the message with the name of a table, unless it contains the name.
 
         Args:
-            names: what it may be called, the name to put first.
+            names: possible names of the table; the first one is the prefix.
         """
         message = str(self)
         if not any(mentions(message, name) for name in names):
@@ -107,30 +107,29 @@ class VersionedError(Exception):
 
 
 class InvalidRequestError(VersionedError, ValueError):
-    """The request can't be carried out as it stands: change it and ask again."""
+    """The request is invalid: change it and try again."""
 
 
 class NotFoundError(VersionedError, LookupError):
-    """The table, namespace, version or column that was named is not there."""
+    """There is no such table, namespace, version or column."""
 
     _default = "NOT_FOUND"
 
 
 class AlreadyExistsError(VersionedError):
-    """The name is taken: choose another one or drop what has it."""
+    """The name is taken: choose another one, or drop the object that has it."""
 
     _default = "ALREADY_EXISTS"
 
 
 class CommitConflictError(VersionedError):
-    """Somebody committed something this commit can't stand beside: nothing was written; plan it
-    again on the new state."""
+    """Another commit conflicts with this one: nothing was written; plan it again on the new state."""
 
     _default = "COMMIT_CONFLICT"
 
 
 class CommitOutcomeUnknown(VersionedError):
-    """The store did not answer: the commit may be there, and may still land.
+    """The store did not answer: the commit may have landed, or may still land.
 
     Args:
         message: what happened.
@@ -148,37 +147,37 @@ class CommitOutcomeUnknown(VersionedError):
 
 
 class SchemaChangedError(VersionedError):
-    """A stream reached a change of the schema at which it was asked to stop: start it anew."""
+    """A stream stopped at a schema change, as its options demand: start it anew."""
 
     _default = "SCHEMA_CHANGED"
 
 
 class CorruptTableError(VersionedError):
-    """What is stored is damaged or was changed by somebody else: restore or repair it."""
+    """Stored files are damaged or were changed by another program: restore or repair them."""
 
     _default = "TABLE_CORRUPT"
 
 
 class UnsupportedFeatureError(VersionedError):
-    """The table needs something that this version of the library does not know: upgrade."""
+    """The table needs a feature that this version of the library does not support: upgrade."""
 
     _default = "UNSUPPORTED_FEATURE"
 
 
 class StorageError(VersionedError):
-    """The store failed or refused: check access, space and configuration, and try again."""
+    """The store failed or refused a request: check access, space and configuration, and try again."""
 
     _default = "STORAGE_FAILURE"
 
 
 def mentions(message: str, name: str) -> bool:
-    """Whether a message says a name, as a word of its own."""
+    """Whether a message contains a name as a whole word."""
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", message) is not None
 
 
 @contextmanager
 def naming_table(*names: str) -> Iterator[None]:
-    """Have the errors of a block name the table that it is about; see ``name_table``."""
+    """Add the name of a table to the errors of a block; see ``name_table``."""
     try:
         yield
     except VersionedError as error:
@@ -192,7 +191,7 @@ _Class = TypeVar("_Class", bound=type)
 def names_table_in_errors(names: Callable[[Any], tuple[str, ...]]) -> Callable[[_Class], _Class]:
     """Decorate a class whose public methods raise errors that name the table.
 
-    ``names`` returns what errors may call the table of an object; see ``VersionedError.name_table``.
+    ``names`` returns the possible names of an object's table; see ``VersionedError.name_table``.
     """
 
     def decorate(cls: _Class) -> _Class:

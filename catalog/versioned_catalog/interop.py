@@ -1,7 +1,6 @@
-"""The registry of what lies beside the core: imports, conversion, publishing, engines and pages.
+"""Registry of the optional packages: imports, conversion, publishing, engines and pages.
 
-The core names these functions here and imports none of their modules: a process that does not use them
-does not load them, and the core stands without them.
+The core looks their functions up here by name; their modules are imported on first use only.
 """
 
 from __future__ import annotations
@@ -38,5 +37,5 @@ _MODULES: Mapping[str, str] = {
 
 
 def interop(name: str) -> Any:
-    """Return a function or class of a package beside the core, which is loaded when first asked for."""
+    """Return a function or class of an optional package; its module is imported on first use."""
     return getattr(import_module(_MODULES[name]), name)

@@ -1,7 +1,6 @@
-"""How much is believed of what stands on storage (FORMAT.md, section 15).
+"""Limits on what readers accept from storage (FORMAT.md, section 15).
 
-No table that was written by the rules meets these bounds. They are what keeps a table of a stranger
-from taking all memory, or from keeping a reader busy for ever, by a few bytes.
+No valid table reaches them. They keep a few malicious bytes from exhausting memory or time.
 """
 
 from __future__ import annotations
@@ -11,62 +10,62 @@ from versioned_catalog.errors import CorruptTableError
 MIB = 1024 * 1024
 
 HINT_BYTES = 4096
-"""The longest ``last_checkpoint.json``."""
+"""Maximum size of ``last_checkpoint.json``."""
 
 ENTRY_BYTES = 128 * MIB
-"""The longest log entry: some 90,000 segments with the statistics of 20 columns each."""
+"""Maximum size of a log entry: some 90,000 segments with the statistics of 20 columns each."""
 
 CHECKPOINT_BYTES = 1024 * MIB
-"""The longest checkpoint of a table or warehouse: some millions of segments."""
+"""Maximum size of a checkpoint of a table or warehouse: some millions of segments."""
 
 MANIFEST_FROM = 16 * MIB
-"""The records of a commit that are longer stand in a manifest instead of its entry."""
+"""Records of a commit above this size are in a manifest instead of its entry."""
 
 JSON_VALUES = 16_000_000
-"""How many values one piece of JSON may hold; each takes up to 64 bytes, where it has 2 in the file."""
+"""Maximum number of values in a JSON document; each takes 2 bytes in the file, but 64 in memory."""
 
 JSON_DEPTH = 300
-"""How deep defaults and details may be nested as JSON."""
+"""Maximum nesting of defaults and details as JSON."""
 
 TYPE_DEPTH = 100
-"""How deep types may be nested."""
+"""Maximum nesting of types."""
 
 VERSIONS = 2**53
-"""Versions, of commits and of schemas, are below this."""
+"""Exclusive upper bound of commit versions and schema versions."""
 
 SCHEMA_VERSIONS = 2**31
-"""Versions of schemas are below this: checkpoints hold them in 32 bits."""
+"""Exclusive upper bound of schema versions: checkpoints store them in 32 bits."""
 
 SEGMENT_ROWS = 2**40
-"""No segment has more rows."""
+"""Maximum number of rows of a segment."""
 
 SEGMENT_BYTES = 2**46
-"""No segment is larger: 64 TiB, more than stores take."""
+"""Maximum size of a segment: 64 TiB, more than object stores accept."""
 
 SCAN_SPLITS = 100_000
-"""Into how many pieces of work a scan is cut, beside those that are there for segments of their own."""
+"""Maximum number of splits of a scan, besides segments that have a split of their own."""
 
 ID_MAP_BYTES = MIB
-"""The longest ID map of a segment that somebody else wrote, in characters."""
+"""Maximum length of the ID map of a foreign segment, in characters."""
 
 ID_MAP_COLUMNS = 100_000
-"""How many columns, nested ones too, an ID map may have."""
+"""Maximum number of columns in an ID map, nested ones included."""
 
 ID_MAPS = 65_536
-"""How many different ID maps one log entry may hold."""
+"""Maximum number of different ID maps in a log entry."""
 
 FOOTER_BYTES = 32 * MIB
-"""The longest footer of a Parquet file."""
+"""Maximum size of a Parquet footer."""
 
 FOOTER_ITEMS = 1_000_000
-"""The longest list in the footer of a Parquet file: columns times row groups stay below."""
+"""Maximum length of a list in a Parquet footer; limits columns times row groups."""
 
 EXPANSION = 256
-"""How many times larger than the file the pages of a checkpoint may be."""
+"""Maximum ratio of a checkpoint's uncompressed pages to its file size."""
 
 
 def check_version(version: int, what: str = "version") -> int:
-    """A version that can be one. Raises CorruptTableError if it is out of range."""
+    """Return a valid version. Raises CorruptTableError if it is out of range."""
     if not 0 <= version < VERSIONS:
         raise CorruptTableError(f"the {what} {str(version)[:50]} is out of range")
     return version

@@ -74,8 +74,9 @@ class Snapshot:
     def properties(self) -> dict[str, str]:
         """The table properties at this version; the sort order and the key are among them."""
         sort_by = render_sort_by(self.schema)
-        own = user_properties(self.state.properties)
-        return {**own, **({"sort_by": sort_by} if sort_by else {}), **key_properties(self.schema)}
+        properties = user_properties(self.state.properties)
+        properties |= {"sort_by": sort_by} if sort_by else {}
+        return {**properties, **key_properties(self.schema)}
 
     @property
     def primary_key(self) -> list[str]:
@@ -104,19 +105,19 @@ class Snapshot:
         return partition_fields(self.schema)
 
     def definition(self, name: str | None = None) -> Definition:
-        """What CREATE TABLE says of this version; ``name`` as for ``ddl``."""
+        """Return the definition of this version for CREATE TABLE; ``name`` as for ``ddl``."""
         path = sql_name(self.name) if name is None else parse_path(name)
-        own = user_properties(self.state.properties)
+        properties = user_properties(self.state.properties)
         ids = frozenset(self.schema.ids)
         uuid = self.state.table_uuid
         return Definition(
-            path, self.schema, own, self.comment, ids, table_uuid=uuid, tables=(uuid,)
+            path, self.schema, properties, self.comment, ids, table_uuid=uuid, tables=(uuid,)
         )
 
     def ddl(self, ids: bool = False, *, name: str | None = None) -> str:
         """The CREATE TABLE statement of this version, one column a line.
 
-        ALTER TABLE statements follow it for what CREATE TABLE can't say, such as the default of a
+        ALTER TABLE statements follow it for what CREATE TABLE can't express, such as the default of a
         nested field. A DEFAULT is the write default. Spark accepts every statement.
 
         Args:

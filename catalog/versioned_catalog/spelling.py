@@ -1,4 +1,4 @@
-"""Names that must be one of a known set, and suggestions for misspelled ones."""
+"""Checks of names against a known set, and suggestions for misspelled ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def meant(name: str, known: Iterable[str]) -> str | None:
 
     None if the name is known, resembles none, or has a dot and so is a user's own.
     """
-    by_plain = {_plain(one): one for one in known}
+    by_plain = {_plain(known_name): known_name for known_name in known}
     if name in by_plain.values() or "." in name:
         return None
     near = difflib.get_close_matches(_plain(name), by_plain, 1, _CLOSE)
@@ -46,14 +46,13 @@ def meant(name: str, known: Iterable[str]) -> str | None:
 
 
 def listed(name: str, known: Iterable[str], most: int = 20, none: str = "none") -> str:
-    """Known names for the error about one that is not among them.
+    """List known names, for the error about an unknown one.
 
     Args:
-        name: the name that was asked for.
-        known: the known names, in the order in which they are listed if there are no more than ``most``;
-            else the nearest ones are, the most similar first.
-        most: how many are listed.
-        none: what is shown if there are none.
+        name: the unknown name.
+        known: the known names; if there are more than ``most``, the most similar ones come first.
+        most: the maximum number of names listed.
+        none: the result if there are none.
     """
     names = list(dict.fromkeys(known))
     if len(names) <= most:
@@ -61,18 +60,18 @@ def listed(name: str, known: Iterable[str], most: int = 20, none: str = "none") 
     return f"{', '.join(_nearest(name, names, most))} and {len(names) - most} more"
 
 
-def _nearest(name: str, known: Iterable[str], count: int) -> list[str]:
-    """The most similar of many names, by pairs of characters and then by what matches in order."""
+def _nearest(name: str, names: Iterable[str], count: int) -> list[str]:
+    """Return the most similar names, by pairs of characters, then by matching sequences."""
     wanted = _plain(name)
     pairs = _pairs(wanted)
-    some = heapq.nlargest(10 * count, known, key=lambda one: len(pairs & _pairs(_plain(one))))
+    near = heapq.nlargest(10 * count, names, key=lambda text: len(pairs & _pairs(_plain(text))))
     matcher = difflib.SequenceMatcher(b=wanted, autojunk=False)
 
-    def similarity(one: str) -> float:
-        matcher.set_seq1(_plain(one))
+    def similarity(text: str) -> float:
+        matcher.set_seq1(_plain(text))
         return matcher.ratio()
 
-    return heapq.nlargest(count, some, key=similarity)
+    return heapq.nlargest(count, near, key=similarity)
 
 
 def _pairs(text: str) -> set[str]:

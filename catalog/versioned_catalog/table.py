@@ -69,8 +69,8 @@ class Table:
     Methods that write return the version of their commit; the current version if they change nothing.
     ``commit_id`` is the idempotency key of the commit, generated if omitted. They raise:
 
-    - ``InvalidRequestError``: what was asked for does not fit the table; nothing is written.
-    - ``CommitConflictError``: another commit made it impossible; nothing is changed.
+    - ``InvalidRequestError``: the request does not fit the table; nothing is written.
+    - ``CommitConflictError``: another commit conflicts with it; nothing is changed.
     - ``CommitOutcomeUnknown``: the store did not say whether the commit landed; see ``find_commit``.
 
     >>> table = catalog.create_table("cities", "name STRING, people BIGINT")
@@ -312,7 +312,7 @@ class Table:
         return once(self._handle, number, write)
 
     def transaction(self) -> Transaction:
-        """Return a transaction, for writes that are planned, carried out and committed apart."""
+        """Return a transaction, for writes that are planned, executed and committed separately."""
         return Transaction(self._handle)
 
     def sink(self, application: str, *, schema_version: int | None = None) -> TableSink:
@@ -320,7 +320,7 @@ class Table:
 
         Args:
             application: a name that no other stream into this table has.
-            schema_version: the one whose columns the rows name; that of now if omitted.
+            schema_version: the schema version whose names the rows use; the current one if omitted.
 
         Raises:
             NotFoundError: there is no such schema version.
@@ -332,15 +332,15 @@ class Table:
         return versions.drop(self._handle)
 
     def _append(
-        self, data: Any, merge_schema: bool | None, given: BatchLike | None, partial: bool = False
+        self, data: Any, merge_schema: bool | None, batch: BatchLike | None, partial: bool = False
     ) -> int:
-        batch = batch_of(given, self._handle.name)
+        number = batch_of(batch, self._handle.name)
 
         def write() -> int:
             plan, records = self._write(data, merge_schema, partial)
-            return self.transaction().commit_append(plan, records, batch=batch)
+            return self.transaction().commit_append(plan, records, batch=number)
 
-        return once(self._handle, batch, write)
+        return once(self._handle, number, write)
 
     def _write(
         self, data: Any, merge_schema: bool | None, partial: bool = False
@@ -381,7 +381,7 @@ class Table:
         dry_run: bool = False,
         commit_id: str | None = None,
     ) -> SchemaPlan:
-        """Make the table what a CREATE TABLE statement declares, in one commit.
+        """Alter the table to match a CREATE TABLE statement, in one commit.
 
         Columns are matched by the ID in a comment (``-- id 2``, see ``ddl``), then by ``renames`` or a
         comment ``-- was host``, then by name. A line ``-- table UUID`` before CREATE says of which
@@ -401,7 +401,7 @@ class Table:
             The plan; ``committed`` is the version of its commit.
 
         Raises:
-            InvalidRequestError: the table can't become that, a rename is ambiguous, or a drop is not
+            InvalidRequestError: the table can't be altered so, a rename is ambiguous, or a drop is not
                 allowed; nothing is changed.
             CommitConflictError: the schema was changed by another commit.
         """
@@ -429,11 +429,11 @@ class Table:
         """Declare that a job uses a schema version: dropped columns stay, hidden, until it is retired.
 
         Args:
-            label: the name of the pin, which the job names; an existing pin keeps what is not given.
+            label: the name of the pin, which the job names; an existing pin keeps omitted arguments.
             schema_version: the current one by default. An existing pin that is moved to a later one
                 lets go of the hidden columns that only it needed.
             owner: who to ask about the job.
-            until: when the job will have moved on; for people, nothing happens by itself.
+            until: when the job will have moved on; informational only.
 
         Raises:
             NotFoundError: there is no such schema version.
@@ -447,7 +447,7 @@ class Table:
         """Remove a pin, and drop the hidden columns that no other pin needs.
 
         Args:
-            dry_run: only say what would be dropped.
+            dry_run: only report what would be dropped.
 
         Raises:
             NotFoundError: there is no such pin.
@@ -455,15 +455,15 @@ class Table:
         return pinning.retire_schema(self._handle, label, dry_run, commit_id)
 
     def seen_as(self, schema: str | int, *, overflow: str = "error") -> Self:
-        """Return the table as a user of an earlier schema sees it: its rows of now, by column ID.
+        """Return the table in an earlier schema: its current rows, matched by column ID.
 
-        Reads show the columns of then, with their names, places and types. Writes take these names;
-        columns that were added since take their write default in new rows, and keep their values in
-        others. The schema can't be changed through it.
+        Reads show the columns of that schema, with their names, positions and types. Writes take these
+        names; columns added since take their write default in new rows, and keep their values in others.
+        The schema can't be changed through it.
 
         Args:
             schema: label of a pin (see ``pin_schema``), or a schema version.
-            overflow: ``error`` or ``null``: what is shown of a value that does not fit its earlier type.
+            overflow: ``error`` or ``null``: the result for a value that does not fit its earlier type.
 
         Raises:
             NotFoundError: there is no such pin or schema version.
@@ -483,7 +483,7 @@ class Table:
         return self.state.version
 
     def refresh(self) -> Self:
-        """See what others have committed, and return the table itself."""
+        """Load the commits of others, and return the table itself."""
         self._handle.refresh()
         return self
 
@@ -507,7 +507,7 @@ class Table:
         return self._handle.at(version, timestamp)
 
     def version_of(self, version: int | str) -> int:
-        """A version that is given as such, or as the name of a tag; it need not exist.
+        """Return a version, or the version that a tag names; it need not exist.
 
         Raises:
             NotFoundError: there is no such tag.
@@ -515,7 +515,7 @@ class Table:
         return self._handle.version_of(version)
 
     def version_at(self, timestamp: datetime | str) -> int:
-        """The last version that was committed at a time or before.
+        """Return the last version committed at or before a time.
 
         Raises:
             NotFoundError: the table did not exist yet.
@@ -623,7 +623,7 @@ class Table:
         return table_changes(self._handle, start, end, request)
 
     def changes_between(self, start: int, end: int, request: Request) -> Changes:
-        """The changes of some versions, both included; none if ``start`` is one above ``end``.
+        """Return the changes of a range of versions; none if ``start`` is one above ``end``.
 
         Raises:
             NotFoundError: there is no such column or version, or an entry that is needed is expired.
@@ -632,7 +632,7 @@ class Table:
         return changes_between(self._handle, start, end, request)
 
     def stream(self, settings: Settings | None = None) -> TableStream:
-        """The rows that are added to the table from now on, after a snapshot of those that are there.
+        """Stream the current rows, then the rows added from now on.
 
         Raises:
             InvalidRequestError: the table has a primary key, or a setting is malformed.
@@ -642,10 +642,10 @@ class Table:
     def change_stream(
         self, settings: Settings | None = None, *, updates: bool = True, carryovers: bool = False
     ) -> ChangeStream:
-        """The rows of the table as inserts, and its changes from now on.
+        """Stream the current rows as inserts, then the changes from now on.
 
         Args:
-            settings: where it starts and how it follows the schema.
+            settings: the start of the stream, and its handling of schema changes.
             updates, carryovers: as for ``changes``.
 
         Raises:
@@ -661,14 +661,14 @@ class Table:
         keep: timedelta | None = None,
         commit_id: str | None = None,
     ) -> int:
-        """Say how far a consumer has read, so that expiry keeps what it has not read.
+        """Record the position of a consumer, so that expiry keeps the versions it has not read.
 
         Expiry keeps the version and all later ones, each until ``keep`` after it was replaced; a stream
-        with the option ``consumer`` does this by itself. A consumer that is not there is made.
+        with the option ``consumer`` does this by itself. A new consumer is created.
 
         Args:
             version: the last version that it has read; by default the newest.
-            keep: at first 30 days, then as before, if omitted; whole seconds count.
+            keep: in whole seconds; if omitted, 30 days for a new consumer, else unchanged.
             commit_id: Idempotency key of the commit; generated if omitted.
 
         Returns:
@@ -676,7 +676,7 @@ class Table:
 
         Raises:
             NotFoundError: the version is expired, or of a table that was replaced.
-            InvalidRequestError: there is no such version, or an argument is not as above.
+            InvalidRequestError: there is no such version, or an argument is invalid.
         """
         return consuming.move_consumer(self._handle, name, version, keep, commit_id)
 
@@ -684,7 +684,7 @@ class Table:
         """Remove a consumer, and return the version of the commit.
 
         Raises:
-            NotFoundError: there is none of this name.
+            NotFoundError: there is no such consumer.
         """
         return consuming.drop_consumer(self._handle, name, commit_id)
 
@@ -778,8 +778,8 @@ class Table:
     ) -> int:
         """Adopt Parquet files of somebody else in place, without a copy. See ``write.external``.
 
-        The files stay their owner's: this library never deletes or changes them, and readers notice if
-        their owner does. Every reader must allow the root below which they lie (see ``Catalog``).
+        This library never deletes or changes the files, and readers notice if their owner does. Every
+        reader must allow the root below which they lie (see ``Catalog``).
 
         Args:
             batch: application and batch number; a batch is committed at most once.
@@ -802,14 +802,14 @@ class Table:
     @property
     def source(self) -> Origin | None:
         """Where a converted table comes from, and the version followed last; None for others."""
-        known = self.state.properties
-        return interop("origin_of")(known, self.name) if SOURCE in known else None
+        properties = self.state.properties
+        return interop("origin_of")(properties, self.name) if SOURCE in properties else None
 
     def sync(self, source: Any = None, *, options: Mapping[str, str] | None = None) -> Synced:
-        """Follow what the source of a converted table has committed since. See ``Catalog.convert``.
+        """Apply new commits of the source of a converted table. See ``Catalog.convert``.
 
-        Changes of its schema are commits of their own, and those of its files are one commit. What was
-        changed here stays. Twice in a row, the second sync does nothing.
+        Changes of its schema are commits of their own, and those of its files are one commit. Changes
+        made in this table stay. Without new commits, a sync does nothing.
 
         Args:
             source: the source as its library loads it, or its newest metadata file; found by its

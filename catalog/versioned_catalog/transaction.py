@@ -35,15 +35,15 @@ from versioned_catalog.write.retry import commit_replanned, once
 from versioned_catalog.write.row_level import key_check
 
 Importing = Callable[[Base, Sequence[SegmentRecord], tuple[BoundChange, ...]], Import]
-"""Builds the operation of an import from its base, segments, and the columns that they bring along."""
+"""Builds the operation of an import from its base, its segments, and the schema changes."""
 
 
 @names_table_in_errors(lambda transaction: transaction._handle.error_names)
 class Transaction:
-    """Writes that are planned here, carried out anywhere, and committed here.
+    """Writes that are planned and committed here, and executed in any process.
 
     Obtained as ``table.transaction()``. A plan says which snapshot it is based on; it can be sent to
-    other processes, which write segments that nobody sees until they are committed. Every ``commit_*``
+    other processes, which write segments that are invisible until they are committed. Every ``commit_*``
     method validates the write against the commits since its base, and retries while others commit
     first. The methods of ``Table``, such as ``append``, do all of this in one call.
 
@@ -124,7 +124,7 @@ class Transaction:
             batch: application and batch number; a batch is committed at most once.
 
         Raises:
-            CommitConflictError: the rows do not fit what the table has become meanwhile.
+            CommitConflictError: the rows no longer fit the table.
         """
 
         def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
@@ -158,12 +158,12 @@ class Transaction:
         handle, state = self._handle, self._handle.state
         check_newest(state, handle.name)
         records = external_records(handle.store, state, files, handle.name)
-        gone = self._known_segments(state, _live_paths(state, removed), "removal")
+        removed_paths = self._known_segments(state, _live_paths(state, removed), "removal")
         operation = Import(
             Base.of(state),
             records,
             adopted_files(handle.store, records),
-            gone,
+            removed_paths,
             batch=batch,
             roots=used_roots(handle.store, records),
         )
@@ -282,7 +282,7 @@ class Transaction:
         """Replace segments by others whose rows were computed from them.
 
         Args:
-            plan: from ``plan_write``; its base is what was read.
+            plan: from ``plan_write``; its base is the version that was read.
             removed: paths of the segments of the base to remove.
             kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
             reads: which rows of the base were read: tuples as for ``Table.scan``, or an ``Unbound``,
@@ -298,9 +298,9 @@ class Transaction:
                 f"{name}: kind must be one of {', '.join(REWRITES)}, got {kind!r}"
             )
         state = self._handle.planned_on(plan.based_on)
-        gone = self._known_segments(state, removed, kind)
+        removed_paths = self._known_segments(state, removed, kind)
         bound = bind_filters(reads, state.known)
-        operation = Rewrite(plan.based_on, kind, tuple(records), gone, bound, plan.changes)
+        operation = Rewrite(plan.based_on, kind, tuple(records), removed_paths, bound, plan.changes)
         return self._handle.commit(operation, commit_id)
 
     def commit_delta(
@@ -315,7 +315,7 @@ class Transaction:
         """Add rows and tombstones that were computed from rows of the plan's base.
 
         Args:
-            plan: from ``plan_delta``; its base is what was read.
+            plan: from ``plan_delta``; its base is the version that was read.
             kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
             reads: which rows of the base were read; see ``commit_rewrite``.
 
@@ -400,9 +400,9 @@ def _live_paths(state: TableState, removed: Sequence[str]) -> Sequence[str]:
     """Paths of segments, some of which are given as the path of their file."""
     paths = state.segments.paths
     unknown = {*removed} - {*paths}
-    found = [path for path in paths if file_of(path) in unknown] if unknown else []
+    adopted_paths = [path for path in paths if file_of(path) in unknown] if unknown else []
     return [
-        *(unknown - {*map(file_of, found)}),
-        *(one for one in removed if one not in unknown),
-        *found,
+        *(unknown - {*map(file_of, adopted_paths)}),
+        *(path for path in removed if path not in unknown),
+        *adopted_paths,
     ]

@@ -116,4 +116,4 @@ def test_a_catalog_caches_a_bounded_number_of_tables(tmp_path: Path) -> None:
     for number in range(40):
         catalog.create_table(f"t{number}", "a INT")
         catalog.load_table(f"t{number}")
-    assert list(catalog._known) == [f"t{number}" for number in range(8, 40)]
+    assert list(catalog._cached) == [f"t{number}" for number in range(8, 40)]

@@ -36,9 +36,9 @@ def alter(table: str) -> None:
 @click.pass_obj
 def commit(session: Session, change: Change, table: str) -> None:
     """Commit the change, and warn about the views that it breaks."""
-    found = session.table(table)
+    loaded = session.table(table)
     broken = session.view_problems(table)
-    show_commit(found.name, change(found).commit())
+    show_commit(loaded.name, change(loaded).commit())
     for text in session.view_problems(table):
         if text not in broken:
             click.echo(f"warning: {printable(text)}", err=True)
@@ -228,10 +228,10 @@ def set_pin(
     until: str | None,
 ) -> None:
     """Pin a schema version of TABLE under LABEL; of an existing pin, only what is given changes."""
-    found = session.table(table)
-    version = found.pin_schema(label, schema_version, owner=owner, until=until)
-    show_commit(found.name, version)
-    pinned, current = found.state.pins[label].schema_version, found.state.schema_version
+    loaded = session.table(table)
+    version = loaded.pin_schema(label, schema_version, owner=owner, until=until)
+    show_commit(loaded.name, version)
+    pinned, current = loaded.state.pins[label].schema_version, loaded.state.schema_version
     if schema_version is None and pinned != current:
         click.echo(
             f"note: {printable(label)} stays on schema {pinned}, and the current one is {current}; "
@@ -247,11 +247,11 @@ def set_pin(
 @click.pass_obj
 def retire_pin(session: Session, table: str, label: str, dry_run: bool) -> None:
     """Remove the pin LABEL, and drop the hidden columns that no other pin needs."""
-    found = session.table(table)
-    done = found.retire_schema(label, dry_run=dry_run)
+    loaded = session.table(table)
+    done = loaded.retire_schema(label, dry_run=dry_run)
     show_object(
         {
-            "table": found.name,
+            "table": loaded.name,
             "version": done.version,
             "dropped": list(done.dropped),
             "segments": done.segments,

@@ -64,23 +64,23 @@ def import_(
     with show_progress() as progress:
         into = session.table(table) if is_folder(table) else None
         if into is not None:
-            found = into.import_files(source, progress=progress, **options)
+            imported = into.import_files(source, progress=progress, **options)
         else:
-            found = session.catalog().import_files(table, source, progress=progress, **options)
-    _show_import(table, found)
+            imported = session.catalog().import_files(table, source, progress=progress, **options)
+    _show_import(table, imported)
 
 
-def _show_import(table: str, found: Imported) -> None:
+def _show_import(table: str, imported: Imported) -> None:
     show_object(
         {
             "table": table,
-            "version": found.version,
-            "files": found.files,
-            "rows": found.rows,
-            "known": found.known,
-            "changed": list(found.changed),
-            "missing": list(found.missing),
-            "unreadable": [f"{one.path}: {one.reason}" for one in found.unreadable],
+            "version": imported.version,
+            "files": imported.files,
+            "rows": imported.rows,
+            "known": imported.known,
+            "changed": list(imported.changed),
+            "missing": list(imported.missing),
+            "unreadable": [f"{file.path}: {file.reason}" for file in imported.unreadable],
         }
     )
 
@@ -122,17 +122,17 @@ def convert(
     metadata file. It must lie below an external root: see --root.
     """
     request = interop("Request")(source, kind, root_name, version)
-    how = interop("Conversion")(copy, primary_key, deletes)
-    found, done = session.catalog().convert_and_tell(table, request, how)
-    _show_sync(found.name, done)
+    conversion = interop("Conversion")(copy, primary_key, deletes)
+    loaded, done = session.catalog().convert_and_tell(table, request, conversion)
+    _show_sync(loaded.name, done)
 
 
 @table_command
 @click.option("--source", help="Where the source is now; where it was converted from if omitted.")
 def sync(session: Session, table: str, source: str | None) -> None:
     """Follow what the source of the converted TABLE has committed since."""
-    found = session.table(table)
-    _show_sync(found.name, found.sync(source))
+    loaded = session.table(table)
+    _show_sync(loaded.name, loaded.sync(source))
 
 
 def _show_sync(name: str, done: Synced) -> None:

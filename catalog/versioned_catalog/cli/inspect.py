@@ -39,26 +39,26 @@ def lineage(session: Session, table: str, column: str) -> None:
 
     COLUMN is the current name, or the column ID, which also finds a dropped column.
     """
-    found = _lineage(session.table(table), column)
+    document = _lineage(session.table(table), column)
     if wants_json():
-        show_json(found)
+        show_json(document)
     else:
-        _print(found)
+        _print(document)
 
 
 def _lineage(table: Table, column: str) -> dict[str, Any]:
     from versioned_catalog.maintain.column_tables import rows_of
     from versioned_catalog.model.type_text import parse_path
 
-    given = int(column) if column.isdecimal() else column
-    column_id = given if isinstance(given, int) else table.schema.get(parse_path(given)).id
-    schemas = rows_of(table.inspect.lineage(given))
+    path = int(column) if column.isdecimal() else column
+    column_id = path if isinstance(path, int) else table.schema.get(parse_path(path)).id
+    schemas = rows_of(table.inspect.lineage(path))
     return {
         "column_id": column_id,
         "path": table.schema.path_text(column_id) if column_id in table.schema.ids else None,
         "names": list(dict.fromkeys(row["path"] for row in schemas)),
         "schemas": schemas,
-        "segments": rows_of(table.inspect.holding(given)),
+        "segments": rows_of(table.inspect.holding(path)),
     }
 
 
@@ -75,10 +75,10 @@ def _print(lineage: dict[str, Any]) -> None:
 @click.pass_obj
 def namespaces(session: Session, parent: str | None) -> None:
     """List the namespaces in PARENT, or the top-level ones."""
-    found = session.catalog().list_namespaces(parent)
-    if not found:
+    namespaces = session.catalog().list_namespaces(parent)
+    if not namespaces:
         session.check_warehouse()
-    show_rows([{"namespace": name} for name in found], ["namespace"])
+    show_rows([{"namespace": name} for name in namespaces], ["namespace"])
 
 
 @click.command(cls=Command)
@@ -115,14 +115,14 @@ def views(session: Session, broken: bool) -> None:
 )
 def page(session: Session, table: str, output: str) -> None:
     """Write one HTML page about TABLE: columns over time, sizes and history. It loads nothing."""
-    found = session.table(table)
-    text = found.page().encode()
+    loaded = session.table(table)
+    text = loaded.page().encode()
     try:
         Path(output).write_bytes(text)
     except OSError as error:
         raise click.UsageError(f"{output} can't be written: {error.strerror}") from error
     if wants_json():
-        show_json({"table": without_credentials(found.name), "file": output, "bytes": len(text)})
+        show_json({"table": without_credentials(loaded.name), "file": output, "bytes": len(text)})
     else:
         click.echo(f"wrote {printable(output)}")
 
@@ -153,8 +153,8 @@ def rollback(
 ) -> None:
     """Restore the rows, columns and properties of an earlier version of TABLE, in a new commit."""
     exactly_one({"--to-version": to_version, "--to-timestamp": to_timestamp, "--to-tag": to_tag})
-    found = session.table(table)
-    show_commit(found.name, found.rollback(to_version, timestamp=to_timestamp, tag=to_tag))
+    loaded = session.table(table)
+    show_commit(loaded.name, loaded.rollback(to_version, timestamp=to_timestamp, tag=to_tag))
 
 
 @click.group(cls=Group)
@@ -178,8 +178,8 @@ def list_tags(session: Session, table: str) -> None:
 @click.pass_obj
 def set_tag(session: Session, table: str, name: str, version: int | None) -> None:
     """Set the tag NAME to a version of TABLE; an existing tag moves."""
-    found = session.table(table)
-    show_commit(found.name, found.set_tag(name, version))
+    loaded = session.table(table)
+    show_commit(loaded.name, loaded.set_tag(name, version))
 
 
 @tag.command("drop")
@@ -188,8 +188,8 @@ def set_tag(session: Session, table: str, name: str, version: int | None) -> Non
 @click.pass_obj
 def drop_tag(session: Session, table: str, name: str) -> None:
     """Drop the tag NAME; the version itself stays."""
-    found = session.table(table)
-    show_commit(found.name, found.drop_tag(name))
+    loaded = session.table(table)
+    show_commit(loaded.name, loaded.drop_tag(name))
 
 
 _SCHEMA = (
@@ -207,21 +207,21 @@ _PARTITIONS = ("partition", "rows", "segments")
 @table_command
 def describe(session: Session, table: str) -> None:
     """Show the location, newest version, size, partitioning and properties of TABLE."""
-    found = session.table(table)
+    loaded = session.table(table)
     show_object(
         {
-            "table": without_credentials(found.name),
-            "location": without_credentials(found.location),
-            "table_uuid": found.state.table_uuid,
-            "version": found.version,
-            "time": found.state.time,
-            "schema_version": found.schema.version,
-            "rows": found.count(),
-            "segments": found.inspect.segments().num_rows,
-            "tags": found.tags,
-            "partitioning": found.partitioning,
-            "properties": found.properties,
-            "comment": found.comment,
+            "table": without_credentials(loaded.name),
+            "location": without_credentials(loaded.location),
+            "table_uuid": loaded.state.table_uuid,
+            "version": loaded.version,
+            "time": loaded.state.time,
+            "schema_version": loaded.schema.version,
+            "rows": loaded.count(),
+            "segments": loaded.inspect.segments().num_rows,
+            "tags": loaded.tags,
+            "partitioning": loaded.partitioning,
+            "properties": loaded.properties,
+            "comment": loaded.comment,
         }
     )
 
@@ -236,9 +236,9 @@ def schema(session: Session, table: str, as_of: str | None, timestamp: str | Non
     from versioned_catalog.maintain.column_tables import rows_of
 
     at_most_one({"--as-of": as_of, "--timestamp": timestamp})
-    found = session.table(table)
-    then = found.at(version_of(as_of), timestamp).schema.version
-    every = rows_of(found.inspect.schemas())
+    loaded = session.table(table)
+    then = loaded.at(version_of(as_of), timestamp).schema.version
+    every = rows_of(loaded.inspect.schemas())
     show_rows([row for row in every if row["schema_version"] == then], _SCHEMA)
 
 
@@ -277,5 +277,5 @@ def changes(
     """Show the rows of TABLE that a range of versions inserted, deleted and updated."""
     first = version_of(start)
     assert first is not None, "the option is required"
-    found = session.table(table).changes(first, version_of(end), net=net)
-    show_table(found.to_arrow() if limit is None else found.head(limit))
+    feed = session.table(table).changes(first, version_of(end), net=net)
+    show_table(feed.to_arrow() if limit is None else feed.head(limit))

@@ -21,10 +21,10 @@ _EXIT_CODES = "\b\nExit codes:\n" + "\n".join(f"  {c:>3}  {text}" for c, text in
 
 
 def _options(
-    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, str]:
     """Parse storage options. Errors do not quote an option, since it may be a secret."""
-    pairs = [one.partition("=") for one in given]
+    pairs = [value.partition("=") for value in values]
     if not all(key and equals for key, equals, _ in pairs):
         raise click.BadParameter("expected key=value", context, parameter)
     return {key: value for key, _, value in pairs}

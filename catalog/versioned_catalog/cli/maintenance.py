@@ -45,7 +45,7 @@ def _span(hours: float) -> timedelta:
 def show_progress() -> Iterator[Progress]:
     """Progress bars on stderr if it is a terminal, else nothing."""
     if not sys.stderr.isatty():
-        yield lambda what, done, total: None
+        yield lambda step, done, total: None
         return
     from rich.console import Console
     from rich.progress import Progress as Bars
@@ -54,10 +54,10 @@ def show_progress() -> Iterator[Progress]:
     with Bars(console=Console(stderr=True), transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
-        def report(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total)
-            bars.update(tasks[what], completed=done, total=total)
+        def report(step: str, done: int, total: int) -> None:
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=total)
+            bars.update(tasks[step], completed=done, total=total)
 
         yield report
 
@@ -132,9 +132,9 @@ def expire(
     session: Session, table: str, older_than: float, keep_last: int, execute: bool, force: bool
 ) -> None:
     """Expire old versions of TABLE, except tagged ones, so that vacuum can delete their files."""
-    span, found = _span(older_than), session.table(table)
+    span, loaded = _span(older_than), session.table(table)
     with show_progress() as progress:
-        result = found.maintenance.expire(
+        result = loaded.maintenance.expire(
             span, keep_last, dry_run=not execute, force=force, progress=progress
         )
     show_object(
@@ -159,14 +159,14 @@ def verify(session: Session, table: str, deep: bool, every_version: bool) -> Non
     from versioned_catalog.catalog import Catalog
 
     with show_progress() as progress:
-        how = {"deep": deep, "every_version": every_version}
+        options = {"deep": deep, "every_version": every_version}
         if is_folder(table):
             result = Catalog.verify_path(
-                table, **how, progress=progress, storage_options=session.storage
+                table, **options, progress=progress, storage_options=session.storage
             )
         else:
-            result = session.catalog().verify_table(table, **how, progress=progress)
-    findings = [{"path": one.path, "problem": one.problem} for one in result.findings]
+            result = session.catalog().verify_table(table, **options, progress=progress)
+    findings = [{"path": finding.path, "problem": finding.problem} for finding in result.findings]
     summary = {
         "table": result.table,
         "clean": result.is_clean,
@@ -250,9 +250,9 @@ def compact(
 
     filters = None if where is None else parse_where(where)
     names = () if zorder is None else split_names(zorder, "zorder")
-    found = session.table(table)
+    loaded = session.table(table)
     with show_progress() as progress:
-        result = found.maintenance.compact(
+        result = loaded.maintenance.compact(
             filters, strategy, zorder=names, dry_run=dry_run, progress=progress
         )
     show_object(
@@ -288,14 +288,14 @@ def consumers(
     session: Session, table: str, move: str | None, version: int | None, drop: str | None
 ) -> None:
     """List the consumers of TABLE, whose unread versions expiry keeps, and how far behind each is."""
-    found = session.table(table)
+    loaded = session.table(table)
     if move is not None:
-        show_commit(found.name, found.move_consumer(move, version))
+        show_commit(loaded.name, loaded.move_consumer(move, version))
         return
     if drop is not None:
-        show_commit(found.name, found.drop_consumer(drop))
+        show_commit(loaded.name, loaded.drop_consumer(drop))
         return
-    show_table(found.inspect.consumers(), _COLUMNS)
+    show_table(loaded.inspect.consumers(), _COLUMNS)
 
 
 @table_command
@@ -312,8 +312,8 @@ def consumers(
 def publish(session: Session, table: str, format_version: str | None, overwrite: bool) -> None:
     """Publish TABLE as Iceberg metadata beside its files, for other engines. No data is copied."""
     number = None if format_version is None else int(format_version)
-    found = session.table(table)
-    done = found.maintenance.publish(format_version=number, overwrite=overwrite)
+    loaded = session.table(table)
+    done = loaded.maintenance.publish(format_version=number, overwrite=overwrite)
     show_object(
         {
             "table": done.table,
@@ -331,5 +331,5 @@ def publish(session: Session, table: str, format_version: str | None, overwrite:
 @table_command
 def unpublish(session: Session, table: str) -> None:
     """Delete the published Iceberg metadata of TABLE. The table stays."""
-    found = session.table(table)
-    show_object({"table": found.name, "deleted files": found.maintenance.unpublish()})
+    loaded = session.table(table)
+    show_object({"table": loaded.name, "deleted files": loaded.maintenance.unpublish()})

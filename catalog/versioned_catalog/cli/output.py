@@ -27,10 +27,10 @@ def storage_values(arguments: Sequence[str], environment: Mapping[str, str]) -> 
 
     They come from the raw arguments, since a usage error is reported before parsing has ended.
     """
-    given = environment.get(STORAGE_VARIABLE, "").split()
-    given += [after for at, after in pairwise(arguments) if at == STORAGE]
-    given += [one.partition("=")[2] for one in arguments if one.startswith(f"{STORAGE}=")]
-    return frozenset(value for one in given if (value := _value(one)))
+    options = environment.get(STORAGE_VARIABLE, "").split()
+    options += [after for at, after in pairwise(arguments) if at == STORAGE]
+    options += [text.partition("=")[2] for text in arguments if text.startswith(f"{STORAGE}=")]
+    return frozenset(value for option in options if (value := _value(option)))
 
 
 def _value(option: str) -> str:
@@ -70,8 +70,8 @@ def json_option() -> click.Option:
     )
 
 
-def _remember(context: click.Context, _: click.Parameter, given: bool) -> None:
-    if given:
+def _remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
         context.meta[_JSON] = True
 
 
@@ -157,9 +157,9 @@ def cell_text(value: object) -> str:
         case datetime():
             return time_text(value)
         case list():
-            return ", ".join("null" if one is None else cell_text(one) for one in value)
+            return ", ".join("null" if item is None else cell_text(item) for item in value)
         case dict():
-            return ", ".join(f"{key}={cell_text(one)}" for key, one in value.items())
+            return ", ".join(f"{key}={cell_text(item)}" for key, item in value.items())
         case _:
             return printable(str(value))
 

@@ -210,33 +210,33 @@ class Program(Group):
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
         """Run the program, with the arguments of the process if ``args`` is None, then exit."""
-        given = list(sys.argv[1:] if args is None else args)
+        arguments = list(sys.argv[1:] if args is None else args)
         fixed = {"prog_name": self.name, "standalone_mode": False}
         try:
-            code = super().main(given, *rest, **{**options, **fixed})
+            code = super().main(arguments, *rest, **{**options, **fixed})
         except SystemExit:  # raised by click and rich only when stdout is closed
             code = BROKEN_PIPE
         except Exception as error:  # reported with its type and its exit code
-            failure = failure_of(error, storage_values(given, os.environ))
-            click.echo(failure.json() if "--json" in given else failure.text(), err=True)
+            failure = failure_of(error, storage_values(arguments, os.environ))
+            click.echo(failure.json() if "--json" in arguments else failure.text(), err=True)
             code = failure.code
         sys.exit(code)
 
 
 def at_most_one(options: Mapping[str, object]) -> None:
     """Raise UsageError if more than one option is set; None and False mean not set."""
-    if _given(options) > 1:
+    if _number_set(options) > 1:
         raise _wrong(f"give only one of {', '.join(options)}")
 
 
 def exactly_one(options: Mapping[str, object]) -> None:
     """Check that exactly one option is set. See ``at_most_one``."""
-    if _given(options) != 1:
+    if _number_set(options) != 1:
         raise _wrong(f"give one of {', '.join(options)}")
 
 
-def _given(options: Mapping[str, object]) -> int:
-    return sum(one is not None and one is not False for one in options.values())
+def _number_set(options: Mapping[str, object]) -> int:
+    return sum(value is not None and value is not False for value in options.values())
 
 
 def _wrong(message: str) -> click.UsageError:

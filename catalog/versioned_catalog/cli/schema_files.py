@@ -75,7 +75,7 @@ def all_tables(catalog: Catalog, namespace: str | None = None) -> Iterator[str]:
 
 
 def write(file: Path, table: Table) -> None:
-    """Write a table's statement with its IDs to a file; what else is in it stays (see ``rewritten``).
+    """Write a table's statement with its IDs to a file; other text in it stays (see ``rewritten``).
 
     Raises:
         InvalidRequestError: the file is of another table, or not a schema file.
@@ -96,21 +96,21 @@ def write(file: Path, table: Table) -> None:
         write_text(file, text)
 
 
-def _write_unless_edited(one: FilePlan, table: Table) -> bool:
-    """Write the file of a plan, unless it is not what was planned; return whether it was written."""
+def _write_unless_edited(file_plan: FilePlan, table: Table) -> bool:
+    """Write the file of a plan, unless it was edited since; return whether it was written."""
     from versioned_catalog.storage.text import read_text
 
     try:
-        is_planned = read_text(one.file, A_SCHEMA_FILE) == one.plan.ddl
+        is_planned = read_text(file_plan.file, A_SCHEMA_FILE) == file_plan.plan.ddl
     except (InvalidRequestError, NotFoundError):
         is_planned = False
     if is_planned:
-        write(one.file, table)
+        write(file_plan.file, table)
     return is_planned
 
 
 def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> list[FilePlan]:
-    """Plan every schema file of a folder, or one file, on the tables as they are.
+    """Plan every schema file of a folder, or one file, on the current tables.
 
     Raises:
         NotFoundError: there is no such folder, or no file in it.
@@ -147,7 +147,7 @@ def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> lis
 
 
 def _named_sql(folder: Path) -> Iterator[Path]:
-    """What is named ``*.sql`` in a folder and below, also below links to folders.
+    """Yield the paths named ``*.sql`` in a folder and below, also below links to folders.
 
     Raises:
         StorageError: a folder can't be listed.
@@ -170,7 +170,7 @@ def _named_sql(folder: Path) -> Iterator[Path]:
 
 
 def _in_file(error: VersionedError, file: Path) -> VersionedError:
-    """The error as one of a file that can't be planned."""
+    """Prefix an error with the file that can't be planned."""
     if isinstance(error, InvalidRequestError | NotFoundError):
         return InvalidRequestError(f"{file}: {error}")
     return error
@@ -228,19 +228,19 @@ def _check_free(target: Definition, catalog: Catalog) -> None:
 
 
 def read_plans(file: Path, catalog: Catalog) -> list[FilePlan]:
-    """Read plans that ``plan --out`` wrote, and make them again on the tables as they are.
+    """Read plans that ``plan --out`` wrote, and make them again on the current tables.
 
     Raises:
         NotFoundError: there is no such file.
         InvalidRequestError: it is not a plan.
-        CommitConflictError: a table is not what its plan was made on, or a plan is not what it says.
+        CommitConflictError: a table was changed since its plan was made, or the plan was edited.
     """
     return [_planned_again(stored, file, catalog) for stored in _stored_plans(file)]
 
 
 @dataclass(frozen=True)
 class _StoredPlan:
-    """What a file of ``plan --out`` says of one table."""
+    """The plan of one table, as ``plan --out`` wrote it."""
 
     file: Path
     ddl: str
@@ -257,7 +257,7 @@ def _stored_plans(file: Path) -> list[_StoredPlan]:
 
     text = read_text(file, "a plan")
     try:
-        return [_stored_plan(one) for one in parse_json(text, str(file))["plans"]]
+        return [_stored_plan(raw) for raw in parse_json(text, str(file))["plans"]]
     except VersionedError as error:
         problem = str(error)
     except (KeyError, TypeError, AttributeError) as error:
@@ -265,26 +265,26 @@ def _stored_plans(file: Path) -> list[_StoredPlan]:
     raise InvalidRequestError(f"{file} is not a plan: {problem}; make one with plan --out")
 
 
-def _stored_plan(one: Any) -> _StoredPlan:
+def _stored_plan(raw: Any) -> _StoredPlan:
     def text(key: str) -> str:
-        return _typed(one[key], str, key)
+        return _typed(raw[key], str, key)
 
-    uuid, version = one["table_uuid"], one["schema_version"]
+    uuid, version = raw["table_uuid"], raw["schema_version"]
     return _StoredPlan(
         Path(text("file")),
         text("ddl"),
-        [_typed(name, str, "allow_drop") for name in _typed(one["allow_drop"], list, "allow_drop")],
+        [_typed(name, str, "allow_drop") for name in _typed(raw["allow_drop"], list, "allow_drop")],
         {
             _typed(old, str, "renames"): _typed(new, str, "renames")
-            for old, new in one["renames"].items()
+            for old, new in raw["renames"].items()
         },
         None if uuid is None else _typed(uuid, str, "table_uuid"),
         None if version is None else _typed(version, int, "schema_version"),
         {
             _typed(k, str, "properties"): _typed(v, str, "properties")
-            for k, v in one["properties"].items()
+            for k, v in raw["properties"].items()
         },
-        [_typed(sql, str, "sql") for change in one["changes"] for sql in change["sql"]],
+        [_typed(sql, str, "sql") for change in raw["changes"] for sql in change["sql"]],
     )
 
 
@@ -299,10 +299,10 @@ def _planned_again(stored: _StoredPlan, file: Path, catalog: Catalog) -> FilePla
     again = "nothing was changed; make the plan again"
     if stored.table_uuid != plan.table_uuid:
         if stored.table_uuid is None:
-            what = "was created since"
+            event = "was created since"
         else:
-            what = "was dropped since" if plan.table_uuid is None else "was replaced since"
-        raise CommitConflictError(f"{plan.table} {what} the plan in {file} was made; {again}")
+            event = "was dropped since" if plan.table_uuid is None else "was replaced since"
+        raise CommitConflictError(f"{plan.table} {event} the plan in {file} was made; {again}")
     if stored.schema_version != plan.schema_version:
         raise CommitConflictError(
             f"{plan.table} is at schema {plan.schema_version}, but the plan in {file} was made on "
@@ -319,8 +319,8 @@ def _planned_again(stored: _StoredPlan, file: Path, catalog: Catalog) -> FilePla
     return FilePlan(stored.file, plan)
 
 
-def apply_file(one: FilePlan, catalog: Catalog) -> FilePlan:
-    """Create or alter the table of a file, and write the file with the IDs that it has now.
+def apply_file(file_plan: FilePlan, catalog: Catalog) -> FilePlan:
+    """Create or alter the table of a file, and write the file with its current IDs.
 
     A file that was edited since the plan is left as it is.
 
@@ -329,14 +329,14 @@ def apply_file(one: FilePlan, catalog: Catalog) -> FilePlan:
     """
     from versioned_catalog.migrate.schema_plan import apply_plan
 
-    plan = one.plan
+    plan = file_plan.plan
     if plan.creates:
         table = _create(plan, catalog)
         done = replace(plan, committed=table.version)
     else:
         table = catalog.load_table(plan.table)
         done = apply_plan(table.handle, plan)
-    return FilePlan(one.file, done, _write_unless_edited(one, table.refresh()))
+    return FilePlan(file_plan.file, done, _write_unless_edited(file_plan, table.refresh()))
 
 
 def _create(plan: SchemaPlan, catalog: Catalog) -> Table:

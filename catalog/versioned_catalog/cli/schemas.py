@@ -39,15 +39,15 @@ def ddl(session: Session, tables: tuple[str, ...], ids: bool, out: Path | None) 
     from versioned_catalog.cli import schema_files
 
     names = tables or tuple(schema_files.all_tables(session.catalog()))
-    found = [(name, session.table(name)) for name in names]
+    loaded = [session.table(name) for name in names]
     if out is not None:
-        files = [(schema_files.path_of(out, table.name), table) for _, table in found]
+        files = [(schema_files.path_of(out, table.name), table) for table in loaded]
         for file, table in files:
             schema_files.write(file, table)
     if wants_json():
-        show_json([{"table": table.name, "ddl": table.ddl(ids)} for _, table in found])
+        show_json([{"table": table.name, "ddl": table.ddl(ids)} for table in loaded])
     elif out is None:
-        click.echo("\n".join(table.ddl(ids) for _, table in found), nl=False)
+        click.echo("\n".join(table.ddl(ids) for table in loaded), nl=False)
 
 
 @click.command(cls=Command)
@@ -82,9 +82,9 @@ def plan(
     if out is not None:
         write_text(out, json.dumps(_document(plans), indent=2) + "\n")
     _show(plans, sql=sql)
-    for one in plans:
-        one.plan.check_allowed()
-    if not all(one.plan.is_empty for one in plans):
+    for planned in plans:
+        planned.plan.check_allowed()
+    if not all(planned.plan.is_empty for planned in plans):
         context.exit(PLANNED)
 
 
@@ -109,28 +109,31 @@ def apply(session: Session, source: Path, allow_drop: tuple[str, ...]) -> None:
         plans = plan_files(source, catalog, allow_drop)
     if not wants_json():
         _show(plans)
-    for one in plans:
-        one.plan.check_allowed()
-    done = [apply_file(one, catalog) for one in plans]
+    for planned in plans:
+        planned.plan.check_allowed()
+    done = [apply_file(planned, catalog) for planned in plans]
     if wants_json():
         show_json(_document(done))
         return
-    for one in done:
-        if not one.plan.is_empty:
-            click.echo(f"{printable(one.plan.table)} is at version {one.plan.committed}")
-        if not one.written:
+    for planned in done:
+        if not planned.plan.is_empty:
+            click.echo(f"{printable(planned.plan.table)} is at version {planned.plan.committed}")
+        if not planned.written:
             click.echo(
-                f"warning: {printable(str(one.file))} is not the file that was planned, so it was left "
-                f"as it is; new columns have their IDs in: versioned ddl {one.plan.table} --ids",
+                f"warning: {printable(str(planned.file))} is not the file that was planned, so it was "
+                "left as it is; new columns have their IDs in: versioned ddl "
+                f"{planned.plan.table} --ids",
                 err=True,
             )
 
 
 def _document(plans: Sequence[FilePlan]) -> dict[str, object]:
     return {
-        "changes": sum(len(one.plan.changes) + one.plan.creates for one in plans),
-        "refused": [f"{one.plan.table}.{name}" for one in plans for name in one.plan.refused],
-        "plans": [one.to_json() for one in plans],
+        "changes": sum(len(planned.plan.changes) + planned.plan.creates for planned in plans),
+        "refused": [
+            f"{planned.plan.table}.{name}" for planned in plans for name in planned.plan.refused
+        ],
+        "plans": [planned.to_json() for planned in plans],
     }
 
 
@@ -138,11 +141,11 @@ def _show(plans: Sequence[FilePlan], *, sql: bool = False) -> None:
     if wants_json():
         show_json(_document(plans))
         return
-    for one in plans:
-        if one.plan.is_empty and not one.plan.notes:
+    for planned in plans:
+        if planned.plan.is_empty and not planned.plan.notes:
             continue
-        click.echo(one.plan.text(), nl=False)
-        for statement in one.plan.sql if sql else ():
+        click.echo(planned.plan.text(), nl=False)
+        for statement in planned.plan.sql if sql else ():
             click.echo(f"  {statement};")
     click.echo(_summary(plans))
 
@@ -150,16 +153,16 @@ def _show(plans: Sequence[FilePlan], *, sql: bool = False) -> None:
 def _summary(plans: Sequence[FilePlan]) -> str:
     from versioned_catalog.migrate.schema_plan import allowing
 
-    kinds = [change.kind for one in plans for change in one.plan.changes]
+    kinds = [change.kind for planned in plans for change in planned.plan.changes]
     adds, drops = kinds.count("add"), kinds.count("drop")
     counts = {
-        "to create": sum(one.plan.creates for one in plans),
+        "to create": sum(planned.plan.creates for planned in plans),
         "to add": adds,
         "to change": len(kinds) - adds - drops,
         "to drop": drops,
     }
-    shown = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-    refused = [name for one in plans for name in one.plan.refused]
+    shown = ", ".join(f"{count} {label}" for label, count in counts.items() if count)
+    refused = [name for planned in plans for name in planned.plan.refused]
     text = f"Plan: {shown or 'nothing to change'}."
     if kinds:
         text += " Data rewritten: none."

@@ -44,15 +44,15 @@ def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     if pa.types.is_list(type_):
         return _lists(values, type_)
     if pa.types.is_timestamp(type_):
-        values = [None if one is None else (one - _EPOCH) // _MICROSECOND for one in values]
+        values = [None if time is None else (time - _EPOCH) // _MICROSECOND for time in values]
     return array_of(values, type_)
 
 
 def _lists(values: Sequence[list[Any] | None], type_: pa.DataType) -> pa.Array:
-    lists = [one or [] for one in values]
+    lists = [value or [] for value in values]
     ends = array_of(list(itertools.accumulate(map(len, lists), initial=0)), pa.int32())
     items = _array(list(itertools.chain.from_iterable(lists)), type_.value_type)
-    valid = array_of([one is not None for one in values], pa.bool_())
+    valid = array_of([value is not None for value in values], pa.bool_())
     buffers = [valid.buffers()[1], ends.buffers()[1]]
     return pa.Array.from_buffers(type_, len(values), buffers, children=[items])
 
@@ -67,7 +67,7 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     if not pa.types.is_timestamp(column.type):
         return list(column.to_pylist())
     micros = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_pylist()
-    return [None if one is None else _EPOCH + timedelta(microseconds=one) for one in micros]
+    return [None if value is None else _EPOCH + timedelta(microseconds=value) for value in micros]
 
 
 COLUMNS = pa.schema(
@@ -231,12 +231,12 @@ def _of_versions(
     filled = _filled_with(state.schema, column_id)
     for version in versions:
         schema = state.schemas[version]
-        held = column_id in schema.ids
+        has_column = column_id in schema.ids
         yield {
             "schema_version": version,
-            "held": held,
-            "type": render_type(schema.column(column_id).type) if held else None,
-            "filled_with": None if held else filled,
+            "held": has_column,
+            "type": render_type(schema.column(column_id).type) if has_column else None,
+            "filled_with": None if has_column else filled,
         }
 
 

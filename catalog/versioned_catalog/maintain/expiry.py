@@ -1,4 +1,4 @@
-"""Expiry of old versions (FORMAT.md, section 9), and how long those in flight are protected."""
+"""Expiry of old versions (FORMAT.md, section 9), and checks of the retention."""
 
 from __future__ import annotations
 
@@ -138,9 +138,9 @@ def expire(
     state = handle.refresh().state
     now = clock_of(handle.store, dry_run=dry_run)
     allowed = oldest_to_keep(handle.log, state, ago(now, span), keep_last)
-    held = kept_for_consumers(handle.log, state, allowed, now)
-    oldest = min(held.values(), default=allowed)
-    lapsed = {name: one.version for name, one in state.consumers.items() if one.version < oldest}
+    kept_from = kept_for_consumers(handle.log, state, allowed, now)
+    oldest = min(kept_from.values(), default=allowed)
+    lapsed = {name: c.version for name, c in state.consumers.items() if c.version < oldest}
     spared = tagged_below(state, oldest) - tagged_below(state, state.floor)
     if not dry_run and oldest > state.floor and _keep_states(handle, state, oldest):
         kept = tagged_below(state, oldest)
@@ -154,7 +154,7 @@ def expire(
         oldest_version=oldest,
         versions=oldest - state.floor - len(spared),
         tagged=tuple(sorted(tagged_below(handle.state, oldest))),
-        consumers=tuple(sorted(held)),
+        consumers=tuple(sorted(kept_from)),
         lapsed=tuple(sorted(lapsed)),
         version=handle.state.version,
     )
@@ -185,23 +185,23 @@ def oldest_to_keep(timeline: TableLog, state: TableState, cutoff: datetime, keep
     So versions that were current at the cutoff or later are kept. The last ``keep_last`` versions are
     kept in any case.
     """
-    then = newest_before(timeline, state, cutoff)
-    return max(state.floor, min(then, state.version - keep_last + 1))
+    at_cutoff = newest_before(timeline, state, cutoff)
+    return max(state.floor, min(at_cutoff, state.version - keep_last + 1))
 
 
 def kept_for_consumers(
     timeline: TableLog, state: TableState, oldest: int, now: datetime
 ) -> dict[str, int]:
-    """The consumers that keep versions below another, and from which version on each does.
+    """Return the consumers that keep versions below ``oldest``, with the oldest version of each.
 
-    A consumer keeps what it has not read, but a version no longer than it says after that was replaced.
+    A consumer keeps the versions it has not read, each for its ``keep`` time after it was replaced.
     """
-    found = {}
-    for name, one in state.consumers.items():
-        if one.version < oldest:
-            long_enough = newest_before(timeline, state, ago(now, one.keep))
-            found[name] = max(one.version, state.floor, long_enough)
-    return {name: first for name, first in found.items() if first < oldest}
+    kept_from = {}
+    for name, consumer in state.consumers.items():
+        if consumer.version < oldest:
+            long_enough = newest_before(timeline, state, ago(now, consumer.keep))
+            kept_from[name] = max(consumer.version, state.floor, long_enough)
+    return {name: first for name, first in kept_from.items() if first < oldest}
 
 
 def tagged_below(state: TableState, floor: int) -> frozenset[int]:
@@ -216,9 +216,9 @@ def keep_states(timeline: TableLog, state: TableState, floor: int, *, again: boo
     """
     for version in sorted({floor, *tagged_below(state, floor)}):
         if not again or timeline.stored(timeline.kept_path(version)) is None:
-            then = timeline.load(version).state
-            assert then is not None
-            timeline.write_kept(then)
+            stored_state = timeline.load(version).state
+            assert stored_state is not None
+            timeline.write_kept(stored_state)
             if timeline.restore(version, timeline.kept_path(version)) is None:
                 raise CorruptTableError(
                     f"{timeline.store.url}: the state at version {version} cannot be read back after "
@@ -260,8 +260,8 @@ def _overwritten(timeline: TableLog, start: int, floor: int) -> Iterator[int]:
         return
     with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
         for first in range(start, floor, 64 * MOST_AT_ONCE):
-            some = versions[first - start : first - start + 64 * MOST_AT_ONCE]
-            yield from pool.map(lambda version: _overwrite(timeline, version, floor), some)
+            chunk = versions[first - start : first - start + 64 * MOST_AT_ONCE]
+            yield from pool.map(lambda version: _overwrite(timeline, version, floor), chunk)
 
 
 def _overwrite(timeline: TableLog, version: int, floor: int) -> int:

@@ -137,7 +137,7 @@ class Inspection:
         ``kept_until`` (when expiry may pass it), ``lapsed`` (whether that time has passed).
         """
         state, log = self._state, self._handle.log
-        first = min((one.version for one in state.consumers.values()), default=state.version)
+        first = min((c.version for c in state.consumers.values()), default=state.version)
         entries = log.entries(max(first + 1, state.floor), state.version)
         return consumers(state, entries, log.store.time())
 

@@ -47,8 +47,8 @@ Report = Callable[[str, str], None]
 """Called with the path and the problem of a finding."""
 
 
-def check_own(error: VersionedError) -> None:
-    """Raise an error that says nothing about the file: a limit of this process or machine.
+def raise_shortage(error: VersionedError) -> None:
+    """Raise an error that is due to a limit of this process or machine, not to the file.
 
     Raises:
         StorageError: such an error.
@@ -133,11 +133,11 @@ def entry_versions(timeline: TableLog) -> list[int]:
 
 def stored_states(timeline: TableLog) -> list[tuple[int, str]]:
     """Return the versions and paths of checkpoints and kept states, in order."""
-    found: list[tuple[int, str]] = []
+    states: list[tuple[int, str]] = []
     for folder in (CHECKPOINTS, KEPT):
         names = [name for name in timeline.store.list(folder) if _CHECKPOINT.fullmatch(name)]
-        found += [(int(name.removesuffix(".parquet")), f"{folder}/{name}") for name in names]
-    return sorted(found)
+        states += [(int(name.removesuffix(".parquet")), f"{folder}/{name}") for name in names]
+    return sorted(states)
 
 
 def check_log(timeline: TableLog, versions: list[int], report: Report) -> Iterator[Step]:
@@ -191,9 +191,9 @@ def _entries(
             if data is None:
                 raise error or CorruptTableError("it was listed, but is not there")
             yield timeline.decoded(version, data)
-        except VersionedError as wrong:
-            check_own(wrong)
-            report(path, f"cannot be read: {wrong}")
+        except VersionedError as problem:
+            raise_shortage(problem)
+            report(path, f"cannot be read: {problem}")
             yield None
 
 
@@ -225,8 +225,8 @@ def _restart(
     version = entry.head.version
     paths = [timeline.kept_path(version), timeline.checkpoint_path(version)]
     for path in paths:
-        found = timeline.restore(version, path)
-        state = None if found is None else found.state
+        loaded = timeline.restore(version, path)
+        state = None if loaded is None else loaded.state
         if state is not None and state.commit_id == entry.head.commit_id:
             return state
     if is_floor:
@@ -242,51 +242,51 @@ def _check_stored(
         data = timeline.stored(path)
         if data is None:
             return  # a writer dropped it
-        found = state_from_bytes(data, path)
+        stored_state = state_from_bytes(data, path)
     except VersionedError as error:
-        check_own(error)
+        raise_shortage(error)
         report(path, f"cannot be read: {error}")
         return
-    if found.version != version:
-        report(path, f"calls itself version {found.version}")
+    if stored_state.version != version:
+        report(path, f"calls itself version {stored_state.version}")
     elif state is not None:
-        for problem in differences(state, found):
+        for problem in differences(state, stored_state):
             report(path, problem)
 
 
-def differences(state: TableState, found: TableState) -> Iterable[str]:
+def differences(state: TableState, stored_state: TableState) -> Iterable[str]:
     """Describe how a checkpoint differs from the state by the entries."""
-    said, stored = state_to_json(state), state_to_json(found)
-    for name in sorted(said.keys() | stored.keys()):
-        if said.get(name) != stored.get(name):
+    expected, stored = state_to_json(state), state_to_json(stored_state)
+    for name in sorted(expected.keys() | stored.keys()):
+        if expected.get(name) != stored.get(name):
             yield (
                 f"has {name} {str(stored.get(name))[:200]}, but by the entries it is "
-                f"{str(said.get(name))[:200]}"
+                f"{str(expected.get(name))[:200]}"
             )
-    core, other = state.segments.core, found.segments.core
+    core, other = state.segments.core, stored_state.segments.core
     if not same_core(core, other):
         yield _which(core, other)
         return
-    if state.schemas == found.schemas:
-        yield from _statistics(state, found)
+    if state.schemas == stored_state.schemas:
+        yield from _statistics(state, stored_state)
 
 
 def _which(core: pa.Table, other: pa.Table) -> str:
-    mine, theirs = core["path"].to_pylist(), other["path"].to_pylist()
-    for path in itertools.chain(set(mine) ^ set(theirs)):
+    expected, stored = core["path"].to_pylist(), other["path"].to_pylist()
+    for path in itertools.chain(set(expected) ^ set(stored)):
         return (
-            f"has {len(theirs)} segments, but by the entries there are {len(mine)}; "
+            f"has {len(stored)} segments, but by the entries there are {len(expected)}; "
             f"{path} is in one of them only"
         )
     return "differs from the entries in a segment, or in the order of segments"
 
 
-def _statistics(state: TableState, found: TableState) -> Iterable[str]:
+def _statistics(state: TableState, stored_state: TableState) -> Iterable[str]:
     for column, _ in walk(state.schema.columns):
         for name in statistics_of(column.type):
-            said = state.segments.statistic(name, column, state.schemas)
-            stored = found.segments.statistic(name, column, state.schemas)
-            if pc.any(differ(said, stored)).as_py():
+            expected = state.segments.statistic(name, column, state.schemas)
+            stored = stored_state.segments.statistic(name, column, state.schemas)
+            if pc.any(differ(expected, stored)).as_py():
                 path = state.schema.path_text(column.id)
                 yield f"has another {name} of {path} for a segment than the entries"
 

@@ -77,9 +77,9 @@ class Maintenance:
             InvalidRequestError: there is no such strategy, or the table cannot be clustered so.
             CorruptTableError: a segment is not what the log says.
         """
-        how: dict[str, Any] = {"paths": paths, "zorder": zorder, "dry_run": dry_run}
+        options: dict[str, Any] = {"paths": paths, "zorder": zorder, "dry_run": dry_run}
         return compaction.compact(
-            self._handle, filters, strategy, **how, progress=progress, commit_id=commit_id
+            self._handle, filters, strategy, **options, progress=progress, commit_id=commit_id
         )
 
     def plan_compaction(
@@ -199,8 +199,8 @@ class Maintenance:
             overwrite: write all metadata again, also over what another engine wrote.
 
         Raises:
-            InvalidRequestError: Iceberg can't say this version; the message names the column and the
-                way out. Or fastavro is not installed.
+            InvalidRequestError: Iceberg can't express this version; the message names the column and
+                a remedy. Or fastavro is not installed.
             CommitConflictError: another engine has written to the published table.
         """
         publish = interop("publish")
@@ -217,7 +217,7 @@ class Maintenance:
     ) -> Verified:
         """Check the log, the checkpoints and the live segments against each other; write nothing.
 
-        Checked of each segment: existence, size, table, schema version, schema, field IDs, physical
+        The checks of a segment: existence, size, table, schema version, schema, field IDs, physical
         names, row count, and the statistics that its footer has. One damaged file does not hide others.
 
         Args:
@@ -225,6 +225,5 @@ class Maintenance:
             every_version: check the segments of all kept versions, not only of the newest.
             progress: called with the step and how much of it is done.
         """
-        handle = self._handle
-        how: dict[str, Any] = {"deep": deep, "every_version": every_version, "progress": progress}
-        return verify(handle.store, handle.name, **how)
+        store, name = self._handle.store, self._handle.name
+        return verify(store, name, deep=deep, every_version=every_version, progress=progress)

@@ -42,28 +42,28 @@ def consumers(state: TableState, entries: Iterable[Commit | Stub], now: datetime
         entries: those after the version of the consumer that is the furthest behind.
         now: the store's time.
     """
-    known = {entry.head.version: entry for entry in entries if isinstance(entry, Commit)}
-    found = [_row_of(name, one, state, known, now) for name, one in sorted(state.consumers.items())]
-    return table_of(found, CONSUMERS)
+    by_version = {entry.head.version: entry for entry in entries if isinstance(entry, Commit)}
+    rows = [_row_of(name, c, state, by_version, now) for name, c in sorted(state.consumers.items())]
+    return table_of(rows, CONSUMERS)
 
 
 def _row_of(
-    name: str, consumer: Consumer, state: TableState, known: dict[int, Commit], now: datetime
+    name: str, consumer: Consumer, state: TableState, by_version: dict[int, Commit], now: datetime
 ) -> dict[str, Any]:
     row = {"name": name, "version": consumer.version, "moved": consumer.moved}
     unread = range(consumer.version + 1, state.version + 1)
-    if unread and unread[0] not in known:
+    if unread and unread[0] not in by_version:
         return row | {"versions_behind": len(unread), "lapsed": True}
-    commits = [known[version] for version in unread if known[version].consumers is None]
+    commits = [by_version[version] for version in unread if by_version[version].consumers is None]
     since = commits[0].head.time if commits else None
     until = None if since is None else since + consumer.keep
     return row | {
         "versions_behind": len(commits),
         "rows_behind": sum(
             record.rows
-            for one in commits
-            if one.head.operation != "compact"
-            for record in one.added
+            for commit in commits
+            if commit.head.operation != "compact"
+            for record in commit.added
         ),
         "unread_since": since,
         "kept_until": until,
@@ -127,7 +127,7 @@ def _pin_row(state: TableState, label: str, pin: Pin | None, use: _Use) -> dict[
         "schema_version": pin.schema_version,
         "owner": pin.owner,
         "until": pin.until,
-        "needs_hidden": [pinned.path_text(one) for one in hidden if one in pinned.ids],
+        "needs_hidden": [pinned.path_text(i) for i in hidden if i in pinned.ids],
         "may_fail": list(breaks(pinned, state.schema)),
     }
 
@@ -257,29 +257,29 @@ def partitions(state: TableState) -> pa.Table:
         read = key_reader(state.schemas[version], state.schema)
         if read is None or not state.schema.partitioning:
             continue
-        mine = core.filter(pc.is_in(core["schema_version"], array_of([version], pa.int32())))
-        pairs = zip(mine["partition"].to_pylist(), mine["rows"].to_pylist(), strict=True)
+        written = core.filter(pc.is_in(core["schema_version"], array_of([version], pa.int32())))
+        pairs = zip(written["partition"].to_pylist(), written["rows"].to_pylist(), strict=True)
         for texts, count in pairs:
             key = read(tuple(texts))
             rows, number = totals.get(key, (0, 0))
             totals[key] = rows + count, number + 1
-    found = [
+    records = [
         {"partition": list(key), "rows": rows, "segments": number}
         for key, (rows, number) in totals.items()
     ]
-    return _in_order(table_of(found, PARTITIONS), state.schema)
+    return _in_order(table_of(records, PARTITIONS), state.schema)
 
 
-def _in_order(found: pa.Table, schema: Schema) -> pa.Table:
+def _in_order(table: pa.Table, schema: Schema) -> pa.Table:
     """Order partitions by value, null first."""
     keys: dict[str, pa.Array] = {}
     for at, field in enumerate(schema.partitioning):
         type_ = result_type(parse_transform(field.transform), schema.column(field.source).type)
-        texts = [key[at] for key in found["partition"].to_pylist()]
+        texts = [key[at] for key in table["partition"].to_pylist()]
         values = parse_texts(texts, type_)
         plain = values.cast(pa.int64()) if pa.types.is_duration(values.type) else values
         keys |= {f"valid{at}": plain.is_valid(), f"value{at}": plain}
     if not keys:
-        return found
+        return table
     order = [(name, "ascending") for name in keys]
-    return found.take(pc.sort_indices(pa.table(keys), sort_keys=order))
+    return table.take(pc.sort_indices(pa.table(keys), sort_keys=order))

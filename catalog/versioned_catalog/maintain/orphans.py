@@ -88,8 +88,8 @@ class References:
         for commit in commits:
             segments.update(_added_by(commit))
             manifests.update(_manifest_of(commit))
-        known = None if self.manifests is None else self.manifests | manifests
-        return replace(self, segments=self.segments | segments, manifests=known)
+        needed_manifests = None if self.manifests is None else self.manifests | manifests
+        return replace(self, segments=self.segments | segments, manifests=needed_manifests)
 
 
 class _ExpiredMeanwhile(Exception):
@@ -169,8 +169,8 @@ def _references(timeline: TableLog, state: TableState, begin: int) -> References
         # A later expiry is running; tags set before it may be missing in this state.
         raise _ExpiredMeanwhile(begin, first)
     # Entries below the oldest retained version that are not yet stubs name further manifests.
-    known = None if is_unfinished(timeline, state) else frozenset(manifests)
-    return References(frozenset(paths), frozenset(versions), state.floor, known)
+    needed_manifests = None if is_unfinished(timeline, state) else frozenset(manifests)
+    return References(frozenset(paths), frozenset(versions), state.floor, needed_manifests)
 
 
 def _files_of(state: TableState) -> set[str]:
@@ -192,9 +192,9 @@ def _manifest_of(commit: Commit) -> Iterator[str]:
 
 
 def _state_at(timeline: TableLog, version: int) -> TableState:
-    found = timeline.load(version).state
-    assert found is not None
-    return found
+    state = timeline.load(version).state
+    assert state is not None
+    return state
 
 
 def _commits(timeline: TableLog, start: int, end: int) -> Iterator[Commit]:
@@ -235,7 +235,7 @@ def find_orphans(
     foreign: list[str] = []
     for folder, files in listed.items():
         sizes = {_number(f): f.bytes for f in files if _VERSION.fullmatch(f.name)}
-        stay = retained_checkpoints(sizes, needed.floor) if folder == CHECKPOINTS else frozenset()
+        kept = retained_checkpoints(sizes, needed.floor) if folder == CHECKPOINTS else frozenset()
         for file in files:
             path, kind = f"{folder}/{file.name}", _kind(folder, file.name)
             if kind is _Kind.FOREIGN:
@@ -249,7 +249,7 @@ def find_orphans(
                     segments[path] = file.bytes
                 case _Kind.MANIFEST if not needed.holds_manifest(path) and _number(file) < fence:
                     segments[path] = file.bytes
-                case _Kind.CHECKPOINT if _number(file) not in stay:
+                case _Kind.CHECKPOINT if _number(file) not in kept:
                     others[path] = file.bytes
                 case _Kind.KEPT if not _is_kept(_number(file), needed, is_stub):
                     others[path] = file.bytes

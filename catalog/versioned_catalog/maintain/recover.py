@@ -94,12 +94,12 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
     schemas, substituted = _filled(incarnation.schemas)
     left = dict(incarnation.left)
     records: dict[str, SegmentRecord] = {}
-    wanted = [segments.footers[path] for path in (*incarnation.live, *incarnation.guessed)]
-    _check_copied(schemas, broken.url)
+    footers = [segments.footers[path] for path in (*incarnation.live, *incarnation.guessed)]
+    _check_unkeyed(schemas, broken.url)
     copier = _Copier(broken, new, schemas)
-    copied = zip(wanted, in_parallel(copier.copy, wanted, threads=4), strict=True)
+    copied = zip(footers, in_parallel(copier.copy, footers, threads=4), strict=True)
     for number, (footer, record) in enumerate(copied, 1):
-        progress("copy segments", number, len(wanted))
+        progress("copy segments", number, len(footers))
         if isinstance(record, SegmentRecord):
             records[footer.path] = record
         else:
@@ -124,7 +124,7 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
     )
 
 
-def _check_copied(schemas: dict[int, Schema], table: str) -> None:
+def _check_unkeyed(schemas: dict[int, Schema], table: str) -> None:
     """Refuse a table with a primary key: the order of its rows is lost with the log."""
     if any(schema.is_keyed for schema in schemas.values()):
         raise InvalidRequestError(
@@ -134,13 +134,13 @@ def _check_copied(schemas: dict[int, Schema], table: str) -> None:
         )
 
 
-def _filled(known: dict[int, Schema]) -> tuple[dict[int, Schema], list[int]]:
-    """Fill gaps between known schema versions by repeating the one before; return which."""
+def _filled(known_schemas: dict[int, Schema]) -> tuple[dict[int, Schema], list[int]]:
+    """Fill gaps between known schema versions by repeating the one before; return these, too."""
     schemas: dict[int, Schema] = {}
     substituted: list[int] = []
-    for version in range(min(known), max(known) + 1):
-        if version in known:
-            schemas[version] = known[version]
+    for version in range(min(known_schemas), max(known_schemas) + 1):
+        if version in known_schemas:
+            schemas[version] = known_schemas[version]
         else:
             schemas[version] = replace(schemas[version - 1], version=version)
             substituted.append(version)
@@ -167,7 +167,7 @@ class _Copier:
         except VersionedError as error:
             check_lost(error, self.broken)
             return f"is damaged: {error}"
-        except Exception as error:  # whatever a damaged file makes a library do
+        except Exception as error:  # damaged files make libraries raise anything
             return f"is damaged: {type(error).__name__}: {error}"
         if schema.partitioning and len(contents.partitions) != 1:
             return f"holds rows of {len(contents.partitions)} partitions"
@@ -194,18 +194,18 @@ class _Copier:
 
 
 def _ledger(incarnation: Incarnation, broken: Store) -> list[ImportedFile] | None:
-    """The files of others whose rows may be in the new table; None if a page can't be read.
+    """Return the imported files whose rows may be in the new table; None if a page can't be read.
 
-    Files whose segment is the file itself are not part of it, so that they can be imported again. Those
-    that were adopted once, and whose rows were deleted or are in segments of the table now, are.
+    Adopted files that are still segments are left out, so that they can be imported again. Adopted
+    files whose rows were deleted, or rewritten to segments of the table, stay.
     """
     try:
-        known = list(imported_files(incarnation.ledger, broken))
+        imported = list(imported_files(incarnation.ledger, broken))
     except CorruptTableError:
         return None
     left = {file_of(path) for path in incarnation.left}
-    absent = frozenset[str]().union(*(file.keys for file in known if file.name in left))
-    return [file for file in known if file.taken is not Taken.ADOPTED or not file.keys & absent]
+    absent = frozenset[str]().union(*(file.keys for file in imported if file.name in left))
+    return [file for file in imported if file.taken is not Taken.ADOPTED or not file.keys & absent]
 
 
 def _unknown_imports(
@@ -239,12 +239,13 @@ def _commits(
 
     def head(operation: str) -> Head:
         nonlocal version, time
-        identity = str(uuid.uuid4())
-        made = Head(incarnation.table_uuid, version, identity, version - 1, time, operation, WRITER)
+        new_head = Head(
+            incarnation.table_uuid, version, str(uuid.uuid4()), version - 1, time, operation, WRITER
+        )
         version, time = version + 1, next_time(time, clock())
-        return made
+        return new_head
 
-    for number, schema in enumerate(schemas[one] for one in sorted(schemas)):
+    for number, (_, schema) in enumerate(sorted(schemas.items())):
         if number:
             yield Commit(head("alter"), next_id, schema=schema)
             continue
@@ -268,7 +269,7 @@ def _commits(
 def _put(new: Store, commits: list[Commit]) -> TableState:
     """Write the log, the first entry last, so that the table appears when it is complete."""
     state: TableState | None = None
-    whole: list[Commit] = []
+    entries: list[Commit] = []
     for commit in commits:
         # A manifest is a feature, which later entries must list, too.
         features = WITH_CHECKSUMS if state is None else state.features
@@ -276,12 +277,12 @@ def _put(new: Store, commits: list[Commit]) -> TableState:
             features |= features_of(commit.schema, commit.added)
         if commit.imported is not None:
             features |= Features(write=frozenset({IMPORTS}))
-        named = replace(commit, head=replace(commit.head, features=features))
-        whole.append(write_page(write_manifest(named, None, new), None, new))
-        state = apply(state, whole[-1])
+        with_features = replace(commit, head=replace(commit.head, features=features))
+        entries.append(write_page(write_manifest(with_features, None, new), None, new))
+        state = apply(state, entries[-1])
     assert state is not None
     timeline = CommitLog(new, TableCodec())
-    for commit in reversed(whole):
+    for commit in reversed(entries):
         path = timeline.entry_path(commit.head.version)
         if new.put_if_absent(path, commit_to_bytes(commit)) is not Put.WON:
             raise AlreadyExistsError(

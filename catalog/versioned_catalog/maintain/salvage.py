@@ -87,15 +87,15 @@ def read_log(timeline: TableLog) -> LogRemains:
     starts: list[LoadedState[TableState]] = [LoadedState(), *map(LoadedState, states)]
     state: TableState | None = None
     for start in starts:
-        found = _furthest(start.state, entries)
-        if found is not None and (state is None or found.version > state.version):
-            state = found
+        candidate = _furthest(start.state, entries)
+        if candidate is not None and (state is None or candidate.version > state.version):
+            state = candidate
     newest = -1 if state is None else state.version
     later = tuple(commit for version, commit in sorted(entries.items()) if version > newest)
     mentioned = {record.path for commit in entries.values() for record in commit.added}
     mentioned.update(path for commit in entries.values() for path in commit.removed)
-    for one in states:
-        mentioned.update(one.segments.paths)
+    for stored_state in states:
+        mentioned.update(stored_state.segments.paths)
     return LogRemains(
         state, later, frozenset(mentioned), tuple(unreadable), _newest_time(timeline, state)
     )
@@ -110,7 +110,7 @@ def _newest_time(timeline: TableLog, state: TableState | None) -> datetime:
 
 
 def _entries(timeline: TableLog) -> tuple[dict[int, Commit], list[str]]:
-    found: dict[int, Commit] = {}
+    entries: dict[int, Commit] = {}
     unreadable: list[str] = []
     versions = entry_versions(timeline)
     for version in versions:
@@ -122,10 +122,10 @@ def _entries(timeline: TableLog) -> tuple[dict[int, Commit], list[str]]:
         if read is None:
             unreadable.append(timeline.entry_path(version))
         elif isinstance(read[0], Commit):
-            found[version] = read[0]
+            entries[version] = read[0]
     for before, after in zip([-1, *versions], versions, strict=False):
         unreadable += [timeline.entry_path(v) for v in range(before + 1, min(after, before + 1000))]
-    return found, sorted(unreadable)
+    return entries, sorted(unreadable)
 
 
 def check_lost(error: Exception, store: Store) -> None:
@@ -140,9 +140,9 @@ def check_lost(error: Exception, store: Store) -> None:
 
 def _states(timeline: TableLog) -> Iterator[TableState]:
     for version, path in stored_states(timeline):
-        found = timeline.restore(version, path)
-        if found is not None and found.state is not None:
-            yield found.state
+        loaded = timeline.restore(version, path)
+        if loaded is not None and loaded.state is not None:
+            yield loaded.state
 
 
 def _furthest(state: TableState | None, entries: Mapping[int, Commit]) -> TableState | None:
@@ -168,12 +168,12 @@ def read_segments(store: Store, progress: Progress) -> Segments:
             check_lost(error, store)
             return f"{type(error).__name__}: {error}"
 
-    for number, (file, found) in enumerate(zip(files, in_parallel(read, files), strict=True), 1):
+    for number, (file, outcome) in enumerate(zip(files, in_parallel(read, files), strict=True), 1):
         path = f"{DATA}/{file.name}"
-        if isinstance(found, Footer):
-            footers[path] = found
+        if isinstance(outcome, Footer):
+            footers[path] = outcome
         else:
-            damaged[path] = found
+            damaged[path] = outcome
         progress("read footers", number, len(files))
     return Segments(footers, damaged)
 
@@ -183,11 +183,11 @@ def _footer(store: Store, file: StoredFile) -> Footer:
     source = store.open(path)
     with translate_errors("it", "is not a whole Parquet file"):
         meta: Any = pq.ParquetFile(source).metadata
-    said = meta.metadata or {}
-    if TABLE_UUID not in said or SCHEMA not in said or SCHEMA_VERSION not in said:
+    metadata = meta.metadata or {}
+    if TABLE_UUID not in metadata or SCHEMA not in metadata or SCHEMA_VERSION not in metadata:
         raise CorruptTableError("its footer names no table and schema")
-    schema = schema_from_json(json.loads(said[SCHEMA]))
-    if str(schema.version).encode() != said[SCHEMA_VERSION]:
+    schema = schema_from_json(json.loads(metadata[SCHEMA]))
+    if str(schema.version).encode() != metadata[SCHEMA_VERSION]:
         raise CorruptTableError("its footer names two schema versions")
     return Footer(
         path=path,
@@ -195,7 +195,7 @@ def _footer(store: Store, file: StoredFile) -> Footer:
         rows=meta.num_rows,
         bytes=file.bytes,
         modified=file.modified,
-        table_uuid=said[TABLE_UUID].decode(),
+        table_uuid=metadata[TABLE_UUID].decode(),
         schema=schema,
     )
 
@@ -211,7 +211,7 @@ class Incarnation:
         left: why other segments are left out, by path.
         next_column_id: above every known ID.
         applications: the last known batch of each application.
-        ledger: the files of others that the table had taken in.
+        ledger: the files that the table had imported.
     """
 
     table_uuid: str
@@ -245,8 +245,8 @@ def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
     incarnation = incarnation if incarnation.table_uuid else _of_footers(segments, table)
     left = {path: f"is damaged: {why}" for path, why in segments.damaged.items()}
     live = [path for path in incarnation.live if path in segments.footers]
-    gone = (path for path in incarnation.live if path not in {*live, *left})
-    left |= {path: _why_absent(path) for path in gone}
+    absent = (path for path in incarnation.live if path not in {*live, *left})
+    left |= {path: _why_absent(path) for path in absent}
     schemas = dict(incarnation.schemas)
     guessed: list[Footer] = []
     for footer in segments.footers.values():
@@ -265,7 +265,7 @@ def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
             guessed.append(footer)
         if footer.table_uuid == incarnation.table_uuid:
             schemas.setdefault(footer.schema.version, footer.schema)
-    guessed.sort(key=lambda one: (one.base, one.modified, one.path))
+    guessed.sort(key=lambda footer: (footer.base, footer.modified, footer.path))
     highest = max((max(schema.ids, default=0) for schema in schemas.values()), default=0)
     return replace(
         incarnation,
@@ -295,7 +295,7 @@ def _followed(incarnation: Incarnation, commit: Commit) -> Incarnation:
     if commit.head.operation in NEW_INCARNATION or commit.head.table_uuid != incarnation.table_uuid:
         next_id = incarnation.next_column_id
         incarnation = Incarnation(commit.head.table_uuid, next_column_id=next_id)
-    gone, batch = set(commit.removed), commit.batch
+    removed, batch = set(commit.removed), commit.batch
     return replace(
         incarnation,
         schemas=incarnation.schemas
@@ -303,7 +303,7 @@ def _followed(incarnation: Incarnation, commit: Commit) -> Incarnation:
         properties=incarnation.properties if commit.properties is None else commit.properties,
         comment=commit.comment if commit.sets_comment else incarnation.comment,
         live=(
-            *(path for path in incarnation.live if path not in gone),
+            *(path for path in incarnation.live if path not in removed),
             *(record.path for record in commit.added),
         ),
         next_column_id=max(incarnation.next_column_id, commit.next_column_id),

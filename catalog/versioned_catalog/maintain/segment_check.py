@@ -28,7 +28,7 @@ from versioned_catalog.log.segment_table import statistic_of, statistics_of
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.statistics import ColumnStats, StatsCollector
 from versioned_catalog.log.times import UNIX_EPOCH
-from versioned_catalog.maintain.log_check import Report, check_own, differ, in_parallel
+from versioned_catalog.maintain.log_check import Report, differ, in_parallel, raise_shortage
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.id_map import id_map_from_text
 from versioned_catalog.model.schema import Schema
@@ -87,35 +87,35 @@ class SegmentCheck:
         for start in range(0, len(index), _SLICE):
             places = index.slice(start, _SLICE)
             self.progress("check segments", start, len(index))
-            self._check_some(state, core.take(places), places)
+            self._check_slice(state, core.take(places), places)
         self.progress("check segments", len(index), len(index))
 
-    def _check_some(self, state: TableState, core: pa.Table, places: pa.Array) -> None:
+    def _check_slice(self, state: TableState, core: pa.Table, places: pa.Array) -> None:
         rows = list(segment_rows(core))
-        found = list(in_parallel(lambda row: self._examine(state, row), rows))
-        for row, one in zip(rows, found, strict=True):
-            for problem in one.problems:
+        results = list(in_parallel(lambda row: self._examine(state, row), rows))
+        for row, result in zip(rows, results, strict=True):
+            for problem in result.problems:
                 self.report(row.record.path, problem)
-        seen = [
-            replace(row, record=replace(row.record, columns=one.columns))
-            for row, one in zip(rows, found, strict=True)
+        examined = [
+            replace(row, record=replace(row.record, columns=result.columns))
+            for row, result in zip(rows, results, strict=True)
         ]
         for column, _ in walk(state.schema.columns):
             for name in statistics_of(column.type):
                 if name == "inexact" and not self.deep:
                     continue  # a footer may have fewer statistics
-                said = state.segments.statistic(name, column, state.schemas).take(places)
-                held = statistic_of(seen, name, column, state.schemas)
-                for at in pc.indices_nonzero(differ(said, held)).to_pylist():
+                recorded = state.segments.statistic(name, column, state.schemas).take(places)
+                actual = statistic_of(examined, name, column, state.schemas)
+                for at in pc.indices_nonzero(differ(recorded, actual)).to_pylist():
                     if rows[at].record.id_map is not None and not _contradicts(
-                        name, said[at], held[at]
+                        name, recorded[at], actual[at]
                     ):
                         continue
                     path = state.schema.path_text(column.id)
                     self.report(
                         rows[at].record.path,
-                        f"the log says {name} of column {path} is {said[at]}, but the file says "
-                        f"{held[at]}",
+                        f"the log says {name} of column {path} is {recorded[at]}, but the file says "
+                        f"{actual[at]}",
                     )
 
     def _examine(self, state: TableState, row: LiveSegment) -> Examined:
@@ -129,7 +129,7 @@ class SegmentCheck:
         try:
             columns |= self._columns(state, row, problems)
         except VersionedError as error:
-            check_own(error)
+            raise_shortage(error)
             problems.append(str(error))
         except Exception as error:  # damaged files make libraries raise anything
             problems.append(f"cannot be read: {type(error).__name__}: {error}")
@@ -156,7 +156,7 @@ class SegmentCheck:
             )
             stats = footer_stats(file.metadata, schema)
             # Footers leave out NaN, or all bounds because of it.
-            return {key: replace(one, nans=None) for key, one in stats.items()}
+            return {key: replace(column_stats, nans=None) for key, column_stats in stats.items()}
         return self._contents(task, record, schema, problems).columns
 
     def _contents(
@@ -171,15 +171,15 @@ class SegmentCheck:
         return contents
 
 
-def _contradicts(name: str, said: pa.Scalar, held: pa.Scalar) -> bool:
-    """Whether a statistic from a footer of others is false of the rows; its bounds may be loose."""
-    if pa.types.is_duration(said.type):
-        said, held = said.cast(pa.int64()), held.cast(pa.int64())
+def _contradicts(name: str, recorded: pa.Scalar, actual: pa.Scalar) -> bool:
+    """Whether a statistic of a foreign footer contradicts the rows; its bounds may be loose."""
+    if pa.types.is_duration(recorded.type):
+        recorded, actual = recorded.cast(pa.int64()), actual.cast(pa.int64())
     match name:
         case "min":
-            return bool(pc.greater(said, held).as_py())
+            return bool(pc.greater(recorded, actual).as_py())
         case "max":
-            return bool(pc.less(said, held).as_py())
+            return bool(pc.less(recorded, actual).as_py())
         case _:
             return name != "inexact"
 
@@ -227,10 +227,10 @@ def _footer_problems(file: pq.ParquetFile, schema: Schema, delta: Delta) -> Iter
     """Compare a footer with the log."""
     stored = (file.metadata.metadata or {}).get(SCHEMA)
     try:
-        said = None if stored is None else json.loads(stored)
+        footer_schema = None if stored is None else json.loads(stored)
     except (ValueError, RecursionError):
-        said = None
-    if said != schema_to_json(schema):
+        footer_schema = None
+    if footer_schema != schema_to_json(schema):
         yield f"the schema in the footer is not schema version {schema.version} of the log"
     internal = (delta.sequences is not None) + bool(delta.ops)
     if len(file.schema_arrow.names) != len(schema.columns) + internal:
@@ -243,9 +243,9 @@ def _footer_problems(file: pq.ParquetFile, schema: Schema, delta: Delta) -> Iter
 def _checksum_problems(store: Store, record: SegmentRecord) -> Iterator[str]:
     if record.checksum is None:
         return
-    found = checksum_of(store, record.path)
-    if found != record.checksum:
-        yield f"the log says checksum {record.checksum}, but the file has {found}"
+    checksum = checksum_of(store, record.path)
+    if checksum != record.checksum:
+        yield f"the log says checksum {record.checksum}, but the file has {checksum}"
 
 
 def checksum_of(store: Store, path: str) -> str:

@@ -148,7 +148,7 @@ def plan_vacuum(
 def clean(timeline: TableLog, plan: Vacuum, newest: TableState, progress: Progress) -> Vacuumed:
     """Delete the orphan files of a plan after its fence is committed.
 
-    The needed files are determined again by the state with the fence, or a newer one: a commit may have
+    The needed files are determined again, by a state that has the fence: a commit may have
     added segments since, and an expiry may have moved the oldest retained version.
     """
     _, needed = references_since(timeline, plan.state, plan.needed, newest)

@@ -13,7 +13,7 @@ from versioned_catalog.log.imported import ImportedPage
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain import log_check
 from versioned_catalog.maintain.expiry import is_unfinished
-from versioned_catalog.maintain.log_check import Finding, Verified, check_own
+from versioned_catalog.maintain.log_check import Finding, Verified, raise_shortage
 from versioned_catalog.maintain.orphans import DATA
 from versioned_catalog.maintain.segment_check import SegmentCheck
 from versioned_catalog.storage.store import Store
@@ -85,7 +85,7 @@ class _Verification:
         try:
             return self._timeline.load().state
         except VersionedError as error:
-            check_own(error)
+            raise_shortage(error)
             self._report(LOG, f"the table cannot be loaded: {error}")
             return None
 
@@ -109,16 +109,16 @@ class _Verification:
         try:
             unfinished = is_unfinished(self._timeline, state)
         except VersionedError as error:
-            check_own(error)  # the entry of version 0 is damaged, and among the findings
+            raise_shortage(error)  # the entry of version 0 is damaged, and among the findings
             return
         if unfinished:
             self._notes.append("an expiry died before all old entries were stubs; run expire again")
 
     def _tagged(self, state: TableState) -> Iterator[TableState]:
         for version in sorted({v for v in state.tags.values() if v < state.floor}):
-            found = self._timeline.restore(version, self._timeline.kept_path(version))
-            if found is not None and found.state is not None:
-                yield found.state
+            loaded = self._timeline.restore(version, self._timeline.kept_path(version))
+            if loaded is not None and loaded.state is not None:
+                yield loaded.state
 
     def _check_pages(self, state: TableState) -> None:
         """Check the pages of imported files that a state names, each page once."""
@@ -131,9 +131,9 @@ class _Verification:
         before, commit = step.before, step.commit
         if before is None or commit is None or before.version < newest.floor:
             return
-        new_life = commit.head.operation in NEW_INCARNATION
-        gone = before.segments.paths if new_life else commit.removed
-        self._check(before, frozenset(gone))
+        new_incarnation = commit.head.operation in NEW_INCARNATION
+        removed = before.segments.paths if new_incarnation else commit.removed
+        self._check(before, frozenset(removed))
 
     def _check(self, state: TableState, paths: frozenset[str]) -> None:
         new = paths - self._checked

@@ -1,4 +1,4 @@
-"""Creation of tables: declared, made at once, or planned, filled and committed with rows."""
+"""Creation of tables: at once, or planned and committed with their first rows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from versioned_catalog.write.plan import WritePlan
 from versioned_catalog.write.properties import check_properties
 
 Columns = str | Schema | Any
-"""A schema as users give it: Spark DDL, a Schema, or a pyarrow Schema."""
+"""A schema argument: Spark DDL, a Schema, or a pyarrow Schema."""
 
 
 def creation(
@@ -73,15 +73,15 @@ def creation(
         raise InvalidRequestError(
             "properties must be a mapping of text to text, and a comment must be text"
         )
-    given = dict(properties or {})
-    key = take_key(given, primary_key, time_index)
+    new_properties = dict(properties or {})
+    key = take_key(new_properties, primary_key, time_index)
     if isinstance(schema, Schema) and key == KeyNames():
         key = key_names(schema)
-    check_properties(given)
-    columns, kept_by, kept_sort = _given(schema)
+    check_properties(new_properties)
+    columns, kept_by, kept_sort = _declared(schema)
     partitions = listed(partitioned_by) or kept_by
     requests: list[Change] = [SetPartitioning(partitions)] if partitions else []
-    requests += [SetProperty(key, value) for key, value in {**kept_sort, **given}.items()]
+    requests += [SetProperty(key, value) for key, value in {**kept_sort, **new_properties}.items()]
 
     def arrange(evolution: Evolution) -> Evolution:
         keyed = replace(evolution, schema=key.apply(evolution.schema))
@@ -95,13 +95,13 @@ def creation(
     return Create(table_uuid or str(uuid.uuid4()), columns, arrange, comment=comment)
 
 
-def _given(schema: Columns) -> tuple[tuple[Column, ...], tuple[str, ...], dict[str, str]]:
+def _declared(schema: Columns) -> tuple[tuple[Column, ...], tuple[str, ...], dict[str, str]]:
     """Return the columns, partitioning and sort order of a declared schema."""
     match schema:
         case str():
             return Schema.parse(schema).columns, (), {}
         case pa.Schema():
-            return _given(schema_from_arrow(schema))
+            return _declared(schema_from_arrow(schema))
         case Schema():
             partitions = tuple(partition_fields(schema))
             sort_by = render_sort_by(schema)
@@ -217,15 +217,15 @@ class TableCreation:
         parts, state = parse_path(name), self._names.state()
         identity = table_uuid or str(uuid.uuid4())
         if mode == "replace" or (mode != "create" and self._names.get(state, parts)):
-            found = self._names.find(state, parts)
-            store = self._store.child(found.location)
-            return plan_creation_at(store, found.location, identity, mode, found.table_uuid)
+            replaced = self._names.find(state, parts)
+            store = self._store.child(replaced.location)
+            return plan_creation_at(store, replaced.location, identity, mode, replaced.table_uuid)
         check_free(state, parts)
         folder = self._free_folder(parts, identity)
         return plan_creation_at(self._store.child(folder), folder, identity, mode)
 
     def _free_folder(self, name: Name, table_uuid: str) -> str:
-        """The folder of a name; with a suffix if a table that was renamed is there."""
+        """The folder of a name; with a suffix if it holds a renamed table."""
         folder = safe_folder(name)
         try:
             state = timeline_at(self._store.child(folder)).load().state
@@ -248,9 +248,9 @@ class TableCreation:
             operation: the ``creation(...)`` of the table.
             arrow: the schema of the rows, to refuse them early if they do not fit.
         """
-        made = replace(operation, table_uuid=placement.table_uuid)
+        placed = replace(operation, table_uuid=placement.table_uuid)
         store, shown = self._store.child(placement.folder), render_path(parse_path(name))
-        return plan_rows_at(store, made, shown, arrow, placement.base_version)
+        return plan_rows_at(store, placed, shown, arrow, placement.base_version)
 
     def commit_creation(
         self, name: str | Name, placement: Placement, operation: Create, commit_id: str
@@ -306,9 +306,9 @@ class TableCreation:
 
     def _check_still_named(self, name: Name, placement: Placement) -> None:
         """Refuse to replace a table that was dropped or renamed since the plan."""
-        found = self._names.get(self._names.state(), name)
+        current = self._names.get(self._names.state(), name)
         wanted = (placement.folder, placement.replaced_uuid)
-        if found is None or (found.location, found.table_uuid) != wanted:
+        if current is None or (current.location, current.table_uuid) != wanted:
             raise CommitConflictError(
                 f"{render_path(name)} was dropped or renamed since its replacement was planned (on "
                 f"version {placement.base_version}); run it again"
@@ -331,7 +331,7 @@ class TableCreation:
             return
 
         def change(state: WarehouseState) -> WarehouseEntry | None:
-            if any(one.table_uuid == named.table_uuid for one in state.tables.values()):
+            if any(other.table_uuid == named.table_uuid for other in state.tables.values()):
                 return None  # an earlier attempt added the name
             check_free(state, named.name)
             if again:

@@ -139,19 +139,19 @@ def load_at(
     store: Store,
     name: str,
     created_uuid: str | None = None,
-    known: LoadedState[TableState] | None = None,
+    cached: LoadedState[TableState] | None = None,
 ) -> Table:
     """Load the table in a folder.
 
     Args:
         created_uuid: the created UUID of the table; None for any.
-        known: an earlier state of the log; only later entries are read.
+        cached: an earlier state of the log; only later entries are read.
 
     Raises:
         NotFoundError: there is no such table.
     """
     timeline = timeline_at(store)
-    loaded = timeline.load() if known is None else timeline.advance(known)
+    loaded = timeline.load() if cached is None else timeline.advance(cached)
     if not _is_there(loaded.state, created_uuid):
         raise NotFoundError(
             f"there is no table at {store.url}; create it with create_table",

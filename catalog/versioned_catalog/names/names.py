@@ -54,8 +54,8 @@ class Names:
 
     def state(self) -> WarehouseState:
         """The newest state of the warehouse."""
-        known = self._loaded
-        self._loaded = self.log.load() if known is None else self.log.advance(known)
+        loaded = self._loaded
+        self._loaded = self.log.load() if loaded is None else self.log.advance(loaded)
         return self._loaded.state or _empty_warehouse()
 
     def existing(self) -> WarehouseState:
@@ -90,17 +90,17 @@ class Names:
         commit_id = commit_id or str(uuid.uuid4())
 
         def propose(state: WarehouseState | None) -> WarehouseEntry:
-            known = state or _empty_warehouse()
-            check_writable(known.features, self._url)
-            entry = change(known)
+            current = state or _empty_warehouse()
+            check_writable(current.features, self._url)
+            entry = change(current)
             if entry is None:
                 raise _NothingToDo
-            needed = WITH_CHECKSUMS if known.version < 0 else known.features
+            needed = WITH_CHECKSUMS if current.version < 0 else current.features
             head = Head(
-                table_uuid=known.warehouse_uuid,
-                version=known.version + 1,
+                table_uuid=current.warehouse_uuid,
+                version=current.version + 1,
                 commit_id=commit_id,
-                base_version=known.version,
+                base_version=current.version,
                 time=UNIX_EPOCH,
                 operation=entry.head.operation,
                 writer=WRITER,
@@ -119,8 +119,8 @@ class Names:
 
     def find(self, state: WarehouseState, name: Name) -> TableName:
         """Look up a table by name. Raises NotFoundError if there is no such table."""
-        found = self.get(state, name)
-        if found is None:
+        table_name = self.get(state, name)
+        if table_name is None:
             check_namespace(state, name[:-1])
             if full_key(name) in state.views:
                 raise NotFoundError(
@@ -133,7 +133,7 @@ class Names:
                 f"there is no table {render_path(name)} in {self._url}; tables: {near}",
                 condition="TABLE_NOT_FOUND",
             )
-        return found
+        return table_name
 
 
 def head_of(operation: str, features: Features | None = None) -> Head:
@@ -185,22 +185,20 @@ def check_free(state: WarehouseState, name: Name) -> None:
 def check_namespace(state: WarehouseState, name: Name) -> None:
     """Refuse a namespace that does not exist."""
     if name and full_key(name) not in state.namespaces:
-        names = sorted(render_path(one.name) for one in state.namespaces.values())
-        known = listed(render_path(name), names)
+        names = sorted(render_path(namespace.name) for namespace in state.namespaces.values())
+        near = listed(render_path(name), names)
         raise NotFoundError(
             f"there is no namespace {render_path(name)}; create it with "
-            f"create_namespace({render_path(name)!r}); namespaces: {known}",
+            f"create_namespace({render_path(name)!r}); namespaces: {near}",
             condition="NAMESPACE_NOT_FOUND",
         )
 
 
-def listed_beside(name: Name, known: Iterable[Name]) -> str:
-    """Tables or views for the error about a missing one, without a namespace that they share with it."""
+def listed_beside(name: Name, names: Iterable[Name]) -> str:
+    """List tables or views for the error about a missing one, without the namespace they share."""
     above = full_key(name[:-1])
-    shown = {
-        render_path(one[-1:] if full_key(one[:-1]) == above else one): None for one in sorted(known)
-    }
-    return listed(render_path(name[-1:]), shown)
+    shown = (other[-1:] if full_key(other[:-1]) == above else other for other in sorted(names))
+    return listed(render_path(name[-1:]), map(render_path, shown))
 
 
 def check_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
@@ -209,12 +207,12 @@ def check_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
     Raises:
         InvalidRequestError: they are not a mapping of text to text.
     """
-    given = properties or {}
-    if not isinstance(given, Mapping) or not all(
-        isinstance(part, str) for pair in given.items() for part in pair
+    checked = properties or {}
+    if not isinstance(checked, Mapping) or not all(
+        isinstance(part, str) for pair in checked.items() for part in pair
     ):
         raise InvalidRequestError("properties must be a mapping of text to text")
-    return dict(given)
+    return dict(checked)
 
 
 def safe_folder(name: Name) -> str:

@@ -105,7 +105,7 @@ class WarehouseState:
     def name_of(self, created_uuid: str) -> Name | None:
         """Name of the table with a created UUID; None if it has no name."""
         tables = self.tables.values()
-        return next((one.name for one in tables if one.table_uuid == created_uuid), None)
+        return next((table.name for table in tables if table.table_uuid == created_uuid), None)
 
 
 def apply(state: WarehouseState | None, entry: WarehouseEntry) -> WarehouseState:
@@ -148,7 +148,7 @@ def with_properties(
     namespaces: dict[Name, Namespace], changed: Iterable[Namespace]
 ) -> dict[Name, Namespace]:
     """Set the properties of namespaces that changed; their names keep the case they have."""
-    new = {full_key(one.name): one.properties for one in changed}
+    new = {full_key(namespace.name): namespace.properties for namespace in changed}
     if not new.keys() <= namespaces.keys():
         raise CorruptTableError("an entry sets the properties of a namespace that does not exist")
     return namespaces | {
@@ -199,7 +199,7 @@ class WarehouseCodec:
             "remove": _lists(entry.remove_namespaces),
         }
         if entry.set_namespaces:
-            out["namespaces"]["set"] = [_namespace_to_json(one) for one in entry.set_namespaces]
+            out["namespaces"]["set"] = list(map(_namespace_to_json, entry.set_namespaces))
         out["tables"] = {
             "set": [_table_to_json(table) for table in entry.set_tables],
             "remove": _lists(entry.remove_tables),
@@ -231,10 +231,10 @@ class WarehouseCodec:
             "version": state.version,
             "commit_id": state.commit_id,
             "time": time_to_text(state.time),
-            "namespaces": _lists(one.name for one in namespaces),
+            "namespaces": _lists(namespace.name for namespace in namespaces),
             "tables": [_table_to_json(table) for table in state.tables.values()],
         }
-        described = [_namespace_to_json(one) for one in namespaces if one.properties]
+        described = [_namespace_to_json(space) for space in namespaces if space.properties]
         if described:
             out["namespace_properties"] = described
         if state.views:

@@ -192,7 +192,7 @@ def _read_to_json(column: ReadColumn) -> Json:
 
 def _read(value: Json) -> ReadColumn:
     below = optional(value, "below", list) or []
-    if not all(type(one) is int for one in below):
+    if not all(type(column_id) is int for column_id in below):
         raise CorruptTableError("the member 'below' of a view holds something else than IDs")
     return ReadColumn(
         member(value, "id", int), name_from_json(member(value, "path", list)), tuple(below)

@@ -45,9 +45,9 @@ def bind(name: Name, state: TableState, paths: Iterable[ColumnPath]) -> ReadTabl
         NotFoundError: there is no such column.
     """
     schema = state.schema.visible
-    found = {schema.get(path).id: path for path in paths}
+    paths_by_id = {schema.get(path).id: path for path in paths}
     columns = tuple(
-        ReadColumn(one, schema.path(one), _below(schema.column(one))) for one in sorted(found)
+        ReadColumn(i, schema.path(i), _below(schema.column(i))) for i in sorted(paths_by_id)
     )
     return ReadTable(name, state.created_uuid, state.table_uuid, columns)
 
@@ -65,12 +65,12 @@ def problems(
 
 def missing(view: View, read: ReadTable, now: Name | None, shown: Shown = render_path) -> Problem:
     """Describe the problem of a view whose table was renamed to ``now``, or dropped (None)."""
-    says = f"the view {shown(view.name)} reads {shown(read.name)}, "
+    subject = f"the view {shown(view.name)} reads {shown(read.name)}, "
     if now is None:
-        text = f"{says}which was dropped; {_replace(view, shown)}"
+        text = f"{subject}which was dropped; {_replace(view, shown)}"
     else:
         text = (
-            f"{says}which is now named {shown(now)}; rename it back with ALTER TABLE {shown(now)} "
+            f"{subject}which is now named {shown(now)}; rename it back with ALTER TABLE {shown(now)} "
             f"RENAME TO {shown(read.name)}, or {_replace(view, shown)}"
         )
     return Problem(view.name, read.name, None, None, text)
@@ -91,20 +91,20 @@ def _bound(
     """Describe the problem of a column, if any; the table is the same incarnation."""
     here = schema.find(column.path)
     table = shown(read.name)
-    says = f"the view {shown(view.name)} reads the column {_quoted(column)} of {table}, "
+    subject = f"the view {shown(view.name)} reads the column {_quoted(column)} of {table}, "
     if here is not None and here.id == column.id:
         if view.schema_mode in EVOLVING_MODES or _below(here) == column.below:
             return None
-        return f"{says}whose fields have changed, or their order; {_replace(view, shown)}"
+        return f"{subject}whose fields have changed, or their order; {_replace(view, shown)}"
     if here is None and view.schema_mode == EVOLUTION:
         return None  # the query may read whatever columns there are
     taken = ""
     if here is not None:
         taken = f", and {render_path(column.path)} is now another column (ID {here.id})"
     if column.id not in schema.ids:
-        return f"{says}which was dropped{taken}; {_replace(view, shown)}"
+        return f"{subject}which was dropped{taken}; {_replace(view, shown)}"
     now = schema.path(column.id)
-    named = f"{says}which is now named {render_path(now)}{taken}; "
+    named = f"{subject}which is now named {render_path(now)}{taken}; "
     if here is not None or len(now) != len(column.path):
         return f"{named}{_replace(view, shown)}"
     return (
@@ -131,7 +131,7 @@ def _quoted(column: ReadColumn) -> str:
 def _rename(table: str, now: ColumnPath, then: ColumnPath) -> str:
     """The statement that renames a column, or one that holds it, back to its old name."""
     pairs = zip(map(name_key, now), map(name_key, then), strict=True)
-    at = next(i for i, (one, other) in enumerate(pairs) if one != other)
+    at = next(i for i, (new_part, old_part) in enumerate(pairs) if new_part != old_part)
     return (
         f"ALTER TABLE {table} RENAME COLUMN {render_path(now[: at + 1])} TO "
         f"{render_path(then[at : at + 1])}"
@@ -201,29 +201,29 @@ class ViewReports:
         return [self.state.views[key] for key in sorted(self.state.views)]
 
     def _rows(self, view: View, only: str | None) -> Iterator[dict[str, Any]]:
-        one = {"view": render_path(view.name)}
+        view_row = {"view": render_path(view.name)}
         for read in view.reads:
             if only in (None, read.created_uuid):
-                yield from (one | row for row in self._rows_of_table(view, read))
+                yield from (view_row | row for row in self._rows_of_table(view, read))
         if only is not None:
             return
-        gone = {problem.table: problem.text for problem in self._of_views(view)}
+        problem_texts = {problem.table: problem.text for problem in self._of_views(view)}
         for name in view.reads_views:
-            yield one | {"reads": render_path(name), "problem": gone.get(name)}
+            yield view_row | {"reads": render_path(name), "problem": problem_texts.get(name)}
         if not view.reads and not view.reads_views:
-            yield one
+            yield view_row
 
     def _rows_of_table(self, view: View, read: ReadTable) -> Iterator[dict[str, Any]]:
-        found = {problem.column_id: problem.text for problem in self._of_table(view, read)}
-        whole, one = found.get(None), {"reads": render_path(read.name)}
+        problem_texts = {problem.column_id: problem.text for problem in self._of_table(view, read)}
+        table_problem, table_row = problem_texts.get(None), {"reads": render_path(read.name)}
         for column in read.columns:
-            yield one | {
+            yield table_row | {
                 "column": render_path(column.path),
                 "column_id": column.id,
-                "problem": whole or found.get(column.id),
+                "problem": table_problem or problem_texts.get(column.id),
             }
         if not read.columns:
-            yield one | {"problem": whole}
+            yield table_row | {"problem": table_problem}
 
     def _of_views(self, view: View) -> list[Problem]:
         return [
@@ -239,7 +239,7 @@ class ViewReports:
         if named is None:
             return [missing(view, read, self.state.name_of(read.created_uuid), self.shown)]
         try:
-            found = self.load(named.name)
+            state = self.load(named.name)
         except VersionedError as error:
             return [Problem(view.name, read.name, None, None, str(error))]
-        return list(problems(view, read, found, self.shown))
+        return list(problems(view, read, state, self.shown))

@@ -139,9 +139,9 @@ class Views:
                 check_free(state, view.name)
             _check_cycle(state, view)
             operation = "create_view" if old is None else "alter_view"
-            gone = () if old is None else (old.name,)
+            removed_views = () if old is None else (old.name,)
             return WarehouseEntry(
-                head_of(operation, WITH_VIEWS), set_views=(view,), remove_views=gone
+                head_of(operation, WITH_VIEWS), set_views=(view,), remove_views=removed_views
             )
 
         self._names.commit(change, commit_id)
@@ -154,11 +154,11 @@ class Views:
         Raises:
             NotFoundError: there is no such view.
         """
-        parts, new, gone = parse_path(name), check_properties(set), frozenset(unset)
+        parts, new, removed_keys = parse_path(name), check_properties(set), frozenset(unset)
 
         def change(state: WarehouseState) -> WarehouseEntry:
             old = _find(state, parts)
-            kept = {key: text for key, text in old.properties.items() if key not in gone}
+            kept = {key: text for key, text in old.properties.items() if key not in removed_keys}
             view = replace(old, properties=kept | new)
             return WarehouseEntry(head_of("alter_view", WITH_VIEWS), set_views=(view,))
 
@@ -194,8 +194,8 @@ class Views:
         parts = parse_path(name)
 
         def change(state: WarehouseState) -> WarehouseEntry:
-            found = _find(state, parts)
-            return WarehouseEntry(head_of("drop_view", WITH_VIEWS), remove_views=(found.name,))
+            view = _find(state, parts)
+            return WarehouseEntry(head_of("drop_view", WITH_VIEWS), remove_views=(view.name,))
 
         self._names.commit(change)
 
@@ -241,11 +241,11 @@ class Views:
         Raises:
             NotFoundError: there is no such table.
         """
-        known = {(one.view, one.table, one.column_id) for one in self.view_problems(name)}
+        known_keys = {(p.view, p.table, p.column_id) for p in self.view_problems(name)}
         newest = self.load_table(name).state
         after = replace(newest, schemas=Schemas(schema, {}), schema_version=schema.version)
         problems = self._problems_in(name, after, shown)
-        return [one for one in problems if (one.view, one.table, one.column_id) not in known]
+        return [p for p in problems if (p.view, p.table, p.column_id) not in known_keys]
 
     def problems_since(
         self, name: str | Name, before: TableState, shown: Shown = render_path
@@ -261,8 +261,8 @@ class Views:
             NotFoundError: there is no such table.
         """
         problems = self.view_problems(name, shown)
-        known = self._problems_in(name, before, shown) if problems else []
-        return [problem for problem in problems if problem not in known]
+        earlier_problems = self._problems_in(name, before, shown) if problems else []
+        return [problem for problem in problems if problem not in earlier_problems]
 
     def problems_of(
         self, view: View, table: str | Name, shown: Shown = render_path
@@ -319,9 +319,9 @@ class Views:
 
 
 def _find(state: WarehouseState, name: Name) -> View:
-    found = state.views.get(full_key(name))
-    if found is not None:
-        return found
+    view = state.views.get(full_key(name))
+    if view is not None:
+        return view
     if full_key(name) in state.tables:
         raise NotFoundError(
             f"{render_path(name)} is a table, not a view; load it with load_table, or drop it with "
@@ -338,17 +338,17 @@ def _find(state: WarehouseState, name: Name) -> View:
 def _check_cycle(state: WarehouseState, view: View) -> None:
     """Refuse a view that reads itself, directly or through other views."""
     start = full_key(view.name)
-    trail: list[tuple[Name, ...]] = [(view.name, name) for name in view.reads_views]
+    chains: list[tuple[Name, ...]] = [(view.name, name) for name in view.reads_views]
     seen = set()
-    while trail:
-        way = trail.pop()
-        key = full_key(way[-1])
+    while chains:
+        chain = chains.pop()
+        key = full_key(chain[-1])
         if key == start:
             raise InvalidRequestError(
                 f"the view {render_path(view.name)} would read itself: "
-                f"{' reads '.join(map(render_path, way))}; read something else"
+                f"{' reads '.join(map(render_path, chain))}; read something else"
             )
         if key in seen or key not in state.views:
             continue
         seen.add(key)
-        trail += [(*way, name) for name in state.views[key].reads_views]
+        chains += [(*chain, name) for name in state.views[key].reads_views]
