@@ -95,13 +95,13 @@ def _sync(handle: TableHandle, request: Request) -> Synced:
     origin = origin_of(handle.state.properties, handle.name)
     if origin.root not in dict(handle.store.location.roots):
         raise missing_root(RootPath(origin.root, "..."), handle.state.roots)
-    known = replace(
+    new_origin = replace(
         request,
         source=origin.location if request.source is None else request.source,
         kind=origin.kind if request.kind is None else request.kind,
         root=origin.root,
     )
-    source, _ = open_source(known, handle.store, origin.schema_id)
+    source, _ = open_source(new_origin, handle.store, origin.schema_id)
     return follow(handle, source)
 
 

@@ -40,8 +40,8 @@ def copy_token(path: str) -> str | None:
     >>> copy_token("data/3-0123456789abcdef0123456789abcdef.parquet")
     '0123456789abcdef'
     """
-    found = _COPY.fullmatch(path)
-    return None if found is None else found[1]
+    match = _COPY.fullmatch(path)
+    return None if match is None else match[1]
 
 
 def source_token(path: str, root: str) -> str | None:
@@ -73,7 +73,7 @@ def copy_file(
     plan = plan_write(handle.store, handle.state, handle.name, arrow, merge_schema=False)
     tagged = replace(plan, spec=replace(plan.spec, tag=file.token))
     rows = _remaining(_rows(handle, schema, external), file)
-    batches = (pa.RecordBatch.from_arrays(one.columns, schema=arrow) for one in rows)
+    batches = (pa.RecordBatch.from_arrays(batch.columns, schema=arrow) for batch in rows)
     return tagged.write(arrow, batches, handle.store)
 
 
@@ -126,19 +126,19 @@ def check_not_imported(handle: TableHandle, files: Sequence[SourceFile], root: s
     if not (handle.state.ledger and files):
         return
     store = root_store(handle.store, RootPath(root, ""))
-    paths = {store.resolved(one.path): f"{PREFIX}{root}/{one.path}" for one in files}
+    paths = {store.resolved(file.path): f"{PREFIX}{root}/{file.path}" for file in files}
     # A conversion does not know the times of its files, and an import does.
-    known = {
-        one
-        for one in imported_files(handle.state.ledger, handle.store)
-        if one.place in paths and one.modified and one.taken is not Taken.EMPTY
+    imported = {
+        file
+        for file in imported_files(handle.state.ledger, handle.store)
+        if file.place in paths and file.modified and file.taken is not Taken.EMPTY
     }
-    if known:
-        _check(handle, known, paths)
+    if imported:
+        _check(handle, imported, paths)
 
 
-def _check(handle: TableHandle, known: set[ImportedFile], paths: Mapping[str, str]) -> None:
-    rows = _Rows(handle, known)
+def _check(handle: TableHandle, imported: set[ImportedFile], paths: Mapping[str, str]) -> None:
+    rows = _Rows(handle, imported)
     unknown = rows.follow()
     live = rows.paths & {*handle.state.segments.paths}
     in_place = sorted(file_of(path) for path in live if path.startswith(PREFIX))
@@ -148,7 +148,7 @@ def _check(handle: TableHandle, known: set[ImportedFile], paths: Mapping[str, st
             "out with Table.remove_external, and sync again"
         )
     if live or unknown:
-        path = min(paths[one.place] for one in unknown or known)
+        path = min(paths[file.place] for file in unknown or imported)
         raise InvalidRequestError(
             f"{handle.name}: {path} was imported here and belongs to the source now, so that its rows "
             "would be here twice. Roll this table back to before the import (Table.rollback), or "
@@ -174,9 +174,9 @@ class _Rows:
                 continue  # a rollback brings back segments that are known
             if not self.paths.isdisjoint(commit.removed):
                 self.paths.update(record.path for record in commit.added)
-            found = unseen & self._taken(commit, is_whole=first == state.created_version)
-            self.paths.update(self._holders(commit.added, found))
-            unseen -= found
+            taken = unseen & self._taken(commit, is_whole=first == state.created_version)
+            self.paths.update(self._holders(commit.added, taken))
+            unseen -= taken
         return unseen
 
     def _taken(self, commit: Commit, is_whole: bool) -> set[ImportedFile]:
@@ -190,8 +190,11 @@ class _Rows:
         """The segments of a commit that hold rows of files: the files themselves, or any other."""
         if not files:
             return []
-        places = {one.place for one in files}
-        external = [one for one in added if one.path.startswith(PREFIX)]
+        places = {file.place for file in files}
+        external = [record for record in added if record.path.startswith(PREFIX)]
         adopted = zip(external, adopted_files(self.handle.store, external), strict=True)
-        held = [record.path for record, file in adopted if file.place in places]
-        return [*held, *(one.path for one in added if not one.path.startswith(PREFIX))]
+        paths = [record.path for record, file in adopted if file.place in places]
+        return [
+            *paths,
+            *(record.path for record in added if not record.path.startswith(PREFIX)),
+        ]

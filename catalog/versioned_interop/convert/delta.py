@@ -86,7 +86,7 @@ def delta_source(
         decoded(table.table_uri),
         str(version),
         version,
-        tuple(one.schema for one in [*reader.earlier(table, since), current]),
+        tuple(schema.schema for schema in [*reader.earlier(table, since), current]),
         partial(reader.files, table),
         reader.files_at,
         partial(reader.oldest_first, table),
@@ -99,8 +99,8 @@ def delta_source(
 
 
 def _mode(table: Any) -> str:
-    found: str = table.metadata().configuration.get("delta.columnMapping.mode", "none")
-    return found
+    mode: str = table.metadata().configuration.get("delta.columnMapping.mode", "none")
+    return mode
 
 
 def _schema(table: Any) -> DeltaSchema:
@@ -153,18 +153,18 @@ class _Reader:
             and entry.get("operation") not in _SAME_SCHEMA
             and (since is None or entry["version"] > since)
         ]
-        found: list[DeltaSchema] = []
+        schemas: list[DeltaSchema] = []
         last = _text(_schema(table))
         for version in sorted(changes):
             try:
-                one = _schema(load_delta(self.location, self.options, version))
+                schema = _schema(load_delta(self.location, self.options, version))
             except InvalidRequestError:
                 continue  # its log is gone
-            if not found or _text(found[-1]) != _text(one):
-                found.append(one)
-        while found and _text(found[-1]) == last:
-            found.pop()
-        return found
+            if not schemas or _text(schemas[-1]) != _text(schema):
+                schemas.append(schema)
+        while schemas and _text(schemas[-1]) == last:
+            schemas.pop()
+        return schemas
 
     def files_at(self, version: str) -> Sequence[SourceFile] | None:
         """The files of an earlier version; None if its log is gone."""
@@ -194,13 +194,13 @@ class _Reader:
         if not partitions:
             return {}
         parts = actions["partition"].combine_chunks()
-        found: dict[str, list[str | None]] = {}
+        texts: dict[str, list[str | None]] = {}
         for name, key in partitions:
-            held = [field.name for field in parts.type]
-            at = held.index(name if name in held else current.physical[key])
+            names = [field.name for field in parts.type]
+            at = names.index(name if name in names else current.physical[key])
             type_ = _types(current)[key]
-            found[key] = [_text_of(value, type_) for value in parts.field(at)]
-        return found
+            texts[key] = [_text_of(value, type_) for value in parts.field(at)]
+        return texts
 
     def _file(
         self,
@@ -237,23 +237,25 @@ class _Reader:
         The log of the oldest ones may be gone; these are ordered by the times of the files.
         """
         times = pa.table(table.get_add_actions()).select(["path", "modification_time"]).to_pylist()
-        ranks = {self._path(one["path"]): (-1, one["modification_time"]) for one in times}
+        ranks = {self._path(action["path"]): (-1, action["modification_time"]) for action in times}
         for version, commit in self._commits(table.version()):
-            added = [one["add"] for one in commit if "add" in one]
-            removed = [self._path(one["remove"]["path"]) for one in commit if "remove" in one]
-            rewritten = max((ranks[one] for one in removed if one in ranks), default=(-1, 0))
+            added = [action["add"] for action in commit if "add" in action]
+            removed = [
+                self._path(action["remove"]["path"]) for action in commit if "remove" in action
+            ]
+            rewritten = max((ranks[path] for path in removed if path in ranks), default=(-1, 0))
             for add in added:
                 # OPTIMIZE moves rows, and may commit after an append of newer ones.
                 is_moved = removed and not add.get("dataChange", True)
                 ranks[self._path(add["path"])] = rewritten if is_moved else (version, 0)
-        return sorted(files, key=lambda one: ranks[one.path])
+        return sorted(files, key=lambda file: ranks[file.path])
 
     def _commits(self, newest: int) -> Iterator[tuple[int, list[Any]]]:
         """The actions of each version whose log is there, oldest first."""
         handler = optional_import("deltalake.fs", EXTRA).DeltaStorageHandler
         files = fs.PyFileSystem(handler(self.location, self.options))
-        found = files.get_file_info(fs.FileSelector("_delta_log"))
-        names = sorted(one.base_name for one in found if _COMMIT.fullmatch(one.base_name))
+        infos = files.get_file_info(fs.FileSelector("_delta_log"))
+        names = sorted(info.base_name for info in infos if _COMMIT.fullmatch(info.base_name))
         for name in names:
             if (version := int(name.partition(".")[0])) <= newest:
                 with files.open_input_stream(f"_delta_log/{name}") as file:
@@ -263,13 +265,13 @@ class _Reader:
         """The positions of deleted rows, by path below the root."""
         if "deletionVectors" not in (table.protocol().reader_features or []):
             return {}
-        found: dict[str, pa.Array] = {}
-        for one in self._vectors(table):
-            for path, kept in zip(one.column(0), one.column(1), strict=True):
+        positions_by_path: dict[str, pa.Array] = {}
+        for batch in self._vectors(table):
+            for path, kept in zip(batch.column(0), batch.column(1), strict=True):
                 mask = np.asarray(kept.values.to_numpy(zero_copy_only=False), bool)
                 positions = pa.array(np.flatnonzero(~mask), pa.int64())
-                found[below(self.root, decoded(path.as_py()))] = positions
-        return found
+                positions_by_path[below(self.root, decoded(path.as_py()))] = positions
+        return positions_by_path
 
     def _vectors(self, table: Any) -> list[pa.RecordBatch]:
         errors = optional_import("deltalake.exceptions", EXTRA)
@@ -284,8 +286,8 @@ class _Reader:
             ) from error
 
 
-def _text(one: DeltaSchema) -> str:
-    return repr((one.schema.columns, one.schema.keys))
+def _text(schema: DeltaSchema) -> str:
+    return repr((schema.schema.columns, schema.schema.keys))
 
 
 def _identity(positions: pa.Array) -> str:
@@ -300,6 +302,6 @@ def _text_of(value: Any, type_: DataType) -> str | None:
         # Escaped as \u0001\u0002; deltalake leaves it as it is.
         text = value.as_py().decode("ascii").encode().decode("unicode_escape")
         value = pa.scalar(text.encode("latin-1"))
-    found = from_scalar_text(value, type_)
-    assert found is None or isinstance(found, str)
-    return found
+    encoded = from_scalar_text(value, type_)
+    assert encoded is None or isinstance(encoded, str)
+    return encoded

@@ -88,7 +88,7 @@ class _Reader:
     dropped: list[str] = field(default_factory=list)
 
     def fields(self, stored: list[Any], above: tuple[str, ...]) -> tuple[Column, ...]:
-        return tuple(self._field(one, above) for one in stored)
+        return tuple(self._field(member, above) for member in stored)
 
     def _field(self, stored: Any, above: tuple[str, ...]) -> Column:
         name, metadata = stored["name"], stored.get("metadata") or {}
@@ -98,8 +98,8 @@ class _Reader:
         self.physical[key] = metadata.get(PHYSICAL_NAME, name) if self.mapped else name
         own_id = len(self.keys)
         self.dropped += [
-            f"{what} of the column {render_path(path)}"
-            for member, what in _NOT_TAKEN.items()
+            f"{reason} of the column {render_path(path)}"
+            for member, reason in _NOT_TAKEN.items()
             if member in metadata
         ]
         type_ = self._type(stored["type"], path, key)
@@ -116,13 +116,13 @@ class _Reader:
         if text is None:
             return None
         try:
-            found = constant_from_sql(str(text), type_)
+            default = constant_from_sql(str(text), type_)
         except InvalidRequestError:
-            found = None
-        if not isinstance(found, Constant):
+            default = None
+        if not isinstance(default, Constant):
             self.dropped.append(f"the default {text} of the column {render_path(path)}")
             return None
-        return found
+        return default
 
     def _type(self, stored: Any, path: tuple[str, ...], key: str) -> DataType:
         if isinstance(stored, str):
@@ -154,11 +154,11 @@ def _leaf(text: str, path: tuple[str, ...]) -> DataType:
     decimal = _DECIMAL.fullmatch(text)
     if decimal is not None:
         return Decimal(int(decimal[1]), int(decimal[2]))
-    known = _ATOMS.get(text)
-    if known is None:
+    atom = _ATOMS.get(text)
+    if atom is None:
         raise InvalidRequestError(
             f"the column {render_path(path)} has Delta's type {text}, which is not taken over; drop the "
             "column in the source, or copy the rows without it",
             condition="NOT_SUPPORTED",
         )
-    return known
+    return atom

@@ -49,8 +49,8 @@ def with_origin(creation: Create, source: SourceTable, origin: Origin) -> Create
         ids = [column.id for column, _ in walk(done.schema.columns)]
         keys = dict(zip(first.keys, ids, strict=True))
         base = _as_in_source(done.schema, first)
-        found = replace(origin, columns=base, keys=keys, schema_id=first.schema_id)
-        return replace(done, properties={**done.properties, **found.properties()})
+        new_origin = replace(origin, columns=base, keys=keys, schema_id=first.schema_id)
+        return replace(done, properties={**done.properties, **new_origin.properties()})
 
     return replace(creation, columns=columns, arrange=arrange, keeps_ids=kept is not None)
 
@@ -58,9 +58,9 @@ def with_origin(creation: Create, source: SourceTable, origin: Origin) -> Create
 def _as_in_source(schema: Schema, first: SourceSchema) -> Schema:
     """The created schema without what only this table has: a row key, and NOT NULL in its columns."""
     pairs = zip(walk(schema.columns), walk(first.columns), strict=True)
-    nullable = {own.id: theirs.nullable for (own, _), (theirs, _) in pairs}
+    nullable = {ours.id: theirs.nullable for (ours, _), (theirs, _) in pairs}
     columns = tuple(
-        map_columns(one, lambda c: replace(c, nullable=nullable[c.id])) for one in schema.columns
+        map_columns(top, lambda c: replace(c, nullable=nullable[c.id])) for top in schema.columns
     )
     return replace(schema, columns=columns, primary_key=(), time_index=None)
 
@@ -69,7 +69,7 @@ def _within_key(schema: Schema, ours: Schema) -> Schema:
     """A table with a primary key is partitioned by columns of it only, and sorted by it."""
     if not ours.is_keyed:
         return schema
-    kept = tuple(one for one in schema.partitioning if one.source in ours.row_key)
+    kept = tuple(field for field in schema.partitioning if field.source in ours.row_key)
     return replace(schema, partitioning=kept, sort_by=())
 
 
@@ -83,12 +83,12 @@ def first_schema(source: SourceTable, primary_key: Sequence[str] = ()) -> Schema
     keys = {key: at for at, key in enumerate(first.keys, 1)}
     arranged = source.partitioning if len(source.schemas) == 1 else ()
     sort_by = source.sort_by if len(source.schemas) == 1 else ()
-    found = partitioned(first.columns, arranged, sort_by, keys)
+    schema = partitioned(first.columns, arranged, sort_by, keys)
     if not primary_key:
-        return found
-    ids = {found.get(parse_path(one)).id for one in primary_key}
-    kept = tuple(one for one in found.partitioning if one.source in ids)
-    return replace(found, partitioning=kept, sort_by=())
+        return schema
+    ids = {schema.get(parse_path(name)).id for name in primary_key}
+    kept = tuple(field for field in schema.partitioning if field.source in ids)
+    return replace(schema, partitioning=kept, sort_by=())
 
 
 def follow_schemas(handle: TableHandle, source: SourceTable) -> int:
@@ -102,11 +102,11 @@ def follow_schemas(handle: TableHandle, source: SourceTable) -> int:
         CommitConflictError: the table was altered meanwhile.
     """
     before = handle.loaded.version
-    known = origin_of(handle.state.properties, handle.name).schema_id
-    for one in source.schemas[:-1]:
-        if one.schema_id > known:
+    last_id = origin_of(handle.state.properties, handle.name).schema_id
+    for schema in source.schemas[:-1]:
+        if schema.schema_id > last_id:
             with suppress(InvalidRequestError):
-                _Step(handle, source, one, is_last=False).commit()
+                _Step(handle, source, schema, is_last=False).commit()
     _Step(handle, source, source.schema, is_last=True).commit()
     return handle.loaded.version - before
 
@@ -145,20 +145,20 @@ class _Step:
         followed = replace(
             origin,
             columns=_renumbered(theirs, ids),
-            keys={key: ids.get(one, one) for key, one in resolved.keys.items()},
+            keys={key: ids.get(column_id, column_id) for key, column_id in resolved.keys.items()},
             schema_id=max(origin.schema_id, self.schema.schema_id),
         )
-        noted = [SetProperty(*one) for one in followed.properties().items()]
+        noted = [SetProperty(*properties) for properties in followed.properties().items()]
         Alteration(self.handle).add_all([*changes, *noted]).commit_on(PlannedOn.of(state))
 
     def _arranged(self, resolved: Resolved, origin: Origin) -> Schema:
         """The source's schema with IDs and physical names as the last one had them."""
         old = origin.columns
-        columns = tuple(map_columns(one, lambda c: _as_before(c, old)) for one in resolved.columns)
+        columns = tuple(map_columns(top, lambda c: _as_before(c, old)) for top in resolved.columns)
         if self.is_last:
             source = self.source
-            found = partitioned(columns, source.partitioning, source.sort_by, resolved.keys)
-            return _within_key(found, self.handle.state.schema)
+            arranged = partitioned(columns, source.partitioning, source.sort_by, resolved.keys)
+            return _within_key(arranged, self.handle.state.schema)
         bare = Schema(columns)
         return replace(
             bare,
@@ -181,10 +181,10 @@ def _changes(state: TableState, target: Schema) -> tuple[list[Change], dict[int,
     A new column is added with its read default, and gets its write default, and NOT NULL, after that.
     """
     new = target.ids - state.schema.ids
-    roots = {one for one in new if not new & {above.id for above in target.ancestors(one)}}
+    roots = {id_ for id_ in new if not new & {above.id for above in target.ancestors(id_)}}
     first = difference_by_id(state.evolution, _map(target, roots, _as_added))
     between = first[-1].after if first else state.evolution
-    ids = {one: between.schema.visible.get(target.path(one)).id for one in new}
+    ids = {column_id: between.schema.visible.get(target.path(column_id)).id for column_id in new}
     second = difference_by_id(between, _renumbered(target, ids))
     return [step.change for step in (*first, *second)], ids
 
@@ -200,13 +200,13 @@ def _map(schema: Schema, ids: set[int], change: Callable[[Column], Column]) -> S
     def changed(column: Column) -> Column:
         return change(column) if column.id in ids else column
 
-    return replace(schema, columns=tuple(map_columns(one, changed) for one in schema.columns))
+    return replace(schema, columns=tuple(map_columns(column, changed) for column in schema.columns))
 
 
 def _renumbered(schema: Schema, ids: dict[int, int]) -> Schema:
     """A schema with other IDs."""
     columns = tuple(
-        map_columns(one, lambda c: replace(c, id=ids.get(c.id, c.id))) for one in schema.columns
+        map_columns(top, lambda c: replace(c, id=ids.get(c.id, c.id))) for top in schema.columns
     )
     return Schema(
         columns,
@@ -228,9 +228,9 @@ def _check_values_written_here(handle: TableHandle, ours: Schema, merged: Schema
     """
     root = origin_of(handle.state.properties, handle.name).root
     with_values = {
-        one
-        for one in ours.ids - merged.ids
-        if _has_own_values(handle.state, root, ours.column(one))
+        column_id
+        for column_id in ours.ids - merged.ids
+        if _has_own_values(handle.state, root, ours.column(column_id))
     }
     if not with_values:
         return
@@ -240,7 +240,7 @@ def _check_values_written_here(handle: TableHandle, ours: Schema, merged: Schema
     for commit in handle.log.entries(first, state.version):
         if isinstance(commit, Commit) and _writes_rows(commit):
             written |= {
-                one for record in commit.added for one in with_values & _held(state, record)
+                id_ for record in commit.added for id_ in with_values & _held(state, record)
             }
     for column_id in sorted(written):
         above = ours.path(column_id)[:-1]
@@ -254,7 +254,7 @@ def _has_own_values(state: TableState, root: str, column: Column) -> bool:
     lists = (segments.column("path"), segments.column("schema_version"), all_null)
     return any(
         source_token(path, root) is None and not nulls and column.id in schemas[version].ids
-        for path, version, nulls in zip(*(one.to_pylist() for one in lists), strict=True)
+        for path, version, nulls in zip(*(values.to_pylist() for values in lists), strict=True)
     )
 
 
@@ -267,11 +267,11 @@ def _writes_rows(commit: Commit) -> bool:
 def _held(state: TableState, record: SegmentRecord) -> set[int]:
     """The columns in which a segment may have a value."""
     if record.id_map is None:
-        known = set(state.schemas[record.schema_version].ids)
+        column_ids = set(state.schemas[record.schema_version].ids)
     else:
-        known = {*record.id_map.columns, *record.constants}
+        column_ids = {*record.id_map.columns, *record.constants}
     nulls = {column_id: stats.nulls for column_id, stats in record.columns.items()}
-    return {one for one in known if nulls.get(one) != record.rows}
+    return {column_id for column_id in column_ids if nulls.get(column_id) != record.rows}
 
 
 def partition_versions(
@@ -283,15 +283,15 @@ def partition_versions(
     that is missing is committed, and then the current partitioning again.
     """
     state = handle.state
-    found = {state.schema.partitioning: state.schema}
-    known = [one for one in _versions(state) if one.columns == state.schema.columns]
-    for one in known:
-        found.setdefault(one.partitioning, one)
-    missing = [one for one in dict.fromkeys(wanted) if one not in found]
-    for one in (*missing, *((state.schema.partitioning,) if missing else ())):
-        _partition(handle, one)
-        found.setdefault(one, handle.state.schema)
-    return found
+    versions = {state.schema.partitioning: state.schema}
+    candidates = [schema for schema in _versions(state) if schema.columns == state.schema.columns]
+    for schema in candidates:
+        versions.setdefault(schema.partitioning, schema)
+    missing = [fields for fields in dict.fromkeys(wanted) if fields not in versions]
+    for fields in (*missing, *((state.schema.partitioning,) if missing else ())):
+        _partition(handle, fields)
+        versions.setdefault(fields, handle.state.schema)
+    return versions
 
 
 def _versions(state: TableState) -> list[Schema]:

@@ -63,8 +63,8 @@ class Names:
 
     def names(self, key: str) -> tuple[str, ...]:
         """The names that a column may have in files."""
-        known = self.physical.get(key)
-        return self.mapping.get(key, ()) if known is None else (known,)
+        physical = self.physical.get(key)
+        return self.mapping.get(key, ()) if physical is None else (physical,)
 
 
 @dataclass(frozen=True)
@@ -120,88 +120,88 @@ class HeldFile:
             return None
         if self.has_ids:
             wanted = key.encode()
-            found = [
-                at for at, one in enumerate(fields) if (one.metadata or {}).get(_FIELD_ID) == wanted
+            places = [
+                at for at, f in enumerate(fields) if (f.metadata or {}).get(_FIELD_ID) == wanted
             ]
         else:
-            known = self.names.names(key)
-            found = [at for at, one in enumerate(fields) if one.name in known]
-        if len(found) > 1:
+            names = self.names.names(key)
+            places = [at for at, stored in enumerate(fields) if stored.name in names]
+        if len(places) > 1:
             raise InvalidRequestError(
-                f"{self.what} has {len(found)} columns that could be {column.name}; rewrite it in the "
+                f"{self.what} has {len(places)} columns that could be {column.name}; rewrite it in the "
                 "source"
             )
-        return found[0] if found else None
+        return places[0] if places else None
 
     def _column(
-        self, held: pa.Field, column: Column, start: int, above: tuple[str, ...]
+        self, stored: pa.Field, column: Column, start: int, above: tuple[str, ...]
     ) -> Iterator[tuple[int, Held]]:
-        name = None if held.name == column.physical_name else held.name
-        path = (*above, held.name)
+        name = None if stored.name == column.physical_name else stored.name
+        path = (*above, stored.name)
         match column.type:
-            case Struct(fields) if pa.types.is_struct(held.type):
-                inner = dict(self._level(list(held.type), fields, start, path))
+            case Struct(fields) if pa.types.is_struct(stored.type):
+                inner = dict(self._level(list(stored.type), fields, start, path))
                 if not inner:
-                    raise self._differs(held, column, "has none of its fields")
+                    raise self._differs(stored, column, "has none of its fields")
                 yield column.id, Held(name)
                 yield from inner.items()
-            case Array(element) if _is_list(held.type):
+            case Array(element) if _is_list(stored.type):
                 yield column.id, Held(name, form=self._list_form(start, path))
-                yield from self._inner(held.type.value_field, element, start, (*path, "list"))
-            case Map(key, value) if pa.types.is_map(held.type):
+                yield from self._inner(stored.type.value_field, element, start, (*path, "list"))
+            case Map(key, value) if pa.types.is_map(stored.type):
                 entries = (*path, "key_value")
-                after = start + _count(held.type.key_type)
+                after = start + _count(stored.type.key_type)
                 yield column.id, Held(name)
-                yield from self._inner(held.type.key_field, key, start, entries)
-                yield from self._inner(held.type.item_field, value, after, entries)
+                yield from self._inner(stored.type.key_field, key, start, entries)
+                yield from self._inner(stored.type.item_field, value, after, entries)
             case Struct() | Array() | Map():
-                raise self._differs(held, column, f"holds it as {held.type}")
+                raise self._differs(stored, column, f"holds it as {stored.type}")
             case _ if is_opaque(column.type):
-                raise self._differs(held, column, "holds a type that is not taken over")
+                raise self._differs(stored, column, "holds a type that is not taken over")
             case _:
-                yield column.id, self._leaf(held, column, name, start)
+                yield column.id, self._leaf(stored, column, name, start)
 
     def _inner(
-        self, held: pa.Field, column: Column, start: int, above: tuple[str, ...]
+        self, stored: pa.Field, column: Column, start: int, above: tuple[str, ...]
     ) -> Iterator[tuple[int, Held]]:
         """An element, key or value, which needs no name."""
-        for column_id, how in self._column(held, column, start, above):
-            yield column_id, Held(None, how.type, how.form) if column_id == column.id else how
+        for column_id, entry in self._column(stored, column, start, above):
+            yield column_id, Held(None, entry.type, entry.form) if column_id == column.id else entry
 
     def _list_form(self, start: int, path: tuple[str, ...]) -> Form | None:
         text = self.parquet.metadata.schema.column(start).path
         standard = ".".join((*path, "list", "element"))
         return None if text == standard or text.startswith(f"{standard}.") else Form.LIST
 
-    def _leaf(self, held: pa.Field, column: Column, name: str | None, start: int) -> Held:
+    def _leaf(self, stored: pa.Field, column: Column, name: str | None, start: int) -> Held:
         physical = self.parquet.metadata.schema.column(start).physical_type
         try:
-            seen = seen_as(held.type, physical)
+            seen = seen_as(stored.type, physical)
         except InvalidRequestError:
-            raise self._differs(held, column, f"holds it as {held.type}") from None
+            raise self._differs(stored, column, f"holds it as {stored.type}") from None
         julian = self.julian.get(start)
         if isinstance(julian, str):
-            raise self._differs(held, column, f"can't be taken over, since {julian}")
-        type_, form = _as_held(seen, held.type, column.type)
+            raise self._differs(stored, column, f"can't be taken over, since {julian}")
+        type_, form = _as_held(seen, stored.type, column.type)
         form = julian or form
         if form is not None and not can_hold(form, type_):
-            raise self._differs(held, column, f"holds it as {held.type}")
+            raise self._differs(stored, column, f"holds it as {stored.type}")
         if type_ != column.type and not widens(type_, column.type):
-            raise self._differs(held, column, f"holds it as {held.type}")
+            raise self._differs(stored, column, f"holds it as {stored.type}")
         return Held(name, None if type_ == column.type else type_, form)
 
-    def _differs(self, held: pa.Field, column: Column, how: str) -> InvalidRequestError:
+    def _differs(self, stored: pa.Field, column: Column, fault: str) -> InvalidRequestError:
         return InvalidRequestError(
-            f"{self.what} {how} in the column {column.name}, which is {type_name(column.type)}; rewrite "
-            "the file in the source",
+            f"{self.what} {fault} in the column {column.name}, which is {type_name(column.type)}; "
+            "rewrite the file in the source",
             condition="NOT_SUPPORTED",
         )
 
 
-def _as_held(seen: SeenAs, held: pa.DataType, wanted: DataType) -> tuple[DataType, Form | None]:
+def _as_held(seen: SeenAs, arrow: pa.DataType, wanted: DataType) -> tuple[DataType, Form | None]:
     """The type and form of values that are meant as a type."""
     if is_text(wanted):
-        if seen.form is Form.UUID or (seen.form is Form.FIXED and held == pa.binary(16)):
+        if seen.form is Form.UUID or (seen.form is Form.FIXED and arrow == pa.binary(16)):
             return wanted, Form.UUID
         if seen.type is Atom.BINARY and seen.form is None:
             return wanted, Form.TEXT
@@ -220,26 +220,26 @@ def has_field_ids(schema: pa.Schema) -> bool:
 
 
 def _starts(fields: Sequence[pa.Field], start: int) -> list[int]:
-    found = []
-    for one in fields:
-        found.append(start)
-        start += _count(one.type)
-    return found
+    starts = []
+    for stored in fields:
+        starts.append(start)
+        start += _count(stored.type)
+    return starts
 
 
-def _is_list(held: Any) -> bool:
-    return bool(pa.types.is_list(held) or pa.types.is_large_list(held))
+def _is_list(arrow: Any) -> bool:
+    return bool(pa.types.is_list(arrow) or pa.types.is_large_list(arrow))
 
 
-def _count(held: Any) -> int:
+def _count(arrow: Any) -> int:
     """The number of leaves of a Parquet column, by the type that PyArrow gives it."""
-    if isinstance(held, pa.BaseExtensionType):
-        return _count(held.storage_type)
-    if pa.types.is_struct(held):
-        return sum(_count(one.type) for one in held)
-    if pa.types.is_map(held):
-        return _count(held.key_type) + _count(held.item_type)
-    return _count(held.value_type) if _is_list(held) else 1
+    if isinstance(arrow, pa.BaseExtensionType):
+        return _count(arrow.storage_type)
+    if pa.types.is_struct(arrow):
+        return sum(_count(child.type) for child in arrow)
+    if pa.types.is_map(arrow):
+        return _count(arrow.key_type) + _count(arrow.item_type)
+    return _count(arrow.value_type) if _is_list(arrow) else 1
 
 
 THREADS = 16
@@ -294,7 +294,7 @@ class Adopter:
             opened.bytes,
             self.schema.version,
             id_map,
-            {one: text for one, text in constants.items() if one not in id_map.columns},
+            {id_: text for id_, text in constants.items() if id_ not in id_map.columns},
             self._stats(file, opened, id_map),
             file.partition,
         )
@@ -302,8 +302,8 @@ class Adopter:
     def remapped(self, files: Sequence[SourceFile], before: Names) -> set[str]:
         """The tokens of the files that show other columns than they did by earlier names."""
         with ThreadPoolExecutor(THREADS) as pool:
-            differ = pool.map(lambda one: self._is_remapped(one, before), files)
-            return {one.token for one, changed in zip(files, differ, strict=True) if changed}
+            differ = pool.map(lambda file: self._is_remapped(file, before), files)
+            return {file.token for file, changed in zip(files, differ, strict=True) if changed}
 
     def _is_remapped(self, file: SourceFile, before: Names) -> bool:
         path = external_path(self.root, file.path)
@@ -312,54 +312,54 @@ class Adopter:
             return False
         columns = self.schema.visible.columns
         old, new = (
-            HeldFile(parquet, path, one, has_ids=False).id_map(columns)
-            if one.mapping
+            HeldFile(parquet, path, names, has_ids=False).id_map(columns)
+            if names.mapping
             else IdMap({})
-            for one in (before, self.names)
+            for names in (before, self.names)
         )
         return old != new
 
     def _check(self, file: SourceFile, opened: OpenedFile) -> None:
-        known = ((file.rows, opened.rows, "rows"), (file.bytes, opened.bytes, "bytes"))
-        for said, found, what in known:
-            if said is not None and said != found:
+        counts = ((file.rows, opened.rows, "rows"), (file.bytes, opened.bytes, "bytes"))
+        for said, actual, unit in counts:
+            if said is not None and said != actual:
                 raise InvalidRequestError(
-                    f"{file.path} has {found} {what}, and the source's metadata says {said}; the source "
-                    "is damaged: repair it there"
+                    f"{file.path} has {actual} {unit}, and the source's metadata says {said}; the "
+                    "source is damaged: repair it there"
                 )
 
     def _constants(self, file: SourceFile) -> dict[int, str | None]:
         """The constants that the table can show, in its own types."""
         top = {column.id: column for column in self.schema.visible.columns}
-        found: dict[int, str | None] = {}
+        constants: dict[int, str | None] = {}
         for key, text in file.constants.items():
             column = top.get(self.ids.get(key, 0))
             if column is None or is_nested(column.type):
                 continue
-            given = self.source.column(column.id).type
-            widened = text if text is None else widen_text(text, given, column.type)
+            source_type = self.source.column(column.id).type
+            widened = text if text is None else widen_text(text, source_type, column.type)
             assert widened is None or isinstance(widened, str)
-            found[column.id] = widened
-        return found
+            constants[column.id] = widened
+        return constants
 
     def _id_map(self, opened: OpenedFile, path: str, constants: Mapping[int, str | None]) -> IdMap:
-        columns = [one for one in self.schema.visible.columns if one.id not in constants]
+        columns = [column for column in self.schema.visible.columns if column.id not in constants]
         has_ids = self.names.by_field_id and has_field_ids(opened.parquet.schema_arrow)
         julian = julian_leaves(opened.parquet, opened.footer)
-        found = HeldFile(opened.parquet, path, self.names, has_ids, julian).id_map(columns)
-        found = replace(found, codec=opened.odd_codec)
-        return self._maps.setdefault(found, found)
+        id_map_of_file = HeldFile(opened.parquet, path, self.names, has_ids, julian).id_map(columns)
+        id_map_of_file = replace(id_map_of_file, codec=opened.odd_codec)
+        return self._maps.setdefault(id_map_of_file, id_map_of_file)
 
     def _stats(self, file: SourceFile, opened: OpenedFile, id_map: IdMap) -> dict[int, ColumnStats]:
         """Statistics from the footer; only the source's metadata may know the number of NaNs."""
-        held = file_columns(self.schema, id_map)
-        found = foreign_stats(opened.footer, held, id_map, self.schema.columns)
+        columns_in_file = file_columns(self.schema, id_map)
+        statistics = foreign_stats(opened.footer, columns_in_file, id_map, self.schema.columns)
         for key, count in file.nans.items():
             column_id = self.ids.get(key, 0)
-            known = found.get(column_id)
-            if known is not None and is_floating(self.schema.column(column_id).type):
-                found[column_id] = replace(known, nans=count)
-        return found
+            column_stats = statistics.get(column_id)
+            if column_stats is not None and is_floating(self.schema.column(column_id).type):
+                statistics[column_id] = replace(column_stats, nans=count)
+        return statistics
 
 
 def wanted_partitioning(
@@ -369,8 +369,8 @@ def wanted_partitioning(
 
     A field of a column that the table does not have any more is left out; see ``partition_of``.
     """
-    known = ((ids.get(one.key, 0), one.transform) for one in partitioning)
-    return tuple(PartitionField(one, text) for one, text in known if one in schema.ids)
+    fields = ((ids.get(f.key, 0), f.transform) for f in partitioning)
+    return tuple(PartitionField(id_, text) for id_, text in fields if id_ in schema.ids)
 
 
 def partition_of(
@@ -378,15 +378,15 @@ def partition_of(
 ) -> tuple[str | None, ...]:
     """The value texts of ``wanted_partitioning``."""
     pairs = zip(file.partitioning, file.partition, strict=True)
-    found: list[str | None] = []
-    for one, text in pairs:
-        column_id = ids.get(one.key, 0)
+    texts: list[str | None] = []
+    for source_field, text in pairs:
+        column_id = ids.get(source_field.key, 0)
         if column_id not in schema.ids:
             continue
-        if text is not None and one.transform == "identity":
+        if text is not None and source_field.transform == "identity":
             old, new = source.column(column_id).type, schema.column(column_id).type
             widened = widen_text(text, old, new)
             assert isinstance(widened, str)
             text = widened
-        found.append(text)
-    return tuple(found)
+        texts.append(text)
+    return tuple(texts)

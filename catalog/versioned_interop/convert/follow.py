@@ -104,16 +104,16 @@ class _Files:
             self._check_newer(origin)
         elif not self._is_remapped(origin):
             return nothing
-        files = {one.token: one for one in source.files()}
+        files = {file.token: file for file in source.files()}
         live = _live(self.handle.state, origin.root)
         before = self._before(origin, live)
         self._check_not_imported(before, files, live)
         remapped = self._remapped(origin, before, files, live)
         removed = self._removed(before, files, live, remapped)
-        came = [one for token, one in files.items() if token not in before or token in remapped]
+        came = [file for token, file in files.items() if token not in before or token in remapped]
         new: list[SourceFile] = []
         if not self.handle.state.schema.is_keyed:  # with a key, rows that come twice count once
-            new = [one for one in came if not {one.token, token_of(one.path)} & before.keys()]
+            new = [file for file in came if not {file.token, token_of(file.path)} & before.keys()]
             check_not_imported(self.handle, new, origin.root)
         new_files = NewFiles(self._imported(new), self.handle.state.version)
         adopted, copied = self._added(origin, came)
@@ -122,8 +122,8 @@ class _Files:
                 f"{self.handle.name} has a primary key, and {len(removed)} files are gone or changed in "
                 "the source: their rows can't be taken back here. Convert the source under a new name"
             )
-        records = [*adopted, *(one for parts in copied for one in parts)]
-        copies = [one for one in came if _is_copied(origin, one)]
+        records = [*adopted, *(record for parts in copied for record in parts)]
+        copies = [file for file in came if _is_copied(origin, file)]
         self._commit(records, removed, files, self._imported(copies), new_files)
         return replace(nothing, adopted=len(adopted), copied=len(copied), removed=len(removed))
 
@@ -146,14 +146,14 @@ class _Files:
             return {}
         if digest_of(set(live)) == origin.digest:
             return dict.fromkeys(live)
-        found = self.source.files_at(origin.version)
-        if found is None:
+        earlier_files = self.source.files_at(origin.version)
+        if earlier_files is None:
             raise InvalidRequestError(
                 f"{self.handle.name} has rewritten files of its source, and version {origin.version} of "
                 f"{origin.location}, to which it must be compared, has expired there; convert the "
                 "source under a new name, and sync more often than the source expires versions"
             )
-        return {one.token: one for one in found}
+        return {file.token: file for file in earlier_files}
 
     def _check_not_imported(
         self,
@@ -190,12 +190,12 @@ class _Files:
         """
         if not self._is_remapped(origin):
             return set()
-        known = [
-            one
-            for token, one in files.items()
+        followed = [
+            file
+            for token, file in files.items()
             if token in before and (token in live or origin.names is not None)
         ]
-        return self._adopter(origin).remapped(known, self._names(origin, origin.names or {}))
+        return self._adopter(origin).remapped(followed, self._names(origin, origin.names or {}))
 
     def _removed(
         self,
@@ -205,38 +205,38 @@ class _Files:
         remapped: Set[str],
     ) -> list[str]:
         """The segments of the files that are gone from the source, or read otherwise."""
-        found: list[str] = []
+        segments: list[str] = []
         for token in (before.keys() - files.keys()) | remapped:
             file = before[token]
             if token in live:
-                found += live[token]
+                segments += live[token]
             elif file is not None and not file.is_empty():
-                what = (
+                change = (
                     "reads other columns from" if token in remapped else "has removed or rewritten"
                 )
                 raise InvalidRequestError(
-                    f"{self.handle.name}: the source {what} {file.path}, and this "
+                    f"{self.handle.name}: the source {change} {file.path}, and this "
                     "table has changed rows of the same file, so the two changes conflict. Roll "
                     "this table back to before its change (Table.rollback), or convert the source under "
                     "a new name"
                 )
-        return sorted(found)
+        return sorted(segments)
 
     def _added(
         self, origin: Origin, came: Sequence[SourceFile]
     ) -> tuple[list[SegmentRecord], list[list[SegmentRecord]]]:
         """Records of files that are adopted, and of those that are copied."""
-        copied = [one for one in came if _is_copied(origin, one)]
-        if origin.deletes == REFUSE and (refused := [one for one in copied if one.deletes]):
+        copied = [file for file in came if _is_copied(origin, file)]
+        if origin.deletes == REFUSE and (refused := [file for file in copied if file.deletes]):
             raise InvalidRequestError(
                 f"{self.handle.name}: {len(refused)} files of the source have deleted rows, such as "
                 f"{refused[0].path}; {_PURGE[self.source.kind]}, or convert with deletes='copy'"
             )
-        copied = [one for one in copied if not one.is_empty()]
+        copied = [file for file in copied if not file.is_empty()]
         if self.handle.state.schema.is_keyed:
             copied = self.source.oldest_first(copied)
         adopter = self._adopter(origin)
-        in_place = [one for one in came if not _is_copied(origin, one)]
+        in_place = [file for file in came if not _is_copied(origin, file)]
         records = self._records(origin, in_place, adopter)
         schema = self.handle.state.schema
         copies = [
@@ -254,13 +254,13 @@ class _Files:
 
         return tuple(
             ImportedFile(
-                place=root.resolved(one.path),
-                bytes=size(one),
+                place=root.resolved(file.path),
+                bytes=size(file),
                 modified=0,
                 etag="",
                 taken=Taken.COPIED,
             )
-            for one in files
+            for file in files
         )
 
     def _records(
@@ -269,7 +269,7 @@ class _Files:
         """Records of files in place, each under a schema version that is partitioned as the file is."""
         handle, ids = self.handle, origin.keys
         schema = handle.state.schema
-        wanted = [wanted_partitioning(one.partitioning, ids, schema) for one in files]
+        wanted = [wanted_partitioning(file.partitioning, ids, schema) for file in files]
         versions = partition_versions(handle, wanted)
         groups: dict[tuple[PartitionField, ...], list[ExternalFile]] = {}
         for file, fields, external in zip(files, wanted, adopter.all(files), strict=True):
@@ -296,7 +296,7 @@ class _Files:
         )
 
     def _names(self, origin: Origin, mapping: Mapping[str, tuple[str, ...]]) -> Names:
-        keys = {one: key for key, one in origin.keys.items()}
+        keys = {column_id: key for key, column_id in origin.keys.items()}
         return Names(keys, self.source.by_field_id, mapping, self.source.physical)
 
     def _commit(
@@ -308,17 +308,17 @@ class _Files:
         new_files: NewFiles,
     ) -> None:
         handle, state = self.handle, self.handle.state
-        held = {token for token, one in files.items() if not one.deletes} | {
+        tokens = {token for token, file in files.items() if not file.deletes} | {
             token for record in records if (token := copy_token(record.path)) is not None
         }
-        held |= {token for token in _live(state, self._origin.root) if token in files}
+        tokens |= {token for token in _live(state, self._origin.root) if token in files}
         origin = replace(
             self._origin,
             schema_id=max(self._origin.schema_id, self.source.schema.schema_id),
             names=self.source.name_mapping,
             version=self.source.version,
             number=self.source.batch or 0,
-            digest=digest_of(held),
+            digest=digest_of(tokens),
         )
         base, roots = Base.of(state), used_roots(handle.store, records)
         # A number of its own, not the source's: a table that was rolled back can follow it again.
@@ -372,9 +372,9 @@ def _noted(state: TableState, origin: Origin) -> tuple[BoundChange, ...]:
 
 def _live(state: TableState, root: str) -> dict[str, list[str]]:
     """The live segments that hold a file of the source, by its token."""
-    found: dict[str, list[str]] = {}
+    segments: dict[str, list[str]] = {}
     for path in state.segments.paths:
         token = source_token(path, root)
         if token is not None:
-            found.setdefault(token, []).append(path)
-    return found
+            segments.setdefault(token, []).append(path)
+    return segments

@@ -79,11 +79,11 @@ def iceberg_source(table: Any, root: str, snapshot_id: int | None = None) -> Sou
         metadata.location,
         str(current or ""),
         _batch(metadata, current),
-        tuple(source_schema(one) for one in schemas),
+        tuple(source_schema(schema) for schema in schemas),
         partial(reader.files, current),
         reader.files_at,
         partial(reader.oldest_first, current),
-        tuple(one for _, one in fields),
+        tuple(field for _, field in fields),
         order,
         by_field_id=True,
         stable_keys=True,
@@ -106,13 +106,13 @@ def _history(metadata: Any, current: int) -> list[Any]:
     If the table went back to an earlier schema, a column that had been dropped is there again with its
     values; such a history is not repeated.
     """
-    known = {one.schema_id: one for one in metadata.schemas}
-    earlier = [known[one] for one in sorted(known) if one < current]
-    chain, gone = [*earlier, known[current]], set[int]()
+    by_id = {schema.schema_id: schema for schema in metadata.schemas}
+    earlier = [by_id[schema_id] for schema_id in sorted(by_id) if schema_id < current]
+    chain, dropped = [*earlier, by_id[current]], set[int]()
     for before, after in pairwise(chain):
-        gone |= _ids(before) - _ids(after)
-        if gone & _ids(after):
-            return [known[current]]
+        dropped |= _ids(before) - _ids(after)
+        if dropped & _ids(after):
+            return [by_id[current]]
     return chain
 
 
@@ -123,7 +123,9 @@ def _ids(schema: Any) -> set[int]:
 def _batch(metadata: Any, snapshot_id: int | None) -> int | None:
     """When the snapshot became the current one, in milliseconds: sequence numbers of a table that is
     rolled back, and of format version 1, do not grow."""
-    entries = [one.timestamp_ms for one in metadata.snapshot_log if one.snapshot_id == snapshot_id]
+    entries = [
+        entry.timestamp_ms for entry in metadata.snapshot_log if entry.snapshot_id == snapshot_id
+    ]
     if entries:
         return int(max(entries))
     snapshot = metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
@@ -132,27 +134,27 @@ def _batch(metadata: Any, snapshot_id: int | None) -> int | None:
 
 def _sort_by(order: Any) -> tuple[tuple[tuple[str, bool], ...], list[str]]:
     fields: list[tuple[str, bool]] = []
-    for one in order.fields:
+    for sort_field in order.fields:
         # Sorting by the leading columns is all that is left of an order with a transform in it.
-        if str(one.transform) != "identity":
-            return tuple(fields), [f"the sort order from {one.transform} on"]
-        fields.append((str(one.source_id), "desc" in str(one.direction).lower()))
+        if str(sort_field.transform) != "identity":
+            return tuple(fields), [f"the sort order from {sort_field.transform} on"]
+        fields.append((str(sort_field.source_id), "desc" in str(sort_field.direction).lower()))
     return tuple(fields), []
 
 
 def _names(table: Any) -> dict[str, tuple[str, ...]]:
     """The names of columns in files without field IDs, by key."""
     mapping = table.name_mapping()
-    found: dict[str, tuple[str, ...]] = {}
+    names: dict[str, tuple[str, ...]] = {}
 
     def visit(fields: Any) -> None:
-        for one in fields:
-            if one.field_id is not None:
-                found[str(one.field_id)] = tuple(one.names)
-            visit(one.fields or ())
+        for mapped_field in fields:
+            if mapped_field.field_id is not None:
+                names[str(mapped_field.field_id)] = tuple(mapped_field.names)
+            visit(mapped_field.fields or ())
 
     visit(() if mapping is None else mapping.root)
-    return found
+    return names
 
 
 @dataclass(frozen=True)
@@ -174,10 +176,10 @@ class _Reader:
             self._specs[spec_id] = partition_fields(spec, self.table.schema())
         return self._specs[spec_id]
 
-    def _value(self, value: Any, one: SourcePartition) -> str | None:
+    def _value(self, value: Any, partition: SourcePartition) -> str | None:
         """The value text of a partition value."""
-        keeps_type = one.transform == "identity" or one.transform.startswith("truncate")
-        return _text(value, self.types[one.key] if keeps_type else Atom.INT)
+        keeps_type = partition.transform == "identity" or partition.transform.startswith("truncate")
+        return _text(value, self.types[partition.key] if keeps_type else Atom.INT)
 
     def files_at(self, version: str) -> Sequence[SourceFile] | None:
         """The files of an earlier snapshot; None if it has expired."""
@@ -220,13 +222,13 @@ class _Reader:
         """
         metadata, io = self.table.metadata, self.table.io
         snapshot = metadata.snapshot_by_id(snapshot_id)
-        times = {one.snapshot_id: one.timestamp_ms for one in metadata.snapshots}
+        times = {snapshot.snapshot_id: snapshot.timestamp_ms for snapshot in metadata.snapshots}
         ranks: dict[str, tuple[int, int]] = {}
         for manifest in snapshot.manifests(io):
             for entry in manifest.fetch_manifest_entry(io):
                 path = below(self.root, entry.data_file.file_path)
                 ranks[path] = (entry.sequence_number or 0, times.get(entry.snapshot_id, 0))
-        return sorted(files, key=lambda one: ranks[one.path])
+        return sorted(files, key=lambda file: ranks[file.path])
 
     def _file(self, task: Any) -> SourceFile:
         file = task.file
@@ -244,8 +246,8 @@ class _Reader:
             for at, field in enumerate(self.table.specs()[file.spec_id].fields)
             if str(field.transform) == "identity" and str(field.source_id) in self.types
         }
-        values = [self._value(file.partition[at], one) for at, one in fields]
-        deletes = sorted(_identity(one) for one in task.delete_files)
+        values = [self._value(file.partition[at], field) for at, field in fields]
+        deletes = sorted(_identity(delete) for delete in task.delete_files)
         return SourceFile(
             path,
             file.record_count,
@@ -253,7 +255,7 @@ class _Reader:
             constants,
             nans={str(key): count for key, count in (file.nan_value_counts or {}).items()},
             partition=tuple(values),
-            partitioning=tuple(one for _, one in fields),
+            partitioning=tuple(field for _, field in fields),
             deletes=_short(deletes),
             deleted=partial(_deleted, self.table.io, file.file_path, tuple(task.delete_files))
             if deletes
@@ -265,9 +267,9 @@ def _text(value: Any, type_: DataType) -> str | None:
     """The value text of a value in a manifest, where dates and times are the integers of value text."""
     if isinstance(value, int) and not isinstance(value, bool) and not is_floating(type_):
         return str(value)
-    found: ValueText = encode(str(value) if isinstance(value, uuid.UUID) else value, type_)
-    assert found is None or isinstance(found, str)
-    return found
+    text: ValueText = encode(str(value) if isinstance(value, uuid.UUID) else value, type_)
+    assert text is None or isinstance(text, str)
+    return text
 
 
 def _identity(delete: Any) -> str:
@@ -281,8 +283,8 @@ def _short(deletes: Sequence[str]) -> str:
 
 def _deleted(io: Any, path: str, deletes: tuple[Any, ...]) -> pa.Array:
     """The positions of the deleted rows of a file."""
-    found = [positions for one in deletes for positions in _positions(io, path, one)]
-    return pa.chunked_array(found, pa.int64()).combine_chunks()
+    chunks = [positions for delete in deletes for positions in _positions(io, path, delete)]
+    return pa.chunked_array(chunks, pa.int64()).combine_chunks()
 
 
 def _positions(io: Any, path: str, delete: Any) -> list[pa.Array]:
@@ -293,10 +295,10 @@ def _positions(io: Any, path: str, delete: Any) -> list[pa.Array]:
     if delete.file_format.value.upper() == "PUFFIN":
         puffin = optional_import("pyiceberg.table.puffin", EXTRA)
         vectors = optional_import("pyiceberg.table.deletion_vector", EXTRA)
-        known = vectors.deletion_vectors_from_puffin_file(puffin.PuffinFile(data))
+        deletion_vectors = vectors.deletion_vectors_from_puffin_file(puffin.PuffinFile(data))
         return [
             chunk.cast(pa.int64())
-            for vector in known
+            for vector in deletion_vectors
             if vector.referenced_data_file == path
             for chunk in vector.to_vector().chunks
         ]

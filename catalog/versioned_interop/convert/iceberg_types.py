@@ -50,7 +50,7 @@ def source_schema(schema: Any) -> SourceSchema:
         InvalidRequestError: a type has no counterpart; the message names the column.
     """
     reader = _Reader()
-    columns = tuple(reader.field(one, ()) for one in schema.fields)
+    columns = tuple(reader.field(nested, ()) for nested in schema.fields)
     return SourceSchema(schema.schema_id, columns, tuple(reader.keys))
 
 
@@ -82,7 +82,7 @@ class _Reader:
         types = optional_import("pyiceberg.types", "iceberg")
         match type_:
             case types.StructType():
-                return Struct(tuple(self.field(one, path) for one in type_.fields))
+                return Struct(tuple(self.field(nested, path) for nested in type_.fields))
             case types.ListType():
                 return Array(self._inner("element", type_.element_field, path))
             case types.MapType():
@@ -92,14 +92,14 @@ class _Reader:
                 return Decimal(type_.precision, type_.scale)
             case types.FixedType():
                 return Atom.BINARY
-        known = _ATOMS.get(str(type_))
-        if known is None:
+        atom = _ATOMS.get(str(type_))
+        if atom is None:
             raise InvalidRequestError(
                 f"the column {'.'.join(path)} has Iceberg's type {type_}, which has no counterpart "
                 "here; drop the column in the source, or copy the rows without it",
                 condition="NOT_SUPPORTED",
             )
-        return known
+        return atom
 
     def _inner(self, name: str, field: Any, path: tuple[str, ...]) -> Column:
         own_id = self._next(field.field_id)
@@ -157,13 +157,13 @@ def partition_fields(spec: Any, schema: Any) -> list[tuple[int, SourcePartition]
         spec: a partition spec of PyIceberg.
         schema: the schema of PyIceberg that has its columns; fields of other columns are left out.
     """
-    found = []
+    fields = []
     for place, field in enumerate(spec.fields):
         text = transform_text(str(field.transform))
         if text is None or not _has_same_values(text, _type_of(schema, field.source_id)):
             continue
-        found.append((place, SourcePartition(str(field.source_id), text)))
-    return found
+        fields.append((place, SourcePartition(str(field.source_id), text)))
+    return fields
 
 
 def transform_text(text: str) -> str | None:

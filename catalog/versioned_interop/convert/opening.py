@@ -68,13 +68,13 @@ def _kind(request: Request, store: Store) -> str:
     source = request.source
     module = type(source).__module__.partition(".")[0]
     if not isinstance(source, str):
-        found = {"pyiceberg": ICEBERG, "deltalake": DELTA}.get(module)
-        if found is None:
+        kind = {"pyiceberg": ICEBERG, "deltalake": DELTA}.get(module)
+        if kind is None:
             raise InvalidRequestError(
                 f"{type(source).__name__} is not a table to convert; give a URL or path, or a table of "
                 "PyIceberg or deltalake"
             )
-        return found
+        return kind
     if request.kind is not None:
         if request.kind not in KINDS:
             raise InvalidRequestError(
@@ -128,15 +128,15 @@ def _root(request: Request, store: Store, location: str) -> tuple[str, str]:
     Raises:
         InvalidRequestError: there is none; the message says what to pass.
     """
-    roots = {name: one.url for name, one in store.location.roots}
-    held = {
+    roots = {name: location.url for name, location in store.location.roots}
+    urls = {
         name: url
         for name, url in roots.items()
         if f"{plain_url(location)}/".startswith(f"{plain_url(url)}/")
         and request.root in (None, name)
     }
-    if held:
-        return max(held.items(), key=lambda one: (len(one[1]), one[0]))
+    if urls:
+        return max(urls.items(), key=lambda item: (len(item[1]), item[0]))
     name = request.root or "lake"
     raise InvalidRequestError(
         f"{location} lies below no external root that is allowed here. Files are adopted where they "

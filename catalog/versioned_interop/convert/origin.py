@@ -88,20 +88,20 @@ def origin_of(properties: Mapping[str, str], table: str) -> Origin:
         )
     try:
         named = parse_json(properties[SOURCE], f"the property {SOURCE}")
-        held = parse_json(properties[SOURCE_COLUMNS], f"the property {SOURCE_COLUMNS}")
+        document = parse_json(properties[SOURCE_COLUMNS], f"the property {SOURCE_COLUMNS}")
         texts = {
             name: member(named, name, str)
             for name in ("kind", "uuid", "location", "root", "version", "mode", "deletes")
         }
-        keys = {str(key): int(one) for key, one in member(held, "keys", dict).items()}
-        names = optional(held, "names", dict)
+        keys = {str(key): int(id_) for key, id_ in member(document, "keys", dict).items()}
+        names = optional(document, "names", dict)
         return Origin(
-            columns=schema_from_json(member(held, "schema", dict)),
+            columns=schema_from_json(member(document, "schema", dict)),
             keys=keys,
             schema_id=member(named, "schema_id", int),
             number=member(named, "number", int),
             digest=member(named, "files", str),
-            names=None if names is None else {key: tuple(one) for key, one in names.items()},
+            names=None if names is None else {key: tuple(texts) for key, texts in names.items()},
             **texts,
         )
     except (CorruptTableError, TypeError, ValueError) as error:

@@ -61,9 +61,9 @@ def resolve(
         InvalidRequestError: the source has a column again that it had dropped.
     """
     resolver = _Resolver(schema.keys, before, keys, next_id, stable)
-    columns = tuple(resolver.column(one) for one in schema.columns)
-    known = dict(keys) if stable else {}
-    return Resolved(columns, known | resolver.found)
+    columns = tuple(resolver.column(column) for column in schema.columns)
+    ids = dict(keys) if stable else {}
+    return Resolved(columns, ids | resolver.found)
 
 
 @dataclass
@@ -77,9 +77,9 @@ class _Resolver:
 
     def column(self, column: Column, *, is_new: bool = False) -> Column:
         key = self.in_order[column.id - 1]
-        own = None if is_new else self._known(key, column)
-        self.found[key] = self._fresh() if own is None else own
-        inner = tuple(self.column(one, is_new=own is None) for one in children(column.type))
+        id_ = None if is_new else self._known(key, column)
+        self.found[key] = self._fresh() if id_ is None else id_
+        inner = tuple(self.column(child, is_new=id_ is None) for child in children(column.type))
         return replace(column, id=self.found[key], type=with_children(column.type, inner))
 
     def _fresh(self) -> int:
@@ -88,11 +88,11 @@ class _Resolver:
 
     def _known(self, key: str, column: Column) -> int | None:
         """The ID of a column that the source had at the last sync; None for a new one."""
-        own = self.known.get(key)
-        if own is None or self.before is None:
+        column_id = self.known.get(key)
+        if column_id is None or self.before is None:
             return None
-        if own in self.before.ids:
-            return own if self._is_same(self.before.column(own), column) else None
+        if column_id in self.before.ids:
+            return column_id if self._is_same(self.before.column(column_id), column) else None
         if self.stable:
             raise InvalidRequestError(
                 f"the source has the column {column.name} (its ID {key}) again, which it had dropped: "
@@ -114,7 +114,7 @@ def kept_ids(source: SourceTable) -> Resolved | None:
     first = source.schemas[0]
     if not source.stable_keys:
         return None
-    numbers = [int(key) for one in source.schemas for key in one.keys if key.isdecimal()]
+    numbers = [int(key) for schema in source.schemas for key in schema.keys if key.isdecimal()]
     if any(not key.isdecimal() for key in first.keys[:1]) or min(numbers) < 1:
         return None
     # Elements, keys and values of Delta have no IDs; they get some above all others.
@@ -123,8 +123,8 @@ def kept_ids(source: SourceTable) -> Resolved | None:
 
     def with_id(column: Column) -> Column:
         inner = tuple(map(with_id, children(column.type)))
-        own = keys[first.keys[column.id - 1]]
-        return replace(column, id=own, type=with_children(column.type, inner))
+        column_id = keys[first.keys[column.id - 1]]
+        return replace(column, id=column_id, type=with_children(column.type, inner))
 
     return Resolved(tuple(map(with_id, first.columns)), keys)
 
@@ -140,9 +140,9 @@ def partitioned(
     return replace(
         bare,
         partitioning=tuple(
-            PartitionField(keys[one.key], one.transform)
-            for one in partitioning
-            if keys.get(one.key) in bare.ids
+            PartitionField(keys[field.key], field.transform)
+            for field in partitioning
+            if keys.get(field.key) in bare.ids
         ),
         sort_by=tuple(
             SortField(keys[key], descending)
@@ -168,29 +168,29 @@ def merge_schemas(ours: Schema, base: Schema, theirs: Schema) -> Schema:
     """
     columns = _level(ours.columns, base.columns, theirs.columns, ())
     bare = Schema(columns, ours.version)
-    own = {f.source for f in ours.partitioning if f not in base.partitioning}
-    own |= {f.source for f in ours.sort_by if f not in base.sort_by}
-    for lost in sorted(own - bare.ids):
+    arranged_here = {f.source for f in ours.partitioning if f not in base.partitioning}
+    arranged_here |= {f.source for f in ours.sort_by if f not in base.sort_by}
+    for lost in sorted(arranged_here - bare.ids):
         raise dropped_there(ours.column(lost), ours.path(lost)[:-1], "arranges the rows")
     three = (ours, base, theirs)
-    held = [tuple(f for f in one.partitioning if f.source in bare.ids) for one in three]
-    ordered = [tuple(f for f in one.sort_by if f.source in bare.ids) for one in three]
+    grouped = [tuple(f for f in schema.partitioning if f.source in bare.ids) for schema in three]
+    ordered = [tuple(f for f in schema.sort_by if f.source in bare.ids) for schema in three]
     return replace(
         bare,
-        partitioning=_arrangement(held, "partitioning"),
+        partitioning=_arrangement(grouped, "partitioning"),
         sort_by=_arrangement(ordered, "sort order"),
     )
 
 
-def _arrangement(three: Sequence[tuple[_Field, ...]], what: str) -> tuple[_Field, ...]:
+def _arrangement(three: Sequence[tuple[_Field, ...]], subject: str) -> tuple[_Field, ...]:
     """The partitioning or sort order, in columns that the table has."""
     ours, base, theirs = three
     if theirs == base:
         return ours
     if ours not in (base, theirs):
         raise InvalidRequestError(
-            f"the {what} was changed in the source, and to another one here; take it back here first, "
-            "or change it as in the source, then sync again",
+            f"the {subject} was changed in the source, and to another one here; take it back here "
+            "first, or change it as in the source, then sync again",
             condition="NOT_SUPPORTED",
         )
     return theirs
@@ -203,34 +203,39 @@ def _level(
     above: tuple[str, ...],
 ) -> tuple[Column, ...]:
     """The columns of one level."""
-    own, old = {one.id: one for one in ours}, {one.id: one for one in base}
+    current, old = {c.id: c for c in ours}, {c.id: c for c in base}
     merged: dict[int, Column] = {}
-    for one in theirs:
-        if one.id in own and one.id in old:
-            merged[one.id] = _Pair(own[one.id], old[one.id], one, above).merged()
-        elif one.id not in old:
-            merged[one.id] = one
-    for one in ours:
-        if one.id in old and one.id not in merged and _as_seen(one) != _as_seen(old[one.id]):
-            raise dropped_there(one, above, "changed")
-    kept = [one.id for one in ours if one.id in merged or one.id not in old]
-    extra = {one.id: one for one in ours if one.id not in old}
-    order = _order(kept, [one.id for one in base], [one.id for one in theirs if one.id in merged])
-    found = tuple(merged.get(one) or extra[one] for one in order)
-    _check_names(found, extra, above)
-    return found
+    for column in theirs:
+        if column.id in current and column.id in old:
+            merged[column.id] = _Pair(current[column.id], old[column.id], column, above).merged()
+        elif column.id not in old:
+            merged[column.id] = column
+    for column in ours:
+        is_dropped = column.id in old and column.id not in merged
+        if is_dropped and _as_seen(column) != _as_seen(old[column.id]):
+            raise dropped_there(column, above, "changed")
+    kept = [column.id for column in ours if column.id in merged or column.id not in old]
+    extra = {c.id: c for c in ours if c.id not in old}
+    order = _order(
+        kept,
+        [c.id for c in base],
+        [c.id for c in theirs if c.id in merged],
+    )
+    columns = tuple(merged.get(id_) or extra[id_] for id_ in order)
+    _check_names(columns, extra, above)
+    return columns
 
 
 def _as_seen(column: Column) -> Column:
     """A column without what only its table knows: physical names and read defaults."""
-    return map_columns(column, lambda one: replace(one, physical_name=one.name, read_default=None))
+    return map_columns(column, lambda c: replace(c, physical_name=c.name, read_default=None))
 
 
-def dropped_there(column: Column, above: tuple[str, ...], how: str) -> InvalidRequestError:
+def dropped_there(column: Column, above: tuple[str, ...], change: str) -> InvalidRequestError:
     """The refusal to drop a column with what was done to it here."""
     path = render_path((*above, column.name))
     return InvalidRequestError(
-        f"the column {path} (ID {column.id}) is dropped in the source, and {how} here; drop it here "
+        f"the column {path} (ID {column.id}) is dropped in the source, and {change} here; drop it here "
         f"first: alter().drop_column({path!r}), then sync again. What is to stay belongs into a "
         "column of this table's own",
         condition="NOT_SUPPORTED",
@@ -240,15 +245,15 @@ def dropped_there(column: Column, above: tuple[str, ...], how: str) -> InvalidRe
 def _order(ours: list[int], base: list[int], theirs: list[int]) -> list[int]:
     """The order of columns: the source's if it changed, else the table's with new columns put in."""
     both = set(base) & set(theirs)
-    moved = [one for one in base if one in both] != [one for one in theirs if one in both]
+    moved = [id_ for id_ in base if id_ in both] != [id_ for id_ in theirs if id_ in both]
     first, second = (theirs, ours) if moved else (ours, theirs)
     order = list(first)
-    for at, one in enumerate(second):
-        if one not in order:
+    for at, column_id in enumerate(second):
+        if column_id not in order:
             before = [other for other in second[:at] if other in order]
             is_last = at == len(second) - 1 or all(o not in first for o in second[at + 1 :])
             place = len(order) if is_last else (order.index(before[-1]) + 1 if before else 0)
-            order.insert(place, one)
+            order.insert(place, column_id)
     return order
 
 
@@ -256,13 +261,13 @@ def _check_names(
     columns: Sequence[Column], extra: dict[int, Column], above: tuple[str, ...]
 ) -> None:
     names: dict[str, Column] = {}
-    for one in columns:
-        other = names.setdefault(name_key(one.name), one)
-        if other is not one:
-            path = render_path((*above, one.name))
+    for column in columns:
+        other = names.setdefault(name_key(column.name), column)
+        if other is not column:
+            path = render_path((*above, column.name))
             whose = (
                 "has a column of its own"
-                if {one.id, other.id} & extra.keys()
+                if {column.id, other.id} & extra.keys()
                 else "has two columns"
             )
             raise InvalidRequestError(
@@ -333,8 +338,8 @@ class _Pair:
     def _path(self) -> str:
         return render_path((*self.above, self.ours.name))
 
-    def _conflict(self, what: str, way_out: str) -> InvalidRequestError:
+    def _conflict(self, change: str, way_out: str) -> InvalidRequestError:
         return InvalidRequestError(
-            f"the column {self._path} (ID {self.ours.id}) is {what}; {way_out}",
+            f"the column {self._path} (ID {self.ours.id}) is {change}; {way_out}",
             condition="NOT_SUPPORTED",
         )

@@ -101,8 +101,8 @@ class SourceFile:
         """
         if self.deleted is None:
             return np.empty(0, np.int64)
-        found = np.unique(self.deleted().to_numpy(zero_copy_only=False)).astype(np.int64)
-        return found if self.rows is None else found[found < self.rows]
+        positions = np.unique(self.deleted().to_numpy(zero_copy_only=False)).astype(np.int64)
+        return positions if self.rows is None else positions[positions < self.rows]
 
     def is_empty(self) -> bool:
         """Whether the metadata says that it has no row that is not deleted."""
@@ -249,8 +249,8 @@ def encoded(url: str) -> str:
     >>> encoded("s3://bucket/a b#1"), encoded("/lake/a b#1")
     ('s3://bucket/a%20b%231', '/lake/a b#1')
     """
-    scheme, found, rest = url.partition("://")
-    return f"{scheme}://{quote(rest)}" if found else url
+    scheme, separator, rest = url.partition("://")
+    return f"{scheme}://{quote(rest)}" if separator else url
 
 
 def newest_metadata(names: Iterable[str]) -> str | None:
@@ -262,7 +262,7 @@ def newest_metadata(names: Iterable[str]) -> str | None:
     '00001-6f.metadata.json'
     """
     numbered = {
-        name: int(found[1]) for name in names if (found := _METADATA.fullmatch(name)) is not None
+        name: int(match[1]) for name in names if (match := _METADATA.fullmatch(name)) is not None
     }
     newest = max(numbered.values(), default=None)
     last = [name for name, number in numbered.items() if number == newest]

@@ -93,7 +93,7 @@ def _render(unbound: UnboundFilter) -> Any:
         case NullTest(path):
             return pc.field(*path).is_null()
         case OneOf(path, values):
-            return functools.reduce(operator.or_, (_compare(path, Op.EQ, one) for one in values))
+            return functools.reduce(operator.or_, (_compare(path, Op.EQ, v) for v in values))
         case Comparison(path, op, value):
             return _compare(path, op, value)
         case _:
@@ -171,10 +171,10 @@ _POINTER_OF.argtypes = [ctypes.py_object, ctypes.c_char_p]
 def _metadata_pairs(schema: pa.Schema) -> list[tuple[str, str]]:
     """The metadata of a schema in order, with repeated keys: PyArrow shows it as a dictionary."""
     capsule = schema.__arrow_c_schema__()  # owns the memory that is read here
-    found = _ArrowSchema.from_address(_POINTER_OF(capsule, b"arrow_schema"))
-    if not found.metadata:
+    arrow_schema = _ArrowSchema.from_address(_POINTER_OF(capsule, b"arrow_schema"))
+    if not arrow_schema.metadata:
         return []
-    memory = _Memory(found.metadata)
+    memory = _Memory(arrow_schema.metadata)
     return [(memory.text(), memory.text()) for _ in range(memory.number())]
 
 
@@ -193,9 +193,9 @@ class _Memory:
         return self._take(self.number()).decode()
 
     def _take(self, size: int) -> bytes:
-        found = ctypes.string_at(self._address, size)
+        copied = ctypes.string_at(self._address, size)
         self._address += size
-        return found
+        return copied
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]  # PyArrow has
             return _Scanner(self._rows.restricted(names), names)
         if self._rows.limit is not None:  # the limit comes before the filter
             return _Scanner(self._rows, names, translate_arrow(filter, Pushdown(())).rest)
-        found = translate_arrow(filter, self._pushdown)
-        if found.rest is None:
-            return _Scanner(self._rows.restricted(names, found.filter), names)
-        return _Scanner(self._rows.restricted(None, found.filter), names, found.rest)
+        translated = translate_arrow(filter, self._pushdown)
+        if translated.rest is None:
+            return _Scanner(self._rows.restricted(names, translated.filter), names)
+        return _Scanner(self._rows.restricted(None, translated.filter), names, translated.rest)

@@ -129,7 +129,7 @@ def _scalar(name: str, value: Any) -> pa.Scalar | None:
 def _list_items(stored: Sequence[int]) -> list[Any]:
     """The items of a list, which Polars serializes as an Arrow stream with one column."""
     try:
-        found = pa.ipc.open_stream(bytes(stored)).read_all()
+        table = pa.ipc.open_stream(bytes(stored)).read_all()
     except (pa.ArrowException, ValueError):
         return []
-    return list(found.column(0)) if found.num_columns == 1 else []
+    return list(table.column(0)) if table.num_columns == 1 else []

@@ -29,13 +29,13 @@ class Pushdown:
 
     def find(self, path: ColumnPath) -> Column | None:
         """The column at a path through structs, by its exact name."""
-        inside, found = self._columns, None
+        inside, match = self._columns, None
         for name in path:
-            found = next((column for column in inside if column.name == name), None)
-            if found is None:
+            match = next((column for column in inside if column.name == name), None)
+            if match is None:
                 return None
-            inside = found.type.fields if isinstance(found.type, Struct) else ()
-        return found
+            inside = match.type.fields if isinstance(match.type, Struct) else ()
+        return match
 
     def accepts(self, leaf: UnboundFilter) -> bool:
         """Whether a filter of one column means the same in the engine.
@@ -90,13 +90,13 @@ _KINDS = (
 """Types whose values compare without a loss: each as tests of which one must hold."""
 
 
-def _same(own: Any, given: Any) -> bool:
+def _same(left: Any, right: Any) -> bool:
     """Whether values of two Arrow types are compared exactly: any zone of a timestamp is an instant."""
-    if pa.types.is_timestamp(own) and pa.types.is_timestamp(given):
-        return own.unit == given.unit and (own.tz is None) == (given.tz is None)
-    if pa.types.is_decimal(own) and pa.types.is_decimal(given):
-        return bool(own.scale == given.scale)
+    if pa.types.is_timestamp(left) and pa.types.is_timestamp(right):
+        return left.unit == right.unit and (left.tz is None) == (right.tz is None)
+    if pa.types.is_decimal(left) and pa.types.is_decimal(right):
+        return bool(left.scale == right.scale)
     for tests in _KINDS:
-        if any(test(own) for test in tests):
-            return any(test(given) for test in tests)
-    return bool(own.equals(given))
+        if any(test(left) for test in tests):
+            return any(test(right) for test in tests)
+    return bool(left.equals(right))

@@ -85,10 +85,10 @@ class Adopter:
             columns = self.target.columns
             id_map = id_map_of(schema, columns, self.target.names, self.target.elsewhere)
             id_map = replace(id_map, codec=codec)
-            held = file_columns(self.schema, id_map)
-            forms = {one for one, how in id_map.columns.items() if how.form in _TIMES}
-            checked = tuple(one for one in held if any(c.id in forms for c, _ in walk((one,))))
-            self.mapped[key] = _Mapped(id_map, held, checked)
+            stored = file_columns(self.schema, id_map)
+            forms = {id_ for id_, entry in id_map.columns.items() if entry.form in _TIMES}
+            checked = tuple(top for top in stored if any(c.id in forms for c, _ in walk((top,))))
+            self.mapped[key] = _Mapped(id_map, stored, checked)
         return self.mapped[key]
 
 
@@ -123,17 +123,17 @@ def _check_times(opened: OpenedFile, columns: Sequence[Column], identity: str) -
     """
     file, parquet = ForeignFile(opened.parquet, identity), opened.parquet
     for leaf in file.leaves(columns):
-        held = leaf.held.value_type if pa.types.is_dictionary(leaf.held) else leaf.held
-        held = held.storage_type if isinstance(held, pa.BaseExtensionType) else held
-        if getattr(held, "unit", "us") == "us" or pa.types.is_time32(held):
+        arrow = leaf.held.value_type if pa.types.is_dictionary(leaf.held) else leaf.held
+        arrow = arrow.storage_type if isinstance(arrow, pa.BaseExtensionType) else arrow
+        if getattr(arrow, "unit", "us") == "us" or pa.types.is_time32(arrow):
             continue
-        if _is_in_range(opened, leaf.place, held.unit):
+        if _is_in_range(opened, leaf.place, arrow.unit):
             continue
-        how: Any = {"column_indices": [leaf.place], "use_threads": False}
+        options: Any = {"column_indices": [leaf.place], "use_threads": False}
         groups = list(range(len(opened.footer.rows)))
-        for batch in parquet.reader.iter_batches(65_536, row_groups=groups, **how):
+        for batch in parquet.reader.iter_batches(65_536, row_groups=groups, **options):
             for array in leaves_of(batch.column(0)):
-                _check_array(array, held.unit, identity)
+                _check_array(array, arrow.unit, identity)
 
 
 def _is_in_range(opened: OpenedFile, place: int, unit: str) -> bool:

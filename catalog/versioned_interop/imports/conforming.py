@@ -94,17 +94,17 @@ class Conforming:
     @classmethod
     def of(cls, file: FileSchema, target: Target) -> Conforming:
         """Match the columns of files to those of a table."""
-        known = by_name(file, target.names, ())
-        held = dict[int, Held]()
+        columns_by_key = by_name(file, target.names, ())
+        entries = dict[int, Held]()
         matches = []
         for wanted in target.columns:
             key = name_key(wanted.name)
-            one = known.get(key)
-            if one is not None and key not in target.elsewhere and not wanted.hidden:
-                column = _numbered(one, held)
+            source = columns_by_key.get(key)
+            if source is not None and key not in target.elsewhere and not wanted.hidden:
+                column = _numbered(source, entries)
                 if column is not None:
-                    matches.append(Match(one, column, wanted))
-        return cls(tuple(matches), IdMap(held), target)
+                    matches.append(Match(source, column, wanted))
+        return cls(tuple(matches), IdMap(entries), target)
 
     @property
     def needed(self) -> tuple[Column, ...]:
@@ -114,9 +114,7 @@ class Conforming:
     @property
     def elsewhere(self) -> tuple[Column, ...]:
         """The columns of the table that stand in paths."""
-        return tuple(
-            one for one in self.target.columns if name_key(one.name) in self.target.elsewhere
-        )
+        return tuple(c for c in self.target.columns if name_key(c.name) in self.target.elsewhere)
 
     def batch(
         self, read: Sequence[pa.Array], rows: int, constants: Mapping[str, pa.Scalar]
@@ -143,12 +141,12 @@ class Conforming:
 
     def own(self, batch: Any) -> list[pa.Array]:
         """The needed columns of a batch that is no Parquet file, in our types."""
-        found = (batch.column(match.file.name) for match in self.matches)
-        forms = {held.form for held in self.id_map.columns.values()}
+        arrays_in_file = (batch.column(match.file.name) for match in self.matches)
+        forms = {entry.form for entry in self.id_map.columns.values()}
         calendar = Calendar(datetimes=Form.JULIAN in forms)
         return [
             own_array(array, match.column, self.id_map, calendar)
-            for array, match in zip(found, self.matches, strict=True)
+            for array, match in zip(arrays_in_file, self.matches, strict=True)
         ]
 
     def _conform(
@@ -162,25 +160,29 @@ class Conforming:
         """The values of a column of a file, whose path in the table is ``path``."""
         match file.kind, wanted.type:
             case Kind.STRUCT, Struct(fields):
-                known = by_name(file.fields, self.target.names, in_file)
-                order = [one.name for one in array.type]
+                columns_by_key = by_name(file.fields, self.target.names, in_file)
+                order = [stored.name for stored in array.type]
                 inner = {}
-                for one in fields:
-                    held = known.get(name_key(one.name))
-                    if held is not None and held.name in order:
-                        at = arrays.struct_child(array, order.index(held.name))
-                        inner[one.name] = self._conform(
-                            at, held, one, (*path, one.name), (*in_file, held.name)
+                for part in fields:
+                    source = columns_by_key.get(name_key(part.name))
+                    if source is not None and source.name in order:
+                        at = arrays.struct_child(array, order.index(source.name))
+                        inner[part.name] = self._conform(
+                            at,
+                            source,
+                            part,
+                            (*path, part.name),
+                            (*in_file, source.name),
                         )
                 if not inner:
                     return pa.nulls(len(array), to_arrow_type(wanted.type))
-                kind = pa.struct([pa.field(name, one.type) for name, one in inner.items()])
+                kind = pa.struct([pa.field(name, child.type) for name, child in inner.items()])
                 return arrays.struct_of(array, list(inner.values()), kind)
             case Kind.ARRAY, Array(element):
                 offsets, values, mask = arrays.list_values(array)
                 with _in_rows(offsets):
-                    one = self._part(values, file.fields[0], element, path, in_file)
-                return arrays.list_of(offsets, one, mask, pa.list_(one.type))
+                    elements = self._part(values, file.fields[0], element, path, in_file)
+                return arrays.list_of(offsets, elements, mask, pa.list_(elements.type))
             case Kind.MAP, Map(key, value):
                 offsets, entries, mask = arrays.list_values(array)
                 keys, items = (arrays.struct_child(entries, at) for at in (0, 1))
@@ -208,13 +210,13 @@ class Conforming:
     def _leaf(
         self, array: pa.Array, file: FileColumn, wanted: DataType, path: ColumnPath
     ) -> pa.Array:
-        own = own_type(file)
-        if widens(own, wanted) or (is_text(own) and is_text(wanted)):
+        read_type = own_type(file)
+        if widens(read_type, wanted) or (is_text(read_type) and is_text(wanted)):
             return array
         format_ = self.target.format(path)
 
         def converted(values: pa.Array) -> pa.Array:
-            return convert(values, own, wanted, format_)
+            return convert(values, read_type, wanted, format_)
 
         try:
             return converted(array)
@@ -283,7 +285,7 @@ def _shown(value: pa.Scalar) -> str:
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
-def convert(array: pa.Array, own: DataType, wanted: DataType, format_: str | None) -> pa.Array:
+def convert(array: pa.Array, source: DataType, wanted: DataType, format_: str | None) -> pa.Array:
     """Values of a leaf type as those of another; a value that does not fit is an error.
 
     A DECIMAL holds a floating-point number that is written with its digits: 0.13, but not 0.129, fits
@@ -293,10 +295,10 @@ def convert(array: pa.Array, own: DataType, wanted: DataType, format_: str | Non
         ArrowException, ValueError: a value does not fit.
     """
     target = to_arrow_type(wanted)
-    if is_text(own) and not is_text(wanted):
+    if is_text(source) and not is_text(wanted):
         return parse_text(array, wanted, format_)
     reread = {Atom.STRING: pa.binary(), Atom.BINARY: pa.string()}
-    if own in reread and reread.get(own) == target:
+    if source in reread and reread.get(source) == target:
         return array.cast(target)
     if pa.types.is_timestamp(array.type) and pa.types.is_timestamp(target):
         return array.view(pa.int64()).view(target)
@@ -307,7 +309,7 @@ def convert(array: pa.Array, own: DataType, wanted: DataType, format_: str | Non
     if pa.types.is_integer(array.type) and isinstance(wanted, Decimal):
         # Arrow wants room for any integer; whether these fit is checked by the second cast.
         return array.cast(pa.decimal128(MOST_DIGITS, wanted.scale)).cast(target)
-    if is_floating(own) and isinstance(wanted, Decimal):
+    if is_floating(source) and isinstance(wanted, Decimal):
         # Arrow rounds to the scale; the text has the fewest digits that tell the number from others.
         return array.cast(pa.string()).cast(target)
     if is_floating(wanted):
@@ -324,12 +326,12 @@ def _whole_days(local: pa.Array) -> pa.Array:
     return days
 
 
-def _in_float_range(array: pa.Array, found: pa.Array) -> pa.Array:
+def _in_float_range(array: pa.Array, converted: pa.Array) -> pa.Array:
     if pa.types.is_floating(array.type):
-        lost = pc.and_(pc.is_inf(found), pc.is_finite(array))
+        lost = pc.and_(pc.is_inf(converted), pc.is_finite(array))
         if pc.any(lost).as_py():
-            raise ValueError(f"it is out of the range of {found.type}")
-    return found
+            raise ValueError(f"it is out of the range of {converted.type}")
+    return converted
 
 
 def own_type(file: FileColumn) -> DataType:
@@ -337,38 +339,38 @@ def own_type(file: FileColumn) -> DataType:
     return as_type(file)
 
 
-def _numbered(one: FileColumn, held: dict[int, Held]) -> Column | None:
+def _numbered(column: FileColumn, entries: dict[int, Held]) -> Column | None:
     """A column of a file with IDs, whose forms go into ``held``; None if nothing of it can be read."""
-    number = len(held) + 1
-    match one.kind:
+    number = len(entries) + 1
+    match column.kind:
         case Kind.REFUSED:
             return None
         case Kind.VOID:
-            held[number] = Held(form=Form.NULL)
-            return Column(number, one.name, Atom.STRING, physical_name=one.name)
+            entries[number] = Held(form=Form.NULL)
+            return Column(number, column.name, Atom.STRING, physical_name=column.name)
         case Kind.LEAF:
-            assert one.type is not None, "a leaf has a type"
-            held[number] = Held(form=one.form)
-            return Column(number, one.name, one.type, physical_name=one.name)
+            assert column.type is not None, "a leaf has a type"
+            entries[number] = Held(form=column.form)
+            return Column(number, column.name, column.type, physical_name=column.name)
         case _:
-            return _numbered_nested(one, held, number)
+            return _numbered_nested(column, entries, number)
 
 
-def _numbered_nested(one: FileColumn, held: dict[int, Held], number: int) -> Column | None:
-    held[number] = Held(form=one.form)
-    inner = [_numbered(part, held) for part in one.fields]
-    known = tuple(part for part in inner if part is not None)
+def _numbered_nested(column: FileColumn, entries: dict[int, Held], number: int) -> Column | None:
+    entries[number] = Held(form=column.form)
+    inner = [_numbered(part, entries) for part in column.fields]
+    readable = tuple(part for part in inner if part is not None)
     type_: DataType
-    match one.kind:
-        case Kind.ARRAY if len(known) == 1:
-            type_ = Array(known[0])
-        case Kind.MAP if len(known) == 2:
-            type_ = Map(replace(known[0], nullable=False), known[1])
-        case Kind.STRUCT if known:
-            type_ = Struct(known)
+    match column.kind:
+        case Kind.ARRAY if len(readable) == 1:
+            type_ = Array(readable[0])
+        case Kind.MAP if len(readable) == 2:
+            type_ = Map(replace(readable[0], nullable=False), readable[1])
+        case Kind.STRUCT if readable:
+            type_ = Struct(readable)
         case _:
             return None
-    return Column(number, one.name, type_, physical_name=one.name)
+    return Column(number, column.name, type_, physical_name=column.name)
 
 
 def checked(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.RecordBatch]:

@@ -73,7 +73,7 @@ def _cli(key: str, value: Option) -> str:
         case Mapping():
             return " ".join(f"{name} {sql_string(f'{old}={new}')}" for old, new in value.items())
         case _:
-            return " ".join(f"{name} {sql_string(one)}" for one in value)
+            return " ".join(f"{name} {sql_string(item)}" for item in value)
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ class Disagreement:
 
     def text(self, dialect: Dialect) -> str:
         """One line of the report."""
-        what = " and ".join(map(str, self.variants))
-        shown = f"{self.path} {self.problem}: {what}" if self.problem else f"{self.path} is {what}"
+        text = " and ".join(map(str, self.variants))
+        shown = f"{self.path} {self.problem}: {text}" if self.problem else f"{self.path} is {text}"
         if not self.hints:
             return shown
         return f"{shown}. Pass {' or '.join(hint.text(dialect) for hint in self.hints)}"
@@ -130,9 +130,9 @@ class Report:
 
     found: list[Disagreement] = field(default_factory=list)
 
-    def add(self, one: Disagreement) -> None:
+    def add(self, disagreement: Disagreement) -> None:
         """Take one more."""
-        self.found.append(one)
+        self.found.append(disagreement)
 
     def check(self, source: str, files: int, dialect: Dialect) -> None:
         """Refuse the import if anything was found.
@@ -144,23 +144,23 @@ class Report:
             raise InvalidRequestError(report_text(self.found, source, files, dialect))
 
 
-def report_text(found: Sequence[Disagreement], source: str, files: int, dialect: Dialect) -> str:
+def report_text(problems: Sequence[Disagreement], source: str, files: int, dialect: Dialect) -> str:
     """The text of the error."""
-    columns = "1 column" if len(found) == 1 else f"{len(found)} columns"
+    columns = "1 column" if len(problems) == 1 else f"{len(problems)} columns"
     head = f"can't import {source}: {columns} of its {files:,} files can't be brought together"
-    lines = [one.text(dialect) for one in found[:_SHOWN]]
-    if len(found) > _SHOWN:
-        lines.append(f"and {len(found) - _SHOWN} more")
-    return "\n".join((head, *(f"  {line}" for line in lines), *_together(found, dialect)))
+    lines = [problem.text(dialect) for problem in problems[:_SHOWN]]
+    if len(problems) > _SHOWN:
+        lines.append(f"and {len(problems) - _SHOWN} more")
+    return "\n".join((head, *(f"  {line}" for line in lines), *_together(problems, dialect)))
 
 
-def _together(found: Sequence[Disagreement], dialect: Dialect) -> Iterable[str]:
+def _together(problems: Sequence[Disagreement], dialect: Dialect) -> Iterable[str]:
     """The schema that settles all at once, if there is one for each."""
-    first = [one.hints[0].options if one.hints else {} for one in found]
-    schemas = [str(one["schema"]) for one in first if isinstance(one.get("schema"), str)]
-    if len(found) > 1 and len(schemas) == len(found):
+    first = [problem.hints[0].options if problem.hints else {} for problem in problems]
+    schemas = [str(hint["schema"]) for hint in first if isinstance(hint.get("schema"), str)]
+    if len(problems) > 1 and len(schemas) == len(problems):
         merged: dict[str, Option] = {"schema": ", ".join(schemas)}
-        if any(one.get("copy") for one in first):
+        if any(hint.get("copy") for hint in first):
             merged["copy"] = True
         yield f"  All at once: {Hint(merged).text(dialect)}"
 
@@ -198,16 +198,16 @@ class Source:
 def variants(sources: Sequence[Source]) -> tuple[Variant, ...]:
     """The different types of a column, the most frequent first."""
     counts, samples = Counter[str](), dict[str, tuple[str, ...]]()
-    for one in sources:
-        shown = type_name(as_type(one.column))
-        counts[shown] += one.group.files
-        samples[shown] = (*samples.get(shown, ()), *one.group.samples)
-    return tuple(Variant(what, files, samples[what]) for what, files in counts.most_common())
+    for source in sources:
+        shown = type_name(as_type(source.column))
+        counts[shown] += source.group.files
+        samples[shown] = (*samples.get(shown, ()), *source.group.samples)
+    return tuple(Variant(shown, files, samples[shown]) for shown, files in counts.most_common())
 
 
-def _files(groups: Sequence[Group], what: str) -> Variant:
+def _files(groups: Sequence[Group], description: str) -> Variant:
     samples = tuple(path for group in groups for path in group.samples)
-    return Variant(what, sum(group.files for group in groups), samples)
+    return Variant(description, sum(group.files for group in groups), samples)
 
 
 def differ(
@@ -237,12 +237,12 @@ def _type_hints(
     copy: bool,
 ) -> Iterator[Hint]:
     """Types that all files can be read as: in place if there is one, else in a copy."""
-    columns = [one.column for one in sources]
+    columns = [source.column for source in sources]
     if any(column.kind is not Kind.LEAF for column in columns):
         return
     fixed = of_table or named
     candidates = list(_candidates(columns)) if fixed is None else [fixed]
-    if any(is_nested(one) for one in candidates):
+    if any(is_nested(candidate) for candidate in candidates):
         return
     for converted in (False, True):
         fit = (
@@ -250,11 +250,11 @@ def _type_hints(
             for type_ in candidates
             if all(fits(column, type_, copy=converted or copy) for column in columns)
         )
-        found = next(fit, None)
-        if found is not None:
+        fitting = next(fit, None)
+        if fitting is not None:
             options: dict[str, Option] = {}
             if fixed is None:
-                options["schema"] = f"{render_path(path)} {render_type(found)}"
+                options["schema"] = f"{render_path(path)} {render_type(fitting)}"
             if converted and not copy:
                 options["copy"] = True
             if options:
@@ -266,9 +266,9 @@ def _candidates(columns: Sequence[FileColumn]) -> Iterator[DataType]:
     types = {as_type(column) for column in columns}
     if types & {Atom.TIMESTAMP, Atom.TIMESTAMP_NTZ, Atom.DATE}:
         yield from (Atom.TIMESTAMP, Atom.TIMESTAMP_NTZ)
-    decimals = [one for one in types if isinstance(one, Decimal)]
+    decimals = [type_ for type_ in types if isinstance(type_, Decimal)]
     if decimals and not types & {Atom.FLOAT, Atom.DOUBLE}:
-        scale = max(one.scale for one in decimals)
+        scale = max(decimal.scale for decimal in decimals)
         yield Decimal(MOST_DIGITS, scale)
     if not types & {Atom.STRING, Atom.BINARY, Atom.BOOLEAN}:
         yield Atom.DOUBLE
@@ -276,13 +276,13 @@ def _candidates(columns: Sequence[FileColumn]) -> Iterator[DataType]:
 
 
 def _exclude(sources: Sequence[Source]) -> Hint:
-    return Hint({"exclude": list(dict.fromkeys(render_path(one.path) for one in sources))})
+    return Hint({"exclude": list(dict.fromkeys(render_path(source.path) for source in sources))})
 
 
 def refused(path: ColumnPath, sources: Sequence[Source]) -> Disagreement:
     """A column that can't be read, with the reason."""
-    reasons = dict.fromkeys(one.column.reason for one in sources)
-    groups = [one.group for one in sources]
+    reasons = dict.fromkeys(source.column.reason for source in sources)
+    groups = [source.group for source in sources]
     outside = Source(sources[0].column, path, sources[0].group)
     return Disagreement(
         render_path(path),
@@ -310,7 +310,7 @@ def clash(path: ColumnPath, columns: tuple[FileColumn, FileColumn], group: Group
 
 def unnameable(path: ColumnPath, sources: Sequence[Source], reason: str) -> Disagreement:
     """A name that no column can have."""
-    groups = [one.group for one in sources]
+    groups = [source.group for source in sources]
     return Disagreement(repr(".".join(path)), (_files(groups, reason),), (), "can't be a name")
 
 

@@ -197,21 +197,21 @@ def schema_of_arrow(schema: pa.Schema, rules: LeafRules) -> FileSchema:
 
 
 def _arrow_column(field: Any, rules: LeafRules) -> FileColumn:
-    name, held = field.name, plain(field.type)
-    if pa.types.is_null(held):
+    name, arrow = field.name, plain(field.type)
+    if pa.types.is_null(arrow):
         return FileColumn(name, Kind.VOID)
-    if pa.types.is_struct(held) and held.num_fields:
+    if pa.types.is_struct(arrow) and arrow.num_fields:
         return FileColumn(
-            name, Kind.STRUCT, fields=tuple(_arrow_column(one, rules) for one in held)
+            name, Kind.STRUCT, fields=tuple(_arrow_column(child, rules) for child in arrow)
         )
-    if pa.types.is_map(held):
-        inner = (held.key_field.with_name("key"), held.item_field.with_name("value"))
-        return FileColumn(name, Kind.MAP, fields=tuple(_arrow_column(one, rules) for one in inner))
-    if is_list(held):
-        element = _arrow_column(held.value_field.with_name("element"), rules)
+    if pa.types.is_map(arrow):
+        inner = (arrow.key_field.with_name("key"), arrow.item_field.with_name("value"))
+        return FileColumn(name, Kind.MAP, fields=tuple(_arrow_column(f, rules) for f in inner))
+    if is_list(arrow):
+        element = _arrow_column(arrow.value_field.with_name("element"), rules)
         return FileColumn(name, Kind.ARRAY, fields=(element,))
     try:
-        seen = seen_as(held, "")
+        seen = seen_as(arrow, "")
     except InvalidRequestError as error:
         return FileColumn(name, Kind.REFUSED, reason=str(error))
     is_cut = seen.form is Form.NANOS and rules.truncate_nanoseconds
@@ -236,7 +236,7 @@ def _variants(parquet: str) -> frozenset[tuple[str, ...]]:
     """The paths of groups that are annotated as VARIANT, which Arrow's schema does not show."""
     if "(Variant(" not in parquet:
         return frozenset()
-    found, above = set(), list[str]()
+    variants, above = set(), list[str]()
     for line in parquet.splitlines()[2:]:
         match = _GROUP.match(line)
         if match is None:
@@ -245,8 +245,8 @@ def _variants(parquet: str) -> frozenset[tuple[str, ...]]:
         depth = len(indent) // 2 - 1
         above = [*above[:depth], name]
         if annotation is not None and annotation.startswith("Variant"):
-            found.add(tuple(above))
-    return frozenset(found)
+            variants.add(tuple(above))
+    return frozenset(variants)
 
 
 @dataclass(frozen=True)
@@ -275,20 +275,20 @@ class _Reader:
             return FileColumn(field.name, Kind.REFUSED, field.nullable, reason=str(error))
 
     def _column(self, field: Any, path: tuple[str, ...], at: int) -> FileColumn:
-        name, nullable, held = field.name, field.nullable, plain(field.type)
+        name, nullable, arrow = field.name, field.nullable, plain(field.type)
         if len(path) > TYPE_DEPTH:
             raise InvalidRequestError(f"it is nested more than {TYPE_DEPTH} deep")
         if path in self.variants:
-            return _variant(name, held, nullable=nullable)
-        if pa.types.is_null(held):
+            return _variant(name, arrow, nullable=nullable)
+        if pa.types.is_null(arrow):
             return FileColumn(name, Kind.VOID, nullable)
-        if pa.types.is_struct(held):
-            return self._struct(name, held, path, at, nullable=nullable)
-        if pa.types.is_map(held):
-            return self._map(name, held, path, at, nullable=nullable)
-        if is_list(held):
+        if pa.types.is_struct(arrow):
+            return self._struct(name, arrow, path, at, nullable=nullable)
+        if pa.types.is_map(arrow):
+            return self._map(name, arrow, path, at, nullable=nullable)
+        if is_list(arrow):
             inner = replace(
-                self.column(held.value_field, (*path, "list", "element"), at), name="element"
+                self.column(arrow.value_field, (*path, "list", "element"), at), name="element"
             )
             form = None if self._is_standard_list(path, at) else Form.LIST
             return FileColumn(name, Kind.ARRAY, nullable, form=form, fields=(inner,))
@@ -299,19 +299,19 @@ class _Reader:
         return FileColumn(name, Kind.LEAF, nullable, seen.type, julian or seen.form)
 
     def _struct(
-        self, name: str, held: Any, path: tuple[str, ...], at: int, *, nullable: bool
+        self, name: str, arrow: Any, path: tuple[str, ...], at: int, *, nullable: bool
     ) -> FileColumn:
-        inner = tuple(self.columns(list(held), path, at))
+        inner = tuple(self.columns(list(arrow), path, at))
         if not inner:
             raise InvalidRequestError("it is a struct without fields")
         return FileColumn(name, Kind.STRUCT, nullable, fields=inner)
 
     def _map(
-        self, name: str, held: Any, path: tuple[str, ...], at: int, *, nullable: bool
+        self, name: str, arrow: Any, path: tuple[str, ...], at: int, *, nullable: bool
     ) -> FileColumn:
-        key = self.column(held.key_field, (*path, "key_value", "key"), at)
-        after = at + leaf_count(held.key_type)
-        value = self.column(held.item_field, (*path, "key_value", "value"), after)
+        key = self.column(arrow.key_field, (*path, "key_value", "key"), at)
+        after = at + leaf_count(arrow.key_type)
+        value = self.column(arrow.item_field, (*path, "key_value", "value"), after)
         if key.kind is not Kind.LEAF:
             raise InvalidRequestError(
                 f"it is a map whose keys are {key.reason or 'nested'}, which can't be compared"
@@ -322,12 +322,12 @@ class _Reader:
     def _is_standard_list(self, path: tuple[str, ...], at: int) -> bool:
         """Whether a list, and all lists around it, are a group ``list`` of ``element``."""
         prefix = ".".join((*path, "list", "element"))
-        found = self.leaves[at].path
-        return bool(found == prefix or found.startswith(f"{prefix}."))
+        leaf_path = self.leaves[at].path
+        return bool(leaf_path == prefix or leaf_path.startswith(f"{prefix}."))
 
 
-def _variant(name: str, held: Any, *, nullable: bool) -> FileColumn:
-    names = [field.name for field in held]
+def _variant(name: str, arrow: Any, *, nullable: bool) -> FileColumn:
+    names = [field.name for field in arrow]
     if "typed_value" in names:
         raise InvalidRequestError("it is a shredded VARIANT; rewrite it without shredding")
     if sorted(names) != ["metadata", "value"]:
@@ -335,26 +335,26 @@ def _variant(name: str, held: Any, *, nullable: bool) -> FileColumn:
     return FileColumn(name, Kind.LEAF, nullable, Atom.VARIANT)
 
 
-def plain(held: Any) -> Any:
+def plain(arrow: Any) -> Any:
     """The storage of an extension type."""
-    return held.storage_type if isinstance(held, pa.BaseExtensionType) else held
+    return arrow.storage_type if isinstance(arrow, pa.BaseExtensionType) else arrow
 
 
-def is_list(held: pa.DataType) -> bool:
+def is_list(arrow: pa.DataType) -> bool:
     """Whether Arrow shows a column as a list of any kind."""
     t = pa.types
     kinds = (t.is_list, t.is_large_list, t.is_fixed_size_list, t.is_list_view, t.is_large_list_view)
-    return any(is_kind(held) for is_kind in kinds)
+    return any(is_kind(arrow) for is_kind in kinds)
 
 
-def leaf_count(held: Any) -> int:
+def leaf_count(arrow: Any) -> int:
     """How many leaves a Parquet column has, by the type that PyArrow gives it."""
-    held = plain(held)
-    if pa.types.is_struct(held):
-        return sum(leaf_count(field.type) for field in held)
-    if pa.types.is_map(held):
-        return leaf_count(held.key_type) + leaf_count(held.item_type)
-    return leaf_count(held.value_type) if is_list(held) else 1
+    arrow = plain(arrow)
+    if pa.types.is_struct(arrow):
+        return sum(leaf_count(field.type) for field in arrow)
+    if pa.types.is_map(arrow):
+        return leaf_count(arrow.key_type) + leaf_count(arrow.item_type)
+    return leaf_count(arrow.value_type) if is_list(arrow) else 1
 
 
 _NUMBERS = (Family.INTEGER, Family.FLOAT, Family.DECIMAL)
@@ -406,7 +406,7 @@ def converts(column: FileColumn, wanted: DataType) -> bool:
     if column.kind is not Kind.LEAF or column.type is None or is_nested(wanted):
         return False
     old, new = family(column.type), family(wanted)
-    is_interval = any(isinstance(one, DayTimeInterval) for one in (column.type, wanted))
+    is_interval = any(isinstance(type_, DayTimeInterval) for type_ in (column.type, wanted))
     if Family.OPAQUE in (old, new) or is_interval:
         return False
     if Family.BINARY in (old, new):
@@ -424,7 +424,7 @@ def fits(column: FileColumn, wanted: DataType, *, copy: bool) -> bool:
         case ((Kind.ARRAY | Kind.MAP), _) if len(children(wanted)) == len(column.fields):
             is_same = not isinstance(wanted, Struct)
             pairs = zip(column.fields, children(wanted), strict=True)
-            return is_same and all(fits(one, inner.type, copy=copy) for one, inner in pairs)
+            return is_same and all(fits(part, inner.type, copy=copy) for part, inner in pairs)
         case Kind.VOID, _:
             return True
         case Kind.LEAF, _:
@@ -434,5 +434,5 @@ def fits(column: FileColumn, wanted: DataType, *, copy: bool) -> bool:
 
 def _struct_fits(column: FileColumn, fields: tuple[Column, ...], *, copy: bool) -> bool:
     by_name = {field.name: field for field in column.fields}
-    held = [(by_name[field.name], field.type) for field in fields if field.name in by_name]
-    return all(fits(one, type_, copy=copy) for one, type_ in held)
+    pairs = [(by_name[field.name], field.type) for field in fields if field.name in by_name]
+    return all(fits(part, type_, copy=copy) for part, type_ in pairs)

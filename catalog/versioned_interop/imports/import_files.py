@@ -122,11 +122,11 @@ def run_import(handle: TableHandle, planned: Planned, progress: Progress) -> Imp
         Alteration(handle).add_all(changes).commit()
     compared = planned.compared
     done = list(_batches(handle, planned, progress)) if planned.survey.files else []
-    files = sum(one.files for one in done)
+    files = sum(batch.files for batch in done)
     return Imported(
         handle.state.version,
         files,
-        sum(one.rows for one in done),
+        sum(batch.rows for batch in done),
         compared.known + len(planned.survey.files) - files,
         compared.changed,
         compared.missing,
@@ -168,9 +168,9 @@ class _Checked(NamedTuple):
 def _target(handle: TableHandle, planned: Planned) -> Target:
     options = planned.options
     columns = tuple(
-        one
-        for one in handle.state.schema.columns
-        if options.provided.takes((one.name,)) or name_key(one.name) in planned.elsewhere
+        column
+        for column in handle.state.schema.columns
+        if options.provided.takes((column.name,)) or name_key(column.name) in planned.elsewhere
     )
     return Target(columns, options.names, planned.elsewhere, options.provided.formats)
 
@@ -214,20 +214,20 @@ class _Run:
 
     def _checked_now(self) -> _Checked:
         """Look at the ledger again."""
-        known = known_files(self.handle)
-        for place in [file.place for file in self.early.values() if known.earlier(file)]:
+        ledger = known_files(self.handle)
+        for place in [file.place for file in self.early.values() if ledger.earlier(file)]:
             del self.early[place]
-        return _Checked(known, self.handle.state.version)
+        return _Checked(ledger, self.handle.state.version)
 
-    def _new(self, files: _Numbered, known: KnownFiles | None) -> _Numbered:
+    def _new(self, files: _Numbered, ledger: KnownFiles | None) -> _Numbered:
         """The files that are wanted, as far as the table knows them."""
-        if known is None:
+        if ledger is None:
             return files
         again = self.planned.options.again
-        return [one for one in files if is_wanted(self._standing(known, one[1]), again)]
+        return [pair for pair in files if is_wanted(self._standing(ledger, pair[1]), again)]
 
-    def _standing(self, known: KnownFiles, file: StoredFile) -> Standing:
-        return known.standing(
+    def _standing(self, ledger: KnownFiles, file: StoredFile) -> Standing:
+        return ledger.standing(
             self.planned.source.identity(file.name), self._record(file, Taken.ADOPTED)
         )
 
@@ -246,9 +246,9 @@ class _Run:
         """The segments of files that have changed since they were adopted."""
         if self.planned.options.again is None:
             return ()
-        source, known = self.planned.source, known_files(self.handle)
-        now = ((source.identity(one.name), self._record(one, Taken.ADOPTED)) for _, one in files)
-        return outdated_segments(self.handle, known, now, self.planned.options.again)
+        source, ledger = self.planned.source, known_files(self.handle)
+        now = ((source.identity(file.name), self._record(file, Taken.ADOPTED)) for _, file in files)
+        return outdated_segments(self.handle, ledger, now, self.planned.options.again)
 
     def _import(
         self, files: _Numbered, taken: Mapping[str, Taken], known_at: int
@@ -273,26 +273,26 @@ class _Run:
         assert isinstance(reader, ParquetReader), "other formats are copied"
         adopter = Adopter(self.handle.store, self.handle.state.schema, self.target, reader)
 
-        def external(one: tuple[int, StoredFile]) -> ExternalFile:
-            _, file = one
+        def external(numbered: tuple[int, StoredFile]) -> ExternalFile:
+            _, file = numbered
             constants = {column.id: text for column, text in self._constants(file)}
             adopted = adopter.file(source.identity(file.name), file, constants)
             self._check_date(file)
             return adopted
 
         threads = _REMOTE_THREADS if source.store.is_remote else _THREADS
-        found: list[ExternalFile] = []
+        adopted_files: list[ExternalFile] = []
         for (number, _), read in zip(files, in_parallel(external, files, threads), strict=True):
-            found.append(read)
+            adopted_files.append(read)
             self._report(number)
         taken = {
             file.name: Taken.ADOPTED if read.rows else Taken.EMPTY
-            for (_, file), read in zip(files, found, strict=True)
+            for (_, file), read in zip(files, adopted_files, strict=True)
         }
         operation = self._import(files, taken, known_at)
-        full = [one for one in found if one.rows]
+        full = [file for file in adopted_files if file.rows]
         Transaction(self.handle).commit_adopted(full, operation)
-        return _Done(len(files), sum(one.rows for one in full))
+        return _Done(len(files), sum(file.rows for file in full))
 
     def _copy(self, files: _Numbered, known_at: int) -> _Done:
         """Commit the rows of files."""
@@ -303,7 +303,7 @@ class _Run:
         taken = {name: Taken.COPIED if count else Taken.EMPTY for name, count in rows.items()}
         operation = self._import(files, taken, known_at)
         Transaction(handle).commit_copied(plan, records, operation)
-        return _Done(len(files), sum(one.rows for one in records))
+        return _Done(len(files), sum(record.rows for record in records))
 
     def _batches(self, files: _Numbered, rows: dict[str, int]) -> Iterator[pa.RecordBatch]:
         """The rows of files; their numbers are added to ``rows``, by the name of the file."""

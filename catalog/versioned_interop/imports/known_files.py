@@ -75,21 +75,21 @@ class KnownFiles:
 
     def earlier(self, file: ImportedFile) -> tuple[ImportedFile, ...]:
         """A file as it was each time that the ledger has it, by its place or by its name."""
-        return tuple(one for key in file.keys for one in self.ledger.get(key, ()))
+        return tuple(earlier for key in file.keys for earlier in self.ledger.get(key, ()))
 
     def was_adopted(self, identity: str, file: ImportedFile) -> bool:
         """Whether a segment of the table ever was the file itself."""
         early = (self.early[identity],) if identity in self.early else ()
-        return any(one.taken is Taken.ADOPTED for one in (*self.earlier(file), *early))
+        return any(earlier.taken is Taken.ADOPTED for earlier in (*self.earlier(file), *early))
 
     def standing(self, identity: str, file: ImportedFile) -> Standing:
         """What the table knows of a file, by the ledger or else by its identity."""
         earlier = self.earlier(file)
         if not earlier and identity in self.early:
             earlier = (self.early[identity],)
-        if any(file.is_as(one) for one in earlier):
+        if any(file.is_as(version) for version in earlier):
             return Standing.SAME
-        if all(one.taken is Taken.EMPTY for one in earlier):
+        if all(version.taken is Taken.EMPTY for version in earlier):
             return Standing.NEW
         return Standing.CHANGED
 
@@ -109,16 +109,16 @@ def known_files(handle: TableHandle) -> KnownFiles:
 
 def live_files(state: TableState) -> dict[str, list[str]]:
     """The segments of files of others, by the path of the file."""
-    found: dict[str, list[str]] = {}
+    segments: dict[str, list[str]] = {}
     for path in state.segments.paths:
         if path.startswith(PREFIX):
-            found.setdefault(file_of(path), []).append(path)
-    return found
+            segments.setdefault(file_of(path), []).append(path)
+    return segments
 
 
 def outdated_segments(
     handle: TableHandle,
-    known: KnownFiles,
+    known_files: KnownFiles,
     files: Iterable[tuple[str, ImportedFile]],
     again: Again | None,
 ) -> tuple[str, ...]:
@@ -133,10 +133,10 @@ def outdated_segments(
     """
     if again is None:
         return ()
-    changed = [one for one in files if known.standing(*one) is Standing.CHANGED]
+    changed = [file for file in files if known_files.standing(*file) is Standing.CHANGED]
     segments = _by_place(handle) if changed else {}
     for identity, file in changed:
-        is_gone = file.place not in segments and known.was_adopted(identity, file)
+        is_gone = file.place not in segments and known_files.was_adopted(identity, file)
         if is_gone and again is not Again.ALL:
             raise InvalidRequestError(
                 f"{handle.name}: {identity} has changed since it was imported in place, and is no "
@@ -149,21 +149,21 @@ def outdated_segments(
 
 def _by_place(handle: TableHandle) -> dict[str, list[str]]:
     """The segments of files of others, by the place of the file."""
-    files, found = live_files(handle.state), dict[str, list[str]]()
+    files, segments = live_files(handle.state), dict[str, list[str]]()
     check_roots(handle.store, files, handle.state.roots)
     for file, paths in files.items():
         place = _place(handle.store, file)
         if place is not None:
-            found.setdefault(place, []).extend(paths)
-    return found
+            segments.setdefault(place, []).extend(paths)
+    return segments
 
 
 def _place(store: Store, path: str) -> str | None:
     """The place of a segment's file; None if a link leads outside its root."""
-    found = split_root(path)
-    assert found is not None, "it is the path of a file of others"
+    split = split_root(path)
+    assert split is not None, "it is the path of a file of others"
     try:
-        return root_store(store, found).resolved(found.path)
+        return root_store(store, split).resolved(split.path)
     except CorruptTableError:
         return None
 
@@ -172,15 +172,15 @@ def _early(handle: TableHandle) -> dict[str, ImportedFile]:
     """The files that a table took in before it had a ledger."""
     live = _live(handle.state)
     sizes = _once_adopted(handle) | live
-    found = {path: ImportedFile("", size, 0, "", Taken.ADOPTED) for path, size in sizes.items()}
+    files = {path: ImportedFile("", size, 0, "", Taken.ADOPTED) for path, size in sizes.items()}
     for entry in _journals(handle):
         taken = Taken.COPIED if entry["copied"] else Taken.ADOPTED
         for name, size, modified, etag in entry["files"]:
             if entry["copied"] or name in live:
-                found[name] = ImportedFile("", size, modified, etag, taken)
+                files[name] = ImportedFile("", size, modified, etag, taken)
         for name, size, modified, etag in entry.get("empty", ()):
-            found[name] = ImportedFile("", size, modified, etag, Taken.EMPTY)
-    return found
+            files[name] = ImportedFile("", size, modified, etag, Taken.EMPTY)
+    return files
 
 
 def _once_adopted(handle: TableHandle) -> dict[str, int]:
@@ -196,18 +196,18 @@ def _once_adopted(handle: TableHandle) -> dict[str, int]:
     before = handle.log.load(first).state
     # Paths with an adoption are in the ledger of their time.
     live = {} if before is None else _live(before, named=False)
-    found = [(first, path, size) for path, size in live.items()]
+    adoptions = [(first, path, size) for path, size in live.items()]
     for commit in handle.log.entries(first + 1, state.version) if first < state.version else ():
         if not isinstance(commit, Commit):
             continue
         head = commit.head
         if head.operation == "rollback":
             target = commit.details.get("to", head.version)
-            found = [one for one in found if one[0] <= target]
+            adoptions = [adoption for adoption in adoptions if adoption[0] <= target]
         elif IMPORTS not in head.features.write:
-            external = (one for one in commit.added if one.path.startswith(PREFIX))
-            found += [(head.version, file_of(record.path), record.bytes) for record in external]
-    return {path: size for _, path, size in found}
+            external = (record for record in commit.added if record.path.startswith(PREFIX))
+            adoptions += [(head.version, file_of(record.path), record.bytes) for record in external]
+    return {path: size for _, path, size in adoptions}
 
 
 def _live(state: TableState, *, named: bool = True) -> dict[str, int]:
@@ -239,9 +239,9 @@ def _journals(handle: TableHandle) -> Iterator[Mapping[str, Any]]:
 
 def _journal(data: bytes, name: str) -> Mapping[str, Any]:
     try:
-        found = parse_json(data, name)
-        if isinstance(found, dict) and _is_journal(found):
-            return found
+        document = parse_json(data, name)
+        if isinstance(document, dict) and _is_journal(document):
+            return document
     except CorruptTableError:
         pass  # reported with the way out
     raise CorruptTableError(
@@ -250,11 +250,11 @@ def _journal(data: bytes, name: str) -> Mapping[str, Any]:
     )
 
 
-def _is_journal(found: Mapping[str, Any]) -> bool:
+def _is_journal(document: Mapping[str, Any]) -> bool:
     """Whether a document has the members of a journal, each of its type."""
-    texts = all(isinstance(found.get(key), str) for key in ("commit_id", "table_uuid"))
-    flags = isinstance(found.get("copied"), bool) and type(found.get("base_version")) is int
-    lists = [found.get("files"), found.get("empty", [])]
+    texts = all(isinstance(document.get(key), str) for key in ("commit_id", "table_uuid"))
+    flags = isinstance(document.get("copied"), bool) and type(document.get("base_version")) is int
+    lists = [document.get("files"), document.get("empty", [])]
     return (
         texts
         and flags

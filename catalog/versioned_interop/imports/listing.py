@@ -154,13 +154,13 @@ def _absolute(shown: str) -> str:
 
 
 def _no_root(table: Store, shown: str) -> str:
-    known = ", ".join(f"{name} ({where.url})" for name, where in table.location.roots)
+    roots = ", ".join(f"{name} ({where.url})" for name, where in table.location.roots)
     return (
         f"{shown} does not lie below an external root, which files that stay in place need. Allow "
         "one, as in "
         f'Catalog(warehouse, roots={{"lake": {shown!r}}}), --root lake={shown} on the command line or '
         "spark.sql.catalog.<catalog>.root.lake in Spark, or copy the rows (copy=True). "
-        + (f"Known are {known}" if known else "No root is configured")
+        + (f"Known are {roots}" if roots else "No root is configured")
     )
 
 
@@ -223,7 +223,7 @@ def is_hidden(path: str) -> bool:
     [True, True, False]
     """
     parts = path.split("/")
-    return any(one.startswith(".") or (one.startswith("_") and "=" not in one) for one in parts)
+    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
 
 
 def matches(pattern: str, path: str) -> bool:
@@ -236,25 +236,25 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def _regex(pattern: str) -> str:
-    found = []
+    regex = []
     for part in re.findall(r"\*\*/?|\*|\?|\[[^\]]+\]|[^*?\[]+|\[", pattern):
         match part:
             case "**/":
-                found.append("(?:.*/)?")
+                regex.append("(?:.*/)?")
             case "**":
-                found.append(".*")
+                regex.append(".*")
             case "*":
-                found.append("[^/]*")
+                regex.append("[^/]*")
             case "?":
-                found.append("[^/]")
+                regex.append("[^/]")
             case _ if part.startswith("[") and len(part) > 1:
                 inner = part[1:-1]
                 negated = inner[0] in "!^" and len(inner) > 1
-                found.append("[^" if negated else "[")
-                found.append(re.sub(r"[\\\[^]", r"\\\g<0>", inner[negated:]) + "]")
+                regex.append("[^" if negated else "[")
+                regex.append(re.sub(r"[\\\[^]", r"\\\g<0>", inner[negated:]) + "]")
             case _:
-                found.append(re.escape(part))
-    return "".join(found)
+                regex.append(re.escape(part))
+    return "".join(regex)
 
 
 def format_of(name: str) -> str | None:
@@ -263,26 +263,26 @@ def format_of(name: str) -> str | None:
     return FORMATS.get(first if last in _COMPRESSED else last)
 
 
-def common_format(names: Iterator[str], given: str | None, source: str) -> str:
+def common_format(names: Iterator[str], format_: str | None, source: str) -> str:
     """The format of all files.
 
     Raises:
         InvalidRequestError: there are several, or it is not known.
     """
-    known = sorted({*FORMATS.values()})
-    if given is not None:
-        if given.lower() not in known:
+    formats = sorted({*FORMATS.values()})
+    if format_ is not None:
+        if format_.lower() not in formats:
             raise InvalidRequestError(
-                f"format must be one of {', '.join(known)}, got {given!r}",
+                f"format must be one of {', '.join(formats)}, got {format_!r}",
                 condition="INVALID_OPTION",
             )
-        return given.lower()
-    found: dict[str | None, str] = {}
+        return format_.lower()
+    examples: dict[str | None, str] = {}
     for name in names:
-        found.setdefault(format_of(name), name)
-    if len(found) == 1 and None not in found:
-        return str(next(iter(found)))
-    shown = ", ".join(f"{name} ({kind or 'unknown'})" for kind, name in found.items())
+        examples.setdefault(format_of(name), name)
+    if len(examples) == 1 and None not in examples:
+        return str(next(iter(examples)))
+    shown = ", ".join(f"{name} ({kind or 'unknown'})" for kind, name in examples.items())
     raise InvalidRequestError(
         f"{source} has files of several or unknown formats: {shown}; name the format, or select "
         "files by a "
@@ -318,7 +318,7 @@ class _Format:
 
     def has(self, table: str, path: str) -> bool:
         """Whether a file would be one of a table in a folder."""
-        return path.startswith("/".join(one for one in (table, self.files, "") if one))
+        return path.startswith("/".join(part for part in (table, self.files, "") if part))
 
 
 _FORMATS = (

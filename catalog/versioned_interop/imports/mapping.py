@@ -20,16 +20,16 @@ def changes_to(
     columns: Sequence[Column], wanted: Sequence[Column], above: ColumnPath = ()
 ) -> Iterator[AddColumn | ChangeType]:
     """The columns to add and the types to widen, at any depth."""
-    known = {name_key(one.name): one for one in columns}
-    for one in wanted:
-        column, path = known.get(name_key(one.name)), (*above, one.name)
+    by_key = {name_key(column.name): column for column in columns}
+    for target in wanted:
+        column, path = by_key.get(name_key(target.name)), (*above, target.name)
         if column is None:
-            default = UNSET if one.write_default is None else one.write_default
-            yield AddColumn(path, one.type, default, one.nullable, one.comment)
+            default = UNSET if target.write_default is None else target.write_default
+            yield AddColumn(path, target.type, default, target.nullable, target.comment)
         elif is_nested(column.type):
-            yield from changes_to(children(column.type), children(one.type), path)
-        elif column.type != one.type:
-            yield ChangeType(path, one.type)
+            yield from changes_to(children(column.type), children(target.type), path)
+        elif column.type != target.type:
+            yield ChangeType(path, target.type)
 
 
 def id_map_of(
@@ -45,7 +45,7 @@ def id_map_of(
         InvalidRequestError: a column can't be read as the table's in place.
     """
     mapper = _Mapper(names)
-    wanted = [one for one in columns if not one.hidden and name_key(one.name) not in elsewhere]
+    wanted = [c for c in columns if not c.hidden and name_key(c.name) not in elsewhere]
     return IdMap(dict(mapper.siblings(file, wanted, ())))
 
 
@@ -53,13 +53,13 @@ def by_name(
     fields: Sequence[FileColumn], names: Names, above: ColumnPath
 ) -> Mapping[str, FileColumn]:
     """Columns of a file by the key of the name that they stand for."""
-    found: dict[str, FileColumn] = {}
-    beside = [one.name for one in fields]
-    for one in fields:
-        name = names.name((*above, one.name), beside)
+    columns: dict[str, FileColumn] = {}
+    beside = [column.name for column in fields]
+    for column in fields:
+        name = names.name((*above, column.name), beside)
         if name is not None:
-            found.setdefault(name_key(name), one)
-    return found
+            columns.setdefault(name_key(name), column)
+    return columns
 
 
 @dataclass(frozen=True)
@@ -71,41 +71,43 @@ class _Mapper:
         self, fields: Sequence[FileColumn], wanted: Sequence[Column], above: ColumnPath
     ) -> dict[int, Held]:
         """The entries of columns and of all inside them."""
-        known, found = by_name(fields, self.names, above), dict[int, Held]()
+        columns, entries = by_name(fields, self.names, above), dict[int, Held]()
         for column in wanted:
-            one = known.get(name_key(column.name))
-            if one is not None and one.kind is not Kind.REFUSED:
-                name = None if one.name == column.physical_name else one.name
-                found |= self.column(one, column, name, (*above, one.name))
-        return found
+            source = columns.get(name_key(column.name))
+            if source is not None and source.kind is not Kind.REFUSED:
+                name = None if source.name == column.physical_name else source.name
+                entries |= self.column(source, column, name, (*above, source.name))
+        return entries
 
     def column(
-        self, one: FileColumn, wanted: Column, name: str | None, path: ColumnPath
+        self, source: FileColumn, wanted: Column, name: str | None, path: ColumnPath
     ) -> dict[int, Held]:
         """The entries of one column; none if the file has nothing of it."""
         inner = children(wanted.type)
-        match one.kind, wanted.type:
+        match source.kind, wanted.type:
             case Kind.STRUCT, Struct():
-                below = self.siblings(one.fields, inner, path)
+                below = self.siblings(source.fields, inner, path)
                 return {wanted.id: Held(name), **below} if below else {}
-            case ((Kind.ARRAY | Kind.MAP), _) if len(inner) == len(one.fields):
-                found = {wanted.id: Held(name, form=one.form)}
-                for part, column in zip(one.fields, inner, strict=True):
+            case ((Kind.ARRAY | Kind.MAP), _) if len(inner) == len(source.fields):
+                entries = {wanted.id: Held(name, form=source.form)}
+                for part, column in zip(source.fields, inner, strict=True):
                     below = self.column(part, column, None, (*path, part.name))
                     if not below:
                         return {}
-                    found |= below
-                return found
+                    entries |= below
+                return entries
             case Kind.VOID, type_ if is_nested(type_):
                 return {}
             case _:
-                return {wanted.id: self._leaf(one, wanted.type, name, path)}
+                return {wanted.id: self._leaf(source, wanted.type, name, path)}
 
-    def _leaf(self, one: FileColumn, wanted: DataType, name: str | None, path: ColumnPath) -> Held:
-        seen = held_as(one, wanted)
+    def _leaf(
+        self, source: FileColumn, wanted: DataType, name: str | None, path: ColumnPath
+    ) -> Held:
+        seen = held_as(source, wanted)
         if seen is None:
             raise InvalidRequestError(
-                f"the column {render_path(path)} is {type_name(as_type(one))} in the file, which "
+                f"the column {render_path(path)} is {type_name(as_type(source))} in the file, which "
                 "can't be "
                 f"read as {type_name(wanted)} in place; copy the rows (copy=True)"
             )

@@ -86,10 +86,10 @@ class _Merger:
         spelled = {name_key(column.name): column.name for column in existing}
         for name in self.wanted.provided.inside(path):
             spelled.setdefault(name_key(name), name)
-        in_paths = {} if path else {name_key(one.name): one for one in self.wanted.paths}
+        in_paths = {} if path else {name_key(column.name): column for column in self.wanted.paths}
         sources = self._sources(path, parents, spelled)
-        for key, one in in_paths.items():
-            spelled.setdefault(key, one.name)
+        for key, path_column in in_paths.items():
+            spelled.setdefault(key, path_column.name)
         by_key = {name_key(column.name): column for column in existing}
         for key, name in spelled.items():
             here, of_table = (*path, name), by_key.get(key)
@@ -104,31 +104,31 @@ class _Merger:
         self, path: ColumnPath, parents: Sequence[_Parent], spelled: dict[str, str]
     ) -> Mapping[str, list[Source]]:
         """The columns of the files by their names regardless of case, which ``spelled`` gets, too."""
-        found: dict[str, list[Source]] = {}
+        by_name: dict[str, list[Source]] = {}
         for parent in parents:
             taken: dict[str, FileColumn] = {}
-            beside = [one.name for one in parent.fields]
-            for one in parent.fields:
-                name = self.wanted.names.name((*parent.above, one.name), beside)
+            beside = [column.name for column in parent.fields]
+            for column in parent.fields:
+                name = self.wanted.names.name((*parent.above, column.name), beside)
                 if name is None or not self.wanted.provided.takes((*path, name)):
                     continue
                 key = name_key(name)
                 if key in taken:
-                    self.report.add(settling.clash(path, (taken[key], one), parent.group))
+                    self.report.add(settling.clash(path, (taken[key], column), parent.group))
                     continue
-                taken[key] = one
+                taken[key] = column
                 spelled.setdefault(key, name)
-                source = Source(one, (*parent.above, one.name), parent.group)
-                found.setdefault(key, []).append(source)
-        return found
+                source = Source(column, (*parent.above, column.name), parent.group)
+                by_name.setdefault(key, []).append(source)
+        return by_name
 
     def _path_column(
-        self, path: ColumnPath, one: PathColumn, existing: Column | None
+        self, path: ColumnPath, path_column: PathColumn, existing: Column | None
     ) -> Column | None:
-        given = self.wanted.provided.at(path)
+        provided = self.wanted.provided.at(path)
         if existing is not None:
             return existing
-        column = Column(0, path[-1], one.type) if given is None else given.column
+        column = Column(0, path[-1], path_column.type) if provided is None else provided.column
         return self._new(path, replace(column, name=path[-1], id=0), [])
 
     def _column(
@@ -138,18 +138,18 @@ class _Merger:
         parents: Sequence[_Parent],
         existing: Column | None,
     ) -> Column | None:
-        refused = [one for one in sources if one.column.kind is Kind.REFUSED]
+        refused = [source for source in sources if source.column.kind is Kind.REFUSED]
         if refused:
             self.report.add(settling.refused(path, refused))
             return None
-        given = self.wanted.provided.at(path)
-        named = given.column.type if given is not None else None
+        provided = self.wanted.provided.at(path)
+        named = provided.column.type if provided is not None else None
         if not sources and existing is not None:
             return existing
         type_ = self._type(path, sources, named, existing)
         if type_ is None:
             return None
-        base = existing or (given.column if given is not None else Column(0, path[-1], type_))
+        base = existing or (provided.column if provided is not None else Column(0, path[-1], type_))
         merged = replace(base, name=path[-1], type=type_)
         self._check_missing(merged, path, sources, parents)
         return merged if existing is not None else self._new(path, replace(merged, id=0), sources)
@@ -178,8 +178,8 @@ class _Merger:
         """Report a NOT NULL column that some files do not have, and that has no default."""
         if column.nullable or column.read_default is not None:
             return
-        held = {id(one.group) for one in sources}
-        lacking = [one.group for one in parents if id(one.group) not in held]
+        present = {id(source.group) for source in sources}
+        lacking = [parent.group for parent in parents if id(parent.group) not in present]
         if lacking:
             self.report.add(settling.missing(path, column, lacking))
 
@@ -191,18 +191,18 @@ class _Merger:
         existing: Column | None,
     ) -> DataType | None:
         """The type of a column; None if there is none, which is reported."""
-        known = [one for one in sources if one.column.kind is not Kind.VOID]
-        if not known:
+        typed = [source for source in sources if source.column.kind is not Kind.VOID]
+        if not typed:
             return existing.type if existing is not None else named or Atom.STRING
-        kind, *others = dict.fromkeys(one.column.kind for one in known)
+        kind, *others = dict.fromkeys(source.column.kind for source in typed)
         of_table = existing.type if existing is not None else None
-        given = [type_ for type_ in (named, of_table) if type_ is not None]
-        if others or not all(_is_kind(kind, type_) for type_ in given):
-            self.report.add(settling.differ(path, known, named, of_table, copy=self.wanted.copy))
+        required = [type_ for type_ in (named, of_table) if type_ is not None]
+        if others or not all(_is_kind(kind, type_) for type_ in required):
+            self.report.add(settling.differ(path, typed, named, of_table, copy=self.wanted.copy))
             return None
         if kind is Kind.LEAF:
-            return self._leaf(path, known, named, of_table)
-        return self._nested(path, known, of_table)
+            return self._leaf(path, typed, named, of_table)
+        return self._nested(path, typed, of_table)
 
     def _leaf(
         self,
@@ -211,21 +211,21 @@ class _Merger:
         named: DataType | None,
         of_table: DataType | None,
     ) -> DataType | None:
-        found = named or of_table
-        if found is None:
-            found = _merged_type([one.column for one in sources])
-        elif not self._fit(sources, found) and named is None and self.wanted.evolve:
-            found = leaf_type([found, *(as_type(one.column) for one in sources)])
-        is_legal = found is not None and self._fit(sources, found)
-        if of_table is not None and found is not None and found != of_table:
-            is_legal = is_legal and self.wanted.evolve and widens(of_table, found)
+        type_ = named or of_table
+        if type_ is None:
+            type_ = _merged_type([source.column for source in sources])
+        elif not self._fit(sources, type_) and named is None and self.wanted.evolve:
+            type_ = leaf_type([type_, *(as_type(source.column) for source in sources)])
+        is_legal = type_ is not None and self._fit(sources, type_)
+        if of_table is not None and type_ is not None and type_ != of_table:
+            is_legal = is_legal and self.wanted.evolve and widens(of_table, type_)
         if not is_legal:
             self.report.add(settling.differ(path, sources, named, of_table, copy=self.wanted.copy))
             return None
-        return found
+        return type_
 
     def _fit(self, sources: list[Source], wanted: DataType) -> bool:
-        return all(fits(one.column, wanted, copy=self.wanted.copy) for one in sources)
+        return all(fits(source.column, wanted, copy=self.wanted.copy) for source in sources)
 
     def _nested(
         self, path: ColumnPath, sources: list[Source], of_table: DataType | None
@@ -234,13 +234,15 @@ class _Merger:
         existing = children(of_table) if of_table is not None else ()
         kind = sources[0].column.kind
         if kind is Kind.STRUCT:
-            parents = [_Parent(one.column.fields, one.path, one.group) for one in sources]
+            parents = [
+                _Parent(source.column.fields, source.path, source.group) for source in sources
+            ]
             fields = tuple(self.columns(path, parents, existing))
             return Struct(fields) if fields else None
         inner = [
             self._inner(path, sources, at, existing) for at in range(len(sources[0].column.fields))
         ]
-        whole = [one for one in inner if one is not None]
+        whole = [column for column in inner if column is not None]
         if len(whole) < len(inner):
             return None
         if kind is Kind.ARRAY:
@@ -252,23 +254,27 @@ class _Merger:
     ) -> Column | None:
         """The element, key or value of lists or maps."""
         parts = [
-            Source(one.column.fields[at], (*one.path, one.column.fields[at].name), one.group)
-            for one in sources
+            Source(
+                source.column.fields[at],
+                (*source.path, source.column.fields[at].name),
+                source.group,
+            )
+            for source in sources
         ]
         here = (*path, parts[0].column.name)
-        refused = [one for one in parts if one.column.kind is Kind.REFUSED]
+        refused = [part for part in parts if part.column.kind is Kind.REFUSED]
         if refused:
             self.report.add(settling.refused(path, refused))
             return None
-        given = self.wanted.provided.at(here)
+        provided = self.wanted.provided.at(here)
         of_table = existing[at] if existing else None
-        named = given.column.type if given is not None else None
+        named = provided.column.type if provided is not None else None
         type_ = self._type(here, parts, named, of_table)
         if type_ is None:
             return None
         if of_table is not None:
             return replace(of_table, type=type_)
-        nullable = given.column.nullable if given is not None else True
+        nullable = provided.column.nullable if provided is not None else True
         return Column(0, here[-1], type_, nullable)
 
 
@@ -285,16 +291,16 @@ def _is_kind(kind: Kind, type_: DataType) -> bool:
 
 
 def _merged_type(columns: Sequence[FileColumn]) -> DataType | None:
-    if all(one.candidates for one in columns):
-        fit = set(columns[0].candidates).intersection(*(one.candidates for one in columns))
-        return next((one for one in columns[0].candidates if one in fit), None)
-    return leaf_type([as_type(one) for one in columns])
+    if all(column.candidates for column in columns):
+        fit = set(columns[0].candidates).intersection(*(column.candidates for column in columns))
+        return next((candidate for candidate in columns[0].candidates if candidate in fit), None)
+    return leaf_type([as_type(column) for column in columns])
 
 
 def leaf_type(types: Sequence[DataType]) -> DataType | None:
     """The type of a column that files hold in some types; None if they do not fit together."""
-    if all(isinstance(one, Time) for one in types):
-        return max((one for one in types if isinstance(one, Time)), key=lambda one: one.precision)
+    if all(isinstance(t, Time) for t in types):
+        return max((t for t in types if isinstance(t, Time)), key=lambda t: t.precision)
     return common_type(types)
 
 
@@ -308,7 +314,7 @@ def names_by_position(wanted: Wanted) -> tuple[str, ...]:
     Columns that stand in paths are no columns of the files. If the schema, an alias or ``exclude`` uses
     ``f0``, ``f1``, … , these are the names.
     """
-    in_paths = {name_key(one.name) for one in wanted.paths}
+    in_paths = {name_key(column.name) for column in wanted.paths}
     provided = [name for name in wanted.provided.inside(()) if name_key(name) not in in_paths]
     used = [*provided, *(path[0] for path in (*wanted.names.aliases, *wanted.names.excluded))]
     return () if any(map(_GENERATED.fullmatch, used)) else tuple(provided)
@@ -316,22 +322,22 @@ def names_by_position(wanted: Wanted) -> tuple[str, ...]:
 
 def by_position(schema: FileSchema, names: tuple[str, ...]) -> FileSchema:
     """The columns of a CSV file without a header, with the names of their positions."""
-    named = (replace(one, name=name) for one, name in zip(schema, names, strict=False))
+    named = (replace(column, name=name) for column, name in zip(schema, names, strict=False))
     return (*named, *schema[len(names) :])
 
 
 def with_named_text(schema: FileSchema, wanted: Wanted) -> FileSchema:
     """The schema of a CSV file, with text where the provided schema or the table says the type."""
     table = () if wanted.table is None else wanted.table.columns
-    of_table = frozenset(name_key(one.name) for one in table)
+    of_table = frozenset(name_key(column.name) for column in table)
 
-    beside = [one.name for one in schema]
+    beside = [column.name for column in schema]
 
-    def named(one: FileColumn) -> FileColumn:
-        name = wanted.names.name((one.name,), beside)
-        if name is None or one.kind is not Kind.LEAF:
-            return one
+    def named(column: FileColumn) -> FileColumn:
+        name = wanted.names.name((column.name,), beside)
+        if name is None or column.kind is not Kind.LEAF:
+            return column
         is_known = name_key(name) in of_table or wanted.provided.at((name,)) is not None
-        return replace(one, type=Atom.STRING, candidates=()) if is_known else one
+        return replace(column, type=Atom.STRING, candidates=()) if is_known else column
 
     return tuple(map(named, schema))

@@ -107,15 +107,15 @@ def parse_aliases(text: str | None) -> dict[str, str]:
     >>> parse_aliases("plz = zip, `a.b`.c = d")
     {'plz': 'zip', '`a.b`.c': 'd'}
     """
-    found: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     cursor = Cursor(text or "", "list of aliases")
     while cursor.token.kind is not TokenKind.END:
         old = render_path(take_path(cursor))
         cursor.expect("=")
-        found[old] = render_path(take_path(cursor))
+        aliases[old] = render_path(take_path(cursor))
         if not cursor.accept(","):
             cursor.expect_end()
-    return found
+    return aliases
 
 
 def parse_paths(text: str | None) -> list[str]:
@@ -127,10 +127,10 @@ def parse_paths(text: str | None) -> list[str]:
     >>> parse_paths("a, b.c")
     ['a', 'b.c']
     """
-    found: list[str] = []
+    paths: list[str] = []
     cursor = Cursor(text or "", "list of columns")
     while cursor.token.kind is not TokenKind.END:
-        found.append(render_path(take_path(cursor)))
+        paths.append(render_path(take_path(cursor)))
         if not cursor.accept(","):
             cursor.expect_end()
-    return found
+    return paths

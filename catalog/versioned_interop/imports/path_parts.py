@@ -32,13 +32,13 @@ def path_parts(path: str) -> dict[str, str | None]:
     >>> path_parts("year=2024/city=New%20York/zip=__HIVE_DEFAULT_PARTITION__/part-0.parquet")
     {'year': '2024', 'city': 'New York', 'zip': None}
     """
-    found: dict[str, str | None] = {}
+    parts: dict[str, str | None] = {}
     for folder in path.split("/")[:-1]:
         match = _PART.fullmatch(folder)
         if match is not None:
             name, value = match.groups()
-            found[unquote(name)] = None if value == NULL else unquote(value)
-    return found
+            parts[unquote(name)] = None if value == NULL else unquote(value)
+    return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +81,16 @@ class PathTypes:
 
 def type_of(texts: Iterable[str]) -> DataType:
     """INT or BIGINT if all texts are whole numbers, else DATE if all are dates, else STRING."""
-    known = list(texts)
-    if not known:
+    values = list(texts)
+    if not values:
         return Atom.STRING
-    if all(_INTEGER.fullmatch(text) for text in known):
-        numbers = [int(text) for text in known]
+    if all(_INTEGER.fullmatch(text) for text in values):
+        numbers = [int(text) for text in values]
         if all(-_INT <= number < _INT for number in numbers):
             return Atom.INT
         if all(-_LONG <= number < _LONG for number in numbers):
             return Atom.LONG
-    return Atom.DATE if all(map(_is_date, known)) else Atom.STRING
+    return Atom.DATE if all(map(_is_date, values)) else Atom.STRING
 
 
 def _is_date(text: str) -> bool:
@@ -113,7 +113,7 @@ def value_text(text: str | None, type_: DataType, name: str) -> str | None:
     if text is None:
         return None
     try:
-        found = fit(_value(text, type_), type_)
+        fitted = fit(_value(text, type_), type_)
     except (InvalidRequestError, ValueError, ArithmeticError, KeyError):
         raise InvalidRequestError(
             f"the part {name}={text} of a path is no {type_name(type_)}; give the column a type "
@@ -121,7 +121,7 @@ def value_text(text: str | None, type_: DataType, name: str) -> str | None:
             f"it, such as STRING",
             condition="INVALID_VALUE",
         ) from None
-    return found if isinstance(found, str) else None
+    return fitted if isinstance(fitted, str) else None
 
 
 def _value(text: str, type_: DataType) -> object:

@@ -107,23 +107,25 @@ def plan_import(
         )
     compared = _compared(files, source, options.again, handle)
     reader = _reader(files, source, options)
-    found = survey(store, source, compared.new, reader, progress, with_paths=options.path_columns)
+    surveyed = survey(
+        store, source, compared.new, reader, progress, with_paths=options.path_columns
+    )
     if not options.skip_unreadable:
-        found.check(source.shown)
+        surveyed.check(source.shown)
     wanted = Wanted(
         options.provided,
         options.names,
-        found.paths.columns(),
+        surveyed.paths.columns(),
         options.copy,
         None if handle is None else handle.state.schema,
         options.evolve,
     )
     if isinstance(reader, CsvReader):
-        reader, found = _with_names(reader, found, wanted)
-    columns = _merged(found, wanted, source, options)
-    elsewhere = frozenset(name_key(one.name) for one in wanted.paths)
+        reader, surveyed = _with_names(reader, surveyed, wanted)
+    columns = _merged(surveyed, wanted, source, options)
+    elsewhere = frozenset(name_key(column.name) for column in wanted.paths)
     known_at = None if handle is None else handle.state.version
-    return Planned(source, options, reader, columns, elsewhere, compared, found, known_at)
+    return Planned(source, options, reader, columns, elsewhere, compared, surveyed, known_at)
 
 
 def _compared(
@@ -132,7 +134,7 @@ def _compared(
     again: Again | None,
     handle: TableHandle | None,
 ) -> Compared:
-    known = KnownFiles() if handle is None else known_files(handle)
+    ledger = KnownFiles() if handle is None else known_files(handle)
     new, changed, places = list[StoredFile](), list[str](), dict[str, str]()
     early, now = list[ImportedFile](), list[tuple[str, ImportedFile]]()
     for file in files:
@@ -141,7 +143,8 @@ def _compared(
             continue  # a link to a file that is listed, too
         places[place] = identity
         as_it_is = imported_file(place, identity, file, Taken.ADOPTED)
-        standing, before = known.standing(identity, as_it_is), known.early_file(identity, as_it_is)
+        standing = ledger.standing(identity, as_it_is)
+        before = ledger.early_file(identity, as_it_is)
         if before is not None and standing is Standing.SAME:
             early.append(before)
         if is_wanted(standing, again):
@@ -150,8 +153,8 @@ def _compared(
         elif standing is Standing.CHANGED:
             changed.append(identity)
     if handle is not None:
-        outdated_segments(handle, known, now, again)  # before anything is read or written
-    missing = () if handle is None else _missing(known, source, places, handle)
+        outdated_segments(handle, ledger, now, again)  # before anything is read or written
+    missing = () if handle is None else _missing(ledger, source, places, handle)
     same = len(files) - len(new) - len(changed)
     return Compared(tuple(new), same, tuple(changed), tuple(missing), tuple(early))
 
@@ -168,7 +171,7 @@ def is_wanted(standing: Standing, again: Again | None) -> bool:
 
 
 def _missing(
-    known: KnownFiles, source: FileSource, places: Mapping[str, str], handle: TableHandle
+    ledger: KnownFiles, source: FileSource, places: Mapping[str, str], handle: TableHandle
 ) -> list[str]:
     """The files that were copied, or whose segments the table has, and that are gone from the source.
 
@@ -177,15 +180,15 @@ def _missing(
     """
     here = {*places.values()}
     live = live_files(handle.state)
-    gone = set[str]()
-    for key, versions in known.ledger.items():
+    missing = set[str]()
+    for key, versions in ledger.ledger.items():
         identity = key if source.covers(key) else source.identity_at(key)
-        if identity is None or identity in here or any(one.place in places for one in versions):
+        if identity is None or identity in here or any(file.place in places for file in versions):
             continue
-        if identity in live or any(one.taken is Taken.COPIED for one in versions):
-            gone.add(identity)
-    early = (one for one in known.early if one not in here and source.covers(one))
-    return sorted(gone.union(early))
+        if identity in live or any(file.taken is Taken.COPIED for file in versions):
+            missing.add(identity)
+    early = (name for name in ledger.early if name not in here and source.covers(name))
+    return sorted(missing.union(early))
 
 
 def _reader(files: Sequence[StoredFile], source: FileSource, options: ImportOptions) -> Reader:
@@ -212,18 +215,18 @@ def _reader(files: Sequence[StoredFile], source: FileSource, options: ImportOpti
             return ParquetReader(options.rules)
 
 
-def _with_names(reader: CsvReader, found: Survey, wanted: Wanted) -> tuple[CsvReader, Survey]:
+def _with_names(reader: CsvReader, surveyed: Survey, wanted: Wanted) -> tuple[CsvReader, Survey]:
     """The reader and the schemas of CSV, with what is provided of its columns."""
     names = () if reader.options.header else names_by_position(wanted)
     groups = tuple(
-        replace(one, schema=with_named_text(by_position(one.schema, names), wanted))
-        for one in found.groups
+        replace(group, schema=with_named_text(by_position(group.schema, names), wanted))
+        for group in surveyed.groups
     )
-    return CsvReader(replace(reader.options, names=names)), replace(found, groups=groups)
+    return CsvReader(replace(reader.options, names=names)), replace(surveyed, groups=groups)
 
 
 def _merged(
-    found: Survey, wanted: Wanted, source: FileSource, options: ImportOptions
+    surveyed: Survey, wanted: Wanted, source: FileSource, options: ImportOptions
 ) -> tuple[Column, ...]:
     """The columns of the table afterwards.
 
@@ -231,8 +234,8 @@ def _merged(
         InvalidRequestError: the files can't be brought together.
     """
     report = Report()
-    columns = merge(found.groups, wanted, report)
-    report.check(source.shown, len(found.files), options.dialect)
+    columns = merge(surveyed.groups, wanted, report)
+    report.check(source.shown, len(surveyed.files), options.dialect)
     if not columns:
         raise InvalidRequestError(f"the files in {source.shown} have no columns to import")
     return columns

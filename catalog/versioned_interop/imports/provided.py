@@ -63,10 +63,10 @@ class Names:
         Raises:
             InvalidRequestError: a path is invalid, or an alias moves a column into another struct.
         """
-        found = {parse_path(old): _alias(old, new) for old, new in (aliases or {}).items()}
+        renamed = {parse_path(old): _alias(old, new) for old, new in (aliases or {}).items()}
         if isinstance(exclude, str):
             raise InvalidRequestError(f"exclude must be a list of columns, got {exclude!r}")
-        return cls(found, frozenset(key_of(parse_path(path)) for path in exclude))
+        return cls(renamed, frozenset(key_of(parse_path(path)) for path in exclude))
 
     def name(self, path: ColumnPath, siblings: Collection[str] = ()) -> str | None:
         """The name of the column at a path of a file; None if it is left out.
@@ -133,13 +133,13 @@ class Provided:
     by_key: Mapping[Key, ProvidedColumn] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        found: dict[Key, ProvidedColumn] = {}
-        for one in _with_children(self.columns):
-            if found.setdefault(key_of(one.path), one) is not one:
+        by_key: dict[Key, ProvidedColumn] = {}
+        for column in _with_children(self.columns):
+            if by_key.setdefault(key_of(column.path), column) is not column:
                 raise InvalidRequestError(
-                    f"the provided schema names the column {render_path(one.path)} twice"
+                    f"the provided schema names the column {render_path(column.path)} twice"
                 )
-        object.__setattr__(self, "by_key", found)
+        object.__setattr__(self, "by_key", by_key)
 
     def at(self, path: ColumnPath) -> ProvidedColumn | None:
         """What is provided for a column itself."""
@@ -149,8 +149,8 @@ class Provided:
         """The names of the columns that are provided directly inside a path, in order."""
         key, depth = key_of(path), len(path)
         names = {
-            other[depth]: one.path[depth]
-            for other, one in self.by_key.items()
+            other[depth]: column.path[depth]
+            for other, column in self.by_key.items()
             if other[:depth] == key and len(other) > depth
         }
         return list(names.values())
@@ -168,13 +168,13 @@ class Provided:
     @property
     def formats(self) -> dict[Key, str]:
         """Formats of columns, by the keys of their paths."""
-        return {key_of(one.path): one.format for one in self.columns if one.format is not None}
+        return {key_of(c.path): c.format for c in self.columns if c.format is not None}
 
 
 def _with_children(columns: tuple[ProvidedColumn, ...]) -> Iterator[ProvidedColumn]:
-    for one in columns:
-        yield one
-        inner = (ProvidedColumn((*one.path, c.name), c) for c in children(one.column.type))
+    for column in columns:
+        yield column
+        inner = (ProvidedColumn((*column.path, c.name), c) for c in children(column.column.type))
         yield from _with_children(tuple(inner))
 
 
@@ -192,23 +192,23 @@ def provided_schema(source: SchemaSource, *, strict: bool | None = None) -> Prov
     """
     match source:
         case None:
-            found = Provided()
+            provided = Provided()
         case Schema():
-            found = Provided(
+            provided = Provided(
                 tuple(ProvidedColumn((c.name,), c) for c in source.columns if not c.hidden)
             )
         case str() if not source.strip().lower().endswith(".sql"):
-            found = parse_provided(source)
+            provided = parse_provided(source)
         case str() | os.PathLike():
-            found = parse_provided(_read(source))
+            provided = parse_provided(_read(source))
         case _:
             raise InvalidRequestError(
                 "a provided schema must be DDL, the path of a file with DDL or a Schema, got "
                 f"{type(source).__name__}"
             )
-    if strict and not found.columns:
+    if strict and not provided.columns:
         raise InvalidRequestError("strict needs a schema that names the columns to take")
-    return found if strict is None else replace(found, strict=strict)
+    return provided if strict is None else replace(provided, strict=strict)
 
 
 def _read(path: str | os.PathLike[str]) -> str:
@@ -242,13 +242,13 @@ def parse_provided(ddl: str) -> Provided:
 
 
 def _is_strict(properties: Mapping[str, str]) -> bool:
-    known = {key.removeprefix("drill.").lower(): value for key, value in properties.items()}
-    if other := known.keys() - set(_PROPERTIES):
+    values = {key.removeprefix("drill.").lower(): value for key, value in properties.items()}
+    if other := values.keys() - set(_PROPERTIES):
         raise InvalidRequestError(
             f"a provided schema has no property {min(other)}; known are {', '.join(_PROPERTIES)}",
             condition="INVALID_OPTION",
         )
-    value = known.get("strict", "false").lower()
+    value = values.get("strict", "false").lower()
     if value not in ("true", "false"):
         raise InvalidRequestError(
             f"strict must be true or false, got {value!r}", condition="INVALID_OPTION"
@@ -272,7 +272,7 @@ def _take_column(cursor: Cursor) -> ProvidedColumn:
     return ProvidedColumn(path, column, format_)
 
 
-def _joined(one: Column, other: Column) -> Column:
+def _joined(column: Column, other: Column) -> Column:
     """The options before and after FORMAT together."""
     changes: dict[str, Any] = {}
     if not other.nullable:
@@ -281,7 +281,7 @@ def _joined(one: Column, other: Column) -> Column:
         changes |= {"read_default": other.read_default, "write_default": other.write_default}
     if other.comment is not None:
         changes["comment"] = other.comment
-    return replace(one, **changes)
+    return replace(column, **changes)
 
 
 def _check_format(path: ColumnPath, type_: DataType, format_: str) -> None:

@@ -71,9 +71,9 @@ def footer_numbers(source: Any, file: Any) -> dict[int, int]:
     """The fields of the footer of an ORC file that are numbers."""
     footer, script = int(file.file_footer_length), int(file.file_postscript_length)
     tail = _tail(source, footer + script + 1)
-    known = dict(_numbers(tail[footer:-1]))
-    block = min(known.get(_BLOCK_SIZE, 1 << 18), _MOST_BLOCK)
-    text = _decompressed(tail[:footer], known.get(_COMPRESSION, 0), block)
+    postscript = dict(_numbers(tail[footer:-1]))
+    block = min(postscript.get(_BLOCK_SIZE, 1 << 18), _MOST_BLOCK)
+    text = _decompressed(tail[:footer], postscript.get(_COMPRESSION, 0), block)
     return dict(_numbers(text))
 
 
@@ -89,14 +89,14 @@ def _decompressed(data: bytes, compression: int, block: int) -> bytes:
     """The content of a stream of chunks, each with a header of 3 bytes."""
     if compression == 0:
         return data
-    found, at = list[bytes](), 0
+    chunks, at = list[bytes](), 0
     while at < len(data):
         header = int.from_bytes(data[at : at + 3], "little")
         length, is_original = header >> 1, header & 1
         chunk = data[at + 3 : at + 3 + length]
-        found.append(chunk if is_original else _inflated(chunk, compression, block))
+        chunks.append(chunk if is_original else _inflated(chunk, compression, block))
         at += 3 + length
-    return b"".join(found)
+    return b"".join(chunks)
 
 
 def _inflated(chunk: bytes, compression: int, block: int) -> bytes:
@@ -116,21 +116,21 @@ def _inflated(chunk: bytes, compression: int, block: int) -> bytes:
 
 def _inflated_lz4(chunk: bytes, block: int) -> bytes:
     """The content of a block of LZ4; PyArrow has to know its length."""
-    found, at = bytearray(), 0
-    while at < len(chunk) and len(found) <= block:
+    content, at = bytearray(), 0
+    while at < len(chunk) and len(content) <= block:
         token = chunk[at]
         literals, at = _lz4_length(chunk, at + 1, token >> 4)
-        found += chunk[at : at + literals]
+        content += chunk[at : at + literals]
         at += literals
         if at >= len(chunk):
             break
         distance = int.from_bytes(chunk[at : at + 2], "little")
         length, at = _lz4_length(chunk, at + 2, token & 15)
-        if not 0 < distance <= len(found):
+        if not 0 < distance <= len(content):
             raise ValueError("a match of LZ4 begins before the data")
         for _ in range(min(length + 4, block)):
-            found.append(found[-distance])
-    return bytes(found)
+            content.append(content[-distance])
+    return bytes(content)
 
 
 def _lz4_length(chunk: bytes, at: int, start: int) -> tuple[int, int]:
@@ -265,9 +265,9 @@ def _row(row: int) -> str:
 def _with_julian_dates(columns: FileSchema) -> FileSchema:
     """The columns of a file whose dates are of the Julian calendar."""
 
-    def marked(one: FileColumn) -> FileColumn:
-        form = Form.JULIAN if one.type is Atom.DATE else one.form
-        return replace(one, form=form, fields=_with_julian_dates(one.fields))
+    def marked(column: FileColumn) -> FileColumn:
+        form = Form.JULIAN if column.type is Atom.DATE else column.form
+        return replace(column, form=form, fields=_with_julian_dates(column.fields))
 
     return tuple(map(marked, columns))
 
@@ -298,22 +298,22 @@ class JsonReader:
     rules: LeafRules
 
     def schemas(self, store: Store, path: str) -> list[FileSchema]:
-        found: dict[FileSchema, None] = {}
+        schemas: dict[FileSchema, None] = {}
         for rows in text_files.json_tables(store, path):
             columns = _with_numbers(schema_of_arrow(rows.table.schema, self.rules))
             if any(map(_has_long_numbers, rows.table.columns)):
                 exact = rows.with_exact_numbers()
                 arrays = map(one_array, exact.columns)
                 columns = tuple(starmap(_without_long_numbers, zip(columns, arrays, strict=True)))
-            found[columns] = None
-        return list(found)
+            schemas[columns] = None
+        return list(schemas)
 
     def batches(
         self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
     ) -> Iterator[pa.RecordBatch]:
         for rows in text_files.json_tables(store, path):
             file = Conforming.of(schema_of_arrow(rows.table.schema, self.rules), target)
-            is_exact = not any(_loses_digits(one.file, one.wanted.type) for one in file.matches)
+            is_exact = not any(_loses_digits(m.file, m.wanted.type) for m in file.matches)
             table = rows.table if is_exact else rows.with_exact_numbers()
             yield from _text_rows(table.to_batches(_BATCH_ROWS), target, constants, rows.place)
 
@@ -322,11 +322,11 @@ def _with_numbers(columns: FileSchema) -> FileSchema:
     """The columns of JSON, where a whole number may be one of a column of others."""
     numbers = {Atom.LONG: (Atom.LONG, Atom.DOUBLE), Atom.DOUBLE: (Atom.DOUBLE,)}
 
-    def widened(one: FileColumn) -> FileColumn:
+    def widened(column: FileColumn) -> FileColumn:
         types: tuple[DataType, ...] = (
-            numbers.get(one.type, ()) if isinstance(one.type, Atom) else ()
+            numbers.get(column.type, ()) if isinstance(column.type, Atom) else ()
         )
-        return replace(one, candidates=types, fields=_with_numbers(one.fields))
+        return replace(column, candidates=types, fields=_with_numbers(column.fields))
 
     return tuple(map(widened, columns))
 
@@ -338,45 +338,45 @@ _EXACT_DOUBLES = 1e15
 def _has_long_numbers(column: Any) -> bool:
     """Whether a column of JSON, or a part of one, may have numbers that a DOUBLE rounds."""
     values = one_array(column)
-    held = values.type
-    if pa.types.is_struct(held):
-        return any(_has_long_numbers(values.field(at)) for at in range(held.num_fields))
-    if pa.types.is_list(held):
+    arrow = values.type
+    if pa.types.is_struct(arrow):
+        return any(_has_long_numbers(values.field(at)) for at in range(arrow.num_fields))
+    if pa.types.is_list(arrow):
         return _has_long_numbers(values.values)
-    if not pa.types.is_floating(held):
+    if not pa.types.is_floating(arrow):
         return False
     return bool(pc.any(pc.greater_equal(pc.abs(values), _EXACT_DOUBLES)).as_py())
 
 
-def _without_long_numbers(one: FileColumn, exact: Any) -> FileColumn:
+def _without_long_numbers(column: FileColumn, exact: Any) -> FileColumn:
     """A column of JSON that is text if a DOUBLE would round some of its numbers, as in CSV."""
-    match one.kind:
+    match column.kind:
         case Kind.STRUCT:
-            parts = zip(one.fields, range(exact.type.num_fields), strict=True)
+            parts = zip(column.fields, range(exact.type.num_fields), strict=True)
             fields = tuple(_without_long_numbers(part, exact.field(at)) for part, at in parts)
-            return replace(one, fields=fields)
+            return replace(column, fields=fields)
         case Kind.ARRAY:
-            return replace(one, fields=(_without_long_numbers(one.fields[0], exact.values),))
-        case Kind.LEAF if one.type is Atom.DOUBLE:
+            return replace(column, fields=(_without_long_numbers(column.fields[0], exact.values),))
+        case Kind.LEAF if column.type is Atom.DOUBLE:
             typer = TextTyper()
             typer.add(exact)
             if Atom.DOUBLE not in typer.types:
-                return replace(one, type=Atom.STRING, candidates=(Atom.STRING,))
-    return one
+                return replace(column, type=Atom.STRING, candidates=(Atom.STRING,))
+    return column
 
 
-def _loses_digits(one: FileColumn, wanted: DataType) -> bool:
+def _loses_digits(column: FileColumn, wanted: DataType) -> bool:
     """Whether numbers with a point become values of another type, for which a DOUBLE is no way round."""
-    match one.kind, wanted:
+    match column.kind, wanted:
         case Kind.STRUCT, Struct(fields):
             by_key = {name_key(field.name): field.type for field in fields}
-            known = ((part, by_key.get(name_key(part.name))) for part in one.fields)
+            parts = ((part, by_key.get(name_key(part.name))) for part in column.fields)
             # An alias may name a part: text is right for it, too.
-            return any(type_ is None or _loses_digits(part, type_) for part, type_ in known)
+            return any(type_ is None or _loses_digits(part, type_) for part, type_ in parts)
         case Kind.ARRAY, Array(element):
-            return _loses_digits(one.fields[0], element.type)
+            return _loses_digits(column.fields[0], element.type)
         case Kind.LEAF, _:
-            return one.type is Atom.DOUBLE and wanted is not Atom.DOUBLE
+            return column.type is Atom.DOUBLE and wanted is not Atom.DOUBLE
     return False
 
 
@@ -391,5 +391,5 @@ def _text_rows(
     first = next(left, None)
     if first is not None:
         conforming = Conforming.of(schema_of_arrow(first.schema, LeafRules()), target)
-        read = ((one.num_rows, conforming.own(one)) for one in chain([first], left))
+        read = ((batch.num_rows, conforming.own(batch)) for batch in chain([first], left))
         yield from conformed(conforming, read, constants, place)

@@ -57,7 +57,7 @@ class Survey:
             InvalidRequestError: listing the files with their reasons.
         """
         if self.unreadable:
-            shown = [f"  {one.path}: {one.reason}" for one in self.unreadable[:_SHOWN]]
+            shown = [f"  {file.path}: {file.reason}" for file in self.unreadable[:_SHOWN]]
             more = len(self.unreadable) - len(shown)
             lines = "\n".join((*shown, *([f"  and {more} more"] if more else [])))
             raise InvalidRequestError(
@@ -100,14 +100,14 @@ def survey(
     counts: dict[FileSchema, _Count] = {}
     by_id: dict[int, _Count] = {}
     readable, unreadable, paths = list[StoredFile](), list[Unreadable](), PathTypes()
-    for done, (file, found) in enumerate(_schemas(table, source, files, reader), start=1):
+    for done, (file, schemas) in enumerate(_schemas(table, source, files, reader), start=1):
         _, below = file_path(source, file)
-        if isinstance(found, str):
-            unreadable.append(Unreadable(below, found))
+        if isinstance(schemas, str):
+            unreadable.append(Unreadable(below, schemas))
         else:
             readable.append(file)
             paths.add(path_parts(below) if with_paths else {})
-            for schema in found:
+            for schema in schemas:
                 # Files share schema objects; only the first is compared by value.
                 count = by_id.get(id(schema))
                 if count is None:
@@ -116,7 +116,7 @@ def survey(
                 if len(count.samples) < _SAMPLES:
                     count.samples.append(below)
         progress("schemas", done, len(files))
-    groups = (Group(schema, one.files, tuple(one.samples)) for schema, one in counts.items())
+    groups = (Group(schema, count.files, tuple(count.samples)) for schema, count in counts.items())
     return Survey(tuple(readable), tuple(groups), tuple(unreadable), paths)
 
 
@@ -142,5 +142,5 @@ def _reason(text: str, path: str) -> str:
     """Why a file can't be read, without its path."""
     if "encrypted" in text or "decryption" in text:
         return "it is encrypted; decrypt the file first"
-    _, found, rest = text.rpartition(path)
-    return f"it {rest.lstrip()}" if found and rest.startswith(" ") else rest.lstrip(": ") or text
+    _, sep, rest = text.rpartition(path)
+    return f"it {rest.lstrip()}" if sep and rest.startswith(" ") else rest.lstrip(": ") or text

@@ -66,13 +66,13 @@ class TextTyper:
 
     def add(self, values: pa.Array) -> None:
         """Take some values: strings, null where they are empty."""
-        known = pc.drop_null(values)
-        if not len(known):
+        present = pc.drop_null(values)
+        if not len(present):
             return
         self._has_values = True
         if self._left:
-            trimmed = pc.utf8_trim_whitespace(known)
-            self._left = [one for one in self._left if _fits(trimmed, one)]
+            trimmed = pc.utf8_trim_whitespace(present)
+            self._left = [type_ for type_ in self._left if _fits(trimmed, type_)]
 
     @property
     def types(self) -> tuple[Atom, ...]:
@@ -156,13 +156,13 @@ def csv_batches(store: Store, path: str, options: CsvOptions) -> Iterator[pa.Rec
     try:
         names = _csv_reader(store, path, options, {}).schema.names
         reader = _csv_reader(store, path, options, dict.fromkeys(names, pa.string()))
-        found = False
-        own = options.named(names)
+        has_batches = False
+        named = options.named(names)
         for batch in reader:
-            found = True
-            yield pa.RecordBatch.from_arrays(batch.columns, own)
-        if not found:
-            yield pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in own], own)
+            has_batches = True
+            yield pa.RecordBatch.from_arrays(batch.columns, named)
+        if not has_batches:
+            yield pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in named], named)
     except pa.ArrowException as error:
         raise InvalidRequestError(f"it can't be read as CSV: {error}") from None
 
@@ -300,11 +300,11 @@ def _as_text(table: pa.Table, text: bytes) -> pa.Table:
     return json.read_json(pa.py_buffer(text), json.ReadOptions(False, len(text) + 1), options)
 
 
-def _without_times(held: Any) -> pa.DataType:
-    if pa.types.is_timestamp(held):
+def _without_times(arrow: Any) -> pa.DataType:
+    if pa.types.is_timestamp(arrow):
         return pa.string()
-    if pa.types.is_struct(held):
-        return pa.struct([field.with_type(_without_times(field.type)) for field in held])
-    if pa.types.is_list(held):
-        return pa.list_(_without_times(held.value_type))
-    return held
+    if pa.types.is_struct(arrow):
+        return pa.struct([field.with_type(_without_times(field.type)) for field in arrow])
+    if pa.types.is_list(arrow):
+        return pa.list_(_without_times(arrow.value_type))
+    return arrow

@@ -146,15 +146,15 @@ def _strptime_tokens(source: str) -> Iterator[_Token]:
         elif letter in _STRPTIME:
             yield _STRPTIME[letter], 2
         else:
-            known = [f"%{one}" for one in (*_STRPTIME, *_SHORT)]
-            raise _unsupported(source, f"%{letter}", known)
+            supported = [f"%{letter}" for letter in (*_STRPTIME, *_SHORT)]
+            raise _unsupported(source, f"%{letter}", supported)
 
 
-def _unsupported(source: str, letters: str, known: object) -> InvalidRequestError:
-    assert isinstance(known, list | dict)
+def _unsupported(source: str, letters: str, supported: object) -> InvalidRequestError:
+    assert isinstance(supported, list | dict)
     return InvalidRequestError(
         f"the format {source!r} has {letters!r}, which is not supported; known are "
-        f"{', '.join(known)}, and text in quotes",
+        f"{', '.join(supported)}, and text in quotes",
         condition="INVALID_OPTION",
     )
 
@@ -188,27 +188,27 @@ def _is_number(tokens: list[_Token], at: int) -> bool:
 
 def _problem(parts: tuple[Part, ...], wanted: DataType) -> str | None:
     """What a pattern says too little or too much of, for a type; None if nothing."""
-    known = set(parts)
-    if len(known) < len(parts):
+    parts_named = set(parts)
+    if len(parts_named) < len(parts):
         return "says something twice"
-    if (Part.HALF_DAY_HOUR in known) != (Part.HALF_DAY in known):
+    if (Part.HALF_DAY_HOUR in parts_named) != (Part.HALF_DAY in parts_named):
         return "has an hour of half a day or AM and PM, and not both"
-    if known & _TIMES and not known & {Part.HOUR, Part.HALF_DAY_HOUR}:
+    if parts_named & _TIMES and not parts_named & {Part.HOUR, Part.HALF_DAY_HOUR}:
         return "has parts of a time and no hour"
     if isinstance(wanted, Time):
-        if known & _DATES or Part.OFFSET in known:
+        if parts_named & _DATES or Part.OFFSET in parts_named:
             return "has parts of a date or an offset"
-        return None if known & _TIMES else "says no hour"
-    if Part.OFFSET in known and wanted is not Atom.TIMESTAMP:
+        return None if parts_named & _TIMES else "says no hour"
+    if Part.OFFSET in parts_named and wanted is not Atom.TIMESTAMP:
         return "has an offset"
-    years = known & {Part.YEAR, Part.SHORT_YEAR}
-    months = known & {Part.MONTH, Part.MONTH_NAME}
-    days = known & {Part.DAY, Part.DAY_OF_YEAR}
+    years = parts_named & {Part.YEAR, Part.SHORT_YEAR}
+    months = parts_named & {Part.MONTH, Part.MONTH_NAME}
+    days = parts_named & {Part.DAY, Part.DAY_OF_YEAR}
     if len(years) > 1 or len(months) > 1 or len(days) > 1:
         return "says something twice"
-    if Part.DAY_OF_YEAR in known and months:
+    if Part.DAY_OF_YEAR in parts_named and months:
         return "has a day of the year and a month"
-    if not years or not days or (Part.DAY in known and not months):
+    if not years or not days or (Part.DAY in parts_named and not months):
         return "does not say year, month and day"
     return None
 
@@ -281,13 +281,13 @@ def _check_like(array: pa.Array, regex: str, problem: str) -> None:
 def _floats(array: pa.Array, target: pa.DataType) -> pa.Array:
     """The nearest floating-point numbers; one that is out of range is refused."""
     is_number = pc.match_substring_regex(array, _NUMBER)
-    known = pc.or_(is_number, pc.match_substring_regex(array, _NOT_FINITE))
-    if pc.any(pc.invert(known)).as_py():
+    is_float = pc.or_(is_number, pc.match_substring_regex(array, _NOT_FINITE))
+    if pc.any(pc.invert(is_float)).as_py():
         raise ValueError("a number is needed, such as 12.5 or 1e3, or NaN or Infinity")
-    found = array.cast(target)
-    if pc.any(pc.and_(is_number, pc.is_inf(found))).as_py():
+    floats = array.cast(target)
+    if pc.any(pc.and_(is_number, pc.is_inf(floats))).as_py():
         raise ValueError(f"it is out of the range of {target}")
-    return found
+    return floats
 
 
 def _instants(array: pa.Array, target: pa.DataType) -> pa.Array:
@@ -307,10 +307,10 @@ def _parts(array: pa.Array, pattern: DatePattern) -> tuple[_Parts, Any]:
     Raises:
         ValueError: a text is not like the pattern.
     """
-    found = pc.extract_regex(array, pattern.regex)
-    if found.null_count > array.null_count:
+    groups = pc.extract_regex(array, pattern.regex)
+    if groups.null_count > array.null_count:
         raise ValueError(f"it is not written as {pattern.source!r}")
-    return {part: pc.struct_field(found, part.value) for part in pattern.parts}, array.is_null()
+    return {part: pc.struct_field(groups, part.value) for part in pattern.parts}, array.is_null()
 
 
 def _numbers(texts: Any, default: int = 0) -> Any:
@@ -358,8 +358,8 @@ def _micros(parts: _Parts, rows: int) -> Any:
 _CLOCK = (Part.HOUR, Part.MINUTE, Part.SECOND)
 
 
-def _micros_of_day(found: tuple[_Parts, Any], precision: int) -> pa.Array:
-    parts, nulls = found
+def _micros_of_day(parts_and_nulls: tuple[_Parts, Any], precision: int) -> pa.Array:
+    parts, nulls = parts_and_nulls
     micros = _micros(parts, len(nulls))
     unit = 10 ** (6 - precision)
     _refuse(micros % unit, f"seconds have up to {precision} digits after the point")

@@ -126,7 +126,7 @@ MOST_COLUMNS = 30
 def column_sizes(store: Store, state: TableState) -> Sizes:
     """Measure up to ``MOST_FOOTERS`` segments, evenly chosen; leave out those that can't be read."""
     live = state.segments.core.select(["path", "schema_version"]).to_pylist()
-    found, measured, total = Counter[int | None](), 0, 0
+    bytes_by_id, measured, total = Counter[int | None](), 0, 0
     for row in _sample(live):
         names = _names(state, row["schema_version"])
         try:
@@ -135,12 +135,12 @@ def column_sizes(store: Store, state: TableState) -> Sizes:
             continue
         measured += 1
         for name, size in sizes.items():
-            found[names.get(name)] += size
+            bytes_by_id[names.get(name)] += size
             total += size
     stored = state.segments.bytes
     scale = stored / total if measured < len(live) and total else 1.0
     return _sizes(
-        {key: round(size * scale) for key, size in found.items()}, state, measured, len(live)
+        {key: round(size * scale) for key, size in bytes_by_id.items()}, state, measured, len(live)
     )
 
 
@@ -158,9 +158,9 @@ def _names(state: TableState, schema_version: int) -> dict[str, int | None]:
 
 
 def _of_file(store: Store, path: str) -> Counter[str]:
-    source, what = store.open(path), f"{store.url}/{path}"
-    footer = open_parquet(source, what).metadata
-    check_column_chunks(source, footer, what)
+    source, name = store.open(path), f"{store.url}/{path}"
+    footer = open_parquet(source, name).metadata
+    check_column_chunks(source, footer, name)
     sizes = Counter[str]()
     for group in map(footer.row_group, range(footer.num_row_groups)):
         for chunk in map(group.column, range(group.num_columns)):
@@ -170,12 +170,12 @@ def _of_file(store: Store, path: str) -> Counter[str]:
 
 def _sizes(by_id: Mapping[int | None, int], state: TableState, measured: int, live: int) -> Sizes:
     schema = state.seen.schema
-    found = [
+    sizes = [
         ColumnSize(None if column_id is None else schema.path_text(column_id), size)
         for column_id, size in sorted(by_id.items(), key=lambda pair: -pair[1])
     ]
-    shown, rest = found[:MOST_COLUMNS], found[MOST_COLUMNS:]
-    return Sizes(tuple(shown), measured, live, (len(rest), sum(one.bytes for one in rest)))
+    shown, rest = sizes[:MOST_COLUMNS], sizes[MOST_COLUMNS:]
+    return Sizes(tuple(shown), measured, live, (len(rest), sum(size.bytes for size in rest)))
 
 
 def walk_log(handle: TableHandle) -> tuple[pa.Table, list[Point]]:
@@ -196,8 +196,8 @@ def _walk(handle: TableHandle, points: list[Point]) -> Iterator[Commit | Stub]:
             yield from log.entries(0, commit.head.version - 1)
         is_first = False
         if not state.dropped:
-            found = state.segments
-            points.append(Point(state.version, state.time, found.rows, found.bytes))
+            segments = state.segments
+            points.append(Point(state.version, state.time, segments.rows, segments.bytes))
         yield commit
 
 
@@ -267,7 +267,7 @@ def _shares(live: pa.Table) -> tuple[Share, ...]:
 def _share(rows: Sequence[dict[str, Any]]) -> Share:
     first, last = rows[0]["schema_version"], rows[-1]["schema_version"]
     name = str(first) if first == last else f"{first}–{last}"
-    sums = [sum(row[what] for row in rows) for what in ("rows_count", "rows_sum", "bytes_sum")]
+    sums = [sum(row[name] for row in rows) for name in ("rows_count", "rows_sum", "bytes_sum")]
     return Share(name, *sums)
 
 
@@ -302,11 +302,11 @@ def _commit(row: dict[str, Any]) -> CommitLine:
 
 def _older(commits: Sequence[CommitLine]) -> OlderCommits:
     first, last = _month(commits[-1]), _month(commits[0])
-    counts = Counter(one.operation or "expired" for one in commits)
+    counts = Counter(commit.operation or "expired" for commit in commits)
     return OlderCommits(
         month=last if first == last else f"{first} to {last}",
         first=commits[-1].version,
         last=commits[0].version,
         operations=tuple(counts.most_common()),
-        rows_added=sum(one.rows_added for one in commits),
+        rows_added=sum(commit.rows_added for commit in commits),
     )

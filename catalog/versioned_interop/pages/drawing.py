@@ -58,12 +58,12 @@ def tag(name: str, *inside: str, **attributes: str | float | None) -> Markup:
     >>> tag("td", "<script>", class_="name", title='"')
     '<td class="name" title="&quot;">&lt;script&gt;</td>'
     """
-    given = "".join(
+    rendered = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return Markup(f"<{name}{given}>{join(*inside)}</{name}>")
+    return Markup(f"<{name}{rendered}>{join(*inside)}</{name}>")
 
 
 def join(*parts: str) -> Markup:

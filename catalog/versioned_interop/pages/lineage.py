@@ -104,14 +104,14 @@ def trace(schemas: Mapping[int, Sequence[Column]]) -> Lineage:
     for at, version in enumerate(versions):
         now = _seen(schemas[version])
         moved = _moved(before, now)
-        for column_id, one in now.items():
-            lane = lanes.setdefault(column_id, _Growing(one))
-            lane.show(at, before.get(column_id), one, moved=column_id in moved)
+        for column_id, seen in now.items():
+            lane = lanes.setdefault(column_id, _Growing(seen))
+            lane.show(at, before.get(column_id), seen, moved=column_id in moved)
         for column_id in before.keys() - now.keys():
             lanes[column_id].drop(at)
         before = now
     order = _order(lanes, before)
-    return Lineage(versions, len(schemas), tuple(lanes[one].lane(one) for one in order))
+    return Lineage(versions, len(schemas), tuple(lanes[id_].lane(id_) for id_ in order))
 
 
 def _chosen(schemas: Mapping[int, Sequence[Column]]) -> tuple[int, ...]:
@@ -127,29 +127,29 @@ def _chosen(schemas: Mapping[int, Sequence[Column]]) -> tuple[int, ...]:
 
 
 def _seen(columns: Sequence[Column]) -> dict[int, _Seen]:
-    found: dict[int, _Seen] = {}
+    seen: dict[int, _Seen] = {}
     before: int | None = None
     for column, above in walk(tuple(columns)):
-        path = render_path((*(one.name for one in above), column.name))
+        path = render_path((*(ancestor.name for ancestor in above), column.name))
         parent = above[-1].id if above else None
-        found[column.id] = _Seen(column, path, len(above), parent, before)
+        seen[column.id] = _Seen(column, path, len(above), parent, before)
         before = column.id
-    return found
+    return seen
 
 
 def _moved(before: Mapping[int, _Seen], now: Mapping[int, _Seen]) -> set[int]:
     """The fewest columns whose move explains the new order of siblings."""
     place = {column_id: at for at, column_id in enumerate(before)}
     siblings: dict[int | None, list[int]] = {}
-    for column_id, one in now.items():
+    for column_id, seen in now.items():
         if column_id in place:
-            siblings.setdefault(one.parent, []).append(column_id)
+            siblings.setdefault(seen.parent, []).append(column_id)
     moved: set[int] = set()
     for ids in siblings.values():
         places = [place[column_id] for column_id in ids]
         if places != sorted(places):
             stayed = _increasing(places)
-            moved |= {one for one, at in zip(ids, places, strict=True) if at not in stayed}
+            moved |= {id_ for id_, at in zip(ids, places, strict=True) if at not in stayed}
     return moved
 
 
@@ -161,12 +161,12 @@ def _increasing(numbers: Sequence[int]) -> set[int]:
         at = bisect.bisect_left(tops, number)
         below[number] = tops[at - 1] if at else None
         tops[at : at + 1] = [number]
-    found: set[int] = set()
-    one: int | None = tops[-1] if tops else None
-    while one is not None:
-        found.add(one)
-        one = below[one]
-    return found
+    members: set[int] = set()
+    tail: int | None = tops[-1] if tops else None
+    while tail is not None:
+        members.add(tail)
+        tail = below[tail]
+    return members
 
 
 class _Growing:
@@ -210,28 +210,28 @@ def _added(column: Column) -> str:
 
 def _changes(at: int, before: _Seen, now: _Seen, *, moved: bool) -> list[Event]:
     old, new = before.column, now.column
-    found: list[Event] = []
+    events: list[Event] = []
     if old is new and not moved:
-        return found
+        return events
     if old.name != new.name:
-        found.append(Event(at, Kind.RENAMED, f"{old.name} → {new.name}"))
+        events.append(Event(at, Kind.RENAMED, f"{old.name} → {new.name}"))
     if before.type != now.type:
-        found.append(Event(at, Kind.WIDENED, f"{before.type} → {now.type}"))
+        events.append(Event(at, Kind.WIDENED, f"{before.type} → {now.type}"))
     if moved:
-        found.append(Event(at, Kind.MOVED, "moved"))
+        events.append(Event(at, Kind.MOVED, "moved"))
     if old.nullable != new.nullable:
-        found.append(Event(at, Kind.CHANGED, "nullable" if new.nullable else "not null"))
+        events.append(Event(at, Kind.CHANGED, "nullable" if new.nullable else "not null"))
     if old.write_default != new.write_default:
         default = new.write_default
         text = "no default" if default is None else f"default {to_sql(default, new.type)}"
-        found.append(Event(at, Kind.CHANGED, text))
-    return found
+        events.append(Event(at, Kind.CHANGED, text))
+    return events
 
 
 def _order(lanes: Mapping[int, _Growing], newest: Mapping[int, _Seen]) -> list[int]:
     order = list(newest)
     dropped = [column_id for column_id in lanes if column_id not in newest]
-    for column_id in sorted(dropped, key=lambda one: -lanes[one].end):
+    for column_id in sorted(dropped, key=lambda column_id: -lanes[column_id].end):
         last = lanes[column_id].last
         place = order.index(last.before) + 1 if last.before in order else 0
         while place < len(order) and lanes[order[place]].last.depth > last.depth:

@@ -150,23 +150,23 @@ def _labels(events: Sequence[Event], slots: Sequence[Slot], size: int) -> list[L
 
 def _anchors(xs: Sequence[float], texts: Sequence[str], width: int) -> list[str | None]:
     """Which end of each text is at its x, so that none overlaps the next; None for no text."""
-    found: list[str | None] = []
+    anchors: list[str | None] = []
     taken = 0.0  # up to which pixel texts are drawn
     for x, end, text in zip(xs, [*xs[1:], 100.0], texts, strict=False):
         need, start = len(text) * CHARACTER + 8, x / 100 * width
         if need <= end / 100 * width - start:
-            found.append("start")
+            anchors.append("start")
             taken = start + need
         elif end == 100.0 and need <= start - taken:
-            found.append("end")
+            anchors.append("end")
         else:
-            found.append(None)
-    return found
+            anchors.append(None)
+    return anchors
 
 
 def _full(events: Sequence[Event], slot: Slot) -> str:
-    what = "; ".join(event.text for event in events)
-    return f"schema {slot.text}: {what}"
+    changes = "; ".join(event.text for event in events)
+    return f"schema {slot.text}: {changes}"
 
 
 _TOP, _ROW = 26, 46
@@ -190,21 +190,21 @@ def draw_lineage(layout: Layout) -> Markup:
         role="img",
         aria_label="Columns through schema versions",
     )
-    return join(picture, *(tag("p", one, class_="vt-note") for one in _left_out(layout)))
+    return join(picture, *(tag("p", text, class_="vt-note") for text in _left_out(layout)))
 
 
 def _left_out(layout: Layout) -> list[str]:
-    found = []
+    notes = []
     if layout.omitted:
         which = "that never changed" if layout.quiet else "with fewer changes"
-        found.append(f"{plural(layout.omitted, 'more column')} {which}.")
+        notes.append(f"{plural(layout.omitted, 'more column')} {which}.")
     if layout.compared < layout.known:
-        known = plural(layout.known, "schema version")
-        found.append(
-            f"{layout.compared} of {known} were compared; what happened between two of them is "
+        versions = plural(layout.known, "schema version")
+        notes.append(
+            f"{layout.compared} of {versions} were compared; what happened between two of them is "
             "shown at the later one."
         )
-    return found
+    return notes
 
 
 def _slots(slots: Sequence[Slot], height: int) -> Iterator[Markup]:

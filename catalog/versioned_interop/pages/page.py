@@ -161,23 +161,23 @@ def _share_full(share: Share) -> str:
 
 def sizes(model: PageModel) -> Markup:
     """Bytes by column."""
-    found = model.sizes
-    total = max((one.bytes for one in found.columns), default=0) or 1
-    rows = [_size(one, total) for one in found.columns]
-    others, rest = found.others
+    column_sizes = model.sizes
+    total = max((size.bytes for size in column_sizes.columns), default=0) or 1
+    rows = [_size(size, total) for size in column_sizes.columns]
+    others, rest = column_sizes.others
     if others:
         rows.append((plural(others, "other column"), rest / max(total, rest), size_text(rest), ""))
     note = "Compressed bytes in live segments."
-    if found.measured < found.live:
-        note = (
-            f"Compressed bytes, estimated from {found.measured} of {plural(found.live, 'segment')}."
-        )
+    if column_sizes.measured < column_sizes.live:
+        live = plural(column_sizes.live, "segment")
+        note = f"Compressed bytes, estimated from {column_sizes.measured} of {live}."
     return _section("Size by column", note, bars(rows) if rows else _nothing("No segments."))
 
 
-def _size(one: ColumnSize, total: int) -> tuple[str, float, str, str]:
-    name = "dropped columns" if one.path is None else one.path
-    return name, one.bytes / total, size_text(one.bytes), f"{name}: {count_text(one.bytes)} bytes"
+def _size(size: ColumnSize, total: int) -> tuple[str, float, str, str]:
+    name = "dropped columns" if size.path is None else size.path
+    full = f"{name}: {count_text(size.bytes)} bytes"
+    return name, size.bytes / total, size_text(size.bytes), full
 
 
 def history(model: PageModel) -> Markup:
@@ -188,42 +188,47 @@ def history(model: PageModel) -> Markup:
     rows = [*map(_commit, model.commits), *map(_older, model.older)]
     note = "Newest first."
     if model.older:
-        older = sum(count for one in model.older for _, count in one.operations)
+        older = sum(count for summary in model.older for _, count in summary.operations)
         note += f" The {count_text(older)} commits before the newest {len(model.commits)} are "
         note += "summed up by month."
     table = tag("table", tag("thead", tag("tr", *header)), tag("tbody", *rows), class_="history")
     return _section("History", note, table)
 
 
-def _commit(one: CommitLine) -> Markup:
-    what: list[str] = [tag("b", one.operation or "expired")]
-    if one.changes:
-        what.append(tag("div", "; ".join(one.changes), class_="soft changes"))
+def _commit(commit: CommitLine) -> Markup:
+    cell: list[str] = [tag("b", commit.operation or "expired")]
+    if commit.changes:
+        cell.append(tag("div", "; ".join(commit.changes), class_="soft changes"))
     return tag(
         "tr",
-        tag("td", count_text(one.version), class_="number version"),
-        tag("td", time_text(one.time), class_="time"),
-        tag("td", *what, class_="what"),
-        tag("td", f"+{count_text(one.rows_added)}" if one.rows_added else "", class_="number rows"),
-        tag("td", _segments(one), class_="number segments"),
-        tag("td", one.writer or "", class_="soft who"),
+        tag("td", count_text(commit.version), class_="number version"),
+        tag("td", time_text(commit.time), class_="time"),
+        tag("td", *cell, class_="what"),
+        _rows_cell(commit.rows_added),
+        tag("td", _segments(commit), class_="number segments"),
+        tag("td", commit.writer or "", class_="soft who"),
     )
 
 
-def _segments(one: CommitLine) -> str:
-    added, removed = one.segments_added, one.segments_removed
+def _rows_cell(rows: int) -> Markup:
+    return tag("td", f"+{count_text(rows)}" if rows else "", class_="number rows")
+
+
+def _segments(commit: CommitLine) -> str:
+    added, removed = commit.segments_added, commit.segments_removed
     signs = [f"+{count_text(added)}"] if added else []
     return " ".join([*signs, *([f"−{count_text(removed)}"] if removed else [])])
 
 
-def _older(one: OlderCommits) -> Markup:
-    what = ", ".join(f"{count_text(count)} {operation}" for operation, count in one.operations)
+def _older(summary: OlderCommits) -> Markup:
+    cell = ", ".join(f"{count_text(count)} {operation}" for operation, count in summary.operations)
+    versions = f"{count_text(summary.first)}–{count_text(summary.last)}"
     return tag(
         "tr",
-        tag("td", f"{count_text(one.first)}–{count_text(one.last)}", class_="number version"),
-        tag("td", one.month, class_="time"),
-        tag("td", what, class_="what"),
-        tag("td", f"+{count_text(one.rows_added)}" if one.rows_added else "", class_="number rows"),
+        tag("td", versions, class_="number version"),
+        tag("td", summary.month, class_="time"),
+        tag("td", cell, class_="what"),
+        _rows_cell(summary.rows_added),
         tag("td", "", class_="number segments"),
         tag("td", "", class_="who"),
         class_="older",

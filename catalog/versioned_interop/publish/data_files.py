@@ -70,7 +70,7 @@ def encode(schema: Any, rows: Sequence[Row], metadata: Mapping[str, str]) -> byt
     return out.getvalue()
 
 
-def decode(data: bytes, what: str) -> tuple[list[Row], dict[str, str]]:
+def decode(data: bytes, name: str) -> tuple[list[Row], dict[str, str]]:
     """Return the rows of an Avro file that ``encode`` wrote, and its header.
 
     Raises:
@@ -81,7 +81,7 @@ def decode(data: bytes, what: str) -> tuple[list[Row], dict[str, str]]:
         return list(reader), dict(reader.metadata)
     except (ValueError, EOFError, KeyError, TypeError) as error:
         raise CorruptTableError(
-            f"{what} is not the Avro file that was published ({error}); publish with overwrite to "
+            f"{name} is not the Avro file that was published ({error}); publish with overwrite to "
             "write all metadata again"
         ) from None
 
@@ -98,9 +98,9 @@ def live_records(state: TableState) -> list[LiveSegment]:
     rows = state.segments.core.to_pylist()
     statistics: list[dict[int, ColumnStats]] = [{} for _ in rows]
     for column, _ in walk(state.schema.columns):
-        for found, stats in zip(statistics, _statistics(state, column), strict=True):
+        for of_segment, stats in zip(statistics, _statistics(state, column), strict=True):
             if stats is not None:
-                found[column.id] = stats
+                of_segment[column.id] = stats
     deltas = state.segments.deltas.decode()
     return [
         LiveSegment(
@@ -132,7 +132,7 @@ def _statistics(state: TableState, column: Column) -> list[ColumnStats | None]:
         return _texts(array, column.type) if name in ("min", "max") else list(array.to_pylist())
 
     columns = (values(name) for name in ("nulls", "nans", "min", "max", "inexact"))
-    return [_stats(*found) for found in zip(*columns, strict=True)]
+    return [_stats(*row) for row in zip(*columns, strict=True)]
 
 
 def _stats(
@@ -246,27 +246,27 @@ class DataFiles:
             add("nan_value_counts", column_id, stats.nans)
             add("lower_bounds", column_id, _bound(stats, type_, upper=False))
             add("upper_bounds", column_id, _bound(stats, type_, upper=True))
-        return {name: found or None for name, found in values.items()}
+        return {name: entries or None for name, entries in values.items()}
 
     def _described(self, schema: Schema) -> list[tuple[int, LeafType, tuple[int, ...]]]:
         """The columns with statistics: ID, type, and the IDs of the columns around each."""
-        found = self._columns.get(schema.version)
-        if found is None:
+        described = self._columns.get(schema.version)
+        if described is None:
             leaves = [
-                (column.id, column.type, tuple(one.id for one in above))
+                (column.id, column.type, tuple(ancestor.id for ancestor in above))
                 for column, above in walk(schema.visible.columns)
                 if not isinstance(column.type, NestedType)
                 and not is_opaque(column.type)
                 and not is_repeated(above)
             ]
             late = (leaf for leaf in leaves[MOST_COLUMNS:] if leaf[0] in schema.row_key)
-            found = self._columns[schema.version] = [*leaves[:MOST_COLUMNS], *late]
-        return found
+            described = self._columns[schema.version] = [*leaves[:MOST_COLUMNS], *late]
+        return described
 
 
 def _nulls(record: SegmentRecord, path: Sequence[int]) -> int | None:
     """In how many rows a column is null: because of itself, or because of a column around it."""
-    counts = [stats.nulls if (stats := record.columns.get(one)) else None for one in path]
+    counts = [stats.nulls if (stats := record.columns.get(id_)) else None for id_ in path]
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
@@ -291,9 +291,9 @@ def summaries(layout: Layout, partitions: Sequence[Row]) -> list[Row] | None:
 
 
 def _summary(type_: LeafType, values: Sequence[Any]) -> Row:
-    known = [value for value in values if value is not None]
-    out: Row = {"contains_null": len(known) < len(values), "contains_nan": False}
-    ordered = sorted(known, key=_order(type_))
+    present = [value for value in values if value is not None]
+    out: Row = {"contains_null": len(present) < len(values), "contains_nan": False}
+    ordered = sorted(present, key=_order(type_))
     if ordered:
         out["lower_bound"] = _single_value(ordered[0], type_)
         out["upper_bound"] = _single_value(ordered[-1], type_)

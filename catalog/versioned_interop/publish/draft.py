@@ -73,12 +73,15 @@ class Draft:
             return
         live = live_records(state)
         manifests, files = self._prepared(state, [segment.record for segment in live], ())
-        found = self._entries(
+        entries = self._entries(
             files,
             state,
-            ((one.record, lambda row, at=one.sequence: existing(row, at)) for one in live),
+            (
+                (segment.record, lambda row, at=segment.sequence: existing(row, at))
+                for segment in live
+            ),
         )
-        manifests.add(_merged(found), DATA)
+        manifests.add(_merged(entries), DATA)
         if hides_rows(state):
             change_vectors(manifests, files, state, state.segments.paths, ())
         self._finish(state, None, manifests)
@@ -136,22 +139,22 @@ class Draft:
         for version in sorted(versions):
             self.specs, _ = self.specs.including(state.schemas[version])
         if state.schema_version not in self.schemas:
-            found = schema_json(state.schema, self.format_version)
-            self.schemas[state.schema_version] = found
+            document = schema_json(state.schema, self.format_version)
+            self.schemas[state.schema_version] = document
         manifests = ManifestSet(self.writer, self.specs, state, self.next_row_id, list(rows))
         return manifests, DataFiles(self.specs, self.root, state.schema)
 
     def _entries(self, files: DataFiles, state: TableState, records: Iterable[Any]) -> FilesOf:
         """The entries of segments, each given with the function that makes a file's entry."""
-        found: FilesOf = defaultdict(list)
+        entries: FilesOf = defaultdict(list)
         for record, entry_of in records:
             if record.delta.deletes_only:
                 continue
             schema = state.schemas[record.schema_version]
             layout = files.layout(record, schema)
             entry = entry_of(files.data_file(record, schema, layout))
-            found[layout, schema.version].append(entry)
-        return found
+            entries[layout, schema.version].append(entry)
+        return entries
 
     def _finish(self, state: TableState, commit: Commit | None, manifests: ManifestSet) -> None:
         last = max(self.snapshots, default=None)
@@ -172,13 +175,13 @@ class Draft:
         )
 
 
-def _merged(found: FilesOf) -> FilesOf:
+def _merged(entries_of: FilesOf) -> FilesOf:
     """The same entries by layout alone, under the newest schema version of each."""
     newest: dict[Any, int] = {}
-    for layout, version in found:
+    for layout, version in entries_of:
         newest[layout] = max(version, newest.get(layout, 0))
     merged: dict[Any, list[Entry]] = defaultdict(list)
-    for (layout, _), entries in found.items():
+    for (layout, _), entries in entries_of.items():
         merged[layout, newest[layout]] += entries
     return merged
 

@@ -33,16 +33,16 @@ def unpublish(store: Store) -> int:
     """
     names = [file.name for file in store.files(METADATA)]
     hint = HINT.rpartition("/")[2]
-    own = [name for name in names if _OWN.fullmatch(name) or number_of(name) is not None]
-    gone = ([hint] if hint in names else []) + own
-    store.delete_all([f"{METADATA}/{name}" for name in gone])
-    return len(gone)
+    written = [name for name in names if _OWN.fullmatch(name) or number_of(name) is not None]
+    removed = ([hint] if hint in names else []) + written
+    store.delete_all([f"{METADATA}/{name}" for name in removed])
+    return len(removed)
 
 
 def withdraw_earlier(store: Store, state: TableState) -> None:
     """Withdraw the publication of an earlier incarnation of a table, if there is one."""
-    found = find_publication(store)
-    if found is not None and _is_of_another(found, state):
+    publication = find_publication(store)
+    if publication is not None and _is_of_another(publication, state):
         unpublish(store)
 
 
@@ -55,29 +55,35 @@ def keep_readable(handle: TableHandle, cutoff: datetime) -> None:
     Raises:
         InvalidRequestError: a published version is expired, and the newest one can't be published.
     """
-    found, state = find_publication(handle.store), handle.state
-    if found is None:
+    publication, state = find_publication(handle.store), handle.state
+    if publication is None:
         return
-    if _is_of_another(found, state) and not publishes(state.properties):
+    if _is_of_another(publication, state) and not publishes(state.properties):
         unpublish(handle.store)
         return
-    _publish_again(handle, found)
+    _publish_again(handle, publication)
     newest = find_publication(handle.store)
     if newest is not None and newest.metadata is not None:
         _clean(handle.store, newest, cutoff)
 
 
-def _is_of_another(found: Publication, state: TableState) -> bool:
-    return found.metadata is not None and found.metadata["table-uuid"] != state.table_uuid
+def _is_of_another(publication: Publication, state: TableState) -> bool:
+    metadata = publication.metadata
+    return metadata is not None and metadata["table-uuid"] != state.table_uuid
 
 
-def _publish_again(handle: TableHandle, found: Publication) -> None:
+def _publish_again(handle: TableHandle, publication: Publication) -> None:
     try:
         publish(handle)
     except Exception as error:
-        versions = [one["snapshot-id"] for one in (found.metadata or {}).get("snapshots", ())]
+        snapshots = (publication.metadata or {}).get("snapshots", ())
+        versions = [snapshot["snapshot-id"] for snapshot in snapshots]
         expired = [version for version in versions if not handle.state.keeps(version)]
-        if found.foreign is None and not expired and not _is_of_another(found, handle.state):
+        if (
+            publication.foreign is None
+            and not expired
+            and not _is_of_another(publication, handle.state)
+        ):
             return
         raise InvalidRequestError(
             f"{handle.name}: other engines may read published versions that are expired, and no newer "
@@ -90,16 +96,16 @@ def _clean(store: Store, newest: Publication, cutoff: datetime) -> None:
     """Delete our files that the newest metadata file does not lead to."""
     old = [file.name for file in store.files(METADATA) if file.modified < cutoff]
     needed = set(_reachable(store, newest))
-    gone = [name for name in old if _OWN.fullmatch(name) and name not in needed]
-    gone += [name for name in old if (number_of(name) or newest.number) < newest.number]
-    store.delete_all([f"{METADATA}/{name}" for name in gone])
+    removed = [name for name in old if _OWN.fullmatch(name) and name not in needed]
+    removed += [name for name in old if (number_of(name) or newest.number) < newest.number]
+    store.delete_all([f"{METADATA}/{name}" for name in removed])
 
 
 def _reachable(store: Store, newest: Publication) -> Iterator[str]:
     """The names of the manifest lists, manifests and deletion vectors of all published versions."""
     assert newest.metadata is not None
     reader = Writer(store, root_url(store), newest.metadata["format-version"], {})
-    lists = {one["manifest-list"] for one in newest.metadata["snapshots"]}
+    lists = {snapshot["manifest-list"] for snapshot in newest.metadata["snapshots"]}
     manifests = {row["manifest_path"]: row for url in lists for row in reader.read(url)[0]}
     vectors = (
         entry["data_file"]["file_path"]

@@ -76,15 +76,15 @@ class Specs:
         number = self.find(schema)
         if number is not None:
             return self, number
-        known = {(field.source, field.transform): field for spec in self.specs for field in spec}
+        by_source = {(f.source, f.transform): f for spec in self.specs for f in spec}
         spec = list[SpecField]()
         for part in schema.partitioning:
-            field = known.get((part.source, part.transform))
+            field = by_source.get((part.source, part.transform))
             if field is None:
-                field_id = FIRST_FIELD_ID + len(known)
+                field_id = FIRST_FIELD_ID + len(by_source)
                 name = _name(schema, part, field_id)
                 field = SpecField(part.source, part.transform, field_id, name)
-                known[part.source, part.transform] = field
+                by_source[part.source, part.transform] = field
             spec.append(field)
         return replace(self, specs=(*self.specs, tuple(spec))), len(self.specs)
 

@@ -283,12 +283,12 @@ class ManifestSet:
                 kept.append(row)
                 continue
             entries, schema_version = self.writer.live_entries(row)
-            gone = {url for entry in entries if (url := named_file(entry)) in left}
-            if not gone:
+            removed = {url for entry in entries if (url := named_file(entry)) in left}
+            if not removed:
                 kept.append(row)
                 continue
-            left -= gone
-            marked = [_without(entry, gone, self.state.version) for entry in entries]
+            left -= removed
+            marked = [_without(entry, removed, self.state.version) for entry in entries]
             layout = self.layout(row, schema_version)
             kept.append(self._written(marked, layout, content, schema_version))
         self.rows = kept[::-1]
@@ -368,9 +368,9 @@ def _as_written(entry: Entry, layout: Layout) -> Entry:
     return {**entry, "data_file": {**file, "partition": values}}
 
 
-def _without(entry: Entry, gone: Collection[str], version: int) -> Entry:
+def _without(entry: Entry, removed: Collection[str], version: int) -> Entry:
     """An entry, marked as deleted if its file leaves in a version."""
-    if named_file(entry) not in gone:
+    if named_file(entry) not in removed:
         return entry
     return {**entry, "status": DELETED, "snapshot_id": version}
 

@@ -42,7 +42,7 @@ def snapshot_json(
         parent: the snapshot before it, if there is one.
         row_ids: the first row ID that it may assign, and how many; None before format v3.
     """
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "snapshot-id": state.version,
         "sequence-number": state.version + 1,
         "timestamp-ms": timestamp_ms(state.time),
@@ -51,16 +51,16 @@ def snapshot_json(
         "summary": {"operation": operation, VERSION: str(state.version), **_totals(rows)},
     }
     if parent is not None:
-        found["parent-snapshot-id"] = parent
+        document["parent-snapshot-id"] = parent
     if row_ids is not None:
-        found["first-row-id"], found["added-rows"] = row_ids
-    return found
+        document["first-row-id"], document["added-rows"] = row_ids
+    return document
 
 
 def _totals(rows: Sequence[ManifestRow]) -> dict[str, str]:
-    def total(content: int, what: str) -> str:
+    def total(content: int, name: str) -> str:
         of_content = (row for row in rows if row["content"] == content)
-        return str(sum(row[f"added_{what}"] + row[f"existing_{what}"] for row in of_content))
+        return str(sum(row[f"added_{name}"] + row[f"existing_{name}"] for row in of_content))
 
     deleted = total(1, "rows_count")
     return {
@@ -107,8 +107,8 @@ def table_json(
         snapshots: of ``snapshot_json``, oldest first; the last one is current.
         discarded: names of metadata files of other engines whose changes are not in the table.
     """
-    times = [{key: one[key] for key in ("snapshot-id", "timestamp-ms")} for one in snapshots]
-    found: dict[str, Any] = {
+    times = [{key: row[key] for key in ("snapshot-id", "timestamp-ms")} for row in snapshots]
+    document: dict[str, Any] = {
         "format-version": format_version,
         "table-uuid": state.table_uuid,
         "location": location,
@@ -122,14 +122,14 @@ def table_json(
         "last-partition-id": specs.last_field_id,
         "properties": _properties(state, discarded),
         "current-snapshot-id": state.version,
-        "refs": _refs(state, {one["snapshot-id"] for one in times}),
+        "refs": _refs(state, {time["snapshot-id"] for time in times}),
         "snapshots": list(snapshots),
         "snapshot-log": times,
         **_UNUSED,
     }
     if format_version >= 3:
-        found["next-row-id"] = next_row_id
-    return sealed(found)
+        document["next-row-id"] = next_row_id
+    return sealed(document)
 
 
 _UNUSED: dict[str, Any] = {
@@ -152,11 +152,11 @@ def _refs(state: TableState, published: Collection[int]) -> dict[str, Any]:
 
 def _properties(state: TableState, discarded: Sequence[str]) -> dict[str, str]:
     """The user's properties, and those that keep other engines from deleting the table's files."""
-    own = {VERSION: str(state.version), "gc.enabled": "false"}
+    reserved = {VERSION: str(state.version), "gc.enabled": "false"}
     if discarded:
-        own[DISCARDED] = "/".join(discarded)
+        reserved[DISCARDED] = "/".join(discarded)
     comment = {"comment": state.comment} if state.comment else {}
-    return {**user_properties(state.properties), **comment, **own}
+    return {**user_properties(state.properties), **comment, **reserved}
 
 
 _COMPACT = "compact the table with the strategy full, and publish again"

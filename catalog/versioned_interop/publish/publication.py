@@ -113,17 +113,17 @@ def write_hint(store: Store, number: int) -> None:
 
 def number_of(name: str) -> int | None:
     """The N of a file ``vN.metadata.json``; None for other files."""
-    found = _NAME.fullmatch(name)
-    return int(found[1]) if found else None
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def _own(data: bytes) -> dict[str, Any] | None:
     """The content of a metadata file that this library wrote; None for any other."""
-    found = _SEAL.search(data)
-    if found is None:
+    seal = _SEAL.search(data)
+    if seal is None:
         return None
-    plain = data[: found.start(1)] + _NO_DIGEST.encode() + data[found.end(1) :]
-    if hashlib.sha256(plain).hexdigest().encode() != found[1]:
+    plain = data[: seal.start(1)] + _NO_DIGEST.encode() + data[seal.end(1) :]
+    if hashlib.sha256(plain).hexdigest().encode() != seal[1]:
         return None
     content: dict[str, Any] = json.loads(data)
     return content

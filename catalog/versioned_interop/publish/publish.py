@@ -73,12 +73,12 @@ def publish(
         )
     for _ in range(_TRIES):
         # In this order, the state is not older than what is published.
-        found = find_publication(handle.store)
+        publication = find_publication(handle.store)
         state = _newest(handle)
-        if found is not None and found.foreign is not None and not overwrite:
-            raise _foreign(handle, found.foreign)
-        asked = format_version or _format_of(found) or 3
-        done = _publish_once(handle, state, found, asked, overwrite)
+        if publication is not None and publication.foreign is not None and not overwrite:
+            raise _foreign(handle, publication.foreign)
+        asked = format_version or _format_of(publication) or 3
+        done = _publish_once(handle, state, publication, asked, overwrite)
         if done is not None:
             return done
     raise CommitConflictError(
@@ -101,38 +101,38 @@ def _foreign(handle: TableHandle, path: str) -> CommitConflictError:
     )
 
 
-def _format_of(found: Publication | None) -> int | None:
-    return found.metadata["format-version"] if found and found.metadata else None
+def _format_of(publication: Publication | None) -> int | None:
+    return publication.metadata["format-version"] if publication and publication.metadata else None
 
 
 def _publish_once(
     handle: TableHandle,
     state: TableState,
-    found: Publication | None,
+    publication: Publication | None,
     format_version: int,
     overwrite: bool,
 ) -> Published | None:
     """Publish a state after what is published already; None if another publication was faster."""
     check_snapshot(state, handle.name, format_version)
     root = root_url(handle.store)
-    last = None if overwrite else _continued(found, state, root, format_version)
+    last = None if overwrite else _continued(publication, state, root, format_version)
     if last is not None and last["current-snapshot-id"] == state.version:
-        assert found is not None
-        if found.hinted != found.number:
-            write_hint(handle.store, found.number)
-        count, url = len(last["snapshots"]), f"{root}/{found.path}"
+        assert publication is not None
+        if publication.hinted != publication.number:
+            write_hint(handle.store, publication.number)
+        count, url = len(last["snapshots"]), f"{root}/{publication.path}"
         return Published(handle.name, state.version, url, format_version, count, 0, 0, 0)
     try:
-        draft = _draft(handle, state, root, format_version, found, last)
+        draft = _draft(handle, state, root, format_version, publication, last)
     except CorruptTableError:
         if last is None:
             raise
         # Anybody may delete published files: write all again.
-        draft = _draft(handle, state, root, format_version, found, None)
+        draft = _draft(handle, state, root, format_version, publication, None)
     draft.writer.flush()
-    number = 1 if found is None else found.number + 1
+    number = 1 if publication is None else publication.number + 1
     data = _metadata_of(
-        draft, state, catalog_files(handle.store) if found is None else found.others
+        draft, state, catalog_files(handle.store) if publication is None else publication.others
     )
     if not _put(handle.store, number, data):
         return None
@@ -151,7 +151,9 @@ def _publish_once(
 def _metadata_of(draft: Draft, state: TableState, discarded: Sequence[str]) -> bytes:
     """The metadata file of a draft whose newest version is a state."""
     snapshots = [draft.snapshots[version] for version in sorted(draft.snapshots)]
-    schemas = {one["schema-id"]: draft.schemas[one["schema-id"]] for one in snapshots}
+    schemas = {
+        snapshot["schema-id"]: draft.schemas[snapshot["schema-id"]] for snapshot in snapshots
+    }
     return table_json(
         state,
         f"{draft.root}/iceberg",
@@ -171,10 +173,10 @@ def root_url(store: Store) -> str:
 
 
 def _continued(
-    found: Publication | None, state: TableState, root: str, format_version: int
+    publication: Publication | None, state: TableState, root: str, format_version: int
 ) -> dict[str, Any] | None:
     """The metadata that a publication can be added to; None if it must be written as a whole."""
-    metadata = found.metadata if found is not None else None
+    metadata = publication.metadata if publication is not None else None
     if metadata is None or metadata["table-uuid"] != state.table_uuid:
         return None
     same_place = metadata["location"] == f"{root}/iceberg"
@@ -192,13 +194,13 @@ def _draft(
     state: TableState,
     root: str,
     format_version: int,
-    found: Publication | None,
+    publication: Publication | None,
     last: dict[str, Any] | None,
 ) -> Draft:
     """The snapshots up to a state."""
     draft = Draft(handle.store, root, format_version, state.version)
-    if found is not None and found.metadata is not None:
-        draft.next_row_id = found.metadata.get("next-row-id", 0)
+    if publication is not None and publication.metadata is not None:
+        draft.next_row_id = publication.metadata.get("next-row-id", 0)
     if last is None:
         _begin(handle, state, draft)
     else:
@@ -231,9 +233,9 @@ def _begin(handle: TableHandle, state: TableState, draft: Draft) -> None:
 
 
 def _state_at(handle: TableHandle, version: int) -> TableState:
-    found = handle.log.load(version).state
-    assert found is not None
-    return found
+    state = handle.log.load(version).state
+    assert state is not None
+    return state
 
 
 def _add_tagged(handle: TableHandle, version: int, draft: Draft) -> None:
@@ -246,8 +248,8 @@ def _add_tagged(handle: TableHandle, version: int, draft: Draft) -> None:
 def _resume(draft: Draft, last: dict[str, Any]) -> None:
     """Go on with what is published."""
     draft.specs = Specs.from_json(last["partition-specs"])
-    draft.schemas.update({one["schema-id"]: one for one in last["schemas"]})
-    draft.snapshots = {one["snapshot-id"]: one for one in last["snapshots"]}
+    draft.schemas.update({schema["schema-id"]: schema for schema in last["schemas"]})
+    draft.snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in last["snapshots"]}
     url = draft.snapshots[last["current-snapshot-id"]]["manifest-list"]
     draft.newest = Listed(draft.writer.read(url)[0], url)
 

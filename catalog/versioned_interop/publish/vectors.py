@@ -144,8 +144,8 @@ def superseded(store: Store, state: TableState, paths: Collection[str]) -> dict[
     dead = {path: np.ones(count, np.bool_) for path, count in rows.items()}
     for batch in scan.to_batches():
         _mark_shown(batch, dead)
-    found = {path: np.flatnonzero(mask).astype(np.int64) for path, mask in dead.items()}
-    return {path: positions for path, positions in found.items() if len(positions)}
+    hidden = {path: np.flatnonzero(mask).astype(np.int64) for path, mask in dead.items()}
+    return {path: positions for path, positions in hidden.items() if len(positions)}
 
 
 def _mark_shown(batch: pa.RecordBatch, dead: Mapping[str, Mask]) -> None:
@@ -187,7 +187,7 @@ def change_vectors(
     same = {url for url, vector in new.items() if url in old and vector.is_in(old[url])}
     affected = {files.url(path) for path in (*touched, *removed)}
     manifests.remove((affected - same) & old.keys(), DELETES)
-    found: FilesOf = defaultdict(list)
+    entries: FilesOf = defaultdict(list)
     for url in new.keys() - same:
         vector = new[url]
         schema = state.schemas[vector.record.schema_version]
@@ -196,8 +196,8 @@ def change_vectors(
         row = vector.written() | {
             "partition": partition_record(layout.fields, layout.types, partition)
         }
-        found[layout, schema.version].append(added(row, state.version))
-    manifests.add(found, DELETES)
+        entries[layout, schema.version].append(added(row, state.version))
+    manifests.add(entries, DELETES)
 
 
 @dataclass(frozen=True)
