@@ -1,4 +1,4 @@
-"""What lies beside the core: files, tables and engines of others.
+"""Files, tables and engines of others, beside the core.
 
 The core reaches it by ``versioned_catalog.interop`` and never imports it.
 """

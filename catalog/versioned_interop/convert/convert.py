@@ -20,12 +20,12 @@ from versioned_interop.convert.source import SourceTable
 
 @dataclass(frozen=True)
 class Conversion:
-    """How a table is converted.
+    """Options of a conversion.
 
     Args:
         copy: whether all rows are copied into segments of the table, which may have a primary key then.
         primary_key: columns that identify a row; of a copy only.
-        deletes: ``copy`` or ``refuse``: what is done with files that have deleted rows.
+        deletes: ``copy`` or ``refuse`` files that have deleted rows.
     """
 
     copy: bool = False
@@ -33,10 +33,10 @@ class Conversion:
     deletes: str = COPY
 
     def check(self) -> None:
-        """Refuse what can't be had together.
+        """Refuse options that exclude each other.
 
         Raises:
-            InvalidRequestError: a primary key without a copy, or an unknown way with deletes.
+            InvalidRequestError: a primary key without a copy, or an unknown value of ``deletes``.
         """
         if self.primary_key and not self.copy:
             raise InvalidRequestError(
@@ -74,7 +74,7 @@ __all__ = ["Conversion", "Request", "Synced", "first_schema", "open_source", "sy
 
 
 def sync(handle: TableHandle, request: Request) -> Synced:
-    """Follow what the source of a converted table has committed.
+    """Apply the commits of the source to a converted table.
 
     Args:
         request: the source; only what changed since the conversion is needed.
@@ -87,7 +87,7 @@ def sync(handle: TableHandle, request: Request) -> Synced:
         try:
             return _sync(handle.refresh(), request)
         except CommitConflictError:
-            continue  # of two syncs at once, the second finds out what is left to follow
+            continue  # a concurrent sync may have applied a part
     return _sync(handle.refresh(), request)
 
 
@@ -95,13 +95,13 @@ def _sync(handle: TableHandle, request: Request) -> Synced:
     origin = origin_of(handle.state.properties, handle.name)
     if origin.root not in dict(handle.store.location.roots):
         raise missing_root(RootPath(origin.root, "..."), handle.state.roots)
-    new_origin = replace(
+    full_request = replace(
         request,
         source=origin.location if request.source is None else request.source,
         kind=origin.kind if request.kind is None else request.kind,
         root=origin.root,
     )
-    source, _ = open_source(new_origin, handle.store, origin.schema_id)
+    source, _ = open_source(full_request, handle.store, origin.schema_id)
     return follow(handle, source)
 
 

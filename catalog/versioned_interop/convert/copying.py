@@ -1,7 +1,7 @@
 """Copies of files that can't be adopted, and the refusal of files that were imported before.
 
-The name of a copy begins with the token of the file that it is a copy of. So a later sync finds it
-again, and needs no list of copies.
+The name of a copy begins with the token of its source file, so a later sync finds it without a list of
+copies.
 
 The ledger names them by their place. It keeps files whose rows are gone, so the log must say where the
 rows went: a commit that removes segments with rows of a file, and adds others, may have moved them.
@@ -114,7 +114,7 @@ def _remaining(rows: Iterator[pa.RecordBatch], file: SourceFile) -> Iterator[pa.
 
 
 def check_not_imported(handle: TableHandle, files: Sequence[SourceFile], root: str) -> None:
-    """Refuse files whose rows were imported into this table, and may be in it still.
+    """Refuse files that were imported into this table, and whose rows may still be live.
 
     Args:
         files: the files that came to the source.
@@ -127,7 +127,7 @@ def check_not_imported(handle: TableHandle, files: Sequence[SourceFile], root: s
         return
     store = root_store(handle.store, RootPath(root, ""))
     paths = {store.resolved(file.path): f"{PREFIX}{root}/{file.path}" for file in files}
-    # A conversion does not know the times of its files, and an import does.
+    # Files of an import have a modification time; those of a conversion have none.
     imported = {
         file
         for file in imported_files(handle.state.ledger, handle.store)
@@ -171,7 +171,7 @@ class _Rows:
         unseen = set(self.files)
         for commit in log.entries(first, state.version):
             if not isinstance(commit, Commit) or commit.head.operation == "rollback":
-                continue  # a rollback brings back segments that are known
+                continue  # a rollback restores segments that are in the set already
             if not self.paths.isdisjoint(commit.removed):
                 self.paths.update(record.path for record in commit.added)
             taken = unseen & self._taken(commit, is_whole=first == state.created_version)
@@ -180,7 +180,7 @@ class _Rows:
         return unseen
 
     def _taken(self, commit: Commit, is_whole: bool) -> set[ImportedFile]:
-        """The files that a commit took in. A complete ledger does not say which: those not seen yet."""
+        """The files that a commit imported; for a complete ledger, all files in it."""
         change = commit.imported
         if change is None or (change.complete and not is_whole):
             return set()
@@ -194,7 +194,4 @@ class _Rows:
         external = [record for record in added if record.path.startswith(PREFIX)]
         adopted = zip(external, adopted_files(self.handle.store, external), strict=True)
         paths = [record.path for record, file in adopted if file.place in places]
-        return [
-            *paths,
-            *(record.path for record in added if not record.path.startswith(PREFIX)),
-        ]
+        return [*paths, *(record.path for record in added if not record.path.startswith(PREFIX))]

@@ -66,7 +66,7 @@ def delta_source(
         table: a ``deltalake.DeltaTable``, at the version to convert.
         root: the URL below which its files lie.
         options: storage options, to load earlier versions.
-        since: a version whose schema is known already; None for the whole history that is there.
+        since: a version whose schema was read before; None for the whole retained history.
 
     Raises:
         InvalidRequestError: it has what can't be converted.
@@ -159,7 +159,7 @@ class _Reader:
             try:
                 schema = _schema(load_delta(self.location, self.options, version))
             except InvalidRequestError:
-                continue  # its log is gone
+                continue  # its log has expired
             if not schemas or _text(schemas[-1]) != _text(schema):
                 schemas.append(schema)
         while schemas and _text(schemas[-1]) == last:
@@ -167,7 +167,7 @@ class _Reader:
         return schemas
 
     def files_at(self, version: str) -> Sequence[SourceFile] | None:
-        """The files of an earlier version; None if its log is gone."""
+        """The files of an earlier version; None if its log has expired."""
         try:
             return self.files(load_delta(self.location, self.options, int(version)))
         except (InvalidRequestError, ValueError):
@@ -234,15 +234,14 @@ class _Reader:
     def oldest_first(self, table: Any, files: Sequence[SourceFile]) -> list[SourceFile]:
         """Order files by the versions that added them.
 
-        The log of the oldest ones may be gone; these are ordered by the times of the files.
+        Files whose log entry has expired come first, by modification time.
         """
         times = pa.table(table.get_add_actions()).select(["path", "modification_time"]).to_pylist()
         ranks = {self._path(action["path"]): (-1, action["modification_time"]) for action in times}
         for version, commit in self._commits(table.version()):
             added = [action["add"] for action in commit if "add" in action]
-            removed = [
-                self._path(action["remove"]["path"]) for action in commit if "remove" in action
-            ]
+            removes = (action["remove"] for action in commit if "remove" in action)
+            removed = [self._path(remove["path"]) for remove in removes]
             rewritten = max((ranks[path] for path in removed if path in ranks), default=(-1, 0))
             for add in added:
                 # OPTIMIZE moves rows, and may commit after an append of newer ones.

@@ -142,7 +142,7 @@ class _Reader:
     def _inner(
         self, name: str, stored: Any, path: tuple[str, ...], parent: str, nullable: bool
     ) -> Column:
-        """An element, key or value. Delta gives these no ID of their own."""
+        """An element, key or value, for which Delta has no ID."""
         key = f"{parent}.{name}"
         self.keys.append(key)
         self.physical[key] = name

@@ -56,7 +56,7 @@ def with_origin(creation: Create, source: SourceTable, origin: Origin) -> Create
 
 
 def _as_in_source(schema: Schema, first: SourceSchema) -> Schema:
-    """The created schema without what only this table has: a row key, and NOT NULL in its columns."""
+    """The created schema with the source's nullability and without a row key."""
     pairs = zip(walk(schema.columns), walk(first.columns), strict=True)
     nullable = {ours.id: theirs.nullable for (ours, _), (theirs, _) in pairs}
     columns = tuple(
@@ -66,7 +66,7 @@ def _as_in_source(schema: Schema, first: SourceSchema) -> Schema:
 
 
 def _within_key(schema: Schema, ours: Schema) -> Schema:
-    """A table with a primary key is partitioned by columns of it only, and sorted by it."""
+    """Restrict the partitioning of a keyed table to its key, by which it is also sorted."""
     if not ours.is_keyed:
         return schema
     kept = tuple(field for field in schema.partitioning if field.source in ours.row_key)
@@ -92,10 +92,9 @@ def first_schema(source: SourceTable, primary_key: Sequence[str] = ()) -> Schema
 
 
 def follow_schemas(handle: TableHandle, source: SourceTable) -> int:
-    """Commit what the source changed of its schema, and return the number of commits.
+    """Commit the source's schema changes, and return the number of commits.
 
-    Schemas before the current one are there for the history. Skip an intermediate schema that conflicts;
-    only the net change is applied.
+    An intermediate schema that conflicts is skipped: only the net change must apply.
 
     Raises:
         InvalidRequestError: a column was changed on both sides.
@@ -152,7 +151,7 @@ class _Step:
         Alteration(self.handle).add_all([*changes, *noted]).commit_on(PlannedOn.of(state))
 
     def _arranged(self, resolved: Resolved, origin: Origin) -> Schema:
-        """The source's schema with IDs and physical names as the last one had them."""
+        """The source's schema with the IDs and physical names of the last sync."""
         old = origin.columns
         columns = tuple(map_columns(top, lambda c: _as_before(c, old)) for top in resolved.columns)
         if self.is_last:
@@ -168,7 +167,7 @@ class _Step:
 
 
 def _as_before(column: Column, old: Schema) -> Column:
-    """Read defaults and physical names say nothing about the source's changes."""
+    """Give a column the physical name and read default that it had in the old schema."""
     if column.id not in old.ids:
         return column
     before = old.column(column.id)
@@ -176,9 +175,9 @@ def _as_before(column: Column, old: Schema) -> Column:
 
 
 def _changes(state: TableState, target: Schema) -> tuple[list[Change], dict[int, int]]:
-    """The changes that make a table what is wanted, and the IDs that new columns get.
+    """The changes from the current to the target schema, and the IDs of new columns by their IDs there.
 
-    A new column is added with its read default, and gets its write default, and NOT NULL, after that.
+    A new column is added with its read default; its write default and NOT NULL are set afterwards.
     """
     new = target.ids - state.schema.ids
     roots = {id_ for id_ in new if not new & {above.id for above in target.ancestors(id_)}}
@@ -219,9 +218,9 @@ def _renumbered(schema: Schema, ids: dict[int, int]) -> Schema:
 
 
 def _check_values_written_here(handle: TableHandle, ours: Schema, merged: Schema) -> None:
-    """Refuse to drop columns in which commits of this table have put values.
+    """Refuse to drop columns with values that commits of this table have written.
 
-    Rows that a DELETE or a compaction has moved are the source's rows still.
+    Rows that a DELETE or a compaction has moved count as the source's rows.
 
     Raises:
         InvalidRequestError: naming the column.
@@ -248,7 +247,7 @@ def _check_values_written_here(handle: TableHandle, ours: Schema, merged: Schema
 
 
 def _has_own_values(state: TableState, root: str, column: Column) -> bool:
-    """Whether a live segment that is no file of the source, nor a copy of one, may have a value."""
+    """Whether a live segment, other than files of the source and copies of them, may have a value."""
     segments, schemas = state.segments, state.schemas
     all_null = pc.equal(segments.statistic("nulls", column, schemas), segments.column("rows"))
     lists = (segments.column("path"), segments.column("schema_version"), all_null)
@@ -259,7 +258,7 @@ def _has_own_values(state: TableState, root: str, column: Column) -> bool:
 
 
 def _writes_rows(commit: Commit) -> bool:
-    """Whether a commit has rows that are not the source's."""
+    """Whether a commit writes rows, and is not a sync."""
     is_sync = commit.batch is not None and commit.batch.application.startswith(APPLICATION)
     return commit.head.operation in ("append", "overwrite", "update", "merge") and not is_sync
 
@@ -279,8 +278,8 @@ def partition_versions(
 ) -> dict[tuple[PartitionField, ...], Schema]:
     """Schema versions with the current columns and each wanted partitioning.
 
-    The files of a table that was partitioned otherwise earlier lie in partitions of that time. A version
-    that is missing is committed, and then the current partitioning again.
+    Files keep the partitioning under which the source wrote them. Commit each missing version, and then
+    the current partitioning again.
     """
     state = handle.state
     versions = {state.schema.partitioning: state.schema}

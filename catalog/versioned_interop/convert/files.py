@@ -1,7 +1,7 @@
 """Files of a source as external files of the table: ID maps, constants, statistics.
 
-Columns are found by the field IDs in the file, by the names that a name mapping gives them, or by the
-names that the source's schema says that files have.
+Columns are matched by the field IDs in the file, by a name mapping, or by the physical names in the
+source's schema.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FIELD_ID = b"PARQUET:field_id"
 
 @dataclass(frozen=True)
 class Names:
-    """How columns are found in the files of a source.
+    """Rules by which columns are matched to those of the source's files.
 
     Args:
         keys: the source's keys by column ID.
@@ -68,25 +68,25 @@ class Names:
 
 
 @dataclass(frozen=True)
-class HeldFile:
+class MappedFile:
     """The columns of one file.
 
     Args:
         parquet: the file.
-        what: its name in errors.
-        names: how its columns are found.
+        name: its name in errors.
+        names: the rules for matching its columns.
         has_ids: whether it has field IDs, and they count.
         julian: the leaves of the Julian calendar.
     """
 
     parquet: pq.ParquetFile
-    what: str
+    name: str
     names: Names
     has_ids: bool
     julian: Julian = field(default_factory=dict)
 
     def id_map(self, columns: Sequence[Column]) -> IdMap:
-        """How the file holds some top-level columns, without those that it lacks.
+        """Map top-level columns to those of the file, without columns that it lacks.
 
         Raises:
             InvalidRequestError: the file has no names or IDs to find columns by, or holds one in a type
@@ -94,7 +94,7 @@ class HeldFile:
         """
         if not self.has_ids and not self.names.physical and not self.names.mapping:
             raise InvalidRequestError(
-                f"{self.what} has no field IDs, and the table no name mapping by which its columns "
+                f"{self.name} has no field IDs, and the table no name mapping by which its columns "
                 "could be found; set schema.name-mapping.default in the source"
             )
         schema = self.parquet.schema_arrow
@@ -128,7 +128,7 @@ class HeldFile:
             places = [at for at, stored in enumerate(fields) if stored.name in names]
         if len(places) > 1:
             raise InvalidRequestError(
-                f"{self.what} has {len(places)} columns that could be {column.name}; rewrite it in the "
+                f"{self.name} has {len(places)} columns that could be {column.name}; rewrite it in the "
                 "source"
             )
         return places[0] if places else None
@@ -192,14 +192,14 @@ class HeldFile:
 
     def _differs(self, stored: pa.Field, column: Column, fault: str) -> InvalidRequestError:
         return InvalidRequestError(
-            f"{self.what} {fault} in the column {column.name}, which is {type_name(column.type)}; "
+            f"{self.name} {fault} in the column {column.name}, which is {type_name(column.type)}; "
             "rewrite the file in the source",
             condition="NOT_SUPPORTED",
         )
 
 
 def _as_held(seen: SeenAs, arrow: pa.DataType, wanted: DataType) -> tuple[DataType, Form | None]:
-    """The type and form of values that are meant as a type."""
+    """The type and form in which a file stores values of the wanted type."""
     if is_text(wanted):
         if seen.form is Form.UUID or (seen.form is Form.FIXED and arrow == pa.binary(16)):
             return wanted, Form.UUID
@@ -253,14 +253,14 @@ def external_path(root: str, path: str) -> str:
 
 @dataclass(frozen=True)
 class Adopter:
-    """Looks into the files of a source.
+    """Maps the files of a source to external files of the table.
 
     Args:
         store: the table's folder.
         schema: the table's schema, with all columns.
         source: the source's schema with the table's IDs; types of constants.
         ids: the column IDs by the source's keys.
-        names: how columns are found in files.
+        names: the rules for matching columns.
         root: name of the external root.
     """
 
@@ -281,7 +281,7 @@ class Adopter:
         """One file.
 
         Raises:
-            InvalidRequestError: it does not fit the table, or is not what the source's metadata says.
+            InvalidRequestError: it does not fit the table, or contradicts the source's metadata.
         """
         path = external_path(self.root, file.path)
         opened = open_foreign(self.store, path)
@@ -300,7 +300,7 @@ class Adopter:
         )
 
     def remapped(self, files: Sequence[SourceFile], before: Names) -> set[str]:
-        """The tokens of the files that show other columns than they did by earlier names."""
+        """The tokens of the files whose ID maps differ from those by earlier names."""
         with ThreadPoolExecutor(THREADS) as pool:
             differ = pool.map(lambda file: self._is_remapped(file, before), files)
             return {file.token for file, changed in zip(files, differ, strict=True) if changed}
@@ -312,7 +312,7 @@ class Adopter:
             return False
         columns = self.schema.visible.columns
         old, new = (
-            HeldFile(parquet, path, names, has_ids=False).id_map(columns)
+            MappedFile(parquet, path, names, has_ids=False).id_map(columns)
             if names.mapping
             else IdMap({})
             for names in (before, self.names)
@@ -329,7 +329,7 @@ class Adopter:
                 )
 
     def _constants(self, file: SourceFile) -> dict[int, str | None]:
-        """The constants that the table can show, in its own types."""
+        """The constants of the table's visible columns, in their current types."""
         top = {column.id: column for column in self.schema.visible.columns}
         constants: dict[int, str | None] = {}
         for key, text in file.constants.items():
@@ -346,12 +346,14 @@ class Adopter:
         columns = [column for column in self.schema.visible.columns if column.id not in constants]
         has_ids = self.names.by_field_id and has_field_ids(opened.parquet.schema_arrow)
         julian = julian_leaves(opened.parquet, opened.footer)
-        id_map_of_file = HeldFile(opened.parquet, path, self.names, has_ids, julian).id_map(columns)
+        id_map_of_file = MappedFile(opened.parquet, path, self.names, has_ids, julian).id_map(
+            columns
+        )
         id_map_of_file = replace(id_map_of_file, codec=opened.odd_codec)
         return self._maps.setdefault(id_map_of_file, id_map_of_file)
 
     def _stats(self, file: SourceFile, opened: OpenedFile, id_map: IdMap) -> dict[int, ColumnStats]:
-        """Statistics from the footer; only the source's metadata may know the number of NaNs."""
+        """Statistics from the footer, and counts of NaNs from the source's metadata."""
         columns_in_file = file_columns(self.schema, id_map)
         statistics = foreign_stats(opened.footer, columns_in_file, id_map, self.schema.columns)
         for key, count in file.nans.items():
@@ -365,9 +367,9 @@ class Adopter:
 def wanted_partitioning(
     partitioning: Sequence[SourcePartition], ids: Mapping[str, int], schema: Schema
 ) -> tuple[PartitionField, ...]:
-    """How a file is partitioned, in the words of the table.
+    """The partitioning of a file as that of the table.
 
-    A field of a column that the table does not have any more is left out; see ``partition_of``.
+    Fields of columns that the table has dropped are left out; see ``partition_of``.
     """
     fields = ((ids.get(f.key, 0), f.transform) for f in partitioning)
     return tuple(PartitionField(id_, text) for id_, text in fields if id_ in schema.ids)

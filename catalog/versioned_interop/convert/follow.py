@@ -37,7 +37,7 @@ ADOPT, COPY, REFUSE = "adopt", "copy", "refuse"
 
 @dataclass(frozen=True)
 class Synced:
-    """What a sync has done.
+    """Result of a sync.
 
     Args:
         version: the table's version after it.
@@ -95,7 +95,7 @@ class _Files:
         return origin_of(self.handle.state.properties, self.handle.name)
 
     def commit(self) -> Synced:
-        """Add the files that came, and remove those that are gone."""
+        """Add the files that the source added, and remove those that it removed."""
         origin, source = self._origin, self.source
         nothing = Synced(0, source.version)
         if source.batch is None:
@@ -138,9 +138,9 @@ class _Files:
     def _before(
         self, origin: Origin, live: Mapping[str, list[str]]
     ) -> Mapping[str, SourceFile | None]:
-        """The source's files that were followed last, by token.
+        """The source's files at the last sync, by token.
 
-        If this table has kept all of them, it knows them itself. Otherwise the source must.
+        Read from the live segments if this table has kept all files, else from the source.
         """
         if not origin.version:
             return {}
@@ -184,9 +184,9 @@ class _Files:
         files: Mapping[str, SourceFile],
         live: Mapping[str, list[str]],
     ) -> set[str]:
-        """The files without field IDs that show other columns, since the source's name mapping changed.
+        """The files without field IDs whose columns change with the source's name mapping.
 
-        By it, older files show their values in a column that was dropped and added again.
+        A changed mapping can map older files to a column that was dropped and added again.
         """
         if not self._is_remapped(origin):
             return set()
@@ -204,7 +204,7 @@ class _Files:
         live: Mapping[str, list[str]],
         remapped: Set[str],
     ) -> list[str]:
-        """The segments of the files that are gone from the source, or read otherwise."""
+        """The segments of files that the source removed, or whose columns are mapped differently now."""
         segments: list[str] = []
         for token in (before.keys() - files.keys()) | remapped:
             file = before[token]
@@ -246,7 +246,7 @@ class _Files:
         return records, copies
 
     def _imported(self, files: Sequence[SourceFile]) -> tuple[ImportedFile, ...]:
-        """What an import must know of files, as of files that are copied."""
+        """Ledger entries of files, marked as copied."""
         root = root_store(self.handle.store, RootPath(self._origin.root, ""))
 
         def size(file: SourceFile) -> int:
@@ -321,7 +321,7 @@ class _Files:
             digest=digest_of(tokens),
         )
         base, roots = Base.of(state), used_roots(handle.store, records)
-        # A number of its own, not the source's: a table that was rolled back can follow it again.
+        # Not the source's number, so that a table that was rolled back can sync again.
         application = self.source.application
         batch = Batch(application, state.applications.get(application, -1) + 1)
         changes = _noted(state, origin)

@@ -93,7 +93,7 @@ def iceberg_source(table: Any, root: str, snapshot_id: int | None = None) -> Sou
 
 
 def _schema_of(metadata: Any, snapshot_id: int | None) -> int:
-    """The schema ID of a snapshot; the current one without."""
+    """The schema ID of a snapshot; the current schema ID if omitted."""
     snapshot = metadata.snapshot_by_id(snapshot_id) if snapshot_id else None
     if snapshot is None or snapshot.schema_id is None:
         return int(metadata.current_schema_id)
@@ -103,8 +103,8 @@ def _schema_of(metadata: Any, snapshot_id: int | None) -> int:
 def _history(metadata: Any, current: int) -> list[Any]:
     """The schemas up to the current one, oldest first.
 
-    If the table went back to an earlier schema, a column that had been dropped is there again with its
-    values; such a history is not repeated.
+    If the table went back to an earlier schema, a dropped column is restored with its values. Such a
+    history can't be replayed: only the current schema is returned.
     """
     by_id = {schema.schema_id: schema for schema in metadata.schemas}
     earlier = [by_id[schema_id] for schema_id in sorted(by_id) if schema_id < current]
@@ -121,11 +121,9 @@ def _ids(schema: Any) -> set[int]:
 
 
 def _batch(metadata: Any, snapshot_id: int | None) -> int | None:
-    """When the snapshot became the current one, in milliseconds: sequence numbers of a table that is
-    rolled back, and of format version 1, do not grow."""
-    entries = [
-        entry.timestamp_ms for entry in metadata.snapshot_log if entry.snapshot_id == snapshot_id
-    ]
+    """Milliseconds at which the snapshot became current; sequence numbers may not grow."""
+    log = metadata.snapshot_log
+    entries = [entry.timestamp_ms for entry in log if entry.snapshot_id == snapshot_id]
     if entries:
         return int(max(entries))
     snapshot = metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
@@ -273,7 +271,7 @@ def _text(value: Any, type_: DataType) -> str | None:
 
 
 def _identity(delete: Any) -> str:
-    """Several deletion vectors lie in one file; the count tells a vector from one that replaced it."""
+    """Identity of a delete file; the row count distinguishes the vectors of a Puffin file."""
     return f"{delete.file_path}#{delete.record_count}"
 
 

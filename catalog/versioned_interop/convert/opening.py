@@ -1,4 +1,4 @@
-"""Sources as users name them: which format they are, and which external root their files lie below."""
+"""Open a source: detect its format, and the external root above its files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ KINDS = (ICEBERG, DELTA)
 
 @dataclass(frozen=True)
 class Request:
-    """A source as it was named.
+    """A source as the user names it.
 
     Args:
         source: the URL or path of a table's folder or of an Iceberg metadata file; or a table of
             PyIceberg or deltalake.
-        kind: ``iceberg`` or ``delta``; found out if omitted.
+        kind: ``iceberg`` or ``delta``; detected if omitted.
         root: name of the external root; the one that holds the source if omitted.
         version: a snapshot ID or version number; the newest one if omitted.
         options: of the library that reads the metadata, such as credentials.

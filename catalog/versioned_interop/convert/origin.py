@@ -34,7 +34,7 @@ class Origin:
         number: the source's number of that version, which grows; -1 before the first.
         digest: identity of the set of its files.
         mode: ``adopt``, or ``copy`` if all rows are copied.
-        deletes: ``copy`` or ``refuse``: what is done with files that have deleted rows.
+        deletes: ``copy`` or ``refuse`` files that have deleted rows.
         names: the name mapping by which files without field IDs were read; None if that is not known.
     """
 

@@ -1,7 +1,7 @@
-"""Column IDs of a source's schema, and how its changes merge with those made here.
+"""Column IDs of a source's schema, and the merge of its changes with those made here.
 
-A three-way merge by column ID, as version control merges files: what the source changed since the last
-sync is changed here; what was changed only here stays. A column that both changed is refused.
+A three-way merge by column ID: changes of the source since the last sync are applied, changes made only
+here stay, and a column that both sides changed is refused.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Resolved:
     """A source's schema with IDs.
 
     Args:
-        columns: the columns; those that the table does not have yet have IDs above all of its own.
+        columns: the columns; new ones have IDs above all of the table's.
         keys: the ID of each key.
     """
 
@@ -53,7 +53,7 @@ def resolve(
 
     Args:
         before: the schema that was resolved last, with IDs; None for the first one.
-        keys: the IDs by key, as far as they are known.
+        keys: the IDs of columns that are resolved already, by key.
         next_id: the first free ID.
         stable: whether a key is never used for another column.
 
@@ -63,32 +63,32 @@ def resolve(
     resolver = _Resolver(schema.keys, before, keys, next_id, stable)
     columns = tuple(resolver.column(column) for column in schema.columns)
     ids = dict(keys) if stable else {}
-    return Resolved(columns, ids | resolver.found)
+    return Resolved(columns, ids | resolver.resolved)
 
 
 @dataclass
 class _Resolver:
     in_order: tuple[str, ...]
     before: Schema | None
-    known: Mapping[str, int]
+    ids: Mapping[str, int]
     next_id: int
     stable: bool
-    found: dict[str, int] = field(default_factory=dict)
+    resolved: dict[str, int] = field(default_factory=dict)
 
     def column(self, column: Column, *, is_new: bool = False) -> Column:
         key = self.in_order[column.id - 1]
-        id_ = None if is_new else self._known(key, column)
-        self.found[key] = self._fresh() if id_ is None else id_
+        id_ = None if is_new else self._previous_id(key, column)
+        self.resolved[key] = self._fresh() if id_ is None else id_
         inner = tuple(self.column(child, is_new=id_ is None) for child in children(column.type))
-        return replace(column, id=self.found[key], type=with_children(column.type, inner))
+        return replace(column, id=self.resolved[key], type=with_children(column.type, inner))
 
     def _fresh(self) -> int:
         self.next_id += 1
         return self.next_id - 1
 
-    def _known(self, key: str, column: Column) -> int | None:
+    def _previous_id(self, key: str, column: Column) -> int | None:
         """The ID of a column that the source had at the last sync; None for a new one."""
-        column_id = self.known.get(key)
+        column_id = self.ids.get(key)
         if column_id is None or self.before is None:
             return None
         if column_id in self.before.ids:
@@ -103,14 +103,14 @@ class _Resolver:
         return None
 
     def _is_same(self, old: Column, new: Column) -> bool:
-        """Whether a key still means the column; a name that got another type is a new column."""
+        """Whether a key still identifies the column; if keys are not stable, its type must widen."""
         if self.stable or is_nested(old.type) or is_nested(new.type):
             return self.stable or type(old.type) is type(new.type)
         return widens(old.type, new.type)
 
 
 def kept_ids(source: SourceTable) -> Resolved | None:
-    """The first schema with the source's own IDs; None if its keys are no IDs."""
+    """The first schema with the source's IDs; None if its keys are not IDs."""
     first = source.schemas[0]
     if not source.stable_keys:
         return None
@@ -135,7 +135,7 @@ def partitioned(
     sort_by: tuple[tuple[str, bool], ...],
     keys: Mapping[str, int],
 ) -> Schema:
-    """A schema of resolved columns that is arranged as the source is, as far as it has the columns."""
+    """A schema of resolved columns with the source's partitioning and order, for the columns it has."""
     bare = Schema(columns)
     return replace(
         bare,
@@ -216,23 +216,19 @@ def _level(
             raise dropped_there(column, above, "changed")
     kept = [column.id for column in ours if column.id in merged or column.id not in old]
     extra = {c.id: c for c in ours if c.id not in old}
-    order = _order(
-        kept,
-        [c.id for c in base],
-        [c.id for c in theirs if c.id in merged],
-    )
+    order = _order(kept, [c.id for c in base], [c.id for c in theirs if c.id in merged])
     columns = tuple(merged.get(id_) or extra[id_] for id_ in order)
     _check_names(columns, extra, above)
     return columns
 
 
 def _as_seen(column: Column) -> Column:
-    """A column without what only its table knows: physical names and read defaults."""
+    """A column without physical names and read defaults, which only its table has."""
     return map_columns(column, lambda c: replace(c, physical_name=c.name, read_default=None))
 
 
 def dropped_there(column: Column, above: tuple[str, ...], change: str) -> InvalidRequestError:
-    """The refusal to drop a column with what was done to it here."""
+    """The error for a column that the source dropped and this table changed or filled."""
     path = render_path((*above, column.name))
     return InvalidRequestError(
         f"the column {path} (ID {column.id}) is dropped in the source, and {change} here; drop it here "
@@ -310,7 +306,7 @@ class _Pair:
         return theirs
 
     def _default(self) -> WriteDefault | None:
-        """The write default; a nested one is never taken over, since it names fields by ID."""
+        """The write default; a nested one, which names fields by ID, is never copied."""
         if self.theirs.write_default == self.base.write_default or is_nested(self.ours.type):
             return self.ours.write_default
         default = self.theirs.write_default

@@ -105,15 +105,14 @@ class SourceFile:
         return positions if self.rows is None else positions[positions < self.rows]
 
     def is_empty(self) -> bool:
-        """Whether the metadata says that it has no row that is not deleted."""
+        """Whether all rows are deleted, according to the metadata."""
         return self.rows is not None and len(self.deleted_positions()) == self.rows
 
 
 def token_of(path: str, deletes: str = "") -> str:
     """Identity of a file with its deletes: 16 hex digits.
 
-    The digit ``c`` stands where a random UUID has its version, so that a name that begins with a token
-    is never one that was drawn at random.
+    The digit ``c`` replaces the version of a UUID, so no random UUID begins with a token.
 
     >>> token_of("data/a.parquet")[12]
     'c'

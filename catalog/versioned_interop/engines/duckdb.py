@@ -46,7 +46,7 @@ from versioned_interop.engines.pushdown import Pushdown, is_nan, to_scalar
 
 @dataclass(frozen=True)
 class Translated:
-    """What selects the rows of an expression: both a filter and what remains of the expression.
+    """A filter and the rest of an expression, which together select its rows.
 
     Args:
         filter: a filter of a scan; None for all rows.
@@ -169,7 +169,7 @@ _POINTER_OF.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 def _metadata_pairs(schema: pa.Schema) -> list[tuple[str, str]]:
-    """The metadata of a schema in order, with repeated keys: PyArrow shows it as a dictionary."""
+    """The metadata of a schema in order, with repeated keys, which PyArrow's dictionary loses."""
     capsule = schema.__arrow_c_schema__()  # owns the memory that is read here
     arrow_schema = _ArrowSchema.from_address(_POINTER_OF(capsule, b"arrow_schema"))
     if not arrow_schema.metadata:

@@ -28,10 +28,10 @@ from versioned_interop.imports.reading import ParquetReader
 
 @dataclass(frozen=True)
 class _Mapped:
-    """What files with one schema share."""
+    """The mapping that files with one schema share."""
 
     id_map: IdMap
-    held: tuple[Column, ...]
+    columns: tuple[Column, ...]
     checked: tuple[Column, ...]
 
 
@@ -63,12 +63,12 @@ class Adopter:
         opened = open_foreign(self.store, identity)
         check_unchanged(opened.bytes, listed, identity)
         mapped = self._mapped(self.reader.schema(opened), opened.odd_codec)
-        if not mapped.held and not constants:
+        if not mapped.columns and not constants:
             raise InvalidRequestError(f"{identity}: the file has none of the columns of the table")
         if mapped.checked:
             with translate_errors(identity):
                 _check_times(opened, mapped.checked, identity)
-        stats = foreign_stats(opened.footer, mapped.held, mapped.id_map, self.schema.columns)
+        stats = foreign_stats(opened.footer, mapped.columns, mapped.id_map, self.schema.columns)
         return ExternalFile(
             identity,
             opened.rows,

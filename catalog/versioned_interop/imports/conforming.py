@@ -43,7 +43,7 @@ _SHOWN = 80
 
 @dataclass(frozen=True)
 class Target:
-    """What rows of files shall become.
+    """The columns and conversions for rows of files.
 
     Args:
         columns: of the table.
@@ -83,8 +83,8 @@ class Conforming:
 
     Args:
         matches: the columns.
-        id_map: how the file holds them.
-        target: what they become.
+        id_map: the ID map of the files.
+        target: the columns of the table.
     """
 
     matches: tuple[Match, ...]
@@ -139,7 +139,7 @@ class Conforming:
             raise InvalidRequestError("the file has none of the columns of the table")
         return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
-    def own(self, batch: Any) -> list[pa.Array]:
+    def needed_arrays(self, batch: Any) -> list[pa.Array]:
         """The needed columns of a batch that is no Parquet file, in our types."""
         arrays_in_file = (batch.column(match.file.name) for match in self.matches)
         forms = {entry.form for entry in self.id_map.columns.values()}
@@ -168,11 +168,7 @@ class Conforming:
                     if source is not None and source.name in order:
                         at = arrays.struct_child(array, order.index(source.name))
                         inner[part.name] = self._conform(
-                            at,
-                            source,
-                            part,
-                            (*path, part.name),
-                            (*in_file, source.name),
+                            at, source, part, (*path, part.name), (*in_file, source.name)
                         )
                 if not inner:
                     return pa.nulls(len(array), to_arrow_type(wanted.type))
@@ -340,7 +336,7 @@ def own_type(file: FileColumn) -> DataType:
 
 
 def _numbered(column: FileColumn, entries: dict[int, Held]) -> Column | None:
-    """A column of a file with IDs, whose forms go into ``held``; None if nothing of it can be read."""
+    """A column of a file with IDs, whose forms go into ``entries``; None if it can't be read."""
     number = len(entries) + 1
     match column.kind:
         case Kind.REFUSED:
@@ -373,7 +369,7 @@ def _numbered_nested(column: FileColumn, entries: dict[int, Held], number: int) 
     return Column(number, column.name, type_, physical_name=column.name)
 
 
-def checked(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.RecordBatch]:
+def checked(batches: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.RecordBatch]:
     """Name the file in errors about its values.
 
     Raises:
@@ -383,7 +379,7 @@ def checked(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.RecordB
         with translate_errors("it"):
             yield from batches
     except (CorruptTableError, InvalidRequestError) as error:
-        raise InvalidRequestError(f"{what}: {error}", condition="INVALID_VALUE") from None
+        raise InvalidRequestError(f"{name}: {error}", condition="INVALID_VALUE") from None
 
 
 def conformed(

@@ -1,4 +1,4 @@
-"""What files disagree on, as one error: the types, the files, and the options that settle it."""
+"""Disagreements of files in one error: the types, the files, and the options that settle them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _cli(key: str, value: Option) -> str:
 
 @dataclass(frozen=True)
 class Variant:
-    """What some of the files say of a column.
+    """A type or description of a column, and the files that have it.
 
     Args:
         what: a type, or a description.
@@ -128,20 +128,20 @@ class Disagreement:
 class Report:
     """Collects disagreements, to refuse an import with all of them at once."""
 
-    found: list[Disagreement] = field(default_factory=list)
+    disagreements: list[Disagreement] = field(default_factory=list)
 
     def add(self, disagreement: Disagreement) -> None:
-        """Take one more."""
-        self.found.append(disagreement)
+        """Add a disagreement."""
+        self.disagreements.append(disagreement)
 
     def check(self, source: str, files: int, dialect: Dialect) -> None:
-        """Refuse the import if anything was found.
+        """Refuse the import if there are disagreements.
 
         Raises:
             InvalidRequestError: listing each column.
         """
-        if self.found:
-            raise InvalidRequestError(report_text(self.found, source, files, dialect))
+        if self.disagreements:
+            raise InvalidRequestError(report_text(self.disagreements, source, files, dialect))
 
 
 def report_text(problems: Sequence[Disagreement], source: str, files: int, dialect: Dialect) -> str:
@@ -155,7 +155,7 @@ def report_text(problems: Sequence[Disagreement], source: str, files: int, diale
 
 
 def _together(problems: Sequence[Disagreement], dialect: Dialect) -> Iterable[str]:
-    """The schema that settles all at once, if there is one for each."""
+    """The schema that settles all disagreements, if a schema settles each."""
     first = [problem.hints[0].options if problem.hints else {} for problem in problems]
     schemas = [str(hint["schema"]) for hint in first if isinstance(hint.get("schema"), str)]
     if len(problems) > 1 and len(schemas) == len(problems):

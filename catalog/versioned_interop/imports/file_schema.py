@@ -39,7 +39,7 @@ from versioned_catalog.read.foreign_values import Julian
 
 @dataclass(frozen=True, slots=True)
 class LeafRules:
-    """What users choose about leaves.
+    """Options for the types of leaves.
 
     Args:
         binary_as_string: binaries without annotation are UTF-8, as older writers meant them.
@@ -109,7 +109,7 @@ _REFUSED: tuple[tuple[Callable[[Any, Any], bool], str], ...] = (
 
 
 class Kind(enum.Enum):
-    """What a column of a file is."""
+    """The kind of a column of a file."""
 
     LEAF = "leaf"
     STRUCT = "struct"
@@ -219,7 +219,7 @@ def _arrow_column(field: Any, rules: LeafRules) -> FileColumn:
 
 
 def interning_key(file: OpenedFile) -> tuple[str, str, bool]:
-    """What two files have in common whose columns are the same."""
+    """A key that files with the same columns share."""
     _, _, parquet = str(file.parquet.metadata.schema).partition("\n")
     arrow = file.parquet.schema_arrow.to_string(
         show_field_metadata=False, show_schema_metadata=False
@@ -373,7 +373,7 @@ _REREAD: dict[tuple[DataType, Form | None, DataType], Form | None] = {
 
 
 def held_as(column: FileColumn, wanted: DataType) -> SeenAs | None:
-    """How a leaf of a file holds values of a type in place: the type it widens from, and the form.
+    """The type and form in which a leaf of a file stores values of a type in place.
 
     None if the bytes must be converted.
 

@@ -61,8 +61,8 @@ class Imported:
         version: the newest version of the table afterwards.
         files: how many files were imported.
         rows: their rows.
-        known: how many files had been imported before, and are as they were.
-        changed: files that were imported before and have changed since; the table keeps what it had.
+        known: how many files had been imported before and are unchanged.
+        changed: files that were imported before and have changed since; the table keeps their old rows.
         missing: files that the table has and that are no longer in the source.
         unreadable: files that were left out, with the reason of each.
     """
@@ -135,7 +135,7 @@ def run_import(handle: TableHandle, planned: Planned, progress: Progress) -> Imp
 
 
 class _Done(NamedTuple):
-    """What a commit has imported."""
+    """Numbers of files and rows that a commit imported."""
 
     files: int = 0
     rows: int = 0
@@ -155,13 +155,13 @@ def _batches(handle: TableHandle, planned: Planned, progress: Progress) -> Itera
 
 
 class _Checked(NamedTuple):
-    """The version at which files were known to be new.
+    """The version at which files were compared with the ledger.
 
     Args:
-        known: what the table knew then; None if all files were compared with it already.
+        ledger: the imported files at that version; None if all files were compared already.
     """
 
-    known: KnownFiles | None
+    ledger: KnownFiles | None
     version: int
 
 
@@ -189,13 +189,13 @@ class _Run:
     """The files from before the ledger, by place, which the next commit puts in it."""
 
     def batch(self, files: _Numbered, checked: _Checked) -> tuple[_Done, _Checked]:
-        """Commit files; return what was done, and when files were known to be new.
+        """Commit files; return their numbers, and the version of the last comparison with the ledger.
 
-        Files that another process imports meanwhile are left to it.
+        Files that another process imports meanwhile are skipped.
         """
         import_batch = self._copy if self.planned.options.copy else self._adopt
         for attempt in range(1, _MOST_ATTEMPTS + 1):
-            files = self._new(files, checked.known)
+            files = self._new(files, checked.ledger)
             if not files:
                 return _Done(), checked
             beside_pages = len(self.handle.state.ledger.files)
@@ -213,14 +213,14 @@ class _Run:
         raise AssertionError("the last attempt returns or raises")
 
     def _checked_now(self) -> _Checked:
-        """Look at the ledger again."""
+        """Read the ledger again."""
         ledger = known_files(self.handle)
         for place in [file.place for file in self.early.values() if ledger.earlier(file)]:
             del self.early[place]
         return _Checked(ledger, self.handle.state.version)
 
     def _new(self, files: _Numbered, ledger: KnownFiles | None) -> _Numbered:
-        """The files that are wanted, as far as the table knows them."""
+        """The files that the table does not have, or that are to be imported again."""
         if ledger is None:
             return files
         again = self.planned.options.again
@@ -323,7 +323,7 @@ class _Run:
             self._report(number)
 
     def _check_date(self, file: StoredFile) -> None:
-        """Refuse a file that was written while it was read. Only a disk tells the date at no cost.
+        """Refuse a file that was written while it was read; only local disks are checked.
 
         Raises:
             InvalidRequestError: naming the file.

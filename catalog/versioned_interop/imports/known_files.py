@@ -1,6 +1,6 @@
-"""Which files a table has taken in, so that an import takes new ones only.
+"""The files that a table has imported, so that an import takes new ones only.
 
-The table's ledger says so (FORMAT.md, section 6.3). Tables from before the ledger know the files by
+The table's ledger lists them (FORMAT.md, section 6.3). Tables from before the ledger know the files by
 their live segments and by *journals*, which early versions of this library put beside each commit of an
 import.
 """
@@ -45,19 +45,19 @@ def _micros(time: datetime) -> int:
 
 
 class Standing(enum.Enum):
-    """What a table knows of a file."""
+    """State of a file in the ledger of a table."""
 
     NEW = enum.auto()
-    """It was never taken in, or had no rows then and has changed since."""
+    """Never imported, or imported without rows and changed since."""
     SAME = enum.auto()
-    """It was taken in, and is as it was."""
+    """Imported, and unchanged."""
     CHANGED = enum.auto()
-    """It was taken in, and has changed since."""
+    """Imported, and changed since."""
 
 
 @dataclass(frozen=True)
 class KnownFiles:
-    """The files that a table has taken in.
+    """The files that a table has imported.
 
     Args:
         ledger: by place and by name, as they were each time.
@@ -68,13 +68,13 @@ class KnownFiles:
     early: Mapping[str, ImportedFile] = field(default_factory=dict)
 
     def early_file(self, identity: str, file: ImportedFile) -> ImportedFile | None:
-        """A file as the ledger would list it, if it is known from before the ledger alone."""
+        """A ledger entry for a file that was imported before the table had a ledger; else None."""
         if self.earlier(file) or identity not in self.early:
             return None
         return replace(file, taken=self.early[identity].taken)
 
     def earlier(self, file: ImportedFile) -> tuple[ImportedFile, ...]:
-        """A file as it was each time that the ledger has it, by its place or by its name."""
+        """All ledger entries of a file, by its place or by its name."""
         return tuple(earlier for key in file.keys for earlier in self.ledger.get(key, ()))
 
     def was_adopted(self, identity: str, file: ImportedFile) -> bool:
@@ -83,7 +83,7 @@ class KnownFiles:
         return any(earlier.taken is Taken.ADOPTED for earlier in (*self.earlier(file), *early))
 
     def standing(self, identity: str, file: ImportedFile) -> Standing:
-        """What the table knows of a file, by the ledger or else by its identity."""
+        """The state of a file, by the ledger or else by its identity."""
         earlier = self.earlier(file)
         if not earlier and identity in self.early:
             earlier = (self.early[identity],)
@@ -95,7 +95,7 @@ class KnownFiles:
 
 
 def known_files(handle: TableHandle) -> KnownFiles:
-    """The files that a table has taken in.
+    """Load the files that a table has imported.
 
     Raises:
         CorruptTableError: a page of the ledger is missing or damaged.
@@ -108,7 +108,7 @@ def known_files(handle: TableHandle) -> KnownFiles:
 
 
 def live_files(state: TableState) -> dict[str, list[str]]:
-    """The segments of files of others, by the path of the file."""
+    """The external segments, by the path of the file."""
     segments: dict[str, list[str]] = {}
     for path in state.segments.paths:
         if path.startswith(PREFIX):
@@ -148,7 +148,7 @@ def outdated_segments(
 
 
 def _by_place(handle: TableHandle) -> dict[str, list[str]]:
-    """The segments of files of others, by the place of the file."""
+    """The external segments, by the resolved address of the file."""
     files, segments = live_files(handle.state), dict[str, list[str]]()
     check_roots(handle.store, files, handle.state.roots)
     for file, paths in files.items():
@@ -169,7 +169,7 @@ def _place(store: Store, path: str) -> str | None:
 
 
 def _early(handle: TableHandle) -> dict[str, ImportedFile]:
-    """The files that a table took in before it had a ledger."""
+    """The files that a table imported before it had a ledger."""
     live = _live(handle.state)
     sizes = _once_adopted(handle) | live
     files = {path: ImportedFile("", size, 0, "", Taken.ADOPTED) for path, size in sizes.items()}
@@ -186,7 +186,7 @@ def _early(handle: TableHandle) -> dict[str, ImportedFile]:
 def _once_adopted(handle: TableHandle) -> dict[str, int]:
     """The sizes of the files that retained versions from before the ledger have adopted.
 
-    What a rollback has taken back counts no more.
+    Adoptions that a rollback has undone do not count.
     """
     state, features = handle.state, handle.state.features
     had_none = IMPORTS in features.write and state.adoptions >= 0  # -1: segments from before it

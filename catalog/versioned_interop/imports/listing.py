@@ -1,4 +1,4 @@
-"""The files to import: below a folder or a pattern, and not those of a table."""
+"""List the files to import: below a folder or pattern, and not part of a table."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ class FileSource:
     shown: str
 
     def identity(self, name: str) -> str:
-        """How the table knows a file of the store: the path of its segment, or its URL."""
+        """The identity of a file in the table: the path of its segment, or its URL."""
         return (
             f"{PREFIX}{self.root}/{name}" if self.root is not None else f"{self.store.url}/{name}"
         )
 
     def place(self, name: str) -> str:
-        """Where a file of the store really is: its address, with links resolved."""
+        """The address of a file, with links resolved."""
         try:
             return self.store.resolved(name)
-        except CorruptTableError:  # a link that leads outside; nobody reads it
+        except CorruptTableError:  # a link that leads outside, which is never read
             return self.identity(name)
 
     def identity_at(self, place: str) -> str | None:
@@ -157,10 +157,9 @@ def _no_root(table: Store, shown: str) -> str:
     roots = ", ".join(f"{name} ({where.url})" for name, where in table.location.roots)
     return (
         f"{shown} does not lie below an external root, which files that stay in place need. Allow "
-        "one, as in "
-        f'Catalog(warehouse, roots={{"lake": {shown!r}}}), --root lake={shown} on the command line or '
-        "spark.sql.catalog.<catalog>.root.lake in Spark, or copy the rows (copy=True). "
-        + (f"Known are {roots}" if roots else "No root is configured")
+        f'one, as in Catalog(warehouse, roots={{"lake": {shown!r}}}), --root lake={shown} on '
+        "the command line or spark.sql.catalog.<catalog>.root.lake in Spark, or copy the rows "
+        "(copy=True). " + (f"Known are {roots}" if roots else "No root is configured")
     )
 
 
@@ -285,8 +284,7 @@ def common_format(names: Iterator[str], format_: str | None, source: str) -> str
     shown = ", ".join(f"{name} ({kind or 'unknown'})" for kind, name in examples.items())
     raise InvalidRequestError(
         f"{source} has files of several or unknown formats: {shown}; name the format, or select "
-        "files by a "
-        "pattern such as **/*.parquet",
+        "files by a pattern such as **/*.parquet",
         condition="INVALID_OPTION",
     )
 

@@ -1,9 +1,9 @@
-"""How a file holds the columns of a table, and the changes after which the table holds them."""
+"""ID maps of files, and the schema changes that an import needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.changes import UNSET, AddColumn, ChangeType
@@ -52,7 +52,7 @@ def id_map_of(
 def by_name(
     fields: Sequence[FileColumn], names: Names, above: ColumnPath
 ) -> Mapping[str, FileColumn]:
-    """Columns of a file by the key of the name that they stand for."""
+    """Columns of a file by the key of their name in the table."""
     columns: dict[str, FileColumn] = {}
     beside = [column.name for column in fields]
     for column in fields:
@@ -65,7 +65,6 @@ def by_name(
 @dataclass(frozen=True)
 class _Mapper:
     names: Names
-    held: dict[int, Held] = field(default_factory=dict)
 
     def siblings(
         self, fields: Sequence[FileColumn], wanted: Sequence[Column], above: ColumnPath
@@ -73,24 +72,24 @@ class _Mapper:
         """The entries of columns and of all inside them."""
         columns, entries = by_name(fields, self.names, above), dict[int, Held]()
         for column in wanted:
-            source = columns.get(name_key(column.name))
-            if source is not None and source.kind is not Kind.REFUSED:
-                name = None if source.name == column.physical_name else source.name
-                entries |= self.column(source, column, name, (*above, source.name))
+            file = columns.get(name_key(column.name))
+            if file is not None and file.kind is not Kind.REFUSED:
+                name = None if file.name == column.physical_name else file.name
+                entries |= self.column(file, column, name, (*above, file.name))
         return entries
 
     def column(
-        self, source: FileColumn, wanted: Column, name: str | None, path: ColumnPath
+        self, file: FileColumn, wanted: Column, name: str | None, path: ColumnPath
     ) -> dict[int, Held]:
-        """The entries of one column; none if the file has nothing of it."""
+        """The entries of a column; empty if the file has no part of it."""
         inner = children(wanted.type)
-        match source.kind, wanted.type:
+        match file.kind, wanted.type:
             case Kind.STRUCT, Struct():
-                below = self.siblings(source.fields, inner, path)
+                below = self.siblings(file.fields, inner, path)
                 return {wanted.id: Held(name), **below} if below else {}
-            case ((Kind.ARRAY | Kind.MAP), _) if len(inner) == len(source.fields):
-                entries = {wanted.id: Held(name, form=source.form)}
-                for part, column in zip(source.fields, inner, strict=True):
+            case ((Kind.ARRAY | Kind.MAP), _) if len(inner) == len(file.fields):
+                entries = {wanted.id: Held(name, form=file.form)}
+                for part, column in zip(file.fields, inner, strict=True):
                     below = self.column(part, column, None, (*path, part.name))
                     if not below:
                         return {}
@@ -99,17 +98,14 @@ class _Mapper:
             case Kind.VOID, type_ if is_nested(type_):
                 return {}
             case _:
-                return {wanted.id: self._leaf(source, wanted.type, name, path)}
+                return {wanted.id: self._leaf(file, wanted.type, name, path)}
 
-    def _leaf(
-        self, source: FileColumn, wanted: DataType, name: str | None, path: ColumnPath
-    ) -> Held:
-        seen = held_as(source, wanted)
+    def _leaf(self, file: FileColumn, wanted: DataType, name: str | None, path: ColumnPath) -> Held:
+        seen = held_as(file, wanted)
         if seen is None:
             raise InvalidRequestError(
-                f"the column {render_path(path)} is {type_name(as_type(source))} in the file, which "
-                "can't be "
-                f"read as {type_name(wanted)} in place; copy the rows (copy=True)"
+                f"the column {render_path(path)} is {type_name(as_type(file))} in the file, which "
+                f"can't be read as {type_name(wanted)} in place; copy the rows (copy=True)"
             )
         type_ = None if seen.type == wanted else seen.type
         return Held(name, type_, seen.form)

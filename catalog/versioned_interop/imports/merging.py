@@ -35,7 +35,7 @@ from versioned_interop.imports.provided import Names, Provided
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the merged schema has to respect.
+    """Constraints on the merged schema.
 
     Args:
         provided: the provided schema.
@@ -103,7 +103,7 @@ class _Merger:
     def _sources(
         self, path: ColumnPath, parents: Sequence[_Parent], spelled: dict[str, str]
     ) -> Mapping[str, list[Source]]:
-        """The columns of the files by their names regardless of case, which ``spelled`` gets, too."""
+        """The columns of the files by case-insensitive name; add the names to ``spelled``."""
         by_name: dict[str, list[Source]] = {}
         for parent in parents:
             taken: dict[str, FileColumn] = {}
@@ -155,7 +155,7 @@ class _Merger:
         return merged if existing is not None else self._new(path, replace(merged, id=0), sources)
 
     def _new(self, path: ColumnPath, column: Column, sources: list[Source]) -> Column | None:
-        """A column that the table does not have, if it may have it."""
+        """Check a column that the table does not have; report it if it can't be added."""
         try:
             check_new_name(column.name)
             if not column.name.strip():
@@ -190,7 +190,7 @@ class _Merger:
         named: DataType | None,
         existing: Column | None,
     ) -> DataType | None:
-        """The type of a column; None if there is none, which is reported."""
+        """The type of a column; report a disagreement and return None if there is none."""
         typed = [source for source in sources if source.column.kind is not Kind.VOID]
         if not typed:
             return existing.type if existing is not None else named or Atom.STRING
@@ -230,7 +230,7 @@ class _Merger:
     def _nested(
         self, path: ColumnPath, sources: list[Source], of_table: DataType | None
     ) -> DataType | None:
-        """A nested type, from what the files have inside."""
+        """A nested type, merged from the nested columns of the files."""
         existing = children(of_table) if of_table is not None else ()
         kind = sources[0].column.kind
         if kind is Kind.STRUCT:
@@ -254,12 +254,9 @@ class _Merger:
     ) -> Column | None:
         """The element, key or value of lists or maps."""
         parts = [
-            Source(
-                source.column.fields[at],
-                (*source.path, source.column.fields[at].name),
-                source.group,
-            )
+            Source(inner, (*source.path, inner.name), source.group)
             for source in sources
+            for inner in (source.column.fields[at],)
         ]
         here = (*path, parts[0].column.name)
         refused = [part for part in parts if part.column.kind is Kind.REFUSED]
@@ -330,7 +327,6 @@ def with_named_text(schema: FileSchema, wanted: Wanted) -> FileSchema:
     """The schema of a CSV file, with text where the provided schema or the table says the type."""
     table = () if wanted.table is None else wanted.table.columns
     of_table = frozenset(name_key(column.name) for column in table)
-
     beside = [column.name for column in schema]
 
     def named(column: FileColumn) -> FileColumn:

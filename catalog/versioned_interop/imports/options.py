@@ -21,7 +21,7 @@ BATCH_FILES = 1000
 
 
 class Again(enum.Enum):
-    """Which files are imported although the table has taken them in before."""
+    """Files that are imported again."""
 
     CHANGED = "changed"
     """Those that have changed since. A segment of the old file leaves the table."""
@@ -31,7 +31,7 @@ class Again(enum.Enum):
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """How files are imported; see ``Catalog.import_files``, whose arguments these are."""
+    """Arguments of ``Catalog.import_files``."""
 
     format: str | None = None
     copy: bool = False

@@ -117,8 +117,7 @@ def value_text(text: str | None, type_: DataType, name: str) -> str | None:
     except (InvalidRequestError, ValueError, ArithmeticError, KeyError):
         raise InvalidRequestError(
             f"the part {name}={text} of a path is no {type_name(type_)}; give the column a type "
-            "that holds "
-            f"it, such as STRING",
+            "that holds it, such as STRING",
             condition="INVALID_VALUE",
         ) from None
     return fitted if isinstance(fitted, str) else None

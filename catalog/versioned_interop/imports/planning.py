@@ -1,4 +1,4 @@
-"""What an import will do: the new files, and one schema for all of them. Nothing is written."""
+"""Plan an import: the new files, and one schema for all of them. Nothing is written."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ from versioned_interop.imports.survey import Survey, survey
 
 @dataclass(frozen=True)
 class Compared:
-    """The files of a source beside those that the table has taken in.
+    """The files of a source, compared with those that the table has imported.
 
     Args:
         new: files to import.
-        known: the number of files that it has, and that are as they were.
-        changed: those that have changed since, and are not imported again.
-        missing: those that it has and that are no longer in the source.
-        early: those that it knows from before it had a ledger.
+        known: number of imported files that are unchanged.
+        changed: imported files that have changed, and are not imported again.
+        missing: imported files that are no longer in the source.
+        early: files that were imported before the table had a ledger.
     """
 
     new: tuple[StoredFile, ...]
@@ -87,7 +87,7 @@ def plan_import(
     handle: TableHandle | None,
     progress: Progress,
 ) -> Planned:
-    """Look at all files that the table does not have yet.
+    """Compare the files with the table, and survey the new ones.
 
     Args:
         store: of the table, or of the warehouse if there is no table yet.
@@ -102,14 +102,12 @@ def plan_import(
     if not files and handle is None:
         raise InvalidRequestError(
             f"there are no files to import in {source.shown}; files whose names begin with _ or a "
-            "dot, and "
-            "empty ones, are left out"
+            "dot, and empty ones, are left out"
         )
     compared = _compared(files, source, options.again, handle)
     reader = _reader(files, source, options)
-    surveyed = survey(
-        store, source, compared.new, reader, progress, with_paths=options.path_columns
-    )
+    with_paths = options.path_columns
+    surveyed = survey(store, source, compared.new, reader, progress, with_paths=with_paths)
     if not options.skip_unreadable:
         surveyed.check(source.shown)
     wanted = Wanted(
@@ -173,7 +171,7 @@ def is_wanted(standing: Standing, again: Again | None) -> bool:
 def _missing(
     ledger: KnownFiles, source: FileSource, places: Mapping[str, str], handle: TableHandle
 ) -> list[str]:
-    """The files that were copied, or whose segments the table has, and that are gone from the source.
+    """The imported files, copied or with live segments, that are no longer in the source.
 
     Args:
         places: the identities of the listed files, by place.

@@ -1,4 +1,4 @@
-"""What users know of files that the files do not say: schemas and names, after Apache Drill's.
+"""Schemas and names that users provide for files, after Apache Drill's.
 
 - A name in ``exclude`` leaves the column out, with all inside it.
 - An alias, by the dotted path in the file, gives the column's name. It is found exactly first, then
@@ -92,8 +92,7 @@ def _alias(old: str, new: str) -> str:
     if len(target) > 1 and target[:-1] != source[:-1]:
         raise InvalidRequestError(
             f"the alias {render_path(source)} => {render_path(target)} would move the column into "
-            "another "
-            "struct; a column can only be renamed"
+            "another struct; a column can only be renamed"
         )
     return target[-1]
 
@@ -142,7 +141,7 @@ class Provided:
         object.__setattr__(self, "by_key", by_key)
 
     def at(self, path: ColumnPath) -> ProvidedColumn | None:
-        """What is provided for a column itself."""
+        """The provided column at a path, if any."""
         return self.by_key.get(key_of(path))
 
     def inside(self, path: ColumnPath) -> list[str]:
@@ -182,9 +181,7 @@ def provided_schema(source: SchemaSource, *, strict: bool | None = None) -> Prov
     """The provided schema of an argument of users.
 
     Args:
-        source: DDL, the path of a file with DDL (a ``Path``, or text that ends in ``.sql``), a Schema,
-        or
-            None.
+        source: DDL, the path of a file with DDL (``Path``, or text ending in ``.sql``), a Schema or None.
         strict: overrides the property.
 
     Raises:

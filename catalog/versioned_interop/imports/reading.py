@@ -204,15 +204,15 @@ class ParquetReader:
     """Reads Parquet files; files with the same columns share one schema object."""
 
     rules: LeafRules
-    known: dict[tuple[object, ...], FileSchema] = field(default_factory=dict, init=False)
+    interned: dict[tuple[object, ...], FileSchema] = field(default_factory=dict, init=False)
 
     def schema(self, opened: Any) -> FileSchema:
         """The schema of an open file."""
         julian = julian_leaves(opened.parquet, opened.footer)
         key = (*interning_key(opened), tuple(julian.items()))
-        if key not in self.known:
-            self.known[key] = schema_of(opened, self.rules, julian)
-        return self.known[key]
+        if key not in self.interned:
+            self.interned[key] = schema_of(opened, self.rules, julian)
+        return self.interned[key]
 
     def schemas(self, store: Store, path: str) -> list[FileSchema]:
         return [self.schema(open_foreign(store, path))]
@@ -254,7 +254,7 @@ class OrcReader:
         file, columns = self._open(store, path)
         conforming = Conforming.of(columns, target)
         batches = map(file.read_stripe, range(file.nstripes))
-        read = ((batch.num_rows, conforming.own(batch)) for batch in batches)
+        read = ((batch.num_rows, conforming.needed_arrays(batch)) for batch in batches)
         yield from conformed(conforming, read, constants, _row)
 
 
@@ -366,7 +366,7 @@ def _without_long_numbers(column: FileColumn, exact: Any) -> FileColumn:
 
 
 def _loses_digits(column: FileColumn, wanted: DataType) -> bool:
-    """Whether numbers with a point become values of another type, for which a DOUBLE is no way round."""
+    """Whether DOUBLE numbers become another type, and would lose digits on the way."""
     match column.kind, wanted:
         case Kind.STRUCT, Struct(fields):
             by_key = {name_key(field.name): field.type for field in fields}
@@ -391,5 +391,5 @@ def _text_rows(
     first = next(left, None)
     if first is not None:
         conforming = Conforming.of(schema_of_arrow(first.schema, LeafRules()), target)
-        read = ((batch.num_rows, conforming.own(batch)) for batch in chain([first], left))
+        read = ((batch.num_rows, conforming.needed_arrays(batch)) for batch in chain([first], left))
         yield from conformed(conforming, read, constants, place)

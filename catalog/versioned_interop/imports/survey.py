@@ -36,7 +36,7 @@ class _Count:
 
 @dataclass(frozen=True)
 class Survey:
-    """What was found.
+    """The readable files with their schemas, and the unreadable ones.
 
     Args:
         files: the readable files, in order.
@@ -62,8 +62,7 @@ class Survey:
             lines = "\n".join((*shown, *([f"  and {more} more"] if more else [])))
             raise InvalidRequestError(
                 f"can't import {source}: {len(self.unreadable)} of its files can't be read; repair "
-                "or move "
-                f"them, or leave them out (skip_unreadable)\n{lines}"
+                f"or move them, or leave them out (skip_unreadable)\n{lines}"
             )
 
 

@@ -20,7 +20,7 @@ from versioned_catalog.model.widening import type_name
 
 
 class Part(enum.Enum):
-    """What a group of a pattern stands for."""
+    """The part of a date or time in a group of a pattern."""
 
     YEAR = "year"
     SHORT_YEAR = "short_year"
@@ -187,7 +187,7 @@ def _is_number(tokens: list[_Token], at: int) -> bool:
 
 
 def _problem(parts: tuple[Part, ...], wanted: DataType) -> str | None:
-    """What a pattern says too little or too much of, for a type; None if nothing."""
+    """The error for a pattern with too few or too many parts for a type; None if it fits."""
     parts_named = set(parts)
     if len(parts_named) < len(parts):
         return "says something twice"

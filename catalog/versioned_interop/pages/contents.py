@@ -71,7 +71,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class CommitLine:
-    """A commit; of expired ones only version and time are known."""
+    """A commit; expired ones have only a version and a time."""
 
     version: int
     time: datetime
@@ -85,7 +85,7 @@ class CommitLine:
 
 @dataclass(frozen=True)
 class OlderCommits:
-    """Commits that are not listed one by one: those of a month."""
+    """The commits of a month, summed up."""
 
     month: str
     first: int

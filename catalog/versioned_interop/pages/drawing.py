@@ -67,7 +67,7 @@ def tag(name: str, *inside: str, **attributes: str | float | None) -> Markup:
 
 
 def join(*parts: str) -> Markup:
-    """The parts one after the other."""
+    """Concatenate parts."""
     return Markup("".join(p if isinstance(p, Markup) else escape(p) for p in parts))
 
 

@@ -1,4 +1,4 @@
-"""The history of columns over schema versions, as values: what a picture of it shows."""
+"""The history of columns over schema versions, as the values of its picture."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class Lineage:
 
     Args:
         versions: the schema versions that were compared, in order.
-        known: how many schema versions there are.
+        total: the number of schema versions.
         lanes: the live columns in their order, each dropped one behind its last neighbour.
     """
 
     versions: tuple[int, ...]
-    known: int
+    total: int
     lanes: tuple[Lane, ...]
 
 
@@ -179,7 +179,7 @@ class _Growing:
         self._events: list[Event] = []
 
     def show(self, at: int, before: _Seen | None, now: _Seen, *, moved: bool) -> None:
-        """The column is in a schema version."""
+        """Record the column as part of a schema version."""
         if before is None:
             if self._spans:
                 self._events.append(Event(at, Kind.RESTORED, "restored"))
@@ -191,7 +191,7 @@ class _Growing:
         self.last = now
 
     def drop(self, at: int) -> None:
-        """The column is no longer in a schema version."""
+        """Record the column as dropped in a schema version."""
         self._spans[-1] = (self._spans[-1][0], at)
         self._events.append(Event(at, Kind.DROPPED, "dropped"))
         self.end = at

@@ -74,14 +74,14 @@ class Layout:
     Args:
         omitted: how many columns are not drawn.
         quiet: whether none of these ever changed.
-        known, compared: how many schema versions there are, and were compared.
+        total, compared: numbers of schema versions, and of those that were compared.
     """
 
     slots: tuple[Slot, ...]
     rows: tuple[Row, ...]
     omitted: int
     quiet: bool
-    known: int
+    total: int
     compared: int
 
 
@@ -94,7 +94,7 @@ def lay_out(lineage: Lineage, most_lanes: int) -> Layout:
     size = max(1, -(-len(lineage.versions) // MOST_SLOTS))
     rows = tuple(_row_of(lane, slots, size) for lane in lanes)
     quiet = not any(lane.events for lane in rest)
-    return Layout(slots, rows, len(rest), quiet, lineage.known, len(lineage.versions))
+    return Layout(slots, rows, len(rest), quiet, lineage.total, len(lineage.versions))
 
 
 def _version_slots(versions: Sequence[int]) -> tuple[Slot, ...]:
@@ -198,8 +198,8 @@ def _left_out(layout: Layout) -> list[str]:
     if layout.omitted:
         which = "that never changed" if layout.quiet else "with fewer changes"
         notes.append(f"{plural(layout.omitted, 'more column')} {which}.")
-    if layout.compared < layout.known:
-        versions = plural(layout.known, "schema version")
+    if layout.compared < layout.total:
+        versions = plural(layout.total, "schema version")
         notes.append(
             f"{layout.compared} of {versions} were compared; what happened between two of them is "
             "shown at the later one."

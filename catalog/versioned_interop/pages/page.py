@@ -69,7 +69,7 @@ def _places(points: Sequence[Point]) -> list[float]:
     times = [point.time.timestamp() for point in points]
     if max(times) <= min(times):
         times = [float(at) for at in range(len(points))]
-    # A clock may have gone back.
+    # Commit times may decrease.
     sorted_times = sorted(times)
     start, span = sorted_times[0], (sorted_times[-1] - sorted_times[0]) or 1.0
     # The newest version has a width of its own, so that it can be seen.

@@ -74,7 +74,7 @@ def decode(data: bytes, name: str) -> tuple[list[Row], dict[str, str]]:
     """Return the rows of an Avro file that ``encode`` wrote, and its header.
 
     Raises:
-        CorruptTableError: it is not one; ``what`` names the file.
+        CorruptTableError: it is not such a file; ``name`` is used in the error.
     """
     try:
         reader = _fastavro().reader(io.BytesIO(data))
@@ -145,8 +145,7 @@ def _stats(
 
 
 def _texts(array: pa.ChunkedArray, type_: DataType) -> list[str | None]:
-    """The value texts of bounds. Temporal values may lie beyond Python's years, so they are read as
-    integers."""
+    """The value texts of bounds; temporal values, which may exceed Python's years, pass as integers."""
     if family(type_) is Family.TEMPORAL:
         width = 32 if pa.types.is_date32(array.type) else 64
         array = array.cast(pa.int32() if width == 32 else pa.int64())
@@ -154,8 +153,7 @@ def _texts(array: pa.ChunkedArray, type_: DataType) -> list[str | None]:
 
 
 MOST_COLUMNS = 100
-"""How many columns of a segment have statistics in Iceberg, as in Iceberg's own writers; those of the
-row key always have."""
+"""The most columns with statistics, as in Iceberg's own writers, besides those of the row key."""
 
 DATA, DELETES = 0, 1
 """Content of a manifest."""
@@ -166,7 +164,7 @@ POSITION_DELETES = 1
 
 @dataclass(frozen=True)
 class Layout:
-    """What the partitions of the files in one manifest have in common.
+    """The partition layout that the files of a manifest share.
 
     Args:
         spec_id: ID of the partition spec.

@@ -44,13 +44,13 @@ class Draft:
         store: the table's folder.
         root: URL of that folder.
         format_version: of Iceberg.
-        checked: a version that Iceberg can say.
+        checked: a version that Iceberg can express.
         specs: the partition specs so far.
-        schemas: JSON of schema versions that is known already.
+        schemas: JSON of the schema versions so far.
         next_row_id: the next row ID that no file has.
         snapshots: in Iceberg's JSON, by version.
         newest: the manifests of the newest version; None if it has no snapshot.
-        left_out: number of versions that have none, since Iceberg can't say them.
+        left_out: number of versions without a snapshot, since Iceberg can't express them.
     """
 
     store: Store
@@ -68,18 +68,15 @@ class Draft:
         self.writer = Writer(self.store, self.root, self.format_version, self.schemas)
 
     def begin(self, state: TableState) -> None:
-        """Add the snapshot of a version, whatever came before it."""
+        """Add the snapshot of a version, independent of earlier ones."""
         if self._is_left_out(state):
             return
-        live = live_records(state)
-        manifests, files = self._prepared(state, [segment.record for segment in live], ())
+        segments = live_records(state)
+        manifests, files = self._prepared(state, [live.record for live in segments], ())
         entries = self._entries(
             files,
             state,
-            (
-                (segment.record, lambda row, at=segment.sequence: existing(row, at))
-                for segment in live
-            ),
+            ((live.record, lambda row, at=live.sequence: existing(row, at)) for live in segments),
         )
         manifests.add(_merged(entries), DATA)
         if hides_rows(state):
@@ -123,7 +120,7 @@ class Draft:
         return not sources <= state.schema.visible.ids
 
     def _is_left_out(self, state: TableState) -> bool:
-        """Whether Iceberg can't say a version; the checked version, which is the newest, it can."""
+        """Whether Iceberg can't express a version; the newest one was checked before."""
         out = state.version != self.checked and any(
             True for _ in obstacles(state, self.format_version)
         )
@@ -134,7 +131,7 @@ class Draft:
     def _prepared(
         self, state: TableState, records: Iterable[SegmentRecord], rows: Sequence[ManifestRow]
     ) -> tuple[ManifestSet, DataFiles]:
-        """What a snapshot is built with, after the specs and schemas that its new files need."""
+        """The builders of a snapshot; add the specs and schemas that its new files need."""
         versions = {record.schema_version for record in records} | {state.schema_version}
         for version in sorted(versions):
             self.specs, _ = self.specs.including(state.schemas[version])
@@ -199,5 +196,5 @@ def _touched(commit: Commit, before: TableState | None, state: TableState) -> se
 
 
 def needs_before(commit: Commit, state: TableState) -> bool:
-    """Whether the snapshot of a commit depends on the state before it: on what was hidden then."""
+    """Whether the snapshot of a commit depends on the rows that the state before it hid."""
     return hides_rows(state) and bool(commit.removed or commit.properties is not None)

@@ -1,4 +1,4 @@
-"""What becomes of a publication after a commit and before a vacuum: it follows, or is withdrawn."""
+"""Update or withdraw a publication after a commit and before a vacuum."""
 
 from __future__ import annotations
 
@@ -79,11 +79,8 @@ def _publish_again(handle: TableHandle, publication: Publication) -> None:
         snapshots = (publication.metadata or {}).get("snapshots", ())
         versions = [snapshot["snapshot-id"] for snapshot in snapshots]
         expired = [version for version in versions if not handle.state.keeps(version)]
-        if (
-            publication.foreign is None
-            and not expired
-            and not _is_of_another(publication, handle.state)
-        ):
+        is_ours = publication.foreign is None and not _is_of_another(publication, handle.state)
+        if is_ours and not expired:
             return
         raise InvalidRequestError(
             f"{handle.name}: other engines may read published versions that are expired, and no newer "
@@ -140,7 +137,7 @@ def publish_if_asked(handle: TableHandle) -> None:
 
 
 def _publish(handle: TableHandle, state: TableState) -> None:
-    # A handle of its own: the table goes on to show the version that was committed.
+    # A separate handle, so that the table keeps the version that was committed.
     newest = TableHandle(handle.log, handle.loaded, handle.name)
     try:
         publish(newest)
@@ -151,7 +148,7 @@ def _publish(handle: TableHandle, state: TableState) -> None:
     later = newest.refresh().loaded.state
     is_replaced = later is not None and later.table_uuid != state.table_uuid
     if later is not None and is_replaced and not later.dropped and not publishes(later.properties):
-        # Whoever replaced the table may have withdrawn before we published.
+        # The process that replaced the table may have withdrawn before we published.
         withdraw_earlier(handle.store, later)
 
 

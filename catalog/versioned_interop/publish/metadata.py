@@ -1,4 +1,4 @@
-"""Table metadata in Iceberg's JSON, and whether a snapshot can be said in it."""
+"""Table metadata in Iceberg's JSON, and what Iceberg can't express of a snapshot."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ _UNUSED: dict[str, Any] = {
     "statistics": [],
     "partition-statistics": [],
 }
-"""Members that Iceberg requires or knows, and that say nothing here."""
+"""Members of Iceberg's metadata that are constant here."""
 
 
 def _refs(state: TableState, published: Collection[int]) -> dict[str, Any]:
@@ -163,7 +163,7 @@ _COMPACT = "compact the table with the strategy full, and publish again"
 
 
 def obstacles(state: TableState, format_version: int) -> Iterator[str]:
-    """Yield what of a snapshot can't be said in Iceberg, each with the way out."""
+    """Yield what Iceberg can't express of a snapshot, each with what to do."""
     yield from unsayable(state.schema)
     if TTL in state.properties:
         yield (

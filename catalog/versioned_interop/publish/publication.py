@@ -1,4 +1,4 @@
-"""What is published now: the newest ``vN.metadata.json``, and whether another engine has written."""
+"""The newest published ``vN.metadata.json``, and files that other engines wrote."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ def metadata_path(number: int) -> str:
 
 
 def sealed(metadata: dict[str, Any]) -> bytes:
-    """Return a metadata file with its own digest, by which we know our own: engines that write a table
-    keep its properties and change other members."""
+    """Return a metadata file sealed with its digest; a rewrite by another engine breaks the seal."""
     metadata["properties"][DIGEST] = _NO_DIGEST
     data = json.dumps(metadata).encode()
     return data.replace(_NO_DIGEST.encode(), hashlib.sha256(data).hexdigest().encode(), 1)
@@ -100,10 +99,9 @@ def _hint(store: Store) -> int:
 
 
 def write_hint(store: Store, number: int) -> None:
-    """Have readers find a metadata file, or the newest one if others were published since.
+    """Point the hint to a metadata file, or to the newest one if others were published since.
 
-    A publisher that was slow writes its hint after a later one. The last to write a hint finds no later
-    file, so the hint names the newest file as soon as all publishers are done.
+    Each publisher looks for later files after its write, so the last hint names the newest file.
     """
     store.overwrite(HINT, str(number).encode())
     while store.modified(metadata_path(number + 1)) is not None:

@@ -32,10 +32,10 @@ KEPT = 100
 """How many versions a publication has, beside tagged ones, and how many metadata files stay."""
 
 _TRIES = 16
-"""How often a publication starts again because another one was faster."""
+"""The most attempts of a publication while others are faster."""
 
 Step = tuple[Commit, TableState | None, TableState]
-"""A commit, the state before it if that is known, and the state after it."""
+"""A commit, the state before it if it was loaded, and the state after it."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Published:
         format_version: of Iceberg.
         snapshots: number of versions that it shows.
         files, bytes: what was written; 0 if the version was published already.
-        left_out: number of versions since the last publication that Iceberg can't say.
+        left_out: number of versions since the last publication that Iceberg can't express.
     """
 
     table: str
@@ -72,7 +72,7 @@ def publish(
             condition="INVALID_OPTION",
         )
     for _ in range(_TRIES):
-        # In this order, the state is not older than what is published.
+        # The state is read second, so that it is not older than the publication.
         publication = find_publication(handle.store)
         state = _newest(handle)
         if publication is not None and publication.foreign is not None and not overwrite:
@@ -151,9 +151,8 @@ def _publish_once(
 def _metadata_of(draft: Draft, state: TableState, discarded: Sequence[str]) -> bytes:
     """The metadata file of a draft whose newest version is a state."""
     snapshots = [draft.snapshots[version] for version in sorted(draft.snapshots)]
-    schemas = {
-        snapshot["schema-id"]: draft.schemas[snapshot["schema-id"]] for snapshot in snapshots
-    }
+    schema_ids = [snapshot["schema-id"] for snapshot in snapshots]
+    schemas = {schema_id: draft.schemas[schema_id] for schema_id in schema_ids}
     return table_json(
         state,
         f"{draft.root}/iceberg",
@@ -246,7 +245,7 @@ def _add_tagged(handle: TableHandle, version: int, draft: Draft) -> None:
 
 
 def _resume(draft: Draft, last: dict[str, Any]) -> None:
-    """Go on with what is published."""
+    """Continue from the published metadata."""
     draft.specs = Specs.from_json(last["partition-specs"])
     draft.schemas.update({schema["schema-id"]: schema for schema in last["schemas"]})
     draft.snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in last["snapshots"]}
@@ -257,7 +256,7 @@ def _resume(draft: Draft, last: dict[str, Any]) -> None:
 def _steps(handle: TableHandle, done: int, state: TableState) -> Iterator[Step]:
     """The commits after a version, and the states around them as far as they are needed.
 
-    After a small commit, the newest state is known, and the one before it is not needed.
+    After a small commit, the state before it is not needed.
     """
     if state.version == done + 1:
         (entry,) = handle.log.entries(state.version, state.version)

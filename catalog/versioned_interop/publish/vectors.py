@@ -211,7 +211,7 @@ class _Vector:
 
     @property
     def start(self) -> str:
-        """The start of its file's name, which says what it deletes from which segment."""
+        """Prefix of the file name: identifies the segment and its deleted rows."""
         content = self.record.path.encode() + self.positions.astype("<i8").tobytes()
         return f"dv-{hashlib.sha256(content).hexdigest()[:40]}-"
 
