@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import datasource as spark
 
-from pyspark_versioned import pushdown
+from pyspark_versioned import reader
 from pyspark_versioned.sql import predicates
 from pyspark_versioned.sql.protocol.common import (
     ColumnTerm,
@@ -121,7 +121,7 @@ def translations(same: Same) -> list[UnboundFilter | None]:
     if same.polars is not None:
         found.append(translate_polars(same.polars, PUSHDOWN))
     if same.spark_filter is not None:
-        found.append(pushdown.to_unbound(same.spark_filter))
+        found.append(reader.to_unbound(same.spark_filter))
     return [*found, predicates.to_unbound(same.predicate)]
 
 

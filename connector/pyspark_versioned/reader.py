@@ -5,15 +5,15 @@ from __future__ import annotations
 import pickle
 import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from pyspark_versioned.projection import finder
-from pyspark_versioned.pushdown import to_unbound
 from pyspark_versioned.unseen import Shared
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import CorruptTableError
@@ -22,7 +22,8 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.types import Column
 from versioned_catalog.read.arrays import recast
 from versioned_catalog.read.binding import bind_if_known
-from versioned_catalog.read.filters import And, BoundFilter
+from versioned_catalog.read.dialects import Call, Dialect, Field, Node, Value, translate
+from versioned_catalog.read.filters import And, BoundFilter, UnboundFilter
 from versioned_catalog.read.planning import TARGET_BYTES, pack
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.tasks import Task, read_segments, restrict
@@ -114,6 +115,25 @@ class PushdownReader(VersionedReader):
                 yield pushed
             else:
                 self._where += (bound,)
+
+
+def to_unbound(pushed: Filter) -> UnboundFilter | None:
+    """The filter that means the same, or None if there is none; Spark applies that filter itself."""
+    return translate(_node(pushed), Dialect.SPARK_FILTER)
+
+
+def _node(pushed: Filter) -> Node:
+    """The call of a filter, whose class has the column, and the value if there is one, as fields."""
+    match pushed, [getattr(pushed, field.name) for field in fields(pushed)]:
+        case datasource.Not(), [child]:
+            arguments: list[Node] = [_node(child)]
+        case datasource.In(), [path, values]:
+            arguments = [Field(path), *map(Value, values)]
+        case _, [path, *values]:
+            arguments = [Field(path), *map(Value, values)]
+        case _:
+            arguments = []
+    return Call(type(pushed).__name__, tuple(arguments))
 
 
 def splits(scan: Scan, shared: Shared, only: Collection[str] | None = None) -> list[InputPartition]:

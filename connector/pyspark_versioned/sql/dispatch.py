@@ -13,18 +13,24 @@ from pyspark_versioned.sql import (
     option_requests,
     procedure_requests,
     scan_requests,
-    sink_requests,
     stage_requests,
     stream_requests,
     table_requests,
     view_requests,
     write_requests,
 )
-from pyspark_versioned.sql.errors import error_response
-from pyspark_versioned.sql.protocol.base import VERSION, Commit, CommittingRequest, Refused
+from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.protocol.base import (
+    VERSION,
+    Commit,
+    CommittingRequest,
+    Failure,
+    Refused,
+)
 from pyspark_versioned.sql.protocol.codec import decode, encode, wire_name
 from pyspark_versioned.sql.protocol.common import Done, Handshake
 from versioned_catalog import InvalidRequestError, VersionedError
+from versioned_catalog.model.type_text import render_path
 
 Json = dict[str, Any]
 
@@ -53,7 +59,6 @@ FUNCTIONS = (
     *procedure_requests.HANDLERS,
     *scan_requests.HANDLERS,
     *stage_requests.HANDLERS,
-    *sink_requests.HANDLERS,
     *stream_requests.HANDLERS,
     *table_requests.HANDLERS,
     *view_requests.HANDLERS,
@@ -97,7 +102,7 @@ def _outcome(given: Any, received: Sequence[bytes]) -> Json:
     except Refused as refused:
         return {"refused": refused.reason}
     except VersionedError as error:
-        return error_response(error, request)
+        return _error_response(error, request)
 
 
 def _commit(message: type, given: Json) -> tuple[Commit, ...]:
@@ -105,3 +110,44 @@ def _commit(message: type, given: Json) -> tuple[Commit, ...]:
     if not issubclass(message, CommittingRequest):
         return ()
     return (decode(Commit, given.get("commit"), f"the commit of the request {given['request']}"),)
+
+
+def _error_response(error: VersionedError, request: object) -> dict[str, Any]:
+    """The response for an error, whose message names the table of the failed request."""
+    names = _table_names(request)
+    if names:
+        error.name_table(*names)
+    return {"error": Failure(error.condition, error.sqlstate, str(error))}
+
+
+def _table_names(request: Any) -> tuple[str, ...]:
+    """The names that the table of a request may have in an error; empty if it has no table."""
+    match request:
+        case messages.Call():
+            given = request.arguments.get("table")
+            return () if given is None else (given,)
+        case messages.LoadProcedure():
+            return ()
+        case messages.CommitWrite():
+            return _names_of(request.write.table)
+        case object(table=messages.TableRef() as table):
+            return _names_of(table)
+        case object(creation=messages.Creation() as creation):
+            return _names_in(creation.catalog, creation.declaration.name)
+        case object(
+            catalog=messages.CatalogRef() as catalog,
+            declaration=messages.Declaration() as declaration,
+        ):
+            return _names_in(catalog, declaration.name)
+        case object(catalog=messages.CatalogRef() as catalog, name=name):
+            return _names_in(catalog, name)
+        case _:
+            return ()
+
+
+def _names_of(table: messages.TableRef) -> tuple[str, ...]:
+    return table.name, table.name.partition(".")[2] or table.name, table.location
+
+
+def _names_in(catalog: messages.CatalogRef, name: Any) -> tuple[str, ...]:
+    return render_path((catalog.name, *name)), render_path(name)

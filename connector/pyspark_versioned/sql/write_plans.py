@@ -9,15 +9,15 @@ from pyspark.sql.types import StructType
 
 from pyspark_versioned.batch_options import check_no_batch
 from pyspark_versioned.change_options import check_applied_by
+from pyspark_versioned.given_columns import bound, named
 from pyspark_versioned.native import is_written_alike
-from pyspark_versioned.spark_types import arrow_schema, can_declare
+from pyspark_versioned.spark_types import arrow_schema, can_declare, from_spark_schema
 from pyspark_versioned.sql.declarations import Declaration, parse_declaration
 from pyspark_versioned.sql.distribution import distribution_by_key, distribution_of
 from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
-from pyspark_versioned.sql.sink_rows import bound_columns, widens_all
 from pyspark_versioned.sql.snapshots import Opened, open_catalog, open_snapshot
 from pyspark_versioned.sql.stored_rows import check_projected, stored_rows
 from pyspark_versioned.sql.table_description import name_and_size
@@ -25,7 +25,8 @@ from versioned_catalog import InvalidRequestError
 from versioned_catalog.commit.operations import Base
 from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.schema import PartitionField, Schema
-from versioned_catalog.model.types import Char, Varchar, map_columns, walk
+from versioned_catalog.model.types import Char, Column, Varchar, is_nested, map_columns, walk
+from versioned_catalog.model.widening import widens
 from versioned_catalog.names.folders import Placement
 from versioned_catalog.read.columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 from versioned_catalog.read.file_schema import file_schema
@@ -58,8 +59,8 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
         _check_columns(request.schema, seen.schema, table)
         is_native = _is_native(seen, lengths_checked=request.lengths_checked)
     else:
-        seen = bound_columns(request.schema, opened)
-        is_native = _is_native(seen, lengths_checked=False) and widens_all(seen)
+        seen = _bound_columns(request.schema, opened)
+        is_native = _is_native(seen, lengths_checked=False) and _widens_all(seen)
     rows, by_name = None, plan.change_column is None and request.table.written_as is None
     if not seen.is_whole and (is_native or by_name):
         rows = stored_rows(seen, request.carried, table, plan.now)
@@ -224,3 +225,44 @@ def _source(field: PartitionField, schema: Schema) -> messages.PartitionSource:
         ordinals.append(next(i for i, c in enumerate(siblings) if c.id == column.id))
         siblings = getattr(column.type, "fields", ())
     return messages.PartitionSource(ordinals, *name_and_size(field.transform))
+
+
+def _bound_columns(rows: SparkType, opened: Opened) -> Seen:
+    """The columns of rows, each with the ID of the table's column that it names, over the stored ones.
+
+    Raises:
+        InvalidRequestError: a column is unknown, lacking without a default, or does not fit.
+    """
+    given = StructType.fromJson(rows)  # type: ignore[arg-type]
+    table, state = opened.table, opened.state
+    plan = planning.plan_write(
+        table.store, state, table.name, arrow_schema(given), merge_schema=False
+    )
+    shown, stored = state.seen.schema, plan.spec.schema
+    columns = bound(from_spark_schema(given), shown.columns)
+    return Seen(_arranged(columns, shown), stored)
+
+
+def _arranged(columns: tuple[Column, ...], shown: Schema) -> Schema:
+    """Given columns, which Spark distributes and sorts as far as the table's arrangement names them."""
+    loose = tuple(replace(c, nullable=named(c.name, shown.columns).nullable) for c in columns)
+    ids = {column.id for column, _ in walk(loose)}
+    is_keyed = ids.issuperset(shown.row_key)
+    return replace(
+        shown,
+        columns=loose,
+        partitioning=tuple(field for field in shown.partitioning if field.source in ids),
+        sort_by=tuple(field for field in shown.sort_by if field.source in ids),
+        primary_key=shown.primary_key if is_keyed else (),
+        time_index=shown.time_index if is_keyed else None,
+    )
+
+
+def _widens_all(seen: Seen) -> bool:
+    """Whether the given types widen to the stored ones, which is all that the jar can do with them."""
+    stored = seen.stored
+    return all(
+        is_nested(column.type) or widens(column.type, stored.column(column.id).type)
+        for column, _ in walk(seen.schema.columns)
+        if column.id in stored.ids
+    )
