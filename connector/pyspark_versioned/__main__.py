@@ -26,9 +26,9 @@ def conf_text(conf: dict[str, str]) -> str:
     """Format settings as lines of ``spark-defaults.conf``, with comments."""
     lines: list[str] = []
     for key, value in conf.items():
-        known = [why for start, why in _WHY.items() if key == start]
-        known += [_WHY["spark.sql.catalog."]] if _is_catalog(key) else []
-        lines += [f"# {why}" for why in known]
+        comments = [why for start, why in _WHY.items() if key == start]
+        comments += [_WHY["spark.sql.catalog."]] if _is_catalog(key) else []
+        lines += [f"# {why}" for why in comments]
         lines.append(f"{key} {value}")
     return "\n".join(lines) + "\n"
 
@@ -52,19 +52,19 @@ def main() -> None:
         help="option of the file system; must not be a secret",
     )
     conf.add_argument("--jar", help="path of the jar, if not that of this installation")
-    given = parser.parse_args()
-    storage = dict(option.split("=", 1) for option in given.storage_option)
+    arguments = parser.parse_args()
+    storage = dict(option.split("=", 1) for option in arguments.storage_option)
     secret = next(filter(is_secret, storage), None)
     if secret is not None:
         sys.exit(
             f"the storage option {secret} is a secret, and would be shown; {CREDENTIALS_ADVICE}"
         )
     try:
-        jar = given.jar or installed_jar()
-        found = catalog_conf(given.warehouse, given.catalog, storage, jar)
+        jar = arguments.jar or installed_jar()
+        settings = catalog_conf(arguments.warehouse, arguments.catalog, storage, jar)
     except VersionedError as error:
         sys.exit(str(error))
-    sys.stdout.write(conf_text({**found, "spark.pyspark.python": sys.executable}))
+    sys.stdout.write(conf_text({**settings, "spark.pyspark.python": sys.executable}))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Reading the changes between versions: planned on the driver, found out by executors."""
+"""Reads of the changes between versions: planned on the driver, computed by executors."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ class ChangesReader(DataSourceReader):
 
 def table_columns(schema: StructType) -> list[str]:
     """The names of the columns of the table in a schema of changes."""
-    return [one for one in schema.names if one.lower() not in CHANGE_COLUMNS.names]
+    return [name for name in schema.names if name.lower() not in CHANGE_COLUMNS.names]
 
 
 def changes_reader(
     table: Table, asked: VersionRange, schema: StructType, filters: Sequence[Term] = ()
 ) -> ChangesReader:
     """The reader of the columns of a schema, of the changes of a range."""
-    where = _known(filters, table.at(asked.end).seen.schema)
+    where = _translated(filters, table.at(asked.end).seen.schema)
     columns = table_columns(schema)
     request = Request(asked.net, asked.carryovers, asked.updates, columns, where)
     return reader_of(table.changes_between(asked.start, asked.end, request), schema, table.name)
@@ -100,19 +100,19 @@ def reader_of(changes: Changes, schema: StructType, name: str) -> ChangesReader:
     Args:
         schema: the columns; structs may lack fields, which the changes have.
     """
-    own = changes.plan.columns
-    feed = feed_columns(own)
-    shared = Shared(project(schema, Schema(own), name, feed[len(own) :]), feed)
+    columns = changes.plan.columns
+    feed = feed_columns(columns)
+    shared = Shared(project(schema, Schema(columns), name, feed[len(columns) :]), feed)
     sizes = [(task, task.bytes) for task in changes.plan.tasks]
     splits = [ChangesSplit(tasks, shared) for tasks in next_fit(sizes, TARGET_BYTES)]
     return ChangesReader(changes.store.location, splits, arrow_schema(schema), name)
 
 
-def _known(filters: Sequence[Term], schema: Schema) -> AllOf | None:
+def _translated(filters: Sequence[Term], schema: Schema) -> AllOf | None:
     """The filters on columns of the table that the catalog understands; Spark applies all of them."""
-    known = tuple(
+    translated = tuple(
         unbound
         for unbound in map(to_unbound, filters)
         if unbound is not None and bind_if_known(unbound, partial(resolve, schema)) is not None
     )
-    return AllOf(known) if known else None
+    return AllOf(translated) if translated else None

@@ -62,5 +62,5 @@ class CompactingReader(DataSourceReader):
         """Run a compaction task."""
         assert isinstance(partition, Work)
         records = partition.task.run(reopen(self._location), scratch())
-        row = [list(partition.task.paths), [record_to_json(one) for one in records]]
-        yield pa.RecordBatch.from_arrays([pa.array([json.dumps(one)]) for one in row], DONE.names)
+        row = [list(partition.task.paths), [record_to_json(record) for record in records]]
+        yield pa.RecordBatch.from_arrays([pa.array([json.dumps(cell)]) for cell in row], DONE.names)

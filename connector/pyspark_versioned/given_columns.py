@@ -1,4 +1,4 @@
-"""The columns of given rows, matched with those of a table by name."""
+"""The columns of rows, matched with those of a table by name."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import Column, children, with_children
 
 
-def bound(given: Sequence[Column], known: Sequence[Column]) -> tuple[Column, ...]:
-    """Given columns with the IDs of the known ones that they name. Each must be known."""
-    found = []
-    for column in given:
-        held = named(column.name, known)
-        inner = bound(children(column.type), children(held.type))
-        found.append(replace(column, id=held.id, type=with_children(column.type, inner)))
-    return tuple(found)
+def bound(row_columns: Sequence[Column], table_columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Columns with the IDs of the table's columns that they name. Each name must exist."""
+    columns = []
+    for column in row_columns:
+        target = named(column.name, table_columns)
+        inner = bound(children(column.type), children(target.type))
+        columns.append(replace(column, id=target.id, type=with_children(column.type, inner)))
+    return tuple(columns)
 
 
-def named(name: str, known: Sequence[Column]) -> Column:
+def named(name: str, columns: Sequence[Column]) -> Column:
     """The column of a name."""
-    return next(one for one in known if name_key(one.name) == name_key(name))
+    return next(column for column in columns if name_key(column.name) == name_key(name))

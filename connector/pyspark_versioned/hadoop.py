@@ -13,7 +13,7 @@ from versioned_catalog.storage.s3 import flat_options
 _PROVIDERS = "org.apache.hadoop.fs.s3a."
 _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
-_KNOWN = frozenset(
+_SUPPORTED = frozenset(
     (
         "key",
         "secret",
@@ -39,15 +39,15 @@ def hadoop_folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | N
         storage: storage options of fsspec. Both s3fs and Hadoop take missing ones from the environment,
             but Hadoop does not take the endpoint.
     """
-    own, roots = split_options(storage)
-    folder = _folder(location, own)
+    options, roots = split_options(storage)
+    folder = _folder(location, options)
     if folder is None:
         return None
     conf = dict(folder.conf)
     for root in roots.values():
-        found = _folder(root.url, own if root.options is None else root.options)
-        if found is not None and _agree(conf, found.conf):
-            conf |= found.conf
+        root_folder = _folder(root.url, options if root.options is None else root.options)
+        if root_folder is not None and _agree(conf, root_folder.conf):
+            conf |= root_folder.conf
     return HadoopFolder(folder.url, conf)
 
 
@@ -56,21 +56,21 @@ def root_urls(location: str, storage: Mapping[str, Any]) -> dict[str, str]:
 
     Not those on another file system than the table's, for which Spark may have no classes.
     """
-    folder, found = hadoop_folder(location, storage), dict[str, str]()
-    own, roots = split_options(storage)
+    folder, urls = hadoop_folder(location, storage), dict[str, str]()
+    options, roots = split_options(storage)
     if folder is None:
-        return found
+        return urls
     for name, root in roots.items():
-        one = _folder(root.url, own if root.options is None else root.options)
-        if one is None or not (_is_local(root.url) or _scheme(one.url) == _scheme(folder.url)):
+        other = _folder(root.url, options if root.options is None else root.options)
+        if other is None or not (_is_local(root.url) or _scheme(other.url) == _scheme(folder.url)):
             continue
-        if one.conf.items() <= folder.conf.items():
-            found[name] = one.url
-    return found
+        if other.conf.items() <= folder.conf.items():
+            urls[name] = other.url
+    return urls
 
 
-def _agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    return all(one.get(key, value) == value for key, value in other.items())
+def _agree(conf: Mapping[str, str], more: Mapping[str, str]) -> bool:
+    return all(conf.get(key, value) == value for key, value in more.items())
 
 
 def _scheme(url: str) -> str:
@@ -86,9 +86,9 @@ def _folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | None:
     if not location.startswith("s3://"):
         is_usable = _is_local(location) or not storage
         return HadoopFolder(_absolute(location), {}) if is_usable else None
-    given = flat_options(storage).items()
-    flat = {name: str(value) for name, value in given if value is not None}
-    if not flat.keys() <= _KNOWN:
+    options = flat_options(storage).items()
+    flat = {name: str(value) for name, value in options if value is not None}
+    if not flat.keys() <= _SUPPORTED:
         return None
     bucket = location.removeprefix("s3://").partition("/")[0]
     conf = {f"fs.s3a.bucket.{bucket}.{key}": value for key, value in _s3a(flat).items()}
@@ -100,11 +100,11 @@ def _absolute(location: str) -> str:
     return location if "://" in location else os.path.abspath(os.path.expanduser(location))
 
 
-def _s3a(given: Mapping[str, str]) -> dict[str, str]:
-    conf = _credentials(given)
-    endpoint = given.get("endpoint_url") or given.get("client_kwargs.endpoint_url")
+def _s3a(options: Mapping[str, str]) -> dict[str, str]:
+    conf = _credentials(options)
+    endpoint = options.get("endpoint_url") or options.get("client_kwargs.endpoint_url")
     endpoint = endpoint or _from_environment(_ENDPOINT_VARIABLES)
-    region = given.get("region") or given.get("client_kwargs.region_name")
+    region = options.get("region") or options.get("client_kwargs.region_name")
     if endpoint:
         conf["endpoint"] = endpoint
         conf["path.style.access"] = "true"
@@ -116,16 +116,16 @@ def _s3a(given: Mapping[str, str]) -> dict[str, str]:
     return conf
 
 
-def _credentials(given: Mapping[str, str]) -> dict[str, str]:
+def _credentials(options: Mapping[str, str]) -> dict[str, str]:
     provider = "aws.credentials.provider"
-    if given.get("anon", "").lower() == "true":
+    if options.get("anon", "").lower() == "true":
         return {provider: f"{_PROVIDERS}AnonymousAWSCredentialsProvider"}
-    if "key" not in given:
+    if "key" not in options:
         return {}
-    keys = {"access.key": given["key"], "secret.key": given.get("secret", "")}
-    if "token" in given:
+    keys = {"access.key": options["key"], "secret.key": options.get("secret", "")}
+    if "token" in options:
         temporary = f"{_PROVIDERS}TemporaryAWSCredentialsProvider"
-        return {**keys, "session.token": given["token"], provider: temporary}
+        return {**keys, "session.token": options["token"], provider: temporary}
     return {**keys, provider: f"{_PROVIDERS}SimpleAWSCredentialsProvider"}
 
 

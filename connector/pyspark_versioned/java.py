@@ -22,8 +22,8 @@ class JavaMissing(RuntimeError):
 def find_java() -> Path | None:
     """Find the java that Spark would start: the one of JAVA_HOME if that is set, else of PATH."""
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which(Path(home) / "bin" / "java") if home else shutil.which("java")
-    return Path(found) if found else None
+    path = shutil.which(Path(home) / "bin" / "java") if home else shutil.which("java")
+    return Path(path) if path else None
 
 
 def java_version(java: Path) -> int | None:

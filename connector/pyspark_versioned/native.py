@@ -55,7 +55,7 @@ def is_plain(path: str) -> bool:
 
 def is_written_alike(columns: Iterable[Column]) -> bool:
     """Whether Spark's Parquet writer stores columns as the format says."""
-    return all(_is_known(column.type) for column in columns)
+    return all(_is_supported(column.type) for column in columns)
 
 
 def _is_exact(output: Output) -> bool:
@@ -64,27 +64,27 @@ def _is_exact(output: Output) -> bool:
         case Metadata():
             return True
         case Fill(constant):
-            return constant is None or (_is_known(type_) and not is_nested(type_))
+            return constant is None or (_is_supported(type_) and not is_nested(type_))
         case Take() | Cast():
-            return _is_known(type_)
+            return _is_supported(type_)
         case Rebuild(_, inner):
-            found = [child for child in inner if not isinstance(child.step, Fill)]
-            return bool(found) and all(_is_exact_inside(child) for child in inner)
+            read_children = [child for child in inner if not isinstance(child.step, Fill)]
+            return bool(read_children) and all(_is_exact_inside(child) for child in inner)
 
 
 def _is_exact_inside(output: Output) -> bool:
     match output.step:
         case Fill(constant):
-            return constant is None and _is_known(output.column.type)
+            return constant is None and _is_supported(output.column.type)
         case Take() | Cast() | Rebuild() | Metadata():
             return _is_exact(output)
 
 
-def _is_known(type_: DataType) -> bool:
+def _is_supported(type_: DataType) -> bool:
     match type_:
         case Atom.VARIANT | Time() | DayTimeInterval() | Geometry() | Geography():
             return False
         case Struct() | Array() | Map():
-            return all(_is_known(child.type) for child in children(type_))
+            return all(_is_supported(child.type) for child in children(type_))
         case Atom() | Decimal() | Char() | Varchar():
             return True

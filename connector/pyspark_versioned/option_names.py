@@ -22,11 +22,11 @@ ROOT = "root."
 """Prefix of the options that allow external roots, such as ``root.lake``."""
 
 _OF_SPARK = "__"
-"""Prefix of what Spark adds to the options of users by itself."""
+"""Prefix of options that Spark adds to those of users."""
 
 
 class Use(Enum):
-    """What options are given to. The values are those of ``options.toml``."""
+    """A use of options. The values are those of ``options.toml``."""
 
     READ = "read"
     WRITE = "write"
@@ -84,7 +84,7 @@ def _listed() -> Iterable[Option]:
 
 
 OPTIONS = tuple(_listed())
-"""Every option that is known, in the order of the documentation."""
+"""All options, in the order of the documentation."""
 
 _BY_KEY = {option.name.lower(): option for option in OPTIONS}
 _PREFIXES = tuple(name.removesuffix("*") for name in _BY_KEY if name.endswith("*"))
@@ -92,17 +92,17 @@ _PREFIXES = tuple(name.removesuffix("*") for name in _BY_KEY if name.endswith("*
 
 def names_of_topic(topic: str) -> tuple[str, ...]:
     """The names of the options of one section that any use honours."""
-    return tuple(one.name for one in OPTIONS if one.topic == topic and one.path | one.named)
+    return tuple(o.name for o in OPTIONS if o.topic == topic and o.path | o.named)
 
 
 def accepted(
-    given: Mapping[str, str], uses: Iterable[Use], table: str = "", *, named: bool
+    options: Mapping[str, str], uses: Iterable[Use], table: str = "", *, named: bool
 ) -> dict[str, str]:
     """Return options under the names that this project has for them.
 
     Args:
-        given: options as a user gives them, in any case.
-        uses: what they are given to; one of these must honour each option.
+        options: as a user gives them, in any case.
+        uses: one of these must honour each option.
         table: the table's name in errors.
         named: whether the table is found by its name in a catalog, and not by a path.
 
@@ -110,11 +110,11 @@ def accepted(
         InvalidRequestError: an option is unknown, is refused, or can't have its value.
     """
     wanted, prefix = frozenset(uses), f"{table}: " if table else ""
-    found: dict[str, str] = {}
+    accepted_options: dict[str, str] = {}
     written: dict[str, str] = {}
-    for key, value in sorted(given.items(), key=_is_refused_everywhere, reverse=True):
+    for key, value in sorted(options.items(), key=_is_refused_everywhere, reverse=True):
         if key.startswith(_OF_SPARK):
-            found[key] = value
+            accepted_options[key] = value
             continue
         option = _find(key)
         if option is None:
@@ -128,43 +128,43 @@ def accepted(
                 condition="NOT_SUPPORTED",
             )
         name = option.same_as or _shown(option, key)
-        if name in found:
+        if name in accepted_options:
             raise InvalidRequestError(
                 f"{prefix}the options {written[name]} and {option.name} are the same option; give "
                 "only one",
                 condition="INVALID_OPTION",
             )
-        found[name], written[name] = _value(option, value, prefix), option.name
-    return found
+        accepted_options[name], written[name] = _value(option, value, prefix), option.name
+    return accepted_options
 
 
-def _is_refused_everywhere(given: tuple[str, str]) -> bool:
-    """Whether no use honours an option: its error says what to use, and so is the first to show."""
-    option = _find(given[0])
+def _is_refused_everywhere(pair: tuple[str, str]) -> bool:
+    """Whether no use honours an option; its error says what to use instead, so it is raised first."""
+    option = _find(pair[0])
     return option is not None and not option.path | option.named
 
 
 def _find(key: str) -> Option | None:
     lower = key.lower()
-    prefix = next((one for one in _PREFIXES if lower.startswith(one) and lower != one), None)
+    prefix = next((p for p in _PREFIXES if lower.startswith(p) and lower != p), None)
     return _BY_KEY.get(lower if prefix is None else f"{prefix}*")
 
 
 def _shown(option: Option, key: str) -> str:
-    """The documented name; the user's own of one that a prefix stands for."""
+    """The documented name; the user's spelling if that is a prefix."""
     return key if option.name.endswith("*") else option.name
 
 
 def _said(uses: frozenset[Use], *, named: bool) -> str:
-    what = _SAID[next(iter(uses))] if len(uses) == 1 else "reads and writes"
-    return f"{what} by table name" if named else f"{what} by path"
+    label = _SAID[next(iter(uses))] if len(uses) == 1 else "reads and writes"
+    return f"{label} by table name" if named else f"{label} by path"
 
 
 def _unknown(key: str, uses: frozenset[Use], *, named: bool) -> str:
     """The error message for an unknown option, with the nearest name of a known one."""
-    own = [one for one in OPTIONS if one.same_as is None]
-    honoured = [one.name for one in own if one.uses(named=named) & uses]
-    near = meant(key, honoured) or meant(key, [one.name for one in own])
+    documented = [option for option in OPTIONS if option.same_as is None]
+    honoured = [option.name for option in documented if option.uses(named=named) & uses]
+    near = meant(key, honoured) or meant(key, [option.name for option in documented])
     if near is not None:
         return f"the option {key} is unknown; did you mean {near}?"
     shown = ", ".join(name.replace("*", "<name>") for name in honoured)

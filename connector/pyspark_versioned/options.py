@@ -43,21 +43,21 @@ class Options:
         version, timestamp: which snapshot to read.
         columns: the columns to read, or None for all.
         merge_schema: whether a write adds columns that the table does not have, and widens types; None
-            for what the table's ``schema_mode`` says.
+            for the table's ``schema_mode``.
         overwrite_schema: whether an overwrite replaces the table by one with the columns of the frame.
         partition_by: the partitioning of a table that a write creates, or None.
         key: the row key of a table that a write creates.
-        change_column: the column that says what each row is, if a write applies changes.
+        change_column: the column with the type of each change, if a write applies changes.
         partial: whether a write keeps the values of columns that the frame lacks.
         schema: the schema pin, or schema version, in which the table is seen; None for the current one.
-        overflow: what is shown of a value that does not fit its type there: ``error`` or ``null``.
+        overflow: shown for a value that does not fit its type there: ``error`` or ``null``.
         batch: application and number of a write that is repeated until it has happened.
         pushdown: whether to take filters from Spark; None to decide by Spark's version.
-        commit: what to commit for the jar, of a write that it leaves to Python.
+        commit: the commit of a write that the jar leaves to Python.
         stream: the options that only streams have.
         overwrite_mode: which rows an overwrite replaces: ``dynamic`` for those of the partitions that it
-            writes, ``static`` for all; None for what the session says.
-        session_overwrite_mode: what the session says, from the jar.
+            writes, ``static`` for all; None for that of the session.
+        session_overwrite_mode: the mode of the session, from the jar.
         replace_where: the condition of the rows that an overwrite replaces; None for all.
         creates: whether a write must create the table, from the jar, since Spark passes no save modes to
             a Python data source.
@@ -88,61 +88,61 @@ class Options:
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
-def parse_options(given: Mapping[str, str], use: Use | None = None, table: str = "") -> Options:
+def parse_options(options: Mapping[str, str], use: Use | None = None, table: str = "") -> Options:
     """Parse options, whose keys are case-insensitive.
 
     Args:
-        use: what they are for; None where Spark does not say yet.
+        use: their use; None where Spark does not say yet.
         table: the table's name in errors.
 
     Raises:
         InvalidRequestError: an option is unknown, missing or invalid.
     """
     internal = {key.lower() for key in OF_JAR}
-    of_jar = {key.lower(): value for key, value in given.items() if key.lower() in internal}
-    of_user = {key: value for key, value in given.items() if key.lower() not in internal}
-    found = accepted(of_user, ANY_USE if use is None else (use,), table, named=False)
-    known: defaultdict[str, str | None] = defaultdict(lambda: None)
-    known.update({key.lower(): value for key, value in found.items()} | of_jar)
+    of_jar = {key.lower(): value for key, value in options.items() if key.lower() in internal}
+    of_user = {key: value for key, value in options.items() if key.lower() not in internal}
+    user_options = accepted(of_user, ANY_USE if use is None else (use,), table, named=False)
+    values: defaultdict[str, str | None] = defaultdict(lambda: None)
+    values.update({key.lower(): value for key, value in user_options.items()} | of_jar)
     # Storage options keep the case that Spark gives them in.
-    storage = {k[len(STORAGE) :]: v for k, v in given.items() if k.lower().startswith(STORAGE)}
-    storage |= {key.lower(): v for key, v in given.items() if key.lower().startswith(ROOT)}
-    if not known["path"]:
+    storage = {k[len(STORAGE) :]: v for k, v in options.items() if k.lower().startswith(STORAGE)}
+    storage |= {key.lower(): v for key, v in options.items() if key.lower().startswith(ROOT)}
+    if not values["path"]:
         raise InvalidRequestError(
             'no table is named; use load("/path/of/table"), or option("warehouse", W) and '
             'load("ns.table")',
             condition="INVALID_OPTION",
         )
-    if known["versionasof"] is not None and known["timestampasof"] is not None:
+    if values["versionasof"] is not None and values["timestampasof"] is not None:
         raise InvalidRequestError(
             "give versionAsOf or timestampAsOf, not both", condition="INVALID_OPTION"
         )
-    if (known["io"] or "native").lower() not in ("native", "python"):
+    if (values["io"] or "native").lower() not in ("native", "python"):
         raise InvalidRequestError(
-            f"io is {known['io']!r}; it must be native or python", condition="INVALID_OPTION"
+            f"io is {values['io']!r}; it must be native or python", condition="INVALID_OPTION"
         )
     return Options(
-        path=known["path"],
-        warehouse=known["warehouse"],
-        version=None if known["versionasof"] is None else version_or_tag(known["versionasof"]),
-        timestamp=None if known["timestampasof"] is None else _instant(known["timestampasof"]),
-        columns=None if known["columns"] is None else _names(known["columns"]),
-        merge_schema=_flag("mergeSchema", known["mergeschema"]),
-        overwrite_schema=_flag("overwriteSchema", known["overwriteschema"]) is True,
-        partition_by=None if known["partitionby"] is None else _fields(known["partitionby"]),
-        overwrite_mode=known["partitionoverwritemode"],
-        session_overwrite_mode=known["sessionoverwritemode"],
-        replace_where=known["replacewhere"],
-        creates=known["savemode"] == "create",
-        key=_key(known["primarykey"], known["timeindex"]),
-        change_column=known["changecolumn"],
-        partial=_flag("partialUpdate", known["partialupdate"]) is True,
-        schema=known["schemaversion"],
-        overflow=parse_overflow(known["onoverflow"]),
-        batch=parse_batch(known["application"], known["batch"], known["path"]),
-        pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
-        commit=_message(PythonCommit, "commit", known["commit"]),
-        stream=stream_options(found),
+        path=values["path"],
+        warehouse=values["warehouse"],
+        version=None if values["versionasof"] is None else version_or_tag(values["versionasof"]),
+        timestamp=None if values["timestampasof"] is None else _instant(values["timestampasof"]),
+        columns=None if values["columns"] is None else _names(values["columns"]),
+        merge_schema=_flag("mergeSchema", values["mergeschema"]),
+        overwrite_schema=_flag("overwriteSchema", values["overwriteschema"]) is True,
+        partition_by=None if values["partitionby"] is None else _fields(values["partitionby"]),
+        overwrite_mode=values["partitionoverwritemode"],
+        session_overwrite_mode=values["sessionoverwritemode"],
+        replace_where=values["replacewhere"],
+        creates=values["savemode"] == "create",
+        key=_key(values["primarykey"], values["timeindex"]),
+        change_column=values["changecolumn"],
+        partial=_flag("partialUpdate", values["partialupdate"]) is True,
+        schema=values["schemaversion"],
+        overflow=parse_overflow(values["onoverflow"]),
+        batch=parse_batch(values["application"], values["batch"], values["path"]),
+        pushdown=None if values["pushdown"] == "auto" else _flag("pushdown", values["pushdown"]),
+        commit=_message(PythonCommit, "commit", values["commit"]),
+        stream=stream_options(user_options),
         storage=storage,
     )
 
@@ -163,17 +163,17 @@ def parse_overflow(text: str | None) -> str:
 def _instant(text: str) -> datetime:
     """A point in time. The jar has converted it from the session's time zone, which only Spark knows."""
     try:
-        found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        instant = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
         raise InvalidRequestError(
             f"timestampAsOf is {text!r}, which is no timestamp; write it as 2026-01-31T12:00:00Z"
         ) from None
-    if found.tzinfo is None:
+    if instant.tzinfo is None:
         raise InvalidRequestError(
             f"timestampAsOf is {text!r}, without a time zone; without the jar the session's is not "
-            f"known here, so write the offset, as in {found.isoformat()}Z"
+            f"known here, so write the offset, as in {instant.isoformat()}Z"
         )
-    return found
+    return instant
 
 
 def _message(message: Any, name: str, text: str | None) -> Any:
@@ -232,8 +232,8 @@ def _key(primary_key: str | None, time_index: str | None) -> KeyOptions:
 
 def _names(text: str) -> tuple[str, ...]:
     """Comma separated names, in backticks where they hold commas or dots."""
-    found = split_outside(text, "columns")
-    return tuple(name if "`" not in name else ".".join(parse_path(name)) for name in found)
+    names = split_outside(text, "columns")
+    return tuple(name if "`" not in name else ".".join(parse_path(name)) for name in names)
 
 
 def _fields(text: str) -> tuple[str, ...]:

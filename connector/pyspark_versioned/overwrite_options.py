@@ -36,27 +36,27 @@ def check_overwrites(options: Options, table: str, *, overwrite: bool) -> None:
     by_condition, mode = options.replace_where is not None, options.overwrite_mode
     if options.overwrite_schema and mode is None:
         mode = options.session_overwrite_mode
-    given = {
+    choices = {
         "replaceWhere": by_condition,
         "partitionOverwriteMode": options.overwrite_mode is not None,
         "overwriteSchema": options.overwrite_schema,
     }
-    asked = [name for name, is_given in given.items() if is_given]
-    if asked and not overwrite:
+    chosen = [name for name, is_set in choices.items() if is_set]
+    if chosen and not overwrite:
         hint = "; use mergeSchema to add columns" if options.overwrite_schema else ""
         raise InvalidRequestError(
-            f"{table}: {asked[0]} goes with mode overwrite; leave it out{hint}",
+            f"{table}: {chosen[0]} goes with mode overwrite; leave it out{hint}",
             condition="INVALID_OPTION",
         )
     pinned = {
         "schemaVersion": options.schema is not None,
         "onOverflow": options.overflow != "error",
     }
-    seen = [name for name, is_given in pinned.items() if is_given]
-    if options.overwrite_schema and seen:
+    conflicting = [name for name, is_set in pinned.items() if is_set]
+    if options.overwrite_schema and conflicting:
         raise InvalidRequestError(
             f"{table}: overwriteSchema replaces the columns for every reader, so it does not go with "
-            f"{seen[0]}; leave one of them out",
+            f"{conflicting[0]}; leave one of them out",
             condition="INVALID_OPTION",
         )
     if [by_condition, mode == "dynamic", options.overwrite_schema].count(True) > 1:

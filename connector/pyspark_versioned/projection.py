@@ -22,7 +22,7 @@ def project(
 
     Args:
         wanted: the schema, from the user or from Spark; structs may lack fields.
-        more: columns beside those of the table: metadata columns for what a statement does not see (see
+        more: columns beside those of the table: metadata columns for unseen parts (see
             ``unseen``), or the columns of a feed.
 
     Raises:
@@ -96,18 +96,18 @@ def finder(columns: tuple[Column, ...]) -> Callable[[ColumnPath], Column]:
 
     def find(path: ColumnPath) -> Column:
         siblings: tuple[Column, ...] = ()
-        found: Column | None = None
+        column: Column | None = None
         for part in path:
-            if found is not None and not isinstance(found.type, Struct):
+            if column is not None and not isinstance(column.type, Struct):
                 raise InvalidRequestError(f"{render_path(path)} is inside a list or map")
             inside = (c for c in siblings if name_key(c.name) == name_key(part))
-            found = top.get(name_key(part)) if found is None else next(inside, None)
-            if found is None:
+            column = top.get(name_key(part)) if column is None else next(inside, None)
+            if column is None:
                 raise NotFoundError(
                     f"there is no column {render_path(path)}", condition="COLUMN_NOT_FOUND"
                 )
-            siblings = children(found.type)
-        assert found is not None
-        return found
+            siblings = children(column.type)
+        assert column is not None
+        return column
 
     return find

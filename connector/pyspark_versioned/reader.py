@@ -85,11 +85,11 @@ class VersionedReader(DataSourceReader):
         assert self._planning is not None
         store, parts = self._planning
         where = And(self._where) if self._where else None
-        found: list[InputPartition] = []
+        planned_splits: list[InputPartition] = []
         for state, columns in parts:
             shared = Shared.of(columns)
-            found += splits(Scan(store, state, shared.read, where), shared)
-        return found
+            planned_splits += splits(Scan(store, state, shared.read, where), shared)
+        return planned_splits
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a split."""
@@ -168,7 +168,7 @@ def planned_read(
 ) -> bytes:
     """A planned read, as Spark's own worker (``plan_data_source_read``) sends it to the JVM."""
     pickled = map(pickle.dumps, ((ReadPartition(reader), schema), *partitions))
-    function, *parts = [struct.pack(">i", len(one)) + one for one in pickled]
+    function, *parts = [struct.pack(">i", len(content)) + content for content in pickled]
     return b"".join((function, struct.pack(">i", len(parts)), *parts))
 
 

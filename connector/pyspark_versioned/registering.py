@@ -62,11 +62,11 @@ def configure(
         JarMissing: this installation has no jar.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    known = _Known(builder)
+    configured = _Configured(builder)
     options = with_roots(storage_options, roots)
-    added = _added(catalog_conf(warehouse, catalog, options), known)
+    added = _added(catalog_conf(warehouse, catalog, options), configured)
     for key, value in _settable(
-        added, known.get("spark.remote") or os.environ.get("SPARK_REMOTE", "")
+        added, configured.get("spark.remote") or os.environ.get("SPARK_REMOTE", "")
     ):
         builder.config(key, value)
     return builder
@@ -135,7 +135,7 @@ def _absolute(warehouse: str) -> str:
     return os.path.abspath(os.path.expanduser(warehouse))
 
 
-class _Known:
+class _Configured:
     """Settings of a builder, or of Spark's file of defaults."""
 
     def __init__(self, builder: Any) -> None:
@@ -158,15 +158,15 @@ def _defaults() -> dict[str, str]:
     return {pair[0]: pair[1].strip() for pair in pairs if len(pair) == 2}
 
 
-def _added(conf: Mapping[str, str], known: _Known) -> dict[str, str]:
+def _added(conf: Mapping[str, str], configured: _Configured) -> dict[str, str]:
     """The settings, with lists appended to what is configured already."""
-    lists = {key: _appended(known.get(key), conf[key]) for key in (_JARS, _EXTENSIONS)}
-    there = known.get(_REDACTION)
-    if _REDACTION in conf and there not in ("", HIDDEN_KEYS):
-        lists[_REDACTION] = there if HIDDEN_KEYS in there else f"{there}|{HIDDEN_KEYS}"
+    lists = {key: _appended(configured.get(key), conf[key]) for key in (_JARS, _EXTENSIONS)}
+    redaction = configured.get(_REDACTION)
+    if _REDACTION in conf and redaction not in ("", HIDDEN_KEYS):
+        lists[_REDACTION] = redaction if HIDDEN_KEYS in redaction else f"{redaction}|{HIDDEN_KEYS}"
     return {**conf, **lists}
 
 
-def _appended(there: str, value: str) -> str:
-    parts = [part.strip() for part in there.split(",") if part.strip()]
+def _appended(configured: str, value: str) -> str:
+    parts = [part.strip() for part in configured.split(",") if part.strip()]
     return ",".join(parts if value in parts else [*parts, value])

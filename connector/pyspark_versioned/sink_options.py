@@ -34,7 +34,7 @@ def check_sink_options(options: Iterable[str], table: str) -> None:
 def sink_schema(asked: str | None) -> tuple[str | None, int | None]:
     """The pin through which a stream writes, or the schema version in which its rows name columns.
 
-    Through a pin, columns that are dropped are still there. A stream without one lets them go.
+    A pin keeps columns that are dropped; a stream without one loses them.
 
     Args:
         asked: the option ``schemaVersion``.

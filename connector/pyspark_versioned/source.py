@@ -156,7 +156,7 @@ class VersionedDataSource(DataSource):
             return stream_writer(sink, began, columns, arrow, overwrite=overwrite)
 
     def _check(self, use: Use) -> None:
-        """Refuse options that this use does not honour; Spark says only now what the source is for."""
+        """Refuse options that this use does not honour; only now Spark makes the use known."""
         parse_options(self.options, use, self._target.path)
 
     def _rows(self, schema: StructType) -> tuple[Schema, pa.Schema]:

@@ -115,9 +115,9 @@ def arrow_schema(schema: spark.StructType) -> pa.Schema:
     """The Arrow schema that Spark expects of a Python data source's batches; times are in UTC."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    known = inspect.signature(to_arrow_schema).parameters
+    parameters = inspect.signature(to_arrow_schema).parameters
     # Before Spark 4.2, it is always UTC.
-    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in known else {}
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in parameters else {}
     return to_arrow_schema(schema, **zone)
 
 

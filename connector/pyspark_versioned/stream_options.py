@@ -27,14 +27,14 @@ OF_CHANGES = (READ_CHANGES, "computeUpdates", "deduplicationMode")
 """Options of reads of changes; the last two are called as in Spark's SQL, with the same defaults."""
 
 OF_STREAMS = names_of_topic("Streams and changes")
-"""Options that only streams have, and reads of changes."""
+"""Options that only streams and reads of changes have."""
 
 _SIZE = re.compile(r"([0-9]{1,18})([kmgt]?)b?", re.IGNORECASE)
 
 
-def stream_options(given: Mapping[str, str]) -> dict[str, str]:
-    """Those of some options that are for streams, under their own spelling."""
-    lower = {key.lower(): value for key, value in given.items()}
+def stream_options(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of streams among others, in their documented spelling."""
+    lower = {key.lower(): value for key, value in options.items()}
     return {name: lower[name.lower()] for name in OF_STREAMS if name.lower() in lower}
 
 
@@ -79,10 +79,10 @@ def wanted_changes(options: Mapping[str, str], table: str) -> ChangesWanted | No
         InvalidRequestError: an option is invalid.
     """
     if not _flag(options, READ_CHANGES, table):
-        given = [name for name in OF_CHANGES if name in options and name != READ_CHANGES]
-        if given:
+        names = [name for name in OF_CHANGES if name in options and name != READ_CHANGES]
+        if names:
             raise InvalidRequestError(
-                f"{table}: {given[0]} is an option of reads of changes; add the option readChanges, "
+                f"{table}: {names[0]} is an option of reads of changes; add the option readChanges, "
                 "or leave it out",
                 condition="INVALID_OPTION",
             )
@@ -192,11 +192,11 @@ def _size(options: Mapping[str, str], name: str, table: str) -> int | None:
     text = options.get(name)
     if text is None:
         return None
-    found = _SIZE.fullmatch(text.strip())
-    if found is None:
+    size = _SIZE.fullmatch(text.strip())
+    if size is None:
         raise InvalidRequestError(
             f"{table}: {name} is {text!r}; it must be a number, such as 1000 or 512m",
             condition="INVALID_OPTION",
         )
-    power = " kmgt".index(found[2].lower() or " ")
-    return int(found[1]) << 10 * power
+    power = " kmgt".index(size[2].lower() or " ")
+    return int(size[1]) << 10 * power

@@ -72,12 +72,12 @@ class AddedRows:
             yield batch
 
     def _check_not_null(self, batch: pa.RecordBatch) -> None:
-        """Refuse nulls that Spark would read as values: without the jar, it is told of NOT NULL."""
+        """Refuse nulls in NOT NULL columns, which Spark would read as values without the jar."""
         for place, column in enumerate(self._declared):
             for inner, above in walk((column,)):
                 path = (*above, inner)
                 if not inner.nullable and own_nulls(batch.column(place), path):
-                    shown_path = render_path(tuple(one.name for one in path))
+                    shown_path = render_path(tuple(part.name for part in path))
                     raise InvalidRequestError(
                         f"{self._table}: the column {shown_path} is NOT NULL in this DataFrame, and was "
                         "dropped or made nullable since; start the query with a new DataFrame and the "
@@ -89,8 +89,8 @@ class ChangedRows:
     """Reads the rows of a stream of changes. Arguments are those of ``AddedRows``."""
 
     def __init__(self, stream: ChangeStream, schema: StructType, table: str) -> None:
-        own = table_columns(schema)
-        project(StructType([schema[name] for name in own]), stream.declared, table)  # refuse others
+        names = table_columns(schema)
+        project(StructType([schema[name] for name in names]), stream.declared, table)  # may raise
         self._schema = schema
         self._reader = ChangesReader(stream.store.location, [], arrow_schema(schema), table)
         self._table = table
@@ -106,7 +106,7 @@ class ChangedRows:
 
 
 Rows = AddedRows | ChangedRows
-"""What executors read of a stream."""
+"""The rows that executors read."""
 
 
 @shows_errors
@@ -137,13 +137,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**self.__dict__, "_stream": None}
 
     @property
-    def _own(self) -> TableStream | ChangeStream:
+    def _opened(self) -> TableStream | ChangeStream:
         assert self._stream is not None, "only executors have no stream"
         return self._stream
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a new stream starts."""
-        return self._own.initial().to_dict()
+        """The offset at which a new stream starts."""
+        return self._opened.initial().to_dict()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """A limit that stands for those of the options, which Spark hands back."""
@@ -152,28 +152,28 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None
     ) -> dict[str, Any]:
-        """Where the next micro-batch ends."""
+        """The offset at which the next micro-batch ends."""
         if start is None or limit is None:
-            return self._own.newest().to_dict()
+            return self._opened.newest().to_dict()
         limits = NO_LIMITS if isinstance(limit, ReadAllAvailable) else self._limits
-        return self._own.latest(Offset.from_dict(start), limits, until=self._until).to_dict()
+        return self._opened.latest(Offset.from_dict(start), limits, until=self._until).to_dict()
 
     def commit(self, end: dict[str, Any]) -> None:
         """Move the consumer of the stream: Spark has done with everything before an offset."""
-        self._own.consumed(Offset.from_dict(end))
+        self._opened.consumed(Offset.from_dict(end))
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        """Where a stream that has read everything is."""
-        return self._own.newest().to_dict()
+        """The offset of a stream that has read everything."""
+        return self._opened.newest().to_dict()
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Read nothing that is committed from now on."""
-        self._until = self._own.newest().version - 1
+        self._until = self._opened.newest().version - 1
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Plan a micro-batch."""
         places = Offset.from_dict(start), Offset.from_dict(end)
-        match self._own, self._rows:
+        match self._opened, self._rows:
             case ChangeStream() as stream, ChangedRows() as rows:
                 return rows.partitions(stream, *places)
             case TableStream() as stream, AddedRows() as rows:

@@ -49,7 +49,7 @@ class Began:
     schema_version: int | None
 
     def schema_of(self, table: Table) -> int:
-        """The schema version of then.
+        """The schema version at that time.
 
         Raises:
             NotFoundError: the table was replaced since.
@@ -72,10 +72,10 @@ class WrittenEpoch(WriterCommitMessage):
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """What the options of a query say of its target.
+    """The target of a query, as its options define it.
 
     Args:
-        schema_version: the schema version in which the rows name columns, if they say it.
+        schema_version: the schema version in which the rows name columns; None if no option says it.
     """
 
     target: Target
@@ -83,13 +83,13 @@ class SinkOptions:
     schema_version: int | None
 
     @staticmethod
-    def of(options: Options, given: Iterable[str]) -> SinkOptions:
+    def of(options: Options, names: Iterable[str]) -> SinkOptions:
         """Parse the options of a query.
 
         Raises:
             InvalidRequestError: an option has no meaning for a stream.
         """
-        check_sink_options(given, options.path)
+        check_sink_options(names, options.path)
         pin, version = sink_schema(options.schema)
         return SinkOptions(replace(Target.of(options), schema=pin), options, version)
 
@@ -100,8 +100,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     Args:
         columns: those of the rows.
-        plan: made for the schema version in which the rows name columns: that of the option, or else of
-            now in a writer, and of the first commit of the run in a committer.
+        plan: made for the schema version in which the rows name columns: that of the option; by
+            default the current one in a writer, and that of the run's first commit in a committer.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return WrittenEpoch(query, self._plan, write_planned(self._plan, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Commit what all tasks wrote, unless this epoch was committed already.
+        """Commit the segments of all tasks, unless this epoch was committed already.
 
         Raises:
             CommitConflictError: a name means another column than at the start of the query.
@@ -143,8 +143,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def _ids(self, plan: WritePlan) -> list[int]:
         """The columns that the rows name under a plan."""
-        found = bound(self._columns.columns, plan.seen.schema.columns)
-        return [column.id for column, _ in walk(found)]
+        bound_columns = bound(self._columns.columns, plan.seen.schema.columns)
+        return [column.id for column, _ in walk(bound_columns)]
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Delete nothing: the commit may have landed before its process died."""
@@ -196,11 +196,11 @@ def sink_table(target: Target, columns: Schema, options: Options) -> Table:
 
 def _created(target: Target, columns: Schema, options: Options) -> Table:
     """A new table for the rows of a stream."""
-    given = {**asdict(options.key), "partitioned_by": options.partition_by or ()}
+    args = {**asdict(options.key), "partitioned_by": options.partition_by or ()}
     schema = loosened(columns)
     try:
         if target.warehouse is None:
-            return Catalog.create_path(target.path, schema, storage_options=target.storage, **given)
-        return Catalog(target.warehouse, target.storage).create_table(target.path, schema, **given)
+            return Catalog.create_path(target.path, schema, storage_options=target.storage, **args)
+        return Catalog(target.warehouse, target.storage).create_table(target.path, schema, **args)
     except AlreadyExistsError:
         return target.load()  # another process was first

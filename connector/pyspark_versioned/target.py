@@ -62,7 +62,7 @@ class Target:
     def find(self) -> Table | None:
         """The table, or None if there is none."""
         try:
-            found = self.open()
+            table = self.open()
         except NotFoundError:
             return None
-        return self.seen(found)
+        return self.seen(table)

@@ -1,4 +1,4 @@
-"""What a statement does not see of the rows that it changes.
+"""Unseen columns: what a statement does not see of the rows that it changes.
 
 Spark passes it along in metadata columns: a whole column that is not seen, or the parts of a nested one.
 A part of an array comes with the whole array, since its elements have no identity.
@@ -35,15 +35,15 @@ def unseen_columns(seen: Seen) -> tuple[Column, ...]:
     if seen.is_whole:
         return ()
     taken = {name_key(name) for name in seen.schema.names}
-    found = []
+    columns = []
     for column in seen.stored.columns:
         part = _unseen_part(column, seen.schema)
         if part is not None:
             name = f"{_PREFIX}{column.id}"
             while name_key(name) in taken:
                 name += "_"
-            found.append(replace(part, name=name, nullable=True, hidden=False, comment=None))
-    return tuple(found)
+            columns.append(replace(part, name=name, nullable=True, hidden=False, comment=None))
+    return tuple(columns)
 
 
 def _unseen_part(column: Column, seen: Schema) -> Column | None:
@@ -74,7 +74,7 @@ class Shared:
 
     Args:
         wanted: the columns.
-        read: what is read for them: each stored column once, with at least the fields that they show.
+        read: the columns to read: each stored column once, with at least the fields that they show.
     """
 
     wanted: tuple[Column, ...]
@@ -82,11 +82,11 @@ class Shared:
 
     @staticmethod
     def of(wanted: Sequence[Column]) -> Shared:
-        """Find what several columns have in common."""
+        """Merge the columns that are parts of one stored column."""
         merged: dict[int, Column] = {}
         for column in wanted:
-            known = merged.get(column.id)
-            merged[column.id] = column if known is None else _merged(known, column)
+            merged_column = merged.get(column.id)
+            merged[column.id] = column if merged_column is None else _merged(merged_column, column)
         return Shared(tuple(wanted), tuple(merged.values()))
 
     @property
@@ -100,24 +100,24 @@ class Shared:
             return batch
         places = {column.id: at for at, column in enumerate(self.read)}
         arrays = [
-            cut_array(batch.column(places[one.id]), self.read[places[one.id]], one)
-            for one in self.wanted
+            cut_array(batch.column(places[column.id]), self.read[places[column.id]], column)
+            for column in self.wanted
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=to_arrow_schema(self.wanted))
 
 
-def _merged(one: Column, other: Column) -> Column:
+def _merged(left: Column, right: Column) -> Column:
     """A column with the fields of both, whose common parts have the same types."""
-    return replace(one, nullable=one.nullable or other.nullable, type=_merged_type(one, other))
+    return replace(left, nullable=left.nullable or right.nullable, type=_merged_type(left, right))
 
 
-def _merged_type(one: Column, other: Column) -> DataType:
-    first, second = children(one.type), children(other.type)
+def _merged_type(left: Column, right: Column) -> DataType:
+    first, second = children(left.type), children(right.type)
     by_id = {column.id: column for column in second}
     kept = tuple(
         _merged(column, by_id.pop(column.id)) if column.id in by_id else column for column in first
     )
-    return with_children(one.type, (*kept, *by_id.values())) if is_nested(one.type) else one.type
+    return with_children(left.type, (*kept, *by_id.values())) if is_nested(left.type) else left.type
 
 
 def shown_columns(

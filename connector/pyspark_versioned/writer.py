@@ -75,26 +75,26 @@ def write_planned(plan: WritePlan, rows: Iterator[pa.RecordBatch]) -> list[Segme
 
 
 def records_of(messages: list[WriterCommitMessage | None]) -> tuple[SegmentRecord, ...]:
-    """What all tasks wrote."""
+    """The segments that all tasks wrote."""
     written = (message for message in messages if isinstance(message, Written))
     return tuple(record for message in written for record in message.records)
 
 
 def check_keys_apart(plan: WritePlan, tasks: Sequence[Sequence[SegmentRecord]]) -> None:
-    """Refuse changes of one row key that several tasks wrote, which do not know of each other.
+    """Refuse changes of one row key that several tasks wrote, since tasks have no order.
 
     Args:
         tasks: the segments of each.
 
     Raises:
-        InvalidRequestError: with the way out.
+        InvalidRequestError: two tasks wrote the same row key.
     """
     written = [records for records in tasks if records]
     if plan.change_column is None or len(written) < 2:
         return
     if share_keys(reopen(plan.location), plan.spec, written):
         schema = plan.seen.schema
-        names = ", ".join(repr(schema.column(one).name) for one in schema.row_key)
+        names = ", ".join(repr(schema.column(column_id).name) for column_id in schema.row_key)
         raise InvalidRequestError(
             f"{plan.table}: several tasks wrote changes of the same row key, of which only the last "
             f"may count; write changes.repartition({names}), or by table name with the jar, which does "
@@ -116,8 +116,8 @@ class TableWriter(PlannedWriter):
         self._replaces = replaces
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Commit what all tasks wrote."""
-        check_keys_apart(self._plan, [one.records for one in messages if isinstance(one, Written)])
+        """Commit the segments of all tasks."""
+        check_keys_apart(self._plan, [m.records for m in messages if isinstance(m, Written)])
         transaction = self._target.load().transaction()
         transaction.once(self._batch, lambda: self._commit(transaction, records_of(messages)))
 
@@ -149,7 +149,7 @@ class CreatingWriter(PlannedWriter):
         self._operation = operation
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Create the table with what all tasks wrote."""
+        """Create the table with the segments of all tasks."""
         operation = replace(self._operation, records=records_of(messages))
         target = self._target
         if target.warehouse is None:
@@ -168,7 +168,7 @@ class ReplacingWriter(PlannedWriter):
         self._operation = operation
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Replace the table with what all tasks wrote."""
+        """Replace the table by one with the segments of all tasks."""
         creation = replace(self._operation.creation, records=records_of(messages))
         operation = replace(self._operation, creation=creation)
         plan = self._plan
@@ -228,35 +228,35 @@ def _conditioned(plan: WritePlan, options: Options) -> WritePlan:
 
 
 def _creating(target: Target, schema: Schema, arrow: pa.Schema, options: Options) -> CreatingWriter:
-    given = {**asdict(options.key), "partitioned_by": options.partition_by or ()}
+    args = {**asdict(options.key), "partitioned_by": options.partition_by or ()}
     if target.warehouse is None:
-        plan, operation = Catalog.plan_path(target.path, schema, arrow, target.storage, **given)
+        plan, operation = Catalog.plan_path(target.path, schema, arrow, target.storage, **args)
     else:
         catalog = Catalog(target.warehouse, target.storage)
-        plan, operation = catalog.plan_table(target.path, schema, arrow, **given)
+        plan, operation = catalog.plan_table(target.path, schema, arrow, **args)
     return CreatingWriter(target, _conditioned(plan, options), operation)
 
 
 def _replacing(table: Table, schema: Schema, arrow: pa.Schema, options: Options) -> ReplacingWriter:
-    """Partitioning, row key, properties and comment stay, unless they are given."""
-    has = key_properties(table.schema)
+    """Partitioning, row key, properties and comment stay, unless options set them."""
+    table_key = key_properties(table.schema)
     key = {} if options.key == NO_KEY else asdict(options.key)
-    kept = {k: text for k, text in table.properties.items() if not (key and k in has)}
+    kept = {k: text for k, text in table.properties.items() if not (key and k in table_key)}
     partitioning = table.partitioning if options.partition_by is None else options.partition_by
     try:
         operation = creation(schema, partitioning, kept, table.comment, **key)
-        plan, made = Catalog.plan_replacing(table, operation, arrow)
+        plan, replacement = Catalog.plan_replacing(table, operation, arrow)
     except VersionedError as error:
         raise InvalidRequestError(
             f"{table.name}: partitioning, row key and sort order stay when the schema is overwritten, "
             f"but do not fit the frame: {error}; give another partitionBy or primaryKey, or unset the "
             "property"
         ) from None
-    return ReplacingWriter(plan, made)
+    return ReplacingWriter(plan, replacement)
 
 
 def check_partitioning(asked: tuple[str, ...] | None, schema: Schema, table: str) -> None:
-    """Refuse another partitioning than the table's own.
+    """Refuse a partitioning that differs from the table's.
 
     Args:
         schema: the table's, as the writer sees it.
@@ -291,15 +291,15 @@ def _check_partial(
 
 
 def check_key(asked: KeyOptions, table: Table) -> None:
-    """Refuse another row key than the table's own, which can't be changed."""
+    """Refuse a row key that differs from the table's, which can't be changed."""
     schema = table.schema
     named = tuple(schema.get(parse_path(name)).id for name in asked.primary_key)
     time = None if asked.time_index is None else schema.get(parse_path(asked.time_index)).id
     if (named and named != schema.primary_key) or (time is not None and time != schema.time_index):
-        has = key_properties(schema)
-        own = " and ".join(f"the {name} {text}" for name, text in has.items()) or "no row key"
+        key = key_properties(schema)
+        shown = " and ".join(f"the {name} {text}" for name, text in key.items()) or "no row key"
         raise InvalidRequestError(
-            f"{table.name} has {own}, which is set when a table is created and can't be changed; "
+            f"{table.name} has {shown}, which is set when a table is created and can't be changed; "
             "leave out primaryKey and timeIndex, or write to another table"
         )
 

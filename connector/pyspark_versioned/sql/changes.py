@@ -29,20 +29,20 @@ from versioned_catalog.model.schema import Schema, name_key
 _RESERVED = ("provider", "location", "owner", "external", "is_managed_location", "table_type")
 
 
-def parse_changes(given: Sequence[messages.Change], schema: Schema, table: str) -> list[Change]:
+def parse_changes(requested: Sequence[messages.Change], schema: Schema, table: str) -> list[Change]:
     """The changes of one ALTER TABLE.
 
     Raises:
         InvalidRequestError: a change is not allowed.
     """
-    _refuse_replacing(given, schema, table)
-    return [change for one in given for change in _parse(one, schema, table)]
+    _refuse_replacing(requested, schema, table)
+    return [change for sent in requested for change in _parse(sent, schema, table)]
 
 
-def _refuse_replacing(given: Sequence[messages.Change], schema: Schema, table: str) -> None:
+def _refuse_replacing(changes: Sequence[messages.Change], schema: Schema, table: str) -> None:
     """REPLACE COLUMNS arrives as a drop of every column and new ones, whose values would be lost."""
-    dropped = {name_key(one.path[0]) for one in given if isinstance(one, messages.DropColumn)}
-    adds = any(isinstance(one, messages.AddColumn) for one in given)
+    dropped = {name_key(c.path[0]) for c in changes if isinstance(c, messages.DropColumn)}
+    adds = any(isinstance(c, messages.AddColumn) for c in changes)
     if adds and dropped >= {name_key(column.name) for column in schema.columns}:
         raise InvalidRequestError(
             f"{table}: REPLACE COLUMNS would drop every column with its values; use ALTER TABLE ... "
@@ -52,13 +52,13 @@ def _refuse_replacing(given: Sequence[messages.Change], schema: Schema, table: s
         )
 
 
-def _parse(one: messages.Change, schema: Schema, table: str) -> list[Change]:
-    match one:
+def _parse(requested: messages.Change, schema: Schema, table: str) -> list[Change]:
+    match requested:
         case messages.AddColumn():
-            return [_add(one, table)]
+            return [_add(requested, table)]
         case messages.DropColumn(path, if_exists):
-            gone = if_exists and schema.find(tuple(path)) is None
-            return [] if gone else [DropColumn(tuple(path))]
+            is_absent = if_exists and schema.find(tuple(path)) is None
+            return [] if is_absent else [DropColumn(tuple(path))]
         case messages.RenameColumn(path, new_name):
             return [RenameColumn(tuple(path), new_name)]
         case messages.ChangeType(path, type_):
@@ -98,8 +98,8 @@ def _parse(one: messages.Change, schema: Schema, table: str) -> list[Change]:
 def _add(add: messages.AddColumn, table: str) -> AddColumn:
     path = tuple(add.path)
     type_ = parse_type(add.type, path)
-    given = add.default_value
-    default = UNSET if given is None else parse_default(given, type_, column_in_errors(table, path))
+    value = add.default_value
+    default = UNSET if value is None else parse_default(value, type_, column_in_errors(table, path))
     return AddColumn(
         path, type_, default, add.nullable, add.comment, first=add.first, after=add.after
     )

@@ -32,8 +32,8 @@ def load_changes(request: messages.LoadChanges) -> messages.LoadedChanges:
         start, end = _start(table, asked), _end(table, asked)
     wanted = Request(asked.net, asked.carryovers, asked.updates)
     plan = table.changes_between(start, end, wanted).plan
-    found = messages.VersionRange(start, end, asked.net, asked.carryovers, asked.updates)
-    return messages.LoadedChanges(describe_columns(feed_columns(plan.columns)), found)
+    versions = messages.VersionRange(start, end, asked.net, asked.carryovers, asked.updates)
+    return messages.LoadedChanges(describe_columns(feed_columns(plan.columns)), versions)
 
 
 def plan_changes(request: messages.PlanChanges) -> messages.ScanPlan:
@@ -45,7 +45,7 @@ def plan_changes(request: messages.PlanChanges) -> messages.ScanPlan:
 
 
 def plan_of_changes(reader: ChangesReader, schema: StructType) -> messages.ScanPlan:
-    """A plan of changes, which Python alone reads, and which have no segments of their own."""
+    """A plan of changes, which only Python reads; it has no segments."""
     tasks = planned_read(reader, reader.partitions(), schema)
     return replace(merged_plan(()), groups=[messages.PythonGroup(tasks)])
 

@@ -15,13 +15,13 @@ from versioned_catalog.log.record import record_from_json
 
 
 def _asked(call: Invocation, version: int) -> dict[str, Any]:
-    """What the job compacts."""
-    given = call.arguments
+    """The request of the job."""
+    arguments = call.arguments
     return {
         "version": version,
-        "where": given["where"],
-        "strategy": given["strategy"] or "auto",
-        "zorder": given["zorder"],
+        "where": arguments["where"],
+        "strategy": arguments["strategy"] or "auto",
+        "zorder": arguments["zorder"],
     }
 
 
@@ -50,7 +50,7 @@ def _compact(call: Invocation) -> Iterable[Row]:
         return
     asked = json.loads(call.request.job)
     plans = planned(table, asked)
-    by_paths = {one.paths: one for one in plans}
+    by_paths = {plan.paths: plan for plan in plans}
     done = [
         (by_paths[tuple(json.loads(paths))], tuple(map(record_from_json, json.loads(records))))
         for paths, records in call.request.results

@@ -26,9 +26,9 @@ def _convert(call: Invocation) -> Iterable[Row]:
         call.arguments["root"],
         None if version is None else int(version),
     )
-    key = [one.strip() for one in (call.arguments["primary_key"] or "").split(",") if one.strip()]
-    how = Conversion(call.flag("copy", False), key, call.arguments["deletes"] or "copy")
-    _, done = call.catalog.convert_and_tell(call.name, request, how)
+    key = [k.strip() for k in (call.arguments["primary_key"] or "").split(",") if k.strip()]
+    conversion = Conversion(call.flag("copy", False), key, call.arguments["deletes"] or "copy")
+    _, done = call.catalog.convert_and_tell(call.name, request, conversion)
     yield _row(done)
 
 

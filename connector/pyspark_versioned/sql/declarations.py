@@ -61,34 +61,34 @@ def parse_declaration(
         InvalidRequestError: a versioned table can't be so.
     """
     table = ".".join(declaration.name)
-    given = _copied_properties(like) | dict(declaration.properties)
-    _check_provider(given.pop("provider", "versioned"), declaration.default_provider, table)
-    if "location" in given or given.pop("external", "false") != "false":
+    properties = _copied_properties(like) | dict(declaration.properties)
+    _check_provider(properties.pop("provider", "versioned"), declaration.default_provider, table)
+    if "location" in properties or properties.pop("external", "false") != "false":
         raise InvalidRequestError(
             f"{table}: the tables of a catalog are in its warehouse; leave out LOCATION, or create it "
             "with Catalog.create_path and read it with spark.read.format('versioned').load(path)",
             condition="NOT_SUPPORTED",
         )
-    if any(key.startswith("option.") for key in given):
+    if any(key.startswith("option.") for key in properties):
         raise InvalidRequestError(
             f"{table}: OPTIONS have no effect; write them as TBLPROPERTIES",
             condition="NOT_SUPPORTED",
         )
-    comment = given.pop("comment", None)
+    comment = properties.pop("comment", None)
     _refuse_clustering(declaration.partitioning, table)
     return Declaration(
         tuple(declaration.name),
         _columns(declaration, like, table, defaults=defaults),
         tuple(declaration.partitioning),
-        {key: value for key, value in given.items() if key not in _ADDED_BY_SPARK},
+        {key: value for key, value in properties.items() if key not in _ADDED_BY_SPARK},
         comment,
         primary_key_of(declaration.constraints, table),
     )
 
 
 def _copied_properties(like: messages.Like | None) -> dict[str, str]:
-    given = {} if like is None else like.properties
-    return {key: value for key, value in given.items() if key not in _NOT_COPIED}
+    properties = {} if like is None else like.properties
+    return {key: value for key, value in properties.items() if key not in _NOT_COPIED}
 
 
 def _columns(
@@ -96,7 +96,7 @@ def _columns(
 ) -> tuple[Column, ...]:
     """The columns; of CREATE TABLE LIKE the source's own, since Spark leaves out their defaults."""
     if like is None:
-        return tuple(_column(one, table, defaults=defaults) for one in declaration.columns)
+        return tuple(_column(column, table, defaults=defaults) for column in declaration.columns)
     _, state = open_table(like.table)
     return tuple(
         replace(column, read_default=read_default(column.write_default))
@@ -127,17 +127,17 @@ def _check_provider(provider: str, default: str, table: str) -> None:
         )
 
 
-def _column(given: messages.DeclaredColumn, table: str, *, defaults: bool) -> Column:
-    path = (given.name,)
-    type_ = parse_type(given.type, path)
-    sql = given.default_value if defaults else None
+def _column(declared: messages.DeclaredColumn, table: str, *, defaults: bool) -> Column:
+    path = (declared.name,)
+    type_ = parse_type(declared.type, path)
+    sql = declared.default_value if defaults else None
     default = parse_default(sql, type_, column_in_errors(table, path))
     return Column(
         UNASSIGNED,
-        given.name,
+        declared.name,
         type_,
-        given.nullable,
+        declared.nullable,
         read_default=read_default(default),
         write_default=default,
-        comment=given.comment,
+        comment=declared.comment,
     )

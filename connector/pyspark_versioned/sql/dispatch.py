@@ -73,43 +73,43 @@ HANDLERS: dict[type, Callable[..., object]] = {
 _BY_NAME = {wire_name(message): message for message in HANDLERS}
 
 
-def respond(given: Any, received: Sequence[bytes] = (), sent: list[bytes] | None = None) -> str:
+def respond(parsed: Any, received: Sequence[bytes] = (), sent: list[bytes] | None = None) -> str:
     """Carry out one request.
 
     Args:
-        given: the request, parsed from JSON; see ``connector/PROTOCOL.md``.
+        parsed: the request, parsed from JSON; see ``connector/PROTOCOL.md``.
         received: the bytes that came with the request.
         sent: the bytes that go with the response are added here.
 
     Returns:
         The response as the text of its JSON: a result, a refusal or an error.
     """
-    return encode(_outcome(given, received), sent)
+    return encode(_outcome(parsed, received), sent)
 
 
-def _outcome(given: Any, received: Sequence[bytes]) -> Json:
+def _outcome(parsed: Any, received: Sequence[bytes]) -> Json:
     request: object = None
     try:
-        name = given.get("request") if isinstance(given, dict) else None
+        name = parsed.get("request") if isinstance(parsed, dict) else None
         message = _BY_NAME.get(name) if isinstance(name, str) else None
         if message is None:
             raise InvalidRequestError(
                 f"the jar sent the request {name!r}, which this pyspark_versioned does not know; use "
                 "the jar that pyspark_versioned.jar_path() names"
             )
-        request = decode(message, given.get("body"), f"the request {name}", received)
-        return {"response": HANDLERS[message](request, *_commit(message, given))}
+        request = decode(message, parsed.get("body"), f"the request {name}", received)
+        return {"response": HANDLERS[message](request, *_commit(message, parsed))}
     except Refused as refused:
         return {"refused": refused.reason}
     except VersionedError as error:
         return _error_response(error, request)
 
 
-def _commit(message: type, given: Json) -> tuple[Commit, ...]:
+def _commit(message: type, parsed: Json) -> tuple[Commit, ...]:
     """The commit of a request that commits, as an argument."""
     if not issubclass(message, CommittingRequest):
         return ()
-    return (decode(Commit, given.get("commit"), f"the commit of the request {given['request']}"),)
+    return (decode(Commit, parsed.get("commit"), f"the commit of the request {parsed['request']}"),)
 
 
 def _error_response(error: VersionedError, request: object) -> dict[str, Any]:
@@ -124,8 +124,8 @@ def _table_names(request: Any) -> tuple[str, ...]:
     """The names that the table of a request may have in an error; empty if it has no table."""
     match request:
         case messages.Call():
-            given = request.arguments.get("table")
-            return () if given is None else (given,)
+            argument = request.arguments.get("table")
+            return () if argument is None else (argument,)
         case messages.LoadProcedure():
             return ()
         case messages.CommitWrite():

@@ -45,7 +45,7 @@ def distribution_of(
     mode = named or default_mode(schema, ordered=ordered)
     partitions = describe_partitioning(schema)
     parts: list[messages.SortKey] = [
-        messages.TransformKey(one, descending=False) for one in partitions
+        messages.TransformKey(partition, descending=False) for partition in partitions
     ]
     sorts = _sort_keys(schema)
     by = [*parts, *sorts] if mode is DistributionMode.RANGE else parts
@@ -82,11 +82,11 @@ def plan_delta(request: messages.PlanDelta) -> messages.DeltaPlan:
     """
     table, state = open_table(request.table)
     seen = state.seen
-    found = distribution_of(seen.schema, state.properties, ordered=False)
+    distribution = distribution_of(seen.schema, state.properties, ordered=False)
     rows = None
     if not seen.is_whole:
         rows = _rows(seen, request.carried, table.name)
-    return messages.DeltaPlan(replace(found, order_by=()), rows)
+    return messages.DeltaPlan(replace(distribution, order_by=()), rows)
 
 
 def _rows(seen: Seen, carried: Sequence[str] | None, table: str) -> messages.StoredRows:

@@ -1,4 +1,4 @@
-"""Files that somebody else wrote, as Spark's Parquet reader reads them: by the names in the file."""
+"""Foreign files, which Spark's Parquet reader reads by the names in the file."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _EXACT = {
     Form.MILLIS: (Atom.TIMESTAMP, Atom.TIMESTAMP_NTZ),
     **dict.fromkeys(JULIAN, (Atom.DATE, Atom.TIMESTAMP)),
 }
-"""The forms that Spark's reader turns into these types as we do."""
+"""The forms that Spark's reader converts to these types as Python does."""
 
 _ABSENT = "__versioned_absent_{}"
-"""The name of a field that a file does not hold: one that it has can't be taken for it."""
+"""The name of a field that a file does not hold, which no field of the file has."""
 
 
 class Urls:
@@ -52,53 +52,53 @@ class Urls:
 
 
 def reads_exactly(plan: SegmentPlan, layout: FileLayout) -> bool:
-    """Whether Spark's reader turns what a file of somebody else holds into the same values as we do."""
+    """Whether Spark's reader reads the same values from a foreign file as Python."""
     if layout.id_map is None:
         return True
-    held, codec = layout.id_map.columns, layout.id_map.codec
-    return codec is None and all(_is_exact(output, held) for output in plan.outputs)
+    stored, codec = layout.id_map.columns, layout.id_map.codec
+    return codec is None and all(_is_exact(output, stored) for output in plan.outputs)
 
 
-def _is_exact(output: Output, held: Mapping[int, Held]) -> bool:
+def _is_exact(output: Output, stored: Mapping[int, Held]) -> bool:
     column = output.column
     match output.step:
         case Take():
-            return all(_is_own(one, held) for one, _ in walk((column,)))
+            return all(_has_exact_form(part, stored) for part, _ in walk((column,)))
         case Cast(_, source):
-            return held[column.id].form is None and not isinstance(source, Decimal)
+            return stored[column.id].form is None and not isinstance(source, Decimal)
         case Rebuild(_, inner):
-            return held[column.id].form is None and all(_is_exact(one, held) for one in inner)
+            return stored[column.id].form is None and all(_is_exact(o, stored) for o in inner)
         case _:
             return True
 
 
-def _is_own(column: Column, held: Mapping[int, Held]) -> bool:
-    form = held[column.id].form
+def _has_exact_form(column: Column, stored: Mapping[int, Held]) -> bool:
+    form = stored[column.id].form
     return form is None or column.type in _EXACT.get(form, ())
 
 
 def by_file_names(plan: SegmentPlan) -> SegmentPlan:
     """A plan whose outputs have the names of the file, not those of the table."""
-    held = {column.id: column for column, _ in walk(plan.needed)}
-    outputs = tuple(_renamed_output(output, held) for output in plan.outputs)
+    stored = {column.id: column for column, _ in walk(plan.needed)}
+    outputs = tuple(_renamed_output(output, stored) for output in plan.outputs)
     return replace(plan, outputs=outputs)
 
 
-def _renamed_output(output: Output, held: Mapping[int, Column]) -> Output:
+def _renamed_output(output: Output, stored: Mapping[int, Column]) -> Output:
     step = output.step
     if isinstance(step, Rebuild):
-        step = replace(step, children=tuple(_renamed_output(one, held) for one in step.children))
-    return Output(_renamed(output.column, held), step)
+        step = replace(step, children=tuple(_renamed_output(o, stored) for o in step.children))
+    return Output(_renamed(output.column, stored), step)
 
 
-def _renamed(column: Column, held: Mapping[int, Column]) -> Column:
-    inner = tuple(_renamed(child, held) for child in children(column.type))
-    found = held.get(column.id)
-    name = _ABSENT.format(column.id) if found is None else found.physical_name
+def _renamed(column: Column, stored: Mapping[int, Column]) -> Column:
+    inner = tuple(_renamed(child, stored) for child in children(column.type))
+    source = stored.get(column.id)
+    name = _ABSENT.format(column.id) if source is None else source.physical_name
     return replace(column, physical_name=name, type=with_children(column.type, inner))
 
 
 def formed_ids(layout: FileLayout) -> frozenset[int]:
     """The columns that a file stores in another form, so that Parquet can't filter by them."""
     columns = {} if layout.id_map is None else layout.id_map.columns
-    return frozenset(column_id for column_id, held in columns.items() if held.form is not None)
+    return frozenset(column_id for column_id, stored in columns.items() if stored.form is not None)

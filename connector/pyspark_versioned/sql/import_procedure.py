@@ -39,17 +39,17 @@ def _import_files(call: Invocation) -> Iterable[Row]:
         options["aliases"] = parse_aliases(call.text("aliases"))
     if "exclude" in options:
         options["exclude"] = parse_paths(call.text("exclude"))
-    found = call.catalog.import_files(
+    result = call.catalog.import_files(
         call.name, call.text("source"), dialect=Dialect.SQL, **options
     )
-    unreadable = [f"{one.path}: {one.reason}" for one in found.unreadable]
+    unreadable = [f"{file.path}: {file.reason}" for file in result.unreadable]
     yield (
-        found.version,
-        found.files,
-        found.rows,
-        found.known,
-        list(found.changed),
-        list(found.missing),
+        result.version,
+        result.files,
+        result.rows,
+        result.known,
+        list(result.changed),
+        list(result.missing),
         unreadable,
     )
 

@@ -26,7 +26,7 @@ class JarWriter(PlannedWriter):
 
     @staticmethod
     def of(asked: PythonCommit) -> JarWriter:
-        """The writer for what the jar asks to commit."""
+        """The writer for a commit of the jar."""
         if asked.creation is not None:
             return JarWriter(plan_creation(asked.creation), asked)
         if asked.write is not None:
@@ -36,7 +36,7 @@ class JarWriter(PlannedWriter):
         raise InvalidRequestError("the option commit names neither a write nor a table to create")
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Commit what all tasks wrote."""
+        """Commit the segments of all tasks."""
         records, asked = records_of(messages), self._asked
         if asked.creation is not None:
             stage_requests.create_staged(asked.creation, records, asked.commit_id)

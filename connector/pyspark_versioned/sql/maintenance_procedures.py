@@ -25,32 +25,32 @@ from versioned_catalog.maintain.expiry import DEFAULT
 def _vacuum(call: Invocation) -> Iterable[Row]:
     table = call.table
     # If a commit landed and its response was lost, vacuum runs again and reports what is left.
-    known = call.landed(table) is not None
-    found = table.maintenance.vacuum(
+    has_landed = call.landed(table) is not None
+    result = table.maintenance.vacuum(
         call.hours("retention_hours", DEFAULT),
         dry_run=call.flag("dry_run", True),
         force=call.flag("force", False),
-        commit_id=None if known else call.commit.id,
+        commit_id=None if has_landed else call.commit.id,
     )
-    yield from ((path, "segment", not found.dry_run) for path in found.segments)
-    yield from ((path, "temporary or checkpoint", not found.dry_run) for path in found.others)
-    yield from ((path, "not ours, left", False) for path in found.foreign)
+    yield from ((path, "segment", not result.dry_run) for path in result.segments)
+    yield from ((path, "temporary or checkpoint", not result.dry_run) for path in result.others)
+    yield from ((path, "not ours, left", False) for path in result.foreign)
 
 
 def _expire(call: Invocation) -> Iterable[Row]:
-    table, given = call.table, call.arguments
+    table, arguments = call.table, call.arguments
     older_than = call.hours("older_than_hours", DEFAULT)
-    if given["older_than"] is not None:
-        if given["older_than_hours"] is not None:
+    if arguments["older_than"] is not None:
+        if arguments["older_than_hours"] is not None:
             raise InvalidRequestError(
                 f"{table.name}: give older_than or older_than_hours, not both"
             )
-        older_than = table.store.now() - parse_timestamp(int(given["older_than"]))
+        older_than = table.store.now() - parse_timestamp(int(arguments["older_than"]))
     if call.landed(table) is not None:
         older_than = timedelta.max  # only what the commit left undone
     done = table.maintenance.expire(
         older_than,
-        1 if given["keep_last"] is None else int(given["keep_last"]),
+        1 if arguments["keep_last"] is None else int(arguments["keep_last"]),
         dry_run=call.flag("dry_run", True),
         force=call.flag("force", False),
         commit_id=call.commit.id,
@@ -68,8 +68,8 @@ def _expire(call: Invocation) -> Iterable[Row]:
 
 def _verify(call: Invocation) -> Iterable[Row]:
     deep, every = call.flag("deep", False), call.flag("every_version", False)
-    found = call.catalog.verify_table(call.name, deep=deep, every_version=every)
-    yield from ((one.path, one.problem) for one in found.findings)
+    report = call.catalog.verify_table(call.name, deep=deep, every_version=every)
+    yield from ((finding.path, finding.problem) for finding in report.findings)
 
 
 def _publish(call: Invocation) -> Iterable[Row]:
@@ -86,8 +86,8 @@ def _unpublish(call: Invocation) -> Iterable[Row]:
 
 
 def _views(call: Invocation) -> Iterable[Row]:
-    found = call.catalog.views(call.name or None, partial(full_name, call.request.catalog))
-    yield from (tuple(row.values()) for row in found.to_pylist())
+    views = call.catalog.views(call.name or None, partial(full_name, call.request.catalog))
+    yield from (tuple(row.values()) for row in views.to_pylist())
 
 
 PROCEDURES = {

@@ -54,14 +54,14 @@ def read_metadata(request: messages.ReadMetadata) -> messages.Rows:
     """The rows of a metadata table."""
     table, state = open_table(request.table)
     then = table.as_of(state.version)
-    found = {
+    rows = {
         "history": then.inspect.history,
         "schemas": then.inspect.schemas,
         "segments": then.inspect.segments,
         "snapshots": then.inspect.snapshots,
         "partitions": then.inspect.partitions,
     }[request.metadata]()
-    return messages.Rows(cells(found))
+    return messages.Rows(cells(rows))
 
 
 def cells(rows: pa.Table) -> list[list[Any]]:

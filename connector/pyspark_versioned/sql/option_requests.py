@@ -1,4 +1,4 @@
-"""Requests about options, and about what a writer says of a table that it overwrites."""
+"""Requests that check options, and the declaration of a table that saveAsTable overwrites."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark_versioned.writer import check_partitioning
 
 
 def accept_options(request: messages.AcceptOptions) -> messages.Accepted:
-    """Refuse options that no use honours, and return the others under their own names."""
+    """Refuse options that no use honours, and return the others under their documented names."""
     uses = [Use(use) for use in request.uses]
     return messages.Accepted(accepted(request.options, uses, request.table, named=request.named))
 

@@ -15,12 +15,12 @@ FIELD_ID = "parquet.field.id"
 
 
 def read_schema(columns: Iterable[Column], *, by_name: bool = False) -> spark.StructType:
-    """The schema to read files with; all fields are nullable, since older files lack newer ones.
+    """The schema for reading files; all fields are nullable, since older files lack newer ones.
 
-    Without IDs if columns are found ``by_name``: the IDs in files of others are not ours.
+    Without IDs if columns are found ``by_name``: the IDs in foreign files are not the table's.
     """
-    found = _struct(columns, loose=True)
-    return _without_ids(found) if by_name else found
+    schema = _struct(columns, loose=True)
+    return _without_ids(schema) if by_name else schema
 
 
 def _without_ids(type_: Any) -> Any:
@@ -42,7 +42,7 @@ def _without_ids(type_: Any) -> Any:
 
 
 def write_schema(columns: Iterable[Column]) -> spark.StructType:
-    """The schema to write files with."""
+    """The schema for writing files."""
     return _struct(columns, loose=False)
 
 
@@ -75,17 +75,17 @@ def _type(type_: DataType, *, loose: bool) -> spark.DataType:
 
 def field_ids(columns: Iterable[Column], above: str = "") -> dict[str, int]:
     """Column IDs by the dotted path of each node in Spark's Parquet files."""
-    found: dict[str, int] = {}
+    ids: dict[str, int] = {}
     for column in columns:
         path = above + column.physical_name
-        found[path] = column.id
+        ids[path] = column.id
         match column.type:
             case Struct(fields):
-                found |= field_ids(fields, f"{path}.")
+                ids |= field_ids(fields, f"{path}.")
             case Array(element):
-                found |= field_ids((element,), f"{path}.list.")
+                ids |= field_ids((element,), f"{path}.list.")
             case Map(key, value):
-                found |= field_ids((key, value), f"{path}.key_value.")
+                ids |= field_ids((key, value), f"{path}.key_value.")
             case _:
                 pass
-    return found
+    return ids

@@ -37,11 +37,11 @@ def _retire_schema(call: Invocation) -> Iterable[Row]:
     done = call.landed(table)
     if done is not None:
         then = table.as_of(done - 1).retire_schema(label, dry_run=True)
-        found = replace(then, version=done)
+        result = replace(then, version=done)
     else:
         dry_run = call.flag("dry_run", False)
-        found = table.retire_schema(label, dry_run=dry_run, commit_id=call.commit.id)
-    yield found.label, list(found.dropped), found.segments, found.rows, found.version
+        result = table.retire_schema(label, dry_run=dry_run, commit_id=call.commit.id)
+    yield result.label, list(result.dropped), result.segments, result.rows, result.version
 
 
 PROCEDURES = {

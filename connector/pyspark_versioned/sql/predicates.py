@@ -30,8 +30,8 @@ def to_unbound(term: Term) -> UnboundFilter | None:
 def bound_filters(terms: Sequence[Term], schema: Schema) -> list[BoundFilter]:
     """The predicates that the catalog understands, on the columns of a schema; Spark applies all."""
     column_at = partial(resolve, schema)
-    bound = [bind_if_known(one, column_at) for one in map(to_unbound, terms) if one is not None]
-    return [one for one in bound if one is not None]
+    bound = [bind_if_known(f, column_at) for f in map(to_unbound, terms) if f is not None]
+    return [f for f in bound if f is not None]
 
 
 def _node(term: Term) -> Node:

@@ -1,4 +1,4 @@
-"""What a procedure is: its parameters, its result, and the function that runs it."""
+"""Procedures: their parameters, their results, and the functions that run them."""
 
 from __future__ import annotations
 

@@ -44,21 +44,21 @@ def load_procedure(request: messages.LoadProcedure) -> messages.Procedure:
         NotFoundError: there is no procedure of that name.
     """
     *namespace, name = (part.lower() for part in request.name)
-    known = PROCEDURES.get(name) if tuple(namespace) == _NAMESPACE else None
-    if known is None:
+    procedure = PROCEDURES.get(name) if tuple(namespace) == _NAMESPACE else None
+    if procedure is None:
         near = meant(name, PROCEDURES)
         hint = f"did you mean system.{near}? There are" if near else "there are"
         raise NotFoundError(
             f"there is no procedure {'.'.join(request.name)}; {hint} "
-            f"{', '.join(f'system.{one}' for one in PROCEDURES)}",
+            f"{', '.join(f'system.{other}' for other in PROCEDURES)}",
             condition="PROCEDURE_NOT_FOUND",
         )
-    result = parse_type(known.result)
+    result = parse_type(procedure.result)
     assert isinstance(result, Struct)
     return messages.Procedure(
         name,
-        known.description,
-        [_described(parameter) for parameter in known.parameters],
+        procedure.description,
+        [_described(parameter) for parameter in procedure.parameters],
         SparkType(to_spark_schema(result.fields).jsonValue()),
     )
 
@@ -76,34 +76,34 @@ def list_procedures(request: messages.ListProcedures) -> messages.Names:
 
 def call(request: messages.Call, commit: Commit) -> messages.CallResult:
     """Run a procedure, or ask the jar to run its job first."""
-    known, given = PROCEDURES[request.name[-1].lower()], request.arguments
-    for parameter in known.parameters:
-        if parameter.required and given[parameter.name] is None:
+    procedure, arguments = PROCEDURES[request.name[-1].lower()], request.arguments
+    for parameter in procedure.parameters:
+        if parameter.required and arguments[parameter.name] is None:
             raise InvalidRequestError(
                 f"{'.'.join(request.name)}: the argument {parameter.name} is null; it must be "
                 f"{parameter.comment}"
             )
-    table = given["table"]
+    table = arguments["table"]
     name = () if table is None else _table_name(request.catalog, table)
     invocation = defined.Invocation(request, commit, open_catalog(request.catalog), name)
-    job = known.job(invocation) if request.job is None else None
+    job = procedure.job(invocation) if request.job is None else None
     if job is not None:
         return job
-    rows = [[_cell(value) for value in row] for row in known.run(invocation)]
-    return messages.ProcedureRows(rows, [request.catalog.name, *name] if known.writes else None)
+    rows = [[_cell(value) for value in row] for row in procedure.run(invocation)]
+    return messages.ProcedureRows(rows, [request.catalog.name, *name] if procedure.writes else None)
 
 
 def _cell(value: object) -> Any:
     if isinstance(value, list):
-        return [_cell(one) for one in value]
+        return [_cell(item) for item in value]
     if isinstance(value, bool):
         return "true" if value else "false"
     return None if value is None else str(value)
 
 
-def _table_name(ref: messages.CatalogRef, given: str) -> tuple[str, ...]:
+def _table_name(ref: messages.CatalogRef, text: str) -> tuple[str, ...]:
     """A table's name in its catalog; users may write the catalog's name before it."""
-    catalog, parts = open_catalog(ref), parse_path(given)
+    catalog, parts = open_catalog(ref), parse_path(text)
     return parts[1:] if parts[0] == ref.name and not catalog.table_exists(parts) else parts
 
 

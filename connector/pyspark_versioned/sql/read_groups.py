@@ -48,20 +48,20 @@ class ReadGroups:
         self._scan = scan
         self._in_spark = in_spark
         self._filters = [
-            (at, columns_of(one)) for at, one in enumerate(filters) if is_for_parquet(one)
+            (at, columns_of(term)) for at, term in enumerate(filters) if is_for_parquet(term)
         ]
         self._narrowed = narrowed_columns(scan)
         self._indexes: dict[tuple[FileLayout, frozenset[int], bool], int] = {}
         self.shows_row_sequence = any(
             column.id == metadata_columns.SEQUENCE_OF_ROW for column in scan.columns
         )
-        self.found: list[messages.NativeGroup | None] = []
+        self.distinct: list[messages.NativeGroup | None] = []
 
     def index(self, layout: FileLayout, nan_free: frozenset[int], *, alone: bool) -> int:
         """The group of a segment. Layouts that are read alike share a group.
 
         Args:
-            layout: how the file of the segment holds the columns.
+            layout: the layout of the columns in the file of the segment.
             nan_free: floating columns without NaN in the segment.
             alone: whether Spark can read the segment by itself: it needs no merge, and Hadoop can
                 open its path.
@@ -69,9 +69,9 @@ class ReadGroups:
         key = (layout, nan_free, alone)
         if key not in self._indexes:
             group = self._group(layout, nan_free, alone)
-            if group not in self.found:
-                self.found.append(group)
-            self._indexes[key] = self.found.index(group)
+            if group not in self.distinct:
+                self.distinct.append(group)
+            self._indexes[key] = self.distinct.index(group)
         return self._indexes[key]
 
     def _group(
@@ -88,11 +88,11 @@ class ReadGroups:
         ids = narrowed_ids(self._scan) | formed_ids(layout)
         filters = []
         for at, columns in self._filters:
-            found = {column: physical_path(column, plan, nan_free, ids) for column in columns}
-            known = {column: path for column, path in found.items() if path is not None}
-            if len(known) == len(columns):
+            physical = {column: physical_path(column, plan, nan_free, ids) for column in columns}
+            filterable = {column: path for column, path in physical.items() if path is not None}
+            if len(filterable) == len(columns):
                 filters.append(at)
-                names |= known
+                names |= filterable
         return native_group(plan, filters, names, self._narrowed, is_foreign=is_foreign)
 
 
@@ -100,24 +100,24 @@ def narrowed_ids(scan: Scan) -> frozenset[int]:
     """The columns that are shown in narrower types, those around them included."""
     narrowing = scan.narrowing
     columns = () if narrowing is None else narrowing.columns
-    return frozenset(part.id for one in columns for part in _narrowed_parts(one.wide, one.narrow))
+    return frozenset(part.id for c in columns for part in _narrowed_parts(c.wide, c.narrow))
 
 
 def narrowed_columns(scan: Scan) -> list[messages.NarrowedColumn] | None:
-    """The columns that the jar narrows; None if it can't do it for one of them."""
+    """The columns that the jar narrows; None if it can't narrow one of them."""
     narrowing = scan.narrowing
     columns = () if narrowing is None else narrowing.columns
-    shown = [one for one in columns if one.place < len(scan.columns)]
-    if any(is_repeated(tuple(_narrowed_parts(one.wide, one.narrow))) for one in shown):
+    shown = [c for c in columns if c.place < len(scan.columns)]
+    if any(is_repeated(tuple(_narrowed_parts(c.wide, c.narrow))) for c in shown):
         return None
     return [
         messages.NarrowedColumn(
-            one.place,
-            one.narrow.name,
-            SparkType(to_spark(one.wide.type).jsonValue()),
-            SparkType(to_spark(one.narrow.type, declared=True).jsonValue()),
+            c.place,
+            c.narrow.name,
+            SparkType(to_spark(c.wide.type).jsonValue()),
+            SparkType(to_spark(c.narrow.type, declared=True).jsonValue()),
         )
-        for one in shown
+        for c in shown
     ]
 
 
@@ -125,8 +125,8 @@ def _narrowed_parts(wide: Column, narrow: Column) -> Iterator[Column]:
     """The column, and the columns in it, that differ in type."""
     if wide.type != narrow.type:
         yield wide
-        for one, other in zip(children(wide.type), children(narrow.type), strict=True):
-            yield from _narrowed_parts(one, other)
+        for stored, shown in zip(children(wide.type), children(narrow.type), strict=True):
+            yield from _narrowed_parts(stored, shown)
 
 
 def native_group(
@@ -137,14 +137,14 @@ def native_group(
     *,
     is_foreign: bool = False,
 ) -> messages.NativeGroup:
-    """One way of reading by Spark's Parquet reader; the filters are those that Parquet may evaluate."""
+    """A group that Spark's Parquet reader reads; the filters are those that Parquet may evaluate."""
     stored = [output.column for output in plan.outputs if _is_stored(output)]
     made = [output for output in plan.outputs if not _is_stored(output)]
     places = {output.column.id: place for place, output in enumerate(plan.outputs)}
     constants = [
-        _constant(one, places[one.column.id])
-        for one in made
-        if one.column.id != metadata_columns.ROW_POSITION
+        _constant(output, places[output.column.id])
+        for output in made
+        if output.column.id != metadata_columns.ROW_POSITION
     ]
     return messages.NativeGroup(
         SparkType(read_schema(stored, by_name=is_foreign).jsonValue()),
@@ -212,14 +212,14 @@ def physical_path(
             Spark NaN is the greatest value.
         narrowed: columns that are shown in another type than they are stored in.
     """
-    outputs, found, names = plan.outputs, None, []
+    outputs, node, names = plan.outputs, None, []
     for part in path:
-        found = next((o for o in outputs if name_key(o.column.name) == name_key(part)), None)
-        if found is None or not _is_stored(found):
+        node = next((o for o in outputs if name_key(o.column.name) == name_key(part)), None)
+        if node is None or not _is_stored(node):
             return None
-        names.append(found.column.physical_name)
-        outputs = found.step.children if isinstance(found.step, Rebuild) else _fields(found.column)
-    if found is None or found.column.id in narrowed or not _filters_alike(found, nan_free):
+        names.append(node.column.physical_name)
+        outputs = node.step.children if isinstance(node.step, Rebuild) else _fields(node.column)
+    if node is None or node.column.id in narrowed or not _filters_alike(node, nan_free):
         return None
     return tuple(names)
 

@@ -1,4 +1,4 @@
-"""Requests about reads: which segments to read, and what metadata says about them."""
+"""Requests about reads: segments to read, and statistics from metadata."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _ESTIMATED = (
 
 
 def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
-    """The segments to read, in groups that are read in one way each."""
+    """The segments to read, grouped by how they are read."""
     scan, shared = _scan(request.table, request.schema, request.filters, request.limit)
     return planned(scan, shared, request)
 
 
 def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.ScanPlan:
-    """The segments of a scan, in groups that are read in one way each."""
+    """The segments of a scan, grouped by how they are read."""
     scan.check_roots()
     kept, table = scan.kept, request.table
     groups = ReadGroups(scan, request.filters, in_spark=request.allow_native and shared.is_plain)
@@ -54,7 +54,7 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
     merged = scan.merged_paths()
     path: list[str] = kept["path"].to_pylist()
     url = _urls(scan, table, path)
-    external = {one for one, found in zip(path, url, strict=False) if found is not None}
+    external = {file for file, link in zip(path, url, strict=False) if link is not None}
     in_python = frozenset(path if request.in_python is None else request.in_python)
     # Spark can only read a sequence that all rows of a segment share.
     wants_sequence = groups.shows_row_sequence
@@ -64,11 +64,11 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
             scan.layouts,
             scan.nan_free(),
             (
-                (is_plain(one) or one in external)
-                and one not in merged
-                and (request.in_python is None or one not in in_python)
+                (is_plain(file) or file in external)
+                and file not in merged
+                and (request.in_python is None or file not in in_python)
                 and not (wants_sequence and sequence is None)
-                for one, sequence in zip(path, row_sequences, strict=True)
+                for file, sequence in zip(path, row_sequences, strict=True)
             ),
             strict=True,
         )
@@ -86,16 +86,16 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
         scan.constant_texts(),
     )
     layout = [column.name for column in layout_columns(scan)]
-    in_python &= {one for one, at in zip(path, group, strict=True) if groups.found[at] is None}
-    found = [
-        messages.PythonGroup(_tasks(scan, shared, in_python, request)) if one is None else one
-        for one in groups.found
+    in_python &= {file for file, at in zip(path, group, strict=True) if groups.distinct[at] is None}
+    read_groups = [
+        messages.PythonGroup(_tasks(scan, shared, in_python, request)) if native is None else native
+        for native in groups.distinct
     ]
-    return messages.ScanPlan(found, segments, scan.state.segments.count, layout)
+    return messages.ScanPlan(read_groups, segments, scan.state.segments.count, layout)
 
 
 def _tasks(scan: Scan, shared: Shared, paths: Collection[str], request: messages.PlanScan) -> bytes:
-    """The tasks of segments that Python reads, whose filters skip no row if segments are read whole."""
+    """The tasks of the segments that Python reads. A read of whole segments has no filters."""
     read = Scan(scan.store, scan.state, scan.columns, like=scan) if request.whole else scan
     schema = spark.StructType.fromJson(request.schema)  # type: ignore[arg-type]
     reader = VersionedReader(scan.store, (), arrow_schema(schema), request.table.name)
@@ -103,7 +103,7 @@ def _tasks(scan: Scan, shared: Shared, paths: Collection[str], request: messages
 
 
 _LEFT_OUT: Mapping[str, Any] = {"url": None, "constants": ()}
-"""What members of ``Segments`` hold for each segment of a plan that leaves them out."""
+"""The values, by segment, of members of ``Segments`` that a plan leaves out."""
 
 
 def merged_plan(plans: Sequence[messages.ScanPlan]) -> messages.ScanPlan:
@@ -113,8 +113,8 @@ def merged_plan(plans: Sequence[messages.ScanPlan]) -> messages.ScanPlan:
     for plan in plans:
         count = len(plan.segments.path)
         for name, values in columns.items():
-            own = getattr(plan.segments, name) or [_LEFT_OUT.get(name)] * count
-            values += [one + len(groups) for one in own] if name == "group" else own
+            more = getattr(plan.segments, name) or [_LEFT_OUT.get(name)] * count
+            values += [index + len(groups) for index in more] if name == "group" else more
         groups += plan.groups
     return messages.ScanPlan(groups, messages.Segments(**columns), sum(p.live for p in plans), ())
 
@@ -145,13 +145,13 @@ def _scan(
 
 def _row_sequences(kept: pa.Table) -> list[int | None]:
     """The sequence of the rows of each segment; None for rows of several sequences."""
-    found: list[int | None] = []
+    sequences: list[int | None] = []
     for sequence, extra in zip(
         kept["sequence"].to_pylist(), kept["extra"].to_pylist(), strict=True
     ):
         delta = delta_from_text(extra)
-        found.append(None if delta.sequences is not None else (delta.order or (sequence,))[0])
-    return found
+        sequences.append(None if delta.sequences is not None else (delta.order or (sequence,))[0])
+    return sequences
 
 
 def estimate_columns(request: messages.EstimateColumns) -> messages.ColumnEstimates:
@@ -172,14 +172,14 @@ def _is_estimated(column: Column) -> bool:
 
 
 def _estimate(scan: Scan, column: Column) -> messages.ColumnStatistics:
-    found = estimate(scan, column) or ColumnEstimate(None, None, None, None)
+    estimated = estimate(scan, column) or ColumnEstimate(None, None, None, None)
     return messages.ColumnStatistics(
         column.name,
         SparkType(to_spark(column.type).jsonValue()),
-        nulls=found.nulls,
-        distinct=found.distinct,
-        least=found.least,
-        greatest=found.greatest,
+        nulls=estimated.nulls,
+        distinct=estimated.distinct,
+        least=estimated.least,
+        greatest=estimated.greatest,
     )
 
 
@@ -187,13 +187,13 @@ def aggregate(request: messages.Aggregate) -> messages.Aggregates:
     """COUNT, MIN and MAX of a snapshot, if metadata determines all of them."""
     table, state = open_table(request.table)
     scan = Scan(table.store, state, state.seen.schema.columns)
-    found: list[messages.TypedValue] = []
+    values: list[messages.TypedValue] = []
     for function in request.functions:
         value = _value(function, scan)
         if value is None:
             return messages.Aggregates(None)
-        found.append(value)
-    return messages.Aggregates(found)
+        values.append(value)
+    return messages.Aggregates(values)
 
 
 def _value(function: messages.AggregateFunction, scan: Scan) -> messages.TypedValue | None:
@@ -206,9 +206,9 @@ def _value(function: messages.AggregateFunction, scan: Scan) -> messages.TypedVa
         return _count(count_values(scan, column))
     if not is_written_alike((column,)):
         return None
-    known, text = extreme(scan, column, function.function == "max")
+    exact, text = extreme(scan, column, function.function == "max")
     return (
-        messages.TypedValue(SparkType(to_spark(column.type).jsonValue()), text) if known else None
+        messages.TypedValue(SparkType(to_spark(column.type).jsonValue()), text) if exact else None
     )
 
 

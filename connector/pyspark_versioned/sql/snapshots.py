@@ -87,14 +87,14 @@ def at_location(location: str, storage: Mapping[str, str]) -> Table:
         NotFoundError: there is no table.
     """
     key = (location, _options(storage))
-    known = _tables.get(key, lambda: Catalog.load_path(location, storage))
+    table = _tables.get(key, lambda: Catalog.load_path(location, storage))
     try:
-        known.refresh()
-        known.state  # noqa: B018  a table that was dropped has none
+        table.refresh()
+        table.state  # noqa: B018  a table that was dropped has none
     except NotFoundError:
         _tables.forget(key)
         raise
-    return known
+    return table
 
 
 def apply_pending(

@@ -1,4 +1,4 @@
-"""How the rows of a writer who does not see all columns, or sees them otherwise, become stored rows."""
+"""Projection to stored rows, for writers that see only a part of the columns, or other types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _InPython(Exception):
 
 
 @dataclass(frozen=True)
-class _Given:
+class _Rows:
     """The columns of the rows, or the fields of a struct in them, and those that hold old values."""
 
     seen: tuple[Column, ...]
@@ -44,19 +44,19 @@ class _Given:
     names: Sequence[str]
 
     def index(self, stored: Column) -> int | None:
-        """The index of a stored column among those given, if it is seen."""
-        return next((at for at, one in enumerate(self.seen) if one.id == stored.id), None)
+        """The index of a stored column among those of the rows, if it is seen."""
+        return next((at for at, column in enumerate(self.seen) if column.id == stored.id), None)
 
     def carried_index(self, stored: Column) -> int | None:
         """The index of the old value of a stored column, or of the unseen parts of it."""
-        found = next((one for one in self.carried if one.id == stored.id), None)
-        return None if found is None else self.names.index(found.name)
+        carried = next((column for column in self.carried if column.id == stored.id), None)
+        return None if carried is None else self.names.index(carried.name)
 
-    def inside(self, stored: Column) -> _Given:
+    def inside(self, stored: Column) -> _Rows:
         """The children of a nested column."""
-        seen = next(one for one in self.seen if one.id == stored.id)
+        seen = next(column for column in self.seen if column.id == stored.id)
         carried = next((children(c.type) for c in self.carried if c.id == stored.id), ())
-        return _Given(children(seen.type), carried, [one.name for one in carried])
+        return _Rows(children(seen.type), carried, [column.name for column in carried])
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,15 @@ class _Planner:
     now: datetime
     replaces: bool
 
-    def sources(self, stored: Sequence[Column], given: _Given, above: ColumnPath = ()) -> _Sources:
-        return [self._source(column, given, (*above, column.name)) for column in stored]
+    def sources(self, stored: Sequence[Column], rows: _Rows, above: ColumnPath = ()) -> _Sources:
+        return [self._source(column, rows, (*above, column.name)) for column in stored]
 
-    def _source(self, stored: Column, given: _Given, path: ColumnPath) -> messages.ColumnSource:
-        at = given.index(stored)
-        carried = given.carried_index(stored)
+    def _source(self, stored: Column, rows: _Rows, path: ColumnPath) -> messages.ColumnSource:
+        at = rows.index(stored)
+        carried = rows.carried_index(stored)
         if at is None:
             return messages.UnseenColumn(carried, self._default(stored, path))
-        seen = given.seen[at]
+        seen = rows.seen[at]
         if _is_cast(seen, stored):
             return messages.GivenColumn(at, None, None)
         match stored.type:
@@ -82,7 +82,7 @@ class _Planner:
             case Array() if carried is not None and not _is_comparable(stored):
                 raise _InPython
             case Struct() | Array():
-                inner = self.sources(children(stored.type), given.inside(stored), path)
+                inner = self.sources(children(stored.type), rows.inside(stored), path)
                 return messages.GivenColumn(at, carried, inner)
             case _:
                 raise InvalidRequestError(
@@ -97,12 +97,12 @@ class _Planner:
         A statement that replaces rows may add none, so Spark refuses a new row if there is no value.
         """
         try:
-            found = default_value(column, path, self.table, self.now)
+            value = default_value(column, path, self.table, self.now)
         except InvalidRequestError:
             if self.replaces:
                 return None
             raise
-        return None if found is None else to_sql(found, column.type)
+        return None if value is None else to_sql(value, column.type)
 
 
 def stored_rows(
@@ -111,7 +111,7 @@ def stored_rows(
     table: str,
     now: datetime,
 ) -> messages.StoredRows | None:
-    """How rows of the seen columns become rows of the stored ones; None if the jar can't do it.
+    """The projection of seen columns to stored ones; None if the jar can't do it.
 
     Args:
         carried: the metadata columns that come with rows which replace others; None if all rows are new.
@@ -122,22 +122,22 @@ def stored_rows(
     names = carried or ()
     if carried is not None:
         _check_unpadded(seen, table)
-    known = tuple(column for column in unseen_columns(seen) if column.name in names)
-    given = _Given(seen.schema.columns, known, names)
+    carried_columns = tuple(column for column in unseen_columns(seen) if column.name in names)
+    rows = _Rows(seen.schema.columns, carried_columns, names)
     planner = _Planner(table, now, replaces=carried is not None)
     try:
-        sources = planner.sources(seen.stored.columns, given)
+        sources = planner.sources(seen.stored.columns, rows)
     except _InPython:
         return None
     return messages.StoredRows(SparkType(to_spark_schema(seen.stored.columns).jsonValue()), sources)
 
 
 def stored_keys(seen: Seen) -> messages.StoredRows:
-    """How the keys of deleted rows become rows of the stored columns, null but for the key."""
-    given = _Given(seen.schema.columns, (), ())
+    """The projection of the keys of deleted rows to stored columns, null but for the key."""
+    rows = _Rows(seen.schema.columns, (), ())
     sources: _Sources = []
     for column in seen.stored.columns:
-        at = given.index(column) if column.id in seen.stored.row_key else None
+        at = rows.index(column) if column.id in seen.stored.row_key else None
         none = messages.UnseenColumn(None, None)
         sources.append(none if at is None else messages.GivenColumn(at, None, None))
     return messages.StoredRows(SparkType(to_spark_schema(seen.stored.columns).jsonValue()), sources)
@@ -150,10 +150,10 @@ def _check_unpadded(seen: Seen, table: str) -> None:
         InvalidRequestError: naming the column.
     """
     for column, _ in walk(seen.schema.columns):
-        held = seen.stored.column(column.id) if column.id in seen.stored.ids else column
-        if isinstance(column.type, Char) and not isinstance(held.type, Char):
+        stored = seen.stored.column(column.id) if column.id in seen.stored.ids else column
+        if isinstance(column.type, Char) and not isinstance(stored.type, Char):
             raise InvalidRequestError(
-                f"{table}: {seen.schema.path_text(column.id)} is {type_name(held.type)} now and "
+                f"{table}: {seen.schema.path_text(column.id)} is {type_name(stored.type)} now and "
                 f"{type_name(column.type)} in the schema in which it is seen, and Spark would pad the "
                 "texts of rows that it rewrites; use update(), delete() and upsert() in Python, or the "
                 "current schema",
@@ -177,18 +177,18 @@ def check_projected(rows: messages.StoredRows | None, table: str) -> messages.St
 
 
 def _is_cast(seen: Column, stored: Column) -> bool:
-    """Whether a cast by position makes a stored value of a seen one, and no null needs a check."""
+    """Whether a cast by position converts a seen value to a stored one, without checks for null."""
     if not is_nested(stored.type):
         return widens(seen.type, stored.type)
     inner = list(zip(children(seen.type), children(stored.type), strict=False))
     return len(children(seen.type)) == len(children(stored.type)) and all(
-        one.id == other.id and (other.nullable or not one.nullable) and _is_cast(one, other)
-        for one, other in inner
+        left.id == right.id and (right.nullable or not left.nullable) and _is_cast(left, right)
+        for left, right in inner
     )
 
 
 def _is_comparable(column: Column) -> bool:
     """Whether Spark can compare values of the column's type."""
     return not any(
-        isinstance(one.type, Map) or one.type is Atom.VARIANT for one, _ in walk((column,))
+        isinstance(part.type, Map) or part.type is Atom.VARIANT for part, _ in walk((column,))
     )

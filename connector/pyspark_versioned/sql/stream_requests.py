@@ -29,12 +29,12 @@ from versioned_catalog.stream.stream import TableStream
 
 
 def stream_start(request: messages.StreamStart) -> messages.StreamPlace:
-    """Where a new stream starts."""
+    """The offset at which a new stream starts."""
     return _place(open_stream(request.stream).initial())
 
 
 def stream_latest(request: messages.StreamLatest) -> messages.StreamAhead:
-    """Where the next micro-batch ends, and what comes after it."""
+    """The offset at which the next micro-batch ends, and what comes after it."""
     stream, ref = open_stream(request.stream), request.stream
     limits = stream_limits(ref.options, ref.table.name) if request.limited else NO_LIMITS
     until = None if request.until is None else Offset.from_json(request.until).version - 1
@@ -43,7 +43,7 @@ def stream_latest(request: messages.StreamLatest) -> messages.StreamAhead:
 
 
 def stream_newest(request: messages.StreamNewest) -> messages.StreamPlace:
-    """Where a stream that has read everything is."""
+    """The offset of a stream that has read everything."""
     return _place(open_stream(request.stream).newest())
 
 
@@ -108,9 +108,9 @@ def rebase_stream(request: messages.RebaseStream) -> messages.Rebased:
     pin, version = sink_schema(request.seen or ref.seen)
     newest = at_location(ref.location, ref.storage).state
     written_as = ref.schema_version if version is None else version
-    found = replace(ref, version=newest.version, seen=pin, written_as=written_as)
-    open_snapshot(found)  # refuse another table, or a pin that is gone
-    return messages.Rebased(found)
+    rebased = replace(ref, version=newest.version, seen=pin, written_as=written_as)
+    open_snapshot(rebased)  # refuse another table, or a pin that is gone
+    return messages.Rebased(rebased)
 
 
 HANDLERS = (

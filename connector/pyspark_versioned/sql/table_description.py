@@ -108,8 +108,8 @@ def _primary_key(schema: Schema) -> messages.PrimaryKey:
 def _schema_properties(schema: Schema) -> dict[str, str]:
     """Properties that the schema holds. The primary key is a constraint instead."""
     sort_by = render_sort_by(schema)
-    found = {"sort_by": sort_by} if sort_by else {}
-    return found | {k: v for k, v in key_properties(schema).items() if k != PRIMARY_KEY}
+    properties = {"sort_by": sort_by} if sort_by else {}
+    return properties | {k: v for k, v in key_properties(schema).items() if k != PRIMARY_KEY}
 
 
 def _column(column: Column) -> messages.LoadedColumn:

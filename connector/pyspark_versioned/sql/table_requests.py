@@ -75,10 +75,10 @@ def _load_metadata(catalog: Catalog, request: _AnyLoad) -> messages.LoadedMetada
     counts_as_missing = isinstance(request, messages.Load) and request.views
     if not counts_as_missing and catalog.view_exists(name):
         refuse_view(request)
-    found = described_table(catalog, name)
-    if found is None:
+    described = described_table(catalog, name)
+    if described is None:
         raise Refused("missing")
-    table = _opened(found, request.catalog, name[:-1])
+    table = _opened(described, request.catalog, name[:-1])
     ref = describe(table, _snapshot(table, request), request.catalog.storage).table
     return describe_metadata(ref, name[-1])
 
@@ -190,9 +190,9 @@ def evolve(request: messages.Evolve) -> messages.LoadedTable:
 def refuse_rows(request: messages.RefuseRows) -> messages.Done:
     """Refuse rows with columns that the table lacks."""
     table, state = open_table(request.table)
-    given = parse_type(request.schema, ())
-    assert isinstance(given, Struct)
-    error = unknown_columns(to_arrow_schema(given.fields), state, table.name)
+    row_type = parse_type(request.schema, ())
+    assert isinstance(row_type, Struct)
+    error = unknown_columns(to_arrow_schema(row_type.fields), state, table.name)
     if error is not None:
         raise error
     return messages.Done()

@@ -29,41 +29,41 @@ from versioned_catalog.model.types import (
 )
 
 
-def parse_type(given: SparkType, path: tuple[str, ...]) -> DataType:
+def parse_type(spark_type: SparkType, path: tuple[str, ...]) -> DataType:
     """Convert the Spark type of the column at `path` to a type of the catalog.
 
     Raises:
         InvalidRequestError: the type can't be stored.
     """
-    return from_spark(spark._parse_datatype_json_string(json.dumps(given)), path)
+    return from_spark(spark._parse_datatype_json_string(json.dumps(spark_type)), path)
 
 
-def parse_value(given: TypedValue) -> Any:
+def parse_value(typed: TypedValue) -> Any:
     """The Python value of a typed value; None for null, whatever its type."""
-    if given.value is None:
+    if typed.value is None:
         return None
-    return _value(given.value, parse_type(given.type, ("a literal",)))
+    return _value(typed.value, parse_type(typed.type, ("a literal",)))
 
 
 def column_in_errors(table: str, path: Sequence[str]) -> str:
-    """What errors call a column of a table."""
+    """The name of a table's column in errors."""
     return f"{table}: the column {render_path(tuple(path))}"
 
 
-def _value(given: Value, type_: DataType) -> Any:
-    if given is None:
+def _value(sent: Value, type_: DataType) -> Any:
+    if sent is None:
         return None
     match type_:
         case Struct(fields):
-            return {f.name: _value(one, f.type) for f, one in zip(fields, given, strict=True)}
+            return {f.name: _value(item, f.type) for f, item in zip(fields, sent, strict=True)}
         case Array(element):
-            return [_value(one, element.type) for one in given]
+            return [_value(item, element.type) for item in sent]
         case Map(key, value):
             return [
-                (_value(k, key.type), _value(v, value.type)) for k, v in zip(*given, strict=True)
+                (_value(k, key.type), _value(v, value.type)) for k, v in zip(*sent, strict=True)
             ]
         case _:
-            return decode(given, type_)
+            return decode(sent, type_)
 
 
 def parse_default(default: Default | None, type_: DataType, column: str) -> WriteDefault | None:

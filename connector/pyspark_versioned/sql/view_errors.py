@@ -16,8 +16,8 @@ def full_name(catalog: messages.CatalogRef, name: Sequence[str]) -> str:
 
 
 def view_problems(catalog: Catalog, ref: messages.CatalogRef, name: Sequence[str]) -> list[str]:
-    """What views cannot read of the table ``name``."""
-    return [one.text for one in catalog.view_problems(tuple(name), partial(full_name, ref))]
+    """The problems of views that read the table ``name``."""
+    return [problem.text for problem in catalog.view_problems(tuple(name), partial(full_name, ref))]
 
 
 def refuse_view(request: messages.Load | messages.LoadToWrite) -> None:

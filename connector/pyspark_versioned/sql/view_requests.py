@@ -43,15 +43,15 @@ def load_relation(request: messages.LoadRelation) -> messages.Loaded:
     if within is None or within.catalog != request.catalog.name:
         return _load(request)
     try:
-        found = _load(request)
+        loaded = _load(request)
     except Refused:
         render = partial(_name_in, within.catalog)
         for problem in catalog.problems_of(within.view, name, render):
             raise InvalidRequestError(problem.text) from None
         raise
-    if isinstance(found.relation, messages.LoadedTable):
-        within.check(found.relation.table)
-    return found
+    if isinstance(loaded.relation, messages.LoadedTable):
+        within.check(loaded.relation.table)
+    return loaded
 
 
 def _load(request: messages.LoadRelation) -> messages.Loaded:
@@ -72,9 +72,9 @@ class _Within:
     """A view whose query names tables: the opaque text of a ``LoadedView``."""
 
     def __init__(self, text: str) -> None:
-        given: dict[str, Any] = json.loads(text)
-        self.catalog: str = given["catalog"]
-        self.view = view_from_json(given["view"])
+        parsed: dict[str, Any] = json.loads(text)
+        self.catalog: str = parsed["catalog"]
+        self.view = view_from_json(parsed["view"])
 
     @staticmethod
     def text(catalog: str, view: View) -> str:
@@ -88,7 +88,7 @@ class _Within:
             InvalidRequestError: a column was renamed or dropped.
         """
         first, *name = parse_path(table.name)
-        reads = [one for one in self.view.reads if full_key(one.name) == full_key(tuple(name))]
+        reads = [read for read in self.view.reads if full_key(read.name) == full_key(tuple(name))]
         if first != self.catalog or not reads:
             return
         _, state = open_table(table)
@@ -125,9 +125,9 @@ def check_views(request: messages.CheckViews) -> messages.Done:
     Raises:
         InvalidRequestError: a view reads columns that were renamed or dropped.
     """
-    for one in request.views:
-        within = _Within(one.within)
-        for table in one.tables:
+    for view in request.views:
+        within = _Within(view.within)
+        for table in view.tables:
             within.check(table)
     return messages.Done()
 
@@ -173,11 +173,11 @@ def put_view(request: messages.PutView, commit: Commit) -> messages.Done:
 
 
 def _view(catalog: Catalog, request: messages.PutView) -> View:
-    name, given = tuple(request.name), request.view
-    if given.schema_mode in EVOLVING_MODES:
+    name, view = tuple(request.name), request.view
+    if view.schema_mode in EVOLVING_MODES:
         # Up to 4.3, Spark writes the new types to the session catalog's view of that name.
         raise InvalidRequestError(
-            f"{full_name(request.catalog, name)}: WITH SCHEMA {given.schema_mode} works only in Spark's "
+            f"{full_name(request.catalog, name)}: WITH SCHEMA {view.schema_mode} works only in Spark's "
             "session catalog; leave it out, and use CREATE OR REPLACE VIEW when columns change"
         )
     if request.reads is None:
@@ -186,18 +186,18 @@ def _view(catalog: Catalog, request: messages.PutView) -> View:
     else:
         reads = _reads(catalog, request.reads)
         reads_views = _reads_views(request.catalog, request.reads.views)
-    own = given.catalog in (None, request.catalog.name)
+    is_local = view.catalog in (None, request.catalog.name)
     return View(
         name,
-        given.sql,
-        tuple(ViewColumn(c.name, c.type, c.nullable, c.comment) for c in given.columns),
-        tuple(given.query_columns),
-        None if own else given.catalog,
-        tuple(given.namespace),
-        given.schema_mode,
-        given.comment,
-        given.properties,
-        given.settings,
+        view.sql,
+        tuple(ViewColumn(c.name, c.type, c.nullable, c.comment) for c in view.columns),
+        tuple(view.query_columns),
+        None if is_local else view.catalog,
+        tuple(view.namespace),
+        view.schema_mode,
+        view.comment,
+        view.properties,
+        view.settings,
         reads,
         reads_views,
     )
@@ -208,25 +208,26 @@ def _reads(catalog: Catalog, reads: messages.ViewReads) -> tuple[ReadTable, ...]
     names: dict[str, Name] = {}
     paths: dict[str, list[Name]] = {}
     states = {}
-    for one in reads.tables:
-        if one.table.seen is not None:
+    for read in reads.tables:
+        if read.table.seen is not None:
             raise InvalidRequestError(
-                f"{one.table.name} is seen in an earlier schema ({one.table.seen}), and a view is bound "
-                "to the current one; unset the schema label of the catalog, and leave out schemaVersion",
+                f"{read.table.name} is seen in an earlier schema ({read.table.seen}), and a view is "
+                "bound to the current one; unset the schema label of the catalog, and leave out "
+                "schemaVersion",
                 condition="NOT_SUPPORTED",
             )
-        _, state = open_table(one.table)
+        _, state = open_table(read.table)
         name = catalog.name_of(state.created_uuid)
         if name is not None:
             names[state.table_uuid], states[state.table_uuid] = name, state
-            paths.setdefault(state.table_uuid, []).extend(map(tuple, one.columns))
+            paths.setdefault(state.table_uuid, []).extend(map(tuple, read.columns))
     return tuple(bind(names[key], states[key], paths[key]) for key in names)
 
 
 def _reads_views(catalog: messages.CatalogRef, views: Sequence[Sequence[str]]) -> tuple[Name, ...]:
     """The views of this catalog that a query reads, without duplicates."""
-    own = (tuple(one[1:]) for one in views if len(one) > 1 and one[0] == catalog.name)
-    return tuple({full_key(one): one for one in own}.values())
+    names = (tuple(name[1:]) for name in views if len(name) > 1 and name[0] == catalog.name)
+    return tuple({full_key(name): name for name in names}.values())
 
 
 def drop_view(request: messages.DropView, commit: Commit) -> messages.Dropped:

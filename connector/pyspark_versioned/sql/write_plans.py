@@ -162,7 +162,7 @@ def of_stored_rows(plan: planning.WritePlan) -> planning.WritePlan:
     shown = replace(
         schema,
         columns=tuple(
-            map_columns(column, lambda one: replace(one, hidden=False)) for column in schema.columns
+            map_columns(column, lambda c: replace(c, hidden=False)) for column in schema.columns
         ),
     )
     return replace(plan, seen=Seen(shown, shown))
@@ -174,14 +174,14 @@ def overwrite_condition(filters: Sequence[messages.Term], table: str) -> AllOf:
     Raises:
         InvalidRequestError: metadata can't decide it.
     """
-    found = [to_unbound(one) for one in filters]
-    if None in found:
+    conditions = [to_unbound(term) for term in filters]
+    if None in conditions:
         raise InvalidRequestError(
             f"{table}: the condition of the overwrite can't be decided from metadata; compare "
             "columns with constants, as in overwrite(col('day') == '2026-01-01')",
             condition="NOT_SUPPORTED",
         )
-    return AllOf(tuple(one for one in found if one is not None))
+    return AllOf(tuple(condition for condition in conditions if condition is not None))
 
 
 def _check_columns(rows: SparkType, schema: Schema, table: str) -> None:
@@ -233,18 +233,18 @@ def _bound_columns(rows: SparkType, opened: Opened) -> Seen:
     Raises:
         InvalidRequestError: a column is unknown, lacking without a default, or does not fit.
     """
-    given = StructType.fromJson(rows)  # type: ignore[arg-type]
+    row_type = StructType.fromJson(rows)  # type: ignore[arg-type]
     table, state = opened.table, opened.state
     plan = planning.plan_write(
-        table.store, state, table.name, arrow_schema(given), merge_schema=False
+        table.store, state, table.name, arrow_schema(row_type), merge_schema=False
     )
     shown, stored = state.seen.schema, plan.spec.schema
-    columns = bound(from_spark_schema(given), shown.columns)
+    columns = bound(from_spark_schema(row_type), shown.columns)
     return Seen(_arranged(columns, shown), stored)
 
 
 def _arranged(columns: tuple[Column, ...], shown: Schema) -> Schema:
-    """Given columns, which Spark distributes and sorts as far as the table's arrangement names them."""
+    """The schema of rows, with the parts of the table's arrangement that name their columns."""
     loose = tuple(replace(c, nullable=named(c.name, shown.columns).nullable) for c in columns)
     ids = {column.id for column, _ in walk(loose)}
     is_keyed = ids.issuperset(shown.row_key)
@@ -259,7 +259,7 @@ def _arranged(columns: tuple[Column, ...], shown: Schema) -> Schema:
 
 
 def _widens_all(seen: Seen) -> bool:
-    """Whether the given types widen to the stored ones, which is all that the jar can do with them."""
+    """Whether all types widen to the stored ones; the jar can convert them in no other way."""
     stored = seen.stored
     return all(
         is_nested(column.type) or widens(column.type, stored.column(column.id).type)

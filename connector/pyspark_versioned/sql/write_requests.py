@@ -80,7 +80,7 @@ def _commit(
     batch: Batch | None,
 ) -> int:
     own_rows, transaction = write.own_rows, table.transaction()
-    reads = _known(write.filters)
+    reads = _translated(write.filters)
     match write.mode:
         case "append" if own_rows and plan.spec.schema.is_keyed:
             return transaction.commit_delta(
@@ -128,8 +128,8 @@ def _batch_of(write: messages.Write, table: str) -> Batch | None:
     Raises:
         InvalidRequestError: it is malformed, or the write can't be one of a batch.
     """
-    given = write.batch
-    if given is None:
+    batch = write.batch
+    if batch is None:
         return None
     if write.own_rows or write.mode not in ("append", "overwrite", "overwrite_partitions"):
         raise InvalidRequestError(
@@ -137,7 +137,7 @@ def _batch_of(write: messages.Write, table: str) -> Batch | None:
             "of partitions, with rows that do not come from the table itself; leave them out",
             condition="NOT_SUPPORTED",
         )
-    return parse_batch(given.application, given.number, table)
+    return parse_batch(batch.application, batch.number, table)
 
 
 def _is_serializable(write: messages.Write) -> bool:
@@ -164,27 +164,27 @@ def _check_rows(write: messages.Write, table: Table, records: Sequence[SegmentRe
         )
 
 
-def _known(filters: Sequence[messages.Term]) -> AllOf | None:
+def _translated(filters: Sequence[messages.Term]) -> AllOf | None:
     """The filters that the catalog understands; None if it understands none of them."""
-    found = [to_unbound(one) for one in filters]
-    known = tuple(one for one in found if one is not None)
-    return AllOf(known) if known else None
+    unbound = [to_unbound(term) for term in filters]
+    translated = tuple(condition for condition in unbound if condition is not None)
+    return AllOf(translated) if translated else None
 
 
 def can_delete(request: messages.CanDelete) -> messages.Whole:
     """Whether a DELETE removes whole segments only."""
-    if None in [to_unbound(one) for one in request.filters]:
+    if None in [to_unbound(term) for term in request.filters]:
         return messages.Whole(False)
     if open_snapshot(request.table).state.schema.is_keyed:
         return messages.Whole(_are_true(request.filters))
     return messages.Whole(
-        _planned_on(request.table).transaction().can_delete_whole(_known(request.filters))
+        _planned_on(request.table).transaction().can_delete_whole(_translated(request.filters))
     )
 
 
 def _are_true(filters: Sequence[messages.Term]) -> bool:
     return all(
-        isinstance(one, messages.PredicateTerm) and one.name == "ALWAYS_TRUE" for one in filters
+        isinstance(term, messages.PredicateTerm) and term.name == "ALWAYS_TRUE" for term in filters
     )
 
 
@@ -202,7 +202,7 @@ def delete(request: messages.Delete, commit: Commit) -> messages.Committed:
         return messages.Committed(done)
     if _are_true(request.filters):
         return messages.Committed(table.transaction().delete_whole(None, commit_id=commit.id))
-    return messages.Committed(table.delete(_known(request.filters), commit_id=commit.id))
+    return messages.Committed(table.delete(_translated(request.filters), commit_id=commit.id))
 
 
 HANDLERS = (plan_write, commit_write, truncate, can_delete, delete)

@@ -26,24 +26,25 @@ def parse_records(
     Raises:
         CorruptTableError: a footer contradicts what the jar says of its segment.
     """
-    records = [_record(one, schema, table) for one in written]
+    records = [_record(segment, schema, table) for segment in written]
     for at, field in enumerate(schema.partitioning):
         _check_partitions(records, at, field, schema, table)
     return records
 
 
-def _record(one: WrittenSegment, schema: Schema, table: str) -> SegmentRecord:
-    footer = read_footer(one.footer)
-    if footer.num_rows != one.rows:
+def _record(segment: WrittenSegment, schema: Schema, table: str) -> SegmentRecord:
+    footer = read_footer(segment.footer)
+    if footer.num_rows != segment.rows:
         raise CorruptTableError(
-            f"{table}: the footer of {one.path} says {footer.num_rows} rows, but {one.rows} were written"
+            f"{table}: the footer of {segment.path} says {footer.num_rows} rows, but {segment.rows} "
+            "were written"
         )
     return SegmentRecord(
-        path=one.path,
+        path=segment.path,
         schema_version=schema.version,
-        rows=one.rows,
-        bytes=one.bytes,
-        partition=tuple(one.partition),
+        rows=segment.rows,
+        bytes=segment.bytes,
+        partition=tuple(segment.partition),
         columns=footer_stats(footer, schema),
     )
 
@@ -54,8 +55,8 @@ def _check_partitions(
     """Check the partitions that the jar computed against the bounds in the footers."""
     column = schema.column(field.source)
     bounds = [(r, bound) for r in records for bound in _exact(field, r.columns.get(column.id))]
-    found = _partitions_of([bound for _, bound in bounds], column, parse_transform(field.transform))
-    for (record, _), value in zip(bounds, found, strict=True):
+    texts = _partitions_of([bound for _, bound in bounds], column, parse_transform(field.transform))
+    for (record, _), value in zip(bounds, texts, strict=True):
         if record.partition[at] != value:
             raise CorruptTableError(
                 f"{table}: {record.path} was written to the partition {record.partition[at]!r} of "

@@ -1,4 +1,4 @@
-"""What makes a class a message, and the outcome of a request that is neither a result nor an error."""
+"""Base classes of messages, and the refusal: an outcome that is neither a result nor an error."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ Reason = Literal["missing", "exists", "missing_namespace", "not_empty"]
 
 
 class Refused(Exception):
-    """Spark has an exception of its own for the outcome of a request."""
+    """A request was refused, for which Spark has an exception of its own."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason)

@@ -14,7 +14,7 @@ from pyspark_versioned.sql.protocol.base import Message, SparkType, Variant
 from versioned_catalog import InvalidRequestError
 
 Convert = Callable[[Any, Sequence[bytes]], Any]
-"""What JSON stands for, which has the indexes of bytes."""
+"""Decodes parsed JSON, which refers to the bytes by their indexes."""
 
 T = TypeVar("T")
 
@@ -24,28 +24,28 @@ def wire_name(message: type) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).lower()
 
 
-def decode(hint: type[T], given: object, what: str, attachments: Sequence[bytes] = ()) -> T:
+def decode(hint: type[T], parsed: object, label: str, attachments: Sequence[bytes] = ()) -> T:
     """A message from JSON.
 
     Args:
         hint: the type of the message, or a list of messages.
-        given: the JSON, parsed.
-        what: the message in errors, as in ``the request plan_scan``.
+        parsed: the JSON, parsed.
+        label: the message in errors, as in ``the request plan_scan``.
         attachments: the bytes of which the JSON has the indexes.
 
     Raises:
         InvalidRequestError: a member is missing, unknown or of another type.
     """
     try:
-        found: T = _decoder(cast(Any, hint))(given, attachments)
+        message: T = _decoder(cast(Any, hint))(parsed, attachments)
     except _Mismatch as mismatch:
         path = "".join(reversed(mismatch.path)).lstrip(".")
         raise InvalidRequestError(
-            f"{what}: {f'the member {path}' if path else 'it'} {mismatch.problem}; the jar and "
+            f"{label}: {f'the member {path}' if path else 'it'} {mismatch.problem}; the jar and "
             "pyspark_versioned must come from one release: use the jar that "
             "pyspark_versioned.jar_path() names"
         ) from None
-    return found
+    return message
 
 
 def encode(response: object, attachments: list[bytes] | None = None) -> str:
@@ -57,7 +57,7 @@ def encode(response: object, attachments: list[bytes] | None = None) -> str:
 
 
 def _plain(value: object, attachments: list[bytes] | None) -> object:
-    """What JSON has for a value, whose members may be messages again."""
+    """A value as JSON has it; its members may be messages."""
     match value:
         case Variant():
             return {**vars(value), "kind": wire_name(type(value))}
@@ -91,9 +91,9 @@ def _located(
 
     Members are decoded again, so that decoding what fits keeps no track of where it is.
     """
-    for step, member, given in members:
+    for step, member, value in members:
         try:
-            member(given, attachments)
+            member(value, attachments)
         except _Mismatch as mismatch:
             return _Mismatch(mismatch.problem, *mismatch.path, step)
     raise AssertionError("all members fit")
@@ -113,7 +113,7 @@ def _decoder(hint: Any) -> Convert:
     inner, optional = _without_none(hint)
     if optional:
         required = _decoder(inner)
-        return lambda given, attachments: None if given is None else required(given, attachments)
+        return lambda value, attachments: None if value is None else required(value, attachments)
     match get_origin(hint):
         case origin if origin is Sequence:
             return _decode_list(_decoder(get_args(hint)[0]))
@@ -134,59 +134,59 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
     return Union[rest], True  # noqa: UP007  of a tuple
 
 
-def _as_is(given: Any, attachments: Sequence[bytes]) -> Any:
-    return given
+def _as_is(value: Any, attachments: Sequence[bytes]) -> Any:
+    return value
 
 
 def _decode_scalar(wanted: type) -> Convert:
-    def decode_scalar(given: Any, attachments: Sequence[bytes]) -> Any:
-        if type(given) is not wanted:
+    def decode_scalar(value: Any, attachments: Sequence[bytes]) -> Any:
+        if type(value) is not wanted:
             raise _Mismatch(f"must be {_SCALARS[wanted]}")
-        return given
+        return value
 
     return decode_scalar
 
 
-def _decode_bytes(given: Any, attachments: Sequence[bytes]) -> bytes:
-    if type(given) is not int or not 0 <= given < len(attachments):
+def _decode_bytes(value: Any, attachments: Sequence[bytes]) -> bytes:
+    if type(value) is not int or not 0 <= value < len(attachments):
         raise _Mismatch("must be the index of an attachment")
-    return attachments[given]
+    return attachments[value]
 
 
 def _decode_list(item: Convert) -> Convert:
-    def decode_list(given: Any, attachments: Sequence[bytes]) -> tuple[Any, ...]:
-        if not isinstance(given, list):
+    def decode_list(value: Any, attachments: Sequence[bytes]) -> tuple[Any, ...]:
+        if not isinstance(value, list):
             raise _Mismatch("must be a list")
         try:
-            return tuple([item(one, attachments) for one in given])
+            return tuple([item(element, attachments) for element in value])
         except _Mismatch:
-            steps = ((f"[{at}]", item, one) for at, one in enumerate(given))
+            steps = ((f"[{at}]", item, element) for at, element in enumerate(value))
             raise _located(steps, attachments) from None
 
     return decode_list
 
 
 def _decode_map(item: Convert) -> Convert:
-    def decode_map(given: Any, attachments: Sequence[bytes]) -> dict[str, Any]:
-        if not isinstance(given, dict):
+    def decode_map(value: Any, attachments: Sequence[bytes]) -> dict[str, Any]:
+        if not isinstance(value, dict):
             raise _Mismatch("must be an object")
         try:
-            return {key: item(one, attachments) for key, one in given.items()}
+            return {key: item(element, attachments) for key, element in value.items()}
         except _Mismatch:
-            steps = ((f".{key}", item, one) for key, one in given.items())
+            steps = ((f".{key}", item, element) for key, element in value.items())
             raise _located(steps, attachments) from None
 
     return decode_map
 
 
 def _decode_variant(variants: Sequence[type]) -> Convert:
-    by_kind = {wire_name(one): _decoder(one) for one in variants}
+    by_kind = {wire_name(variant): _decoder(variant) for variant in variants}
 
-    def decode_variant(given: Any, attachments: Sequence[bytes]) -> Any:
-        kind = given.get("kind") if isinstance(given, dict) else None
+    def decode_variant(value: Any, attachments: Sequence[bytes]) -> Any:
+        kind = value.get("kind") if isinstance(value, dict) else None
         if not isinstance(kind, str) or kind not in by_kind:
             raise _Mismatch(f"must be one of {', '.join(by_kind)}", ".kind")
-        return by_kind[kind](given, attachments)
+        return by_kind[kind](value, attachments)
 
     return decode_variant
 
@@ -195,23 +195,23 @@ def _decode_message(message: type) -> Convert:
     hints = get_type_hints(message)
     kind = {"kind"} if issubclass(message, Variant) else set()
     names = [field.name for field in fields(message)]
-    known = {*names, *kind}
+    expected = {*names, *kind}
     # Messages may contain themselves, so the decoders of members are looked up at the first use.
     members: list[tuple[str, Convert]] = []
 
-    def decode_message(given: Any, attachments: Sequence[bytes]) -> Any:
-        if not isinstance(given, dict):
+    def decode_message(value: Any, attachments: Sequence[bytes]) -> Any:
+        if not isinstance(value, dict):
             raise _Mismatch("must be an object")
-        if given.keys() != known:
-            for name in sorted(known - given.keys()):
+        if value.keys() != expected:
+            for name in sorted(expected - value.keys()):
                 raise _Mismatch("is missing", f".{name}")
-            raise _Mismatch("is unknown", f".{min(given.keys() - known)}")
+            raise _Mismatch("is unknown", f".{min(value.keys() - expected)}")
         if not members:
             members.extend((name, _decoder(hints[name])) for name in names)
         try:
-            return message(*[member(given[name], attachments) for name, member in members])
+            return message(*[member(value[name], attachments) for name, member in members])
         except _Mismatch:
-            steps = ((f".{name}", member, given[name]) for name, member in members)
+            steps = ((f".{name}", member, value[name]) for name, member in members)
             raise _located(steps, attachments) from None
 
     return decode_message
