@@ -85,13 +85,13 @@ def table_columns(schema: StructType) -> list[str]:
 
 
 def changes_reader(
-    table: Table, asked: VersionRange, schema: StructType, filters: Sequence[Term] = ()
+    table: Table, span: VersionRange, schema: StructType, filters: Sequence[Term] = ()
 ) -> ChangesReader:
     """The reader of the columns of a schema, of the changes of a range."""
-    where = _translated(filters, table.at(asked.end).seen.schema)
+    where = _translated(filters, table.at(span.end).seen.schema)
     columns = table_columns(schema)
-    request = Request(asked.net, asked.carryovers, asked.updates, columns, where)
-    return reader_of(table.changes_between(asked.start, asked.end, request), schema, table.name)
+    request = Request(span.net, span.carryovers, span.updates, columns, where)
+    return reader_of(table.changes_between(span.start, span.end, request), schema, table.name)
 
 
 def reader_of(changes: Changes, schema: StructType, name: str) -> ChangesReader:

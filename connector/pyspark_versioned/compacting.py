@@ -45,10 +45,10 @@ def planned(table: Table, request: Mapping[str, Any]) -> list[CompactionTask]:
             names or null).
     """
     where = None if request["where"] is None else parse_where(request["where"])
-    asked = request["zorder"]
-    zorder = () if asked is None else split_names(asked, "zorder")
-    then = table.as_of(request["version"])
-    return then.maintenance.plan_compaction(where, request["strategy"], zorder=zorder)
+    names = request["zorder"]
+    zorder = () if names is None else split_names(names, "zorder")
+    snapshot = table.as_of(request["version"])
+    return snapshot.maintenance.plan_compaction(where, request["strategy"], zorder=zorder)
 
 
 @shows_errors

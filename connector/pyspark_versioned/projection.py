@@ -63,13 +63,13 @@ def _cut(wanted: spark.DataType, column: Column, path: ColumnPath, table: str) -
             )
             return replace(column, type=Struct(inner))
         case spark.ArrayType(), Array(element):
-            asked = spark.StructField("element", wanted.elementType, wanted.containsNull)
-            return replace(column, type=Array(_match(asked, element, (*path, "element"), table)))
+            item = spark.StructField("element", wanted.elementType, wanted.containsNull)
+            return replace(column, type=Array(_match(item, element, (*path, "element"), table)))
         case spark.MapType(), Map(key, value):
             keys = spark.StructField("key", wanted.keyType, nullable=False)
             values = spark.StructField("value", wanted.valueType, wanted.valueContainsNull)
-            made = _match(keys, key, (*path, "key"), table)
-            return replace(column, type=Map(made, _match(values, value, (*path, "value"), table)))
+            cut = _match(keys, key, (*path, "key"), table)
+            return replace(column, type=Map(cut, _match(values, value, (*path, "value"), table)))
         case _ if _same(wanted, column, path):
             return column
         case _:

@@ -14,15 +14,15 @@ def check_sink_options(options: Iterable[str], table: str) -> None:
     Raises:
         InvalidRequestError: naming the option.
     """
-    asked = {option.lower() for option in options}
-    if not asked.isdisjoint(OF_BATCHES):
+    names = {option.lower() for option in options}
+    if not names.isdisjoint(OF_BATCHES):
         raise InvalidRequestError(
             f"{table}: a stream is an application of its own, whose epochs are its batches; leave out "
             "application and batch",
             condition="NOT_SUPPORTED",
         )
     for option in ("mergeSchema", "overwriteSchema", "partialUpdate"):
-        if option.lower() in asked:
+        if option.lower() in names:
             raise InvalidRequestError(
                 f"{table}: a stream binds its columns once and can't have the option {option}; leave it "
                 "out and change the table with ALTER TABLE, or write each batch in foreachBatch with "
@@ -31,14 +31,14 @@ def check_sink_options(options: Iterable[str], table: str) -> None:
             )
 
 
-def sink_schema(asked: str | None) -> tuple[str | None, int | None]:
+def sink_schema(schema_version: str | None) -> tuple[str | None, int | None]:
     """The pin through which a stream writes, or the schema version in which its rows name columns.
 
     A pin keeps columns that are dropped; a stream without one loses them.
 
     Args:
-        asked: the option ``schemaVersion``.
+        schema_version: the option ``schemaVersion``.
     """
-    if asked is not None and asked.isascii() and asked.isdigit():
-        return None, int(asked)
-    return asked, None
+    if schema_version is not None and schema_version.isascii() and schema_version.isdigit():
+        return None, int(schema_version)
+    return schema_version, None

@@ -96,9 +96,9 @@ class VersionedDataSource(DataSource):
         """The reader of all columns, or of those in the user's schema."""
         self._check(Use.READ)
         table, state = self._snapshot()
-        asked = changes_asked(self._parsed.stream, table, state.version)
-        if asked is not None:
-            return changes_reader(table, asked, schema)
+        versions = changes_asked(self._parsed.stream, table, state.version)
+        if versions is not None:
+            return changes_reader(table, versions, schema)
         columns = project(schema, state.seen.schema, table.name, unseen_columns(state.seen))
         kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
         return kind(table.store, [(state, columns)], arrow_schema(schema), table.name)

@@ -255,21 +255,21 @@ def _replacing(table: Table, schema: Schema, arrow: pa.Schema, options: Options)
     return ReplacingWriter(plan, replacement)
 
 
-def check_partitioning(asked: tuple[str, ...] | None, schema: Schema, table: str) -> None:
+def check_partitioning(fields: tuple[str, ...] | None, schema: Schema, table: str) -> None:
     """Refuse a partitioning that differs from the table's.
 
     Args:
         schema: the table's, as the writer sees it.
     """
-    if asked is None:
+    if fields is None:
         return
-    wanted = [(schema.get(path).id, step) for path, step in parse_partitioning(asked)]
+    wanted = [(schema.get(path).id, step) for path, step in parse_partitioning(fields)]
     if wanted != [
         (field.source, parse_transform(field.transform)) for field in schema.partitioning
     ]:
         shown = ", ".join(partition_fields(schema)) or "nothing"
         raise InvalidRequestError(
-            f"{table} is partitioned by {shown}, not by {', '.join(asked)}; leave out partitionBy or "
+            f"{table} is partitioned by {shown}, not by {', '.join(fields)}; leave out partitionBy or "
             "bucketBy, or change what is written from now on with alter().set_partitioning([...])"
         )
 
@@ -290,11 +290,11 @@ def _check_partial(
         )
 
 
-def check_key(asked: KeyOptions, table: Table) -> None:
+def check_key(options: KeyOptions, table: Table) -> None:
     """Refuse a row key that differs from the table's, which can't be changed."""
     schema = table.schema
-    named = tuple(schema.get(parse_path(name)).id for name in asked.primary_key)
-    time = None if asked.time_index is None else schema.get(parse_path(asked.time_index)).id
+    named = tuple(schema.get(parse_path(name)).id for name in options.primary_key)
+    time = None if options.time_index is None else schema.get(parse_path(options.time_index)).id
     if (named and named != schema.primary_key) or (time is not None and time != schema.time_index):
         key = key_properties(schema)
         shown = " and ".join(f"the {name} {text}" for name, text in key.items()) or "no row key"

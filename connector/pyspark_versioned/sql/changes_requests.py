@@ -24,15 +24,15 @@ def load_changes(request: messages.LoadChanges) -> messages.LoadedChanges:
 
     Without a start, there are only columns, and no changes.
     """
-    ref, asked = request.table, request.range
+    ref, bounds = request.table, request.range
     table, state = open_table(ref)
-    if asked.start is None and asked.start_time is None:
+    if bounds.start is None and bounds.start_time is None:
         start, end = state.version + 1, state.version
     else:
-        start, end = _start(table, asked), _end(table, asked)
-    wanted = Request(asked.net, asked.carryovers, asked.updates)
-    plan = table.changes_between(start, end, wanted).plan
-    versions = messages.VersionRange(start, end, asked.net, asked.carryovers, asked.updates)
+        start, end = _start(table, bounds), _end(table, bounds)
+    changes = Request(bounds.net, bounds.carryovers, bounds.updates)
+    plan = table.changes_between(start, end, changes).plan
+    versions = messages.VersionRange(start, end, bounds.net, bounds.carryovers, bounds.updates)
     return messages.LoadedChanges(describe_columns(feed_columns(plan.columns)), versions)
 
 
@@ -50,21 +50,21 @@ def plan_of_changes(reader: ChangesReader, schema: StructType) -> messages.ScanP
     return replace(merged_plan(()), groups=[messages.PythonGroup(tasks)])
 
 
-def _start(table: Table, asked: messages.ChangeRange) -> int:
-    if asked.start is not None:
-        return table.version_of(version_or_tag(asked.start)) + (not asked.start_inclusive)
-    assert asked.start_time is not None, "a range without a start has no changes"
+def _start(table: Table, bounds: messages.ChangeRange) -> int:
+    if bounds.start is not None:
+        return table.version_of(version_or_tag(bounds.start)) + (not bounds.start_inclusive)
+    assert bounds.start_time is not None, "a range without a start has no changes"
     try:
-        return _version_at(table, asked.start_time, inclusive=not asked.start_inclusive) + 1
+        return _version_at(table, bounds.start_time, inclusive=not bounds.start_inclusive) + 1
     except NotFoundError:
         return table.state.created_version  # before the table was created
 
 
-def _end(table: Table, asked: messages.ChangeRange) -> int:
-    if asked.end is not None:
-        return table.version_of(version_or_tag(asked.end)) - (not asked.end_inclusive)
-    if asked.end_time is not None:
-        return _version_at(table, asked.end_time, inclusive=asked.end_inclusive)
+def _end(table: Table, bounds: messages.ChangeRange) -> int:
+    if bounds.end is not None:
+        return table.version_of(version_or_tag(bounds.end)) - (not bounds.end_inclusive)
+    if bounds.end_time is not None:
+        return _version_at(table, bounds.end_time, inclusive=bounds.end_inclusive)
     return table.version
 
 

@@ -14,7 +14,7 @@ from pyspark_versioned.sql.protocol.names import ProcedureJob
 from versioned_catalog.log.record import record_from_json
 
 
-def _asked(call: Invocation, version: int) -> dict[str, Any]:
+def _request(call: Invocation, version: int) -> dict[str, Any]:
     """The request of the job."""
     arguments = call.arguments
     return {
@@ -29,12 +29,12 @@ def _job(call: Invocation) -> ProcedureJob | None:
     table = call.table
     if call.flag("dry_run", False) or call.landed(table) is not None:
         return None
-    asked = _asked(call, table.version)
-    tasks = planned(table, asked)
+    request = _request(call, table.version)
+    tasks = planned(table, request)
     if not tasks:
         return None
     read = planned_read(CompactingReader(table.store.location), list(map(Work, tasks)), DONE)
-    return ProcedureJob(json.dumps(asked), SparkType(DONE.jsonValue()), read)
+    return ProcedureJob(json.dumps(request), SparkType(DONE.jsonValue()), read)
 
 
 def _compact(call: Invocation) -> Iterable[Row]:
@@ -44,19 +44,19 @@ def _compact(call: Invocation) -> Iterable[Row]:
         yield 0, 0, 0, 0, 0, before
         return
     if call.request.job is None:
-        plans = planned(table, _asked(call, table.version))
+        plans = planned(table, _request(call, table.version))
         removed, size = sum(len(p.paths) for p in plans), sum(p.bytes for p in plans)
         yield removed, size, 0, 0, 0, table.version
         return
-    asked = json.loads(call.request.job)
-    plans = planned(table, asked)
+    request = json.loads(call.request.job)
+    plans = planned(table, request)
     by_paths = {plan.paths: plan for plan in plans}
     done = [
         (by_paths[tuple(json.loads(paths))], tuple(map(record_from_json, json.loads(records))))
         for paths, records in call.request.results
     ]
-    then = table.as_of(asked["version"])
-    result = then.maintenance.commit_compaction(plans, done, commit_id=call.commit.id)
+    snapshot = table.as_of(request["version"])
+    result = snapshot.maintenance.commit_compaction(plans, done, commit_id=call.commit.id)
     yield (
         result.removed,
         result.removed_bytes,

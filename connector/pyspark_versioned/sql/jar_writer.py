@@ -20,27 +20,27 @@ from versioned_catalog.write.plan import WritePlan
 class JarWriter(PlannedWriter):
     """Writes rows and commits them as the jar asks, or creates a table with them."""
 
-    def __init__(self, plan: WritePlan, asked: PythonCommit) -> None:
+    def __init__(self, plan: WritePlan, request: PythonCommit) -> None:
         super().__init__(plan)
-        self._asked = asked
+        self._request = request
 
     @staticmethod
-    def of(asked: PythonCommit) -> JarWriter:
+    def of(request: PythonCommit) -> JarWriter:
         """The writer for a commit of the jar."""
-        if asked.creation is not None:
-            return JarWriter(plan_creation(asked.creation), asked)
-        if asked.write is not None:
-            write = asked.write
+        if request.creation is not None:
+            return JarWriter(plan_creation(request.creation), request)
+        if request.write is not None:
+            write = request.write
             plan = plan_of(open_snapshot(write.table), write.mode, write.change_column)
-            return JarWriter(of_stored_rows(plan) if asked.stored else plan, asked)
+            return JarWriter(of_stored_rows(plan) if request.stored else plan, request)
         raise InvalidRequestError("the option commit names neither a write nor a table to create")
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit the segments of all tasks."""
-        records, asked = records_of(messages), self._asked
-        if asked.creation is not None:
-            stage_requests.create_staged(asked.creation, records, asked.commit_id)
-        elif asked.write is not None:
-            table, _ = open_table(asked.write.table)
-            commit = Commit(asked.commit_id, retry=False)
-            commit_records(asked.write, table, self._plan, records, commit)
+        records, request = records_of(messages), self._request
+        if request.creation is not None:
+            stage_requests.create_staged(request.creation, records, request.commit_id)
+        elif request.write is not None:
+            table, _ = open_table(request.write.table)
+            commit = Commit(request.commit_id, retry=False)
+            commit_records(request.write, table, self._plan, records, commit)

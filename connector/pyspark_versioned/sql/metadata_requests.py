@@ -53,13 +53,13 @@ def hidden_warning(catalog: Catalog, name: tuple[str, ...]) -> str | None:
 def read_metadata(request: messages.ReadMetadata) -> messages.Rows:
     """The rows of a metadata table."""
     table, state = open_table(request.table)
-    then = table.as_of(state.version)
+    snapshot = table.as_of(state.version)
     rows = {
-        "history": then.inspect.history,
-        "schemas": then.inspect.schemas,
-        "segments": then.inspect.segments,
-        "snapshots": then.inspect.snapshots,
-        "partitions": then.inspect.partitions,
+        "history": snapshot.inspect.history,
+        "schemas": snapshot.inspect.schemas,
+        "segments": snapshot.inspect.segments,
+        "snapshots": snapshot.inspect.snapshots,
+        "partitions": snapshot.inspect.partitions,
     }[request.metadata]()
     return messages.Rows(cells(rows))
 

@@ -36,8 +36,8 @@ def _retire_schema(call: Invocation) -> Iterable[Row]:
     table, label = call.table, call.text("label")
     done = call.landed(table)
     if done is not None:
-        then = table.as_of(done - 1).retire_schema(label, dry_run=True)
-        result = replace(then, version=done)
+        dry_result = table.as_of(done - 1).retire_schema(label, dry_run=True)
+        result = replace(dry_result, version=done)
     else:
         dry_run = call.flag("dry_run", False)
         result = table.retire_schema(label, dry_run=dry_run, commit_id=call.commit.id)

@@ -139,16 +139,16 @@ def native_group(
 ) -> messages.NativeGroup:
     """A group that Spark's Parquet reader reads; the filters are those that Parquet may evaluate."""
     stored = [output.column for output in plan.outputs if _is_stored(output)]
-    made = [output for output in plan.outputs if not _is_stored(output)]
+    unstored = [output for output in plan.outputs if not _is_stored(output)]
     places = {output.column.id: place for place, output in enumerate(plan.outputs)}
     constants = [
         _constant(output, places[output.column.id])
-        for output in made
+        for output in unstored
         if output.column.id != metadata_columns.ROW_POSITION
     ]
     return messages.NativeGroup(
         SparkType(read_schema(stored, by_name=is_foreign).jsonValue()),
-        len(constants) < len(made),
+        len(constants) < len(unstored),
         constants,
         _order(plan.outputs, len(stored)),
         filters,

@@ -135,8 +135,8 @@ def _scan(
 ) -> tuple[Scan, Shared]:
     """A scan of a snapshot with the filters that the catalog understands; Spark applies all of them."""
     opened, state = open_table(table)
-    asked = spark.StructType.fromJson(wanted)  # type: ignore[arg-type]
-    columns = project(asked, state.seen.schema, opened.name, unseen_columns(state.seen))
+    struct = spark.StructType.fromJson(wanted)  # type: ignore[arg-type]
+    columns = project(struct, state.seen.schema, opened.name, unseen_columns(state.seen))
     shared = Shared.of(columns)
     bound = bound_filters(filters, state.known)
     where = And(tuple(bound)) if bound else None

@@ -67,12 +67,12 @@ def plan_micro_batch(request: messages.PlanMicroBatch) -> messages.ScanPlan:
     if isinstance(stream, ChangeStream):
         changes = stream.changes(start, end, table_columns(wanted))
         return plan_of_changes(reader_of(changes, wanted, table.name), wanted)
-    asked = messages.PlanScan(
+    scan_request = messages.PlanScan(
         table, request.schema, (), None, request.allow_native, whole=False, in_python=None
     )
     for state in stream.states(start, end):
         shared = Shared.of(project(wanted, state.seen.schema, table.name))
-        plans.append(planned(Scan(stream.store, state, shared.read), shared, asked))
+        plans.append(planned(Scan(stream.store, state, shared.read), shared, scan_request))
     return merged_plan(plans)
 
 

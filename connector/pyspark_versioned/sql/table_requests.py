@@ -147,12 +147,12 @@ def create(request: messages.Create, commit: Commit) -> messages.LoadedTable:
         raise Refused("exists")
     if not catalog.table_exists(declared.name):
         placement = catalog.plan_creation(declared.name)
-        made = catalog.commit_creation(declared.name, placement, declared.operation(), commit.id)
+        created = catalog.commit_creation(declared.name, placement, declared.operation(), commit.id)
     else:
-        made = catalog.load_table(declared.name)
-        if landed(commit, made) is None:
+        created = catalog.load_table(declared.name)
+        if landed(commit, created) is None:
             raise Refused("exists")
-    table = _opened(made, request.catalog, declared.name)
+    table = _opened(created, request.catalog, declared.name)
     return describe(table, table.state, request.catalog.storage)
 
 

@@ -27,8 +27,8 @@ def _rollback_to_version(table: Table, call: Invocation) -> int:
 
 
 def _rollback_to_timestamp(table: Table, call: Invocation) -> int:
-    then = parse_timestamp(int(call.text("timestamp")))
-    return table.rollback(timestamp=then, commit_id=call.commit.id)
+    time = parse_timestamp(int(call.text("timestamp")))
+    return table.rollback(timestamp=time, commit_id=call.commit.id)
 
 
 def _rollback_row(call: Invocation, before: int, version: int) -> Row:

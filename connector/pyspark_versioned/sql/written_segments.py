@@ -81,10 +81,10 @@ def _partitions_of(
     ]
     if not scalars:
         return
-    made = apply_transform(
+    partitions = apply_transform(
         transform, column.type, pa.array([s.as_py() for s in scalars], scalars[0].type)
     )
     result = result_type(transform, column.type)
-    for value in made:
+    for value in partitions:
         text = from_scalar_text(value, result)
         yield None if text is None else str(text)
