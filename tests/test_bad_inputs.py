@@ -28,7 +28,7 @@ from versioned_catalog import (
     UnsupportedFeatureError,
     VersionedError,
 )
-from versioned_catalog.commit import versions
+from versioned_catalog.commit import version_rules as versions
 
 DDL = (
     "id INT NOT NULL, name STRING DEFAULT 'x', v VARCHAR(3), c CHAR(2), d DECIMAL(5,2), "

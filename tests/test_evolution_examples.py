@@ -16,8 +16,8 @@ from versioned_catalog import Catalog, Schema, Table
 from versioned_catalog.model.arrow import to_arrow_schema
 from versioned_catalog.model.column_ids import new_schema
 from versioned_catalog.model.ddl import parse_type
+from versioned_catalog.model.schema_json import schema_from_arrow, schema_to_arrow
 from versioned_catalog.model.types import Array, Column, DataType, Map, Struct
-from versioned_catalog.model.wire import schema_from_arrow, schema_to_arrow
 from versioned_catalog.read.projection import FileLayout, Fill, Take
 
 

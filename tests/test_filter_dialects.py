@@ -19,7 +19,6 @@ from pyspark_versioned.sql.protocol.common import (
     TypedValue,
 )
 from versioned_catalog.model.types import Atom, Column
-from versioned_catalog.read.binding import bind_filter
 from versioned_catalog.read.dialects import (
     OPERATORS,
     UNKNOWN,
@@ -30,6 +29,7 @@ from versioned_catalog.read.dialects import (
     parse_filters,
     translate,
 )
+from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import (
     AllOf,
     AnyOf,

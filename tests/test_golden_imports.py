@@ -11,7 +11,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from versioned_catalog import Catalog, Table
-from versioned_catalog.log.imported import Taken, imported_files
+from versioned_catalog.log.ledger import Taken, imported_files
 
 GOLDEN = Path(__file__).parent / "golden" / "v1-imports"
 PLACE = "/golden-imports"

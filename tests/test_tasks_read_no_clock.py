@@ -10,7 +10,7 @@ PYTHON = re.compile(r"\b(datetime\.now|datetime\.utcnow|date\.today|time\.time|u
 JAVA = re.compile(r"currentTimeMillis|nanoTime|\b(Instant|Local\w+|Zoned\w+)\.now|new Date\(|Clock")
 
 PLANNED_OR_COMMITTED = {
-    "catalog/versioned_catalog/model/bind.py",
+    "catalog/versioned_catalog/model/bound_changes.py",
     "catalog/versioned_catalog/write/plan.py",
     # Plans the rows of a statement, with the defaults of what it does not see.
     "connector/pyspark_versioned/sql/distribution.py",

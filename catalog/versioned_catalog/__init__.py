@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from versioned_catalog.model.schema import Schema
     from versioned_catalog.read.scan import Scan
     from versioned_catalog.snapshot import Snapshot
-    from versioned_catalog.stream.feed import Changes
+    from versioned_catalog.stream.change_feed import Changes
     from versioned_catalog.table import Table
     from versioned_catalog.transaction import Transaction
     from versioned_catalog.write.expressions import expr
@@ -61,7 +61,7 @@ __all__ = [
 _MODULES = {
     "Alteration": "alteration",
     "Catalog": "catalog",
-    "Changes": "stream.feed",
+    "Changes": "stream.change_feed",
     "ExternalFile": "write.external",
     "Inspection": "maintain.inspection",
     "Maintenance": "maintain.maintenance",

@@ -9,16 +9,16 @@ from datetime import date, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.commit.handle import TableHandle
 from versioned_catalog.commit.operations import Alter, Base, Drop, PlannedOn, Rollback, Tag
-from versioned_catalog.commit.versions import check_tag
+from versioned_catalog.commit.table_handle import TableHandle
+from versioned_catalog.commit.version_rules import check_tag
 from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
+from versioned_catalog.log.pinned_state import check_schema_version
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.through import check_schema_version
 from versioned_catalog.log.times import moment
 from versioned_catalog.maintain.metadata_tables import pinned_path
 from versioned_catalog.model import changes as requests
-from versioned_catalog.model.bind import plan_changes, render_changes
+from versioned_catalog.model.bound_changes import plan_changes, render_changes
 from versioned_catalog.model.changes import Change, PinSchema, RetirePin
 from versioned_catalog.model.ddl import parse_type
 from versioned_catalog.model.evolution import BoundChange, Evolution

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from versioned_catalog.commit.handle import Progress, TableHandle, silent
 from versioned_catalog.commit.operations import Create, Replace
+from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import (
     AlreadyExistsError,
     CorruptTableError,
@@ -25,7 +25,7 @@ from versioned_catalog.errors import (
     naming_table,
 )
 from versioned_catalog.interop import interop
-from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.log_kind import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.expiry import DEFAULT as DEFAULT_RETENTION
 from versioned_catalog.maintain.expiry import check_retention

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 from versioned_catalog import alteration as pinning
 from versioned_catalog import alteration as versions
 from versioned_catalog.alteration import Alteration, Retired
-from versioned_catalog.commit.handle import Progress, TableHandle, silent
 from versioned_catalog.commit.operations import Base, Overwrite
+from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import names_table_in_errors
 from versioned_catalog.interop import interop
-from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Batch
+from versioned_catalog.log.log_kind import LoadedState
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.inspection import Inspection
@@ -28,18 +28,18 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_parser import parse_table
 from versioned_catalog.model.table_text import check_name, is_folder, sql_name
 from versioned_catalog.model.type_text import ColumnPath, render_path
-from versioned_catalog.read.columns import CHANGE_TYPE
+from versioned_catalog.read.metadata_columns import CHANGE_TYPE
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.scan_columns import bind_filters
 from versioned_catalog.snapshot import Snapshot
 from versioned_catalog.storage.store import Store
 from versioned_catalog.stream import consumers as consuming
+from versioned_catalog.stream.change_feed import Changes, changes_between, table_changes
 from versioned_catalog.stream.change_planner import Request
-from versioned_catalog.stream.changes import ChangeStream
-from versioned_catalog.stream.feed import Changes, changes_between, table_changes
+from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.offsets import Settings
+from versioned_catalog.stream.row_stream import TableStream
 from versioned_catalog.stream.sink import TableSink
-from versioned_catalog.stream.stream import TableStream
 from versioned_catalog.transaction import Transaction
 from versioned_catalog.write import row_level
 from versioned_catalog.write.external import ExternalFile

@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.commit.handle import TableHandle
 from versioned_catalog.commit.operations import Append, Base, Import, Overwrite, Rewrite
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
 from versioned_catalog.log.entry import REWRITES, Batch
-from versioned_catalog.log.imported import adopted_files
+from versioned_catalog.log.ledger import adopted_files
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.evolution import BoundChange

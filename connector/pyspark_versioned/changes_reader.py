@@ -21,17 +21,17 @@ from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import Table
 from versioned_catalog.errors import naming_table
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.read.binding import bind_if_known
-from versioned_catalog.read.columns import CHANGE_COLUMNS, feed_columns
+from versioned_catalog.read.filter_binding import bind_if_known
 from versioned_catalog.read.filters import AllOf
+from versioned_catalog.read.metadata_columns import CHANGE_COLUMNS, feed_columns
 from versioned_catalog.read.planning import TARGET_BYTES, next_fit
 from versioned_catalog.read.scan_columns import resolve
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location
+from versioned_catalog.stream.change_feed import Changes
 from versioned_catalog.stream.change_planner import Request
 from versioned_catalog.stream.change_reading import read_changes
 from versioned_catalog.stream.change_tasks import ChangeTask
-from versioned_catalog.stream.feed import Changes
 
 
 @dataclass

@@ -14,7 +14,7 @@ from pyspark_versioned.sql.protocol.codec import decode
 from pyspark_versioned.sql.protocol.rows import PythonCommit
 from pyspark_versioned.stream_options import stream_options
 from versioned_catalog import CorruptTableError, InvalidRequestError
-from versioned_catalog.commit.versions import version_or_tag
+from versioned_catalog.commit.version_rules import version_or_tag
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.model.keys import split_names
 from versioned_catalog.model.partitioning import split_fields, split_outside

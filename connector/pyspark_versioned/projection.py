@@ -12,7 +12,7 @@ from versioned_catalog import InvalidRequestError, NotFoundError
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.model.types import Array, Column, Map, Struct, children
-from versioned_catalog.read.columns import find_metadata
+from versioned_catalog.read.metadata_columns import find_metadata
 
 
 def project(

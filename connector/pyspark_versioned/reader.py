@@ -21,8 +21,8 @@ from versioned_catalog.errors import naming_table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.types import Column
 from versioned_catalog.read.arrays import recast
-from versioned_catalog.read.binding import bind_if_known
 from versioned_catalog.read.dialects import Call, Dialect, Field, Node, Value, translate
+from versioned_catalog.read.filter_binding import bind_if_known
 from versioned_catalog.read.filters import And, BoundFilter, UnboundFilter
 from versioned_catalog.read.planning import TARGET_BYTES, pack
 from versioned_catalog.read.scan import Scan

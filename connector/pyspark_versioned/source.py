@@ -39,7 +39,7 @@ from versioned_catalog import InvalidRequestError, NotFoundError, Table, Version
 from versioned_catalog.errors import naming_table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.read.columns import feed_columns, nullable
+from versioned_catalog.read.metadata_columns import feed_columns, nullable
 from versioned_catalog.read.scan_columns import resolve
 
 _PUSHDOWN_MODULE = "pyspark.sql.worker.data_source_pushdown_filters"

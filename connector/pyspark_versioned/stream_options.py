@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pyspark_versioned.option_names import names_of_topic
 from pyspark_versioned.sql.protocol.table import VersionRange
 from versioned_catalog import InvalidRequestError, Table
-from versioned_catalog.commit.versions import version_or_tag
-from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.commit.version_rules import version_or_tag
+from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.consumers import check_name
 from versioned_catalog.stream.offsets import (
     Limits,
@@ -19,7 +19,7 @@ from versioned_catalog.stream.offsets import (
     on_rewrite_of,
     schema_mode_of,
 )
-from versioned_catalog.stream.stream import TableStream
+from versioned_catalog.stream.row_stream import TableStream
 
 READ_CHANGES = "readChanges"
 

@@ -19,9 +19,9 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import walk
 from versioned_catalog.read.arrays import own_nulls
-from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.offsets import NO_LIMITS, Limits, Offset
-from versioned_catalog.stream.stream import TableStream
+from versioned_catalog.stream.row_stream import TableStream
 from versioned_catalog.stream.stream_log import shown
 
 try:

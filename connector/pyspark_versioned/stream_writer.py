@@ -23,8 +23,8 @@ from pyspark_versioned.writer import (
     write_planned,
 )
 from versioned_catalog import AlreadyExistsError, Catalog, CommitConflictError, Table
+from versioned_catalog.log.pinned_state import replaced_under_stream
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.log.through import replaced_under_stream
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import walk
 from versioned_catalog.write.delta_rows import check_feed, row_fields

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from versioned_catalog.stream import difference as cancelling
-from versioned_catalog.stream.difference import NEW, OLD, difference, without_pairs
+from versioned_catalog.stream import row_difference as cancelling
+from versioned_catalog.stream.row_difference import NEW, OLD, difference, without_pairs
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("s", pa.string()), ("x", pa.float64()), ("l", pa.list_(pa.int32()))]

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
-from versioned_catalog.stream import difference
-from versioned_catalog.stream.difference import NEW, OLD
-from versioned_catalog.stream.feed import Changes
+from versioned_catalog.stream import row_difference as difference
+from versioned_catalog.stream.change_feed import Changes
+from versioned_catalog.stream.row_difference import NEW, OLD
 
 
 def short(changes: Changes) -> list[tuple[Any, ...]]:

@@ -12,7 +12,7 @@ import pytest
 
 from model.seeded import first_seed
 from versioned_catalog import Catalog, Table
-from versioned_catalog.stream.feed import Changes
+from versioned_catalog.stream.change_feed import Changes
 from versioned_catalog.stream.offsets import Limits, Offset, Settings
 
 Rows = Counter[tuple[int, str]]

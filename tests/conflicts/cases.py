@@ -12,7 +12,7 @@ from conflicts.cells import Case, Refusal
 from conflicts.planned import UNKNOWN, Planned, Step
 from versioned_catalog import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.commit.operations import Append, Drop, Rewrite
-from versioned_catalog.commit.segments import ImportedMeanwhileError
+from versioned_catalog.commit.segment_rules import ImportedMeanwhileError
 from versioned_catalog.log.features import DELETE_ROW
 from versioned_catalog.log.record import Delta
 from versioned_catalog.model.changes import (

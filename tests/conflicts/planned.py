@@ -27,11 +27,11 @@ from versioned_catalog.commit.operations import (
     Rollback,
     Tag,
 )
-from versioned_catalog.log.imported import ImportedFile, Taken
+from versioned_catalog.log.ledger import ImportedFile, Taken
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.statistics import ColumnStats
-from versioned_catalog.model.bind import plan_changes
+from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.changes import AddColumn, Change
 from versioned_catalog.model.types import Atom
 from versioned_catalog.names.creation import creation

@@ -13,7 +13,10 @@ import pytest
 
 from pyspark_versioned.sql.dispatch import respond
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table, VersionedError
-from versioned_catalog.commit import incarnation, operations, schema, versions
+from versioned_catalog.commit import incarnation_rules as incarnation
+from versioned_catalog.commit import operations
+from versioned_catalog.commit import schema_rules as schema
+from versioned_catalog.commit import version_rules as versions
 from versioned_catalog.commit.attempt import Rule
 from versioned_catalog.commit.matrix import MATRIX
 from versioned_catalog.names.creation import creation

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
-from versioned_catalog.model.bind import apply_all, newly_not_null, plan_changes, rebase
+from versioned_catalog.model.bound_changes import apply_all, newly_not_null, plan_changes, rebase
 from versioned_catalog.model.changes import (
     UNSET,
     AddColumn,

@@ -13,7 +13,7 @@ from model.seeded import first_seed
 from random_tables import PLAIN, shape
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.model.alter_parser import parse_alter
-from versioned_catalog.model.bind import finish, plan_changes, render_changes
+from versioned_catalog.model.bound_changes import finish, plan_changes, render_changes
 from versioned_catalog.model.changes import DropColumn
 from versioned_catalog.model.diff import Step, difference
 from versioned_catalog.model.evolution import Evolution, used_physical_names

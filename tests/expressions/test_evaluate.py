@@ -21,8 +21,8 @@ from versioned_catalog.model.types import (
     Struct,
     Time,
 )
-from versioned_catalog.read.binding import bind_filter
 from versioned_catalog.read.evaluate import evaluate, keep_mask
+from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import (
     AllOf,
     AnyOf,

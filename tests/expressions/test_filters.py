@@ -29,8 +29,8 @@ from versioned_catalog.model.types import (
     Struct,
     Time,
 )
-from versioned_catalog.read.binding import bind_filter
 from versioned_catalog.read.dialects import parse_filters
+from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import (
     AllOf,
     Always,
@@ -299,9 +299,9 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 from versioned_catalog.read.evaluate import keep_mask
-from versioned_catalog.read.binding import bind_filter
+from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.dialects import parse_filters
-from versioned_catalog.read.inclusive import ColumnBounds, may_match
+from versioned_catalog.read.evaluators import ColumnBounds, may_match
 from versioned_catalog.model.types import Atom, Column
 from versioned_catalog.log.statistics import collect
 

@@ -14,8 +14,8 @@ from versioned_catalog.log.statistics import ColumnStats, collect
 from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.types import Column, DataType
 from versioned_catalog.model.value_text import decode_raw
+from versioned_catalog.read.evaluators import ColumnBounds
 from versioned_catalog.read.filters import Comparison, Op, TextKind, TextTest, UnboundFilter
-from versioned_catalog.read.inclusive import ColumnBounds
 
 Unit = tuple[int, int | None, int | None, Any, Any]
 

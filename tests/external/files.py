@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 
 from versioned_catalog import ExternalFile, Table
 from versioned_catalog.log.foreign_statistics import foreign_stats
-from versioned_catalog.model.forms import Form, seen_as
 from versioned_catalog.model.id_map import Held, IdMap, file_columns
+from versioned_catalog.model.parquet_forms import Form, seen_as
 from versioned_catalog.model.types import (
     Array,
     Column,

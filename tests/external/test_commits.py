@@ -28,8 +28,8 @@ from versioned_catalog import (
 from versioned_catalog.log.checkpoint import state_from_bytes, state_to_bytes
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.statistics import ColumnStats
-from versioned_catalog.model.forms import Form
 from versioned_catalog.model.id_map import Held, IdMap, id_map_from_text
+from versioned_catalog.model.parquet_forms import Form
 from versioned_catalog.model.types import Atom
 from versioned_catalog.write.external import adopted_paths
 

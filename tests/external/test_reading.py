@@ -14,7 +14,7 @@ import pytest
 
 from external.files import ROOT, mapped, write
 from versioned_catalog import Catalog, Table
-from versioned_catalog.model.forms import Form
+from versioned_catalog.model.parquet_forms import Form
 from versioned_catalog.read.aggregates import count_values, extreme
 
 Row = dict[str, Any]

@@ -17,7 +17,7 @@ import pytest
 
 from faults.store import Fault, FaultyStore, Plan
 from versioned_catalog import Catalog, NotFoundError, Table, VersionedError
-from versioned_catalog.commit.handle import silent
+from versioned_catalog.commit.table_handle import silent
 from versioned_catalog.maintain.vacuum import vacuum_dropped as vacuum_of_dropped
 from versioned_catalog.names.creation import creation
 from versioned_catalog.names.folders import timeline_at

@@ -21,8 +21,8 @@ from faults.store import Plan
 from pairwise import matrix
 from versioned_catalog import Catalog, CommitConflictError, Scan, Table
 from versioned_catalog.commit.operations import Rewrite
-from versioned_catalog.commit.rows import reads_unchanged
-from versioned_catalog.commit.segments import removed_are_live
+from versioned_catalog.commit.row_rules import reads_unchanged
+from versioned_catalog.commit.segment_rules import removed_are_live
 from versioned_catalog.storage.local import LocalStore
 
 LEVELS = ["snapshot", "serializable"]

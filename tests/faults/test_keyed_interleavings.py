@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from faults.keyed_actors import Stage
 from faults.rules import skip_rule
 from versioned_catalog.commit.operations import Rewrite
-from versioned_catalog.commit.rows import row_keys_unchanged
+from versioned_catalog.commit.row_rules import row_keys_unchanged
 from versioned_catalog.write.compaction_choice import Levels
 
 pytestmark = pytest.mark.thorough

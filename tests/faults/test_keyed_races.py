@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, CommitConflictError, Table
-from versioned_catalog.commit.rows import KeyConflictError
+from versioned_catalog.commit.row_rules import KeyConflictError
 from versioned_catalog.read.scan_columns import bind_filters
 from versioned_catalog.write.plan import plan_delta, plan_now
 from versioned_catalog.write.row_level import delete_rows, update_rows

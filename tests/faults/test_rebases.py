@@ -22,7 +22,7 @@ from versioned_catalog import (
     Table,
     VersionedError,
 )
-from versioned_catalog.commit.entries import head_after
+from versioned_catalog.commit.table_entries import head_after
 from versioned_catalog.log.entry import Batch, Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.storage.opening import open_store

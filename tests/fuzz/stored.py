@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from fuzz.mutating import bytes_of, dumped, json_of
 from fuzz.world import MADE, build, load, planted, read, rows, table_of
 from versioned_catalog import Catalog, Table, VersionedError
+from versioned_catalog.log.bounded_files import hint_from_bytes
 from versioned_catalog.log.checkpoint import state_from_bytes
-from versioned_catalog.log.document import hint_from_bytes
 from versioned_catalog.log.entry_json import commit_from_bytes
 from versioned_catalog.log.footer_statistics import footer_stats, read_footer
 from versioned_catalog.model.schema import Schema

@@ -21,14 +21,14 @@ from pyspark_versioned.sql.protocol import codec
 from pyspark_versioned.sql.protocol.common import Term
 from versioned_catalog import Schema, VersionedError
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.model.schema_json import type_from_json, type_to_json
 from versioned_catalog.model.sql_literals import constant_from_sql, decode, to_scalar
 from versioned_catalog.model.transforms import parse_partitioning, parse_transform, render_field
 from versioned_catalog.model.type_text import parse_path, parse_type, render_path, render_type
 from versioned_catalog.model.types import Constant, DataType
 from versioned_catalog.model.value_text import parse_json
-from versioned_catalog.model.wire import type_from_json, type_to_json
-from versioned_catalog.read.binding import bind_filter
 from versioned_catalog.read.dialects import parse_filters
+from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.storage.store import safe_path
 
 TYPES = [

@@ -15,8 +15,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from versioned_catalog import Catalog, ExternalFile, Table
 from versioned_catalog.log.foreign_statistics import foreign_stats
-from versioned_catalog.model.forms import Form
 from versioned_catalog.model.id_map import Held, IdMap, file_columns
+from versioned_catalog.model.parquet_forms import Form
 from versioned_catalog.model.types import Atom
 from versioned_catalog.read.foreign_file import open_foreign
 

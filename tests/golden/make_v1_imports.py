@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from fsspec.implementations.memory import MemoryFileSystem
 
 from versioned_catalog import Catalog
-from versioned_catalog.log import imported
+from versioned_catalog.log import ledger as imported
 
 FOLDER = Path(__file__).parent / "v1-imports"
 PLACE = "/golden-imports"

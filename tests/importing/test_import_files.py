@@ -16,7 +16,7 @@ import pytest
 from importing.lake import Lake
 from sealing import unsealed
 from versioned_catalog import Catalog, InvalidRequestError
-from versioned_catalog.commit.handle import silent
+from versioned_catalog.commit.table_handle import silent
 from versioned_interop.imports.import_files import run_import
 from versioned_interop.imports.listing import file_source
 from versioned_interop.imports.options import import_options

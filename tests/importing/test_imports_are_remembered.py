@@ -22,9 +22,9 @@ from versioned_catalog import (
     InvalidRequestError,
     Table,
 )
-from versioned_catalog.commit.handle import silent
+from versioned_catalog.commit.table_handle import silent
 from versioned_catalog.log import commit_log as table_log
-from versioned_catalog.log import imported
+from versioned_catalog.log import ledger as imported
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.storage.store import Store
 from versioned_interop.imports import import_files as importing

@@ -13,7 +13,7 @@ from pyiceberg.types import LongType, NestedField
 import conversion.sources
 from importing.lake import Lake
 from versioned_catalog import Catalog, InvalidRequestError
-from versioned_catalog.log.imported import Taken, imported_files
+from versioned_catalog.log.ledger import Taken, imported_files
 
 both = pytest.mark.parametrize("copy", [False, True], ids=["in place", "copied"])
 

@@ -34,7 +34,8 @@ from versioned_catalog import (
 from versioned_catalog import limits as bounds
 from versioned_catalog.commit.matrix import propose
 from versioned_catalog.commit.operations import Append, Base, Compact, Overwrite, Rewrite
-from versioned_catalog.log import document, features
+from versioned_catalog.log import bounded_files as document
+from versioned_catalog.log import features
 from versioned_catalog.log.entry import Batch, Commit, Stub
 from versioned_catalog.log.manifest import fits_entry
 from versioned_catalog.log.record import SegmentRecord, record_to_json

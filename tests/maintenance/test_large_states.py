@@ -10,8 +10,8 @@ import pytest
 from maintenance.tables import DAY, NOW, expire, later, load, make, shown
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.limits import HINT_BYTES
-from versioned_catalog.log import document
-from versioned_catalog.log.document import dump_json
+from versioned_catalog.log import bounded_files as document
+from versioned_catalog.log.bounded_files import dump_json
 from versioned_catalog.storage.local import LocalStore
 
 LIMIT = 2500

@@ -19,7 +19,7 @@ from versioned_catalog import (
     Table,
     VersionedError,
 )
-from versioned_catalog.commit.handle import silent
+from versioned_catalog.commit.table_handle import silent
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.maintain.recover import MARGIN, Recovered
 from versioned_catalog.maintain.recover import recover as recover_stores

@@ -16,7 +16,7 @@ from faults.store import Fault, FaultyStore, Plan
 from maintenance.steps import Died, SteppedStore, calls_of, check_whole, die, stepped
 from maintenance.tables import NOW, ids, later, load, make, shown
 from versioned_catalog import Catalog, CommitConflictError, CommitOutcomeUnknown, Table
-from versioned_catalog.commit.handle import silent
+from versioned_catalog.commit.table_handle import silent
 from versioned_catalog.maintain.expiry import write_stubs
 from versioned_catalog.names.folders import load_at, timeline_at
 from versioned_catalog.storage.local import LocalStore

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from versioned_catalog.read import row_keys as codes
-from versioned_catalog.read.resolution import sorted_order
+from versioned_catalog.read.newest_rows import sorted_order
 from versioned_catalog.read.row_keys import codes_of
 
 BYTES = st.sampled_from([b"\0", b"\x01", b"a", b"b", b"\x7f", b"\x80", b"\xff"])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from merge_on_read.merge_model import DELETE, PATCH, PUT, ModelRow, ModelRun, merged
 from versioned_catalog.read import merge as merge_module
-from versioned_catalog.read import resolution as chunks
+from versioned_catalog.read import newest_rows as chunks
 from versioned_catalog.read.merge import Run, Shape, merge
 from versioned_catalog.read.row_keys import key_of
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from expressions.filter_oracle import PATH, expected, filtered, resolver
 from expressions.units import Unit, bounds_of, cut, is_, starts
 from versioned_catalog.model.types import Atom, Char, DataType, DayTimeInterval, Decimal
-from versioned_catalog.read.binding import bind_filter
+from versioned_catalog.read.evaluators import ColumnBounds, may_match
+from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import (
     AllOf,
     AnyOf,
@@ -24,7 +25,6 @@ from versioned_catalog.read.filters import (
     TextTest,
     UnboundFilter,
 )
-from versioned_catalog.read.inclusive import ColumnBounds, may_match
 
 NAN, INF = math.nan, math.inf
 

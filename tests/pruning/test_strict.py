@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from expressions.filter_oracle import PATH, expected, filtered, resolver
 from expressions.units import Unit, bounds_of, cut, is_, starts
 from versioned_catalog.model.types import Atom, Char, DataType, Decimal
-from versioned_catalog.read.binding import bind_filter
+from versioned_catalog.read.evaluators import all_match
+from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import (
     AllOf,
     AnyOf,
@@ -22,7 +23,6 @@ from versioned_catalog.read.filters import (
     TextTest,
     UnboundFilter,
 )
-from versioned_catalog.read.inclusive import all_match
 
 NAN = math.nan
 

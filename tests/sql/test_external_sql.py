@@ -15,7 +15,7 @@ from external.files import ROOT, mapped, write
 from pyspark_versioned.registering import catalog_class
 from sql.plans import is_native, is_python, plan_of, pruned
 from versioned_catalog import Catalog, Table
-from versioned_catalog.model.forms import Form
+from versioned_catalog.model.parquet_forms import Form
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from typing import Any
 from model.paused import Killed, Pause, over
 from versioned_catalog import Table
 from versioned_catalog.stream.offsets import Limits, Offset, Settings
-from versioned_catalog.stream.stream import TableStream
+from versioned_catalog.stream.row_stream import TableStream
 
 Columns = dict[str, int]
 """The columns at some time: what each is called, and which column it is."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from versioned_catalog import Catalog, Table
 from versioned_catalog.stream.offsets import NO_LIMITS, Limits, Offset
-from versioned_catalog.stream.stream import TableStream
+from versioned_catalog.stream.row_stream import TableStream
 
 Row = dict[str, Any]
 

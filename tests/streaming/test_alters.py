@@ -14,7 +14,7 @@ from streaming.tables import Reader, Row, ids, table_at
 from versioned_catalog import InvalidRequestError, SchemaChangedError, Table
 from versioned_catalog.alteration import Alteration
 from versioned_catalog.stream.offsets import Limits, OnDrop, SchemaMode, Settings
-from versioned_catalog.stream.stream import TableStream
+from versioned_catalog.stream.row_stream import TableStream
 
 COLUMNS = (
     "id BIGINT NOT NULL, n INT, s STRING DEFAULT 'd', p STRUCT<x: INT, y: STRING>, "

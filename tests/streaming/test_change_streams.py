@@ -12,7 +12,7 @@ import pytest
 
 from streaming.tables import ids, table_at
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, SchemaChangedError, Table
-from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.offsets import NO_LIMITS, Limits, Offset, OnDrop, SchemaMode, Settings
 
 Row = tuple[Any, ...]

@@ -11,10 +11,10 @@ import pytest
 from maintenance.tables import expire, ids, later, load, tick
 from versioned_catalog import Catalog, NotFoundError, Table
 from versioned_catalog.stream import consumers as consuming
-from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.consumers import EVERY
 from versioned_catalog.stream.offsets import Settings
-from versioned_catalog.stream.stream import TableStream
+from versioned_catalog.stream.row_stream import TableStream
 
 NAMED = Settings(consumer="c")
 

@@ -13,7 +13,7 @@ import pytest
 
 from versioned_catalog import Catalog, Table, VersionedError
 from versioned_catalog.model.arrow import to_arrow_type
-from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.offsets import Offset, Settings
 
 ACTIONS = (

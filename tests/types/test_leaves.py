@@ -9,6 +9,7 @@ import pytest
 from versioned_catalog.log.statistics import has_bounds
 from versioned_catalog.model.arrow import from_arrow_type, to_arrow_type
 from versioned_catalog.model.ddl import parse_type, render_type
+from versioned_catalog.model.schema_json import type_from_json, type_to_json
 from versioned_catalog.model.sql_literals import constant_from_sql, to_sql
 from versioned_catalog.model.types import (
     LEAVES,
@@ -31,7 +32,6 @@ from versioned_catalog.model.types import (
     is_text,
 )
 from versioned_catalog.model.value_text import integer_range
-from versioned_catalog.model.wire import type_from_json, type_to_json
 
 SAMPLES: list[LeafType] = [
     *Atom,

@@ -133,7 +133,7 @@ _name = click.argument("name")
 
 def version_of(text: str | None) -> int | str | None:
     """Parse a version number or a tag; a tag never consists of digits alone."""
-    from versioned_catalog.commit.versions import version_or_tag
+    from versioned_catalog.commit.version_rules import version_or_tag
 
     return None if text is None else version_or_tag(text)
 

@@ -6,14 +6,14 @@ import click
 
 from versioned_catalog.cli import alter, inspect, maintenance, schemas
 from versioned_catalog.cli import alter as pins
-from versioned_catalog.cli import files as conversion
-from versioned_catalog.cli import files as importing
 from versioned_catalog.cli import inspect as lineage
 from versioned_catalog.cli import inspect as listing
 from versioned_catalog.cli import inspect as page
 from versioned_catalog.cli import inspect as versions
 from versioned_catalog.cli import maintenance as consumers
 from versioned_catalog.cli import maintenance as publishing
+from versioned_catalog.cli import sources as conversion
+from versioned_catalog.cli import sources as importing
 from versioned_catalog.cli.output import STORAGE, STORAGE_VARIABLE
 from versioned_catalog.cli.program import MEANINGS, Program, Session
 

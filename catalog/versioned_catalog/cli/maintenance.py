@@ -21,7 +21,7 @@ from versioned_catalog.cli.output import (
 from versioned_catalog.cli.program import STORAGE, Command, Session, is_folder, table_command
 
 if TYPE_CHECKING:
-    from versioned_catalog.commit.handle import Progress
+    from versioned_catalog.commit.table_handle import Progress
 
 _execute = click.option(
     "--execute",

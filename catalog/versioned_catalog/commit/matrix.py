@@ -6,16 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from versioned_catalog.commit import (
-    entries,
-    incarnation,
-    operations,
-    rows,
-    schema,
-    segments,
-    versions,
-    write_entries,
-)
+from versioned_catalog.commit import incarnation_rules as incarnation
+from versioned_catalog.commit import operations
+from versioned_catalog.commit import row_rules as rows
+from versioned_catalog.commit import schema_rules as schema
+from versioned_catalog.commit import segment_entries as write_entries
+from versioned_catalog.commit import segment_rules as segments
+from versioned_catalog.commit import table_entries as entries
+from versioned_catalog.commit import version_rules as versions
 from versioned_catalog.commit.attempt import Attempt, Rule
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit

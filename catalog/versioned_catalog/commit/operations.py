@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from versioned_catalog.log.entry import Batch, Consumer
-from versioned_catalog.log.imported import ImportedFile
+from versioned_catalog.log.ledger import ImportedFile
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.evolution import BoundChange, Evolution

@@ -19,7 +19,13 @@ from versioned_catalog.limits import (
     check_version,
 )
 from versioned_catalog.log import times
-from versioned_catalog.log.document import check_sum, checksum, dump_json, load_json, read_bounded
+from versioned_catalog.log.bounded_files import (
+    check_sum,
+    checksum,
+    dump_json,
+    load_json,
+    read_bounded,
+)
 from versioned_catalog.log.entry import consumers_from_json, consumers_to_json
 from versioned_catalog.log.entry_json import (
     batch_from_json,
@@ -29,7 +35,7 @@ from versioned_catalog.log.entry_json import (
     tags_from_json,
 )
 from versioned_catalog.log.features import CHECKSUMS, FORMAT, features_from_json, features_to_json
-from versioned_catalog.log.imported import ledger_from_json, ledger_to_json
+from versioned_catalog.log.ledger import ledger_from_json, ledger_to_json
 from versioned_catalog.log.schemas import (
     checkpoint_features,
     schemas_from_json,
@@ -40,7 +46,7 @@ from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.segment_table import CORE, OF_OTHERS, check_lists, statistic_type
 from versioned_catalog.log.state import TableState, check_not_keyed, check_pins
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.wire import Json, check_members, member, optional, texts
+from versioned_catalog.model.schema_json import Json, check_members, member, optional, texts
 from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.storage.store import UNSAFE, safe_path
 

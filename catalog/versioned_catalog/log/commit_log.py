@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import Any, cast
 
 from versioned_catalog.errors import CommitOutcomeUnknown, InvalidRequestError, StorageError
+from versioned_catalog.log.bounded_files import hint_to_bytes
 from versioned_catalog.log.checkpoint import retained_checkpoints, state_from_bytes, state_to_bytes
-from versioned_catalog.log.codec import Codec, E, LoadedState, S
-from versioned_catalog.log.document import hint_to_bytes
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.entry_json import commit_from_bytes, commit_to_bytes
 from versioned_catalog.log.features import HINT
-from versioned_catalog.log.imported import write_page
+from versioned_catalog.log.ledger import write_page
+from versioned_catalog.log.log_kind import Codec, E, LoadedState, S
 from versioned_catalog.log.manifest import read_manifest, write_manifest
 from versioned_catalog.log.reader import LogReader
 from versioned_catalog.log.state import TableState, apply

@@ -9,14 +9,14 @@ from typing import Any
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import check_version
-from versioned_catalog.log.document import dump_document
+from versioned_catalog.log.bounded_files import dump_document
 from versioned_catalog.log.features import FORMAT, Features, features_from_json, features_to_json
-from versioned_catalog.log.imported import ImportedFile, LedgerChange
+from versioned_catalog.log.ledger import ImportedFile, LedgerChange
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.times import time_from_text, time_to_text
 from versioned_catalog.model.pins import Pin
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.wire import Json, check_members, member
+from versioned_catalog.model.schema_json import Json, check_members, member
 
 LONGEST = timedelta(days=36_500)
 """The longest time for which a consumer can keep versions."""

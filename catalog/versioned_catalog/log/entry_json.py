@@ -8,7 +8,7 @@ from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, UnsupportedFeatureError
 from versioned_catalog.limits import CHECKPOINT_BYTES, ID_MAPS, SCHEMA_VERSIONS, check_version
-from versioned_catalog.log.document import dump_document, load_document
+from versioned_catalog.log.bounded_files import dump_document, load_document
 from versioned_catalog.log.entry import (
     HEAD_MEMBERS,
     OPERATIONS,
@@ -25,7 +25,7 @@ from versioned_catalog.log.entry import (
     stub_from_json,
 )
 from versioned_catalog.log.features import MANIFEST, MANIFESTS, OWN_NAME, Features
-from versioned_catalog.log.imported import LedgerChange, change_from_json, change_to_json
+from versioned_catalog.log.ledger import LedgerChange, change_from_json, change_to_json
 from versioned_catalog.log.record import (
     SegmentRecord,
     id_map_at,
@@ -36,8 +36,7 @@ from versioned_catalog.log.record import (
 from versioned_catalog.log.times import time_from_text, time_to_text
 from versioned_catalog.model.id_map import IdMap
 from versioned_catalog.model.pins import Pin
-from versioned_catalog.model.types import FIRST_INTERNAL_ID
-from versioned_catalog.model.wire import (
+from versioned_catalog.model.schema_json import (
     Json,
     check_members,
     member,
@@ -45,6 +44,7 @@ from versioned_catalog.model.wire import (
     schema_from_json,
     schema_to_json,
 )
+from versioned_catalog.model.types import FIRST_INTERNAL_ID
 from versioned_catalog.storage.store import safe_path
 from versioned_catalog.storage.text import check_depth
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
 from versioned_catalog.model.arrow import array_of
-from versioned_catalog.model.wire import Json, member
+from versioned_catalog.model.schema_json import Json, member
 
 FOLDER = "_versioned"
 HINT = f"{FOLDER}/last_checkpoint.json"

@@ -27,9 +27,8 @@ from versioned_catalog.log.statistics import (
 )
 from versioned_catalog.model.arrow import array_of, to_arrow_type
 from versioned_catalog.model.calendars import gregorian_dates
-from versioned_catalog.model.fitting import widen_text
-from versioned_catalog.model.forms import Form
 from versioned_catalog.model.id_map import IdMap
+from versioned_catalog.model.parquet_forms import Form
 from versioned_catalog.model.types import (
     Column,
     Family,
@@ -39,6 +38,7 @@ from versioned_catalog.model.types import (
     is_floating,
     is_nested,
 )
+from versioned_catalog.model.user_values import widen_text
 from versioned_catalog.model.widening import widens
 from versioned_catalog.storage.footer import Chunk, Footer
 

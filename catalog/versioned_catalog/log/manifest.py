@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from versioned_catalog import limits
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.log.document import (
+from versioned_catalog.log.bounded_files import (
     KEPT,
     check_attached,
     checksum,

@@ -12,10 +12,10 @@ from typing import Generic, TypeVar
 
 from versioned_catalog.errors import CorruptTableError, NotFoundError
 from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
-from versioned_catalog.log.codec import MANY_ENTRIES, Codec, E, LoadedState, S
-from versioned_catalog.log.document import hint_from_bytes
+from versioned_catalog.log.bounded_files import hint_from_bytes
 from versioned_catalog.log.entry import Head, Stub
 from versioned_catalog.log.features import CHECKPOINTS, HINT, KEPT, entry_path
+from versioned_catalog.log.log_kind import MANY_ENTRIES, Codec, E, LoadedState, S
 from versioned_catalog.storage.store import Store
 
 T = TypeVar("T")

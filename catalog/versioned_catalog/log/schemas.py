@@ -14,11 +14,11 @@ from typing import Any
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.features import SCHEMA_DELTAS, Features
-from versioned_catalog.model import wire
+from versioned_catalog.model import schema_json as wire
 from versioned_catalog.model.evolution import UsedNames, used_physical_names, with_used
 from versioned_catalog.model.schema import Arrangement, Schema
+from versioned_catalog.model.schema_json import schema_of
 from versioned_catalog.model.types import Column, walk
-from versioned_catalog.model.wire import schema_of
 
 STRIDE = 32
 """Columns are cached at every version that STRIDE divides, so that no version is far from one."""

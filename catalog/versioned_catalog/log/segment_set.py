@@ -173,7 +173,7 @@ class SegmentSet:
         return pa.chunked_array([*stored.chunks, self._newer(name, column, schemas)], type_)
 
     def _newer(self, name: str, column: Column, schemas: Schemas) -> pa.Array:
-        """``statistic`` of the segments in ``tail``; their texts are parsed once."""
+        """``statistic`` of the newer segments, ``tail``; its texts are parsed once per column."""
         key = name, column.id, column.type
         if key not in self._parsed:
             self._parsed[key] = segment_table.statistic_of(self.tail, name, column, schemas)

@@ -9,7 +9,7 @@ from datetime import datetime
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit, Consumer
 from versioned_catalog.log.features import CHECKSUMS, EXTERNAL_ROOTS, IMPORTS, Features
-from versioned_catalog.log.imported import Ledger
+from versioned_catalog.log.ledger import Ledger
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.model.evolution import Evolution

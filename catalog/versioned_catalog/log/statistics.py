@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.model.schema_json import Json, check_members, optional
 from versioned_catalog.model.types import (
     Array,
     Atom,
@@ -31,7 +32,6 @@ from versioned_catalog.model.types import (
     walk,
 )
 from versioned_catalog.model.value_text import leaf_text
-from versioned_catalog.model.wire import Json, check_members, optional
 
 Key = bool | int | float | decimal.Decimal | bytes
 """A value of a column; all of one column compare with one another."""

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from versioned_catalog.commit.handle import Progress, TableHandle
 from versioned_catalog.commit.operations import Base, Expire
+from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import (
     CorruptTableError,
     InvalidRequestError,

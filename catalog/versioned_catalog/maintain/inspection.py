@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import names_table_in_errors
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState

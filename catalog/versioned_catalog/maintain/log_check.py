@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.limits import HINT_BYTES
+from versioned_catalog.log.bounded_files import hint_from_bytes
 from versioned_catalog.log.checkpoint import state_from_bytes, state_to_json
 from versioned_catalog.log.commit_log import TableLog
-from versioned_catalog.log.document import hint_from_bytes
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.features import CHECKPOINTS, HINT, KEPT, LOG
-from versioned_catalog.log.imported import ImportedPage, Ledger, imported_files
+from versioned_catalog.log.ledger import ImportedPage, Ledger, imported_files
 from versioned_catalog.log.segment_table import same_core, statistics_of
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.model.types import walk

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from versioned_catalog.commit.handle import Progress, TableHandle, silent
+from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import names_table_in_errors
 from versioned_catalog.interop import interop
 from versioned_catalog.maintain import expiry as retentions

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from versioned_catalog.commit.entries import features_of
-from versioned_catalog.commit.handle import Progress
+from versioned_catalog.commit.table_entries import features_of
+from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import (
     AlreadyExistsError,
     CorruptTableError,
@@ -20,7 +20,7 @@ from versioned_catalog.log.commit_log import CommitLog, TableCodec
 from versioned_catalog.log.entry import WRITER, Batch, Commit, Head
 from versioned_catalog.log.entry_json import commit_to_bytes
 from versioned_catalog.log.features import IMPORTS, IMPORTS_FOLDER, LOG, WITH_CHECKSUMS, Features
-from versioned_catalog.log.imported import (
+from versioned_catalog.log.ledger import (
     ImportedFile,
     Ledger,
     LedgerChange,

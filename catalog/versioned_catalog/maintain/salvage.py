@@ -11,19 +11,19 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from versioned_catalog.commit.handle import Progress
+from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import CorruptTableError, StorageError, VersionedError
-from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
-from versioned_catalog.log.imported import Ledger, LedgerChange
+from versioned_catalog.log.ledger import Ledger, LedgerChange
+from versioned_catalog.log.log_kind import LoadedState
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import EARLIEST
 from versioned_catalog.maintain.log_check import entry_versions, in_parallel, stored_states
 from versioned_catalog.maintain.orphans import DATA
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.wire import schema_from_json
-from versioned_catalog.read.file_schema import SCHEMA, SCHEMA_VERSION, TABLE_UUID
+from versioned_catalog.model.schema_json import schema_from_json
+from versioned_catalog.read.segment_layout import SCHEMA, SCHEMA_VERSION, TABLE_UUID
 from versioned_catalog.storage.failures import is_media_error
 from versioned_catalog.storage.parquet import translate_errors
 from versioned_catalog.storage.root_paths import PREFIX

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from versioned_catalog.commit.handle import Progress
+from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.footer_statistics import footer_stats
 from versioned_catalog.log.record import (
@@ -32,12 +32,12 @@ from versioned_catalog.maintain.log_check import Report, differ, in_parallel, ra
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.id_map import id_map_from_text
 from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.schema_json import schema_to_json
 from versioned_catalog.model.types import walk
-from versioned_catalog.model.wire import schema_to_json
-from versioned_catalog.read.file_schema import SCHEMA
 from versioned_catalog.read.planning import record_task
 from versioned_catalog.read.reader import read_segment
 from versioned_catalog.read.segment_file import SegmentTask, open_segment
+from versioned_catalog.read.segment_layout import SCHEMA
 from versioned_catalog.storage.parquet import check_column_chunks, translate_errors
 from versioned_catalog.storage.store import Store
 from versioned_catalog.write.segment_writer import split

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from versioned_catalog.commit.handle import Progress, TableHandle
 from versioned_catalog.commit.operations import Base, Fence
+from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.interop import interop
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.state import TableState

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from versioned_catalog.commit.handle import Progress
+from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.log.commit_log import CommitLog, TableCodec, TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION
 from versioned_catalog.log.features import LOG
-from versioned_catalog.log.imported import ImportedPage
+from versioned_catalog.log.ledger import ImportedPage
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain import log_check
 from versioned_catalog.maintain.expiry import is_unfinished

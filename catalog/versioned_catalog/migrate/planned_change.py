@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.bind import utc_now
+from versioned_catalog.model.bound_changes import utc_now
 from versioned_catalog.model.diff import Step
 from versioned_catalog.model.evolution import ColumnChange, Risk, is_hidden
 from versioned_catalog.model.keys import in_time_index, ttl_cutoff
 from versioned_catalog.model.pins import breaks
 from versioned_catalog.model.type_text import ColumnPath, render_path
-from versioned_catalog.read.binding import bind_filter
 from versioned_catalog.read.bounds import some_match
+from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import Comparison, Op
 
 

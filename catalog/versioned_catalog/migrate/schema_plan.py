@@ -9,9 +9,9 @@ from datetime import timedelta
 from typing import Any
 
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.commit.handle import TableHandle
 from versioned_catalog.commit.operations import PlannedOn
-from versioned_catalog.commit.schema import check_unaltered
+from versioned_catalog.commit.schema_rules import check_unaltered
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError, VersionedError
 from versioned_catalog.log.state import TableState
 from versioned_catalog.migrate.planned_change import PlannedChange, Safety, planned_change

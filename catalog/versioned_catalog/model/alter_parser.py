@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model import changes
-from versioned_catalog.model.bind import utc_now
+from versioned_catalog.model.bound_changes import utc_now
 from versioned_catalog.model.ddl import (
     take_field,
     take_key,

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.model.arrow import Stored, scalar_of, to_arrow_type
-from versioned_catalog.model.fitting import fit, misfit, widen_text
 from versioned_catalog.model.tokens import clip_repr
 from versioned_catalog.model.type_text import render_type
 from versioned_catalog.model.types import (
@@ -30,6 +29,7 @@ from versioned_catalog.model.types import (
     is_nested,
     is_text,
 )
+from versioned_catalog.model.user_values import fit, misfit, widen_text
 from versioned_catalog.model.value_text import (
     ValueText,
     constant_of,

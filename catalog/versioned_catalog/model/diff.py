@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model import changes
-from versioned_catalog.model.bind import finish, utc_now
+from versioned_catalog.model.bound_changes import finish, utc_now
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.keys import MAINTAINED, SORT_BY, user_properties
 from versioned_catalog.model.matching import Matching, match_columns, path_key
@@ -268,7 +268,7 @@ class _Differ:
     # The table
 
     def release_arrangement(self) -> None:
-        """Stop partitioning and sorting by columns that are dropped, or get a type that forbids it."""
+        """Take dropped columns, and those whose new type forbids it, out of partitioning and order."""
         schema = self._schema
         partitioning = [
             field

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.model.columns import visible
+from versioned_catalog.model.hidden_columns import visible
 from versioned_catalog.model.pins import PinnedSchemas
 from versioned_catalog.model.schema import INTERNAL_NAMES, Schema, name_key
 from versioned_catalog.model.sql_literals import to_sql

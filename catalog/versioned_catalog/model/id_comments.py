@@ -52,7 +52,7 @@ class IdComments:
 
 
 def named_table(line: str) -> str | None:
-    """The UUID that a line of a text names as a table; None for any other line.
+    """The UUID in a comment ``-- table <UUID>``; None if the line is no such comment.
 
     Raises:
         InvalidRequestError: the name is not a UUID.

@@ -21,8 +21,9 @@ from functools import lru_cache
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import ID_MAP_BYTES, ID_MAP_COLUMNS
-from versioned_catalog.model.forms import Form, can_hold
+from versioned_catalog.model.parquet_forms import Form, can_hold
 from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.schema_json import Json, optional, type_from_json, type_to_json
 from versioned_catalog.model.types import (
     Column,
     DataType,
@@ -32,7 +33,6 @@ from versioned_catalog.model.types import (
     with_children,
 )
 from versioned_catalog.model.widening import type_name, widens
-from versioned_catalog.model.wire import Json, optional, type_from_json, type_to_json
 from versioned_catalog.storage.text import parse_json
 
 _CODEC = "codec"

@@ -10,7 +10,6 @@ import numpy as np
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model import transforms
-from versioned_catalog.model.fitting import widen_text
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.transforms import (
     Transform,
@@ -19,6 +18,7 @@ from versioned_catalog.model.transforms import (
     render_field,
 )
 from versioned_catalog.model.types import Atom, DataType, Family, family
+from versioned_catalog.model.user_values import widen_text
 
 _CHANGE = re.compile(
     r"\s*(?P<action>ADD|DROP)\s+PARTITION\s+FIELD\s+(?P<field>.+?)\s*"

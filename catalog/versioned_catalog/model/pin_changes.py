@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.model.columns import hidden_name
 from versioned_catalog.model.evolution import Evolution
+from versioned_catalog.model.hidden_columns import hidden_name
 from versioned_catalog.model.pins import PinnedSchema, PinnedSchemas, breaks, pins_on, seen_through
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column, children, is_nested, walk, with_children

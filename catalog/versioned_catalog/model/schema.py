@@ -10,13 +10,13 @@ from functools import cached_property, lru_cache
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.interop import interop
 from versioned_catalog.limits import TYPE_DEPTH
-from versioned_catalog.model.columns import (
+from versioned_catalog.model.ddl import parse_columns, render_columns
+from versioned_catalog.model.hidden_columns import (
     check_key_type,
     check_time_index_type,
     is_hidden_name,
     visible,
 )
-from versioned_catalog.model.ddl import parse_columns, render_columns
 from versioned_catalog.model.type_text import (
     ColumnPath,
     has_control_characters,

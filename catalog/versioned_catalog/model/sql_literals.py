@@ -22,7 +22,6 @@ from versioned_catalog.model.constants import (
     to_scalar,
     widen,
 )
-from versioned_catalog.model.fitting import Typed, fit, misfit
 from versioned_catalog.model.tokens import Cursor, TokenKind, clip, sql_string
 from versioned_catalog.model.type_text import render_type, take_end_unit, take_type
 from versioned_catalog.model.types import (
@@ -36,6 +35,7 @@ from versioned_catalog.model.types import (
     Time,
     WriteDefault,
 )
+from versioned_catalog.model.user_values import Typed, fit, misfit
 from versioned_catalog.model.value_text import (
     ValueText,
     decode,

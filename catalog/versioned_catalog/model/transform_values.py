@@ -249,7 +249,7 @@ def _truncate_decimals(array: pa.Array, width: int, precision: int) -> pa.Array:
 
 
 def _modulo(halves: npt.NDArray[np.uint64], width: int) -> npt.NDArray[np.uint64]:
-    """The unscaled values modulo a width below 2^31, never negative."""
+    """Each 128-bit value, given as two halves, modulo ``width`` (below 2^31); never negative."""
     rest = np.zeros(len(halves), np.uint64)
     for half in (halves[:, 1], halves[:, 0]):
         for limb in (half >> np.uint64(32), half & np.uint64(0xFFFFFFFF)):

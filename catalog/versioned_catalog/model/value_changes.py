@@ -6,7 +6,6 @@ import datetime as dt
 from dataclasses import dataclass, replace
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.model.columns import visible, with_hidden_defaults
 from versioned_catalog.model.ddl import render_type
 from versioned_catalog.model.evolution import (
     ColumnChange,
@@ -20,6 +19,7 @@ from versioned_catalog.model.evolution import (
     refer,
     value_text,
 )
+from versioned_catalog.model.hidden_columns import visible, with_hidden_defaults
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.sql_literals import constant, rekey_constant, to_sql, widen
 from versioned_catalog.model.table_changes import check_arrangement

@@ -19,15 +19,15 @@ from versioned_catalog.errors import (
     NotFoundError,
     naming_table,
 )
-from versioned_catalog.model.bind import plan_changes
+from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.changes import Change, SetPartitioning, SetProperty
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.keys import KeyNames, key_names, render_sort_by, take_key
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.schema_json import schema_from_arrow
 from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.model.types import Column
-from versioned_catalog.model.wire import schema_from_arrow
 from versioned_catalog.names.folders import (
     Mode,
     Placement,

@@ -8,14 +8,14 @@ from typing import Literal
 
 import pyarrow as pa
 
-from versioned_catalog.commit.entries import first_column_id
 from versioned_catalog.commit.matrix import propose
 from versioned_catalog.commit.operations import Base, Create, Drop, Replace
+from versioned_catalog.commit.table_entries import first_column_id
 from versioned_catalog.errors import CommitConflictError, NotFoundError
 from versioned_catalog.interop import interop
-from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.commit_log import CommitLog, TableCodec, TableLog
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.log_kind import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.storage.local import make_reserve
 from versioned_catalog.storage.store import Store

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import check_version
+from versioned_catalog.log.bounded_files import dump_document, load_document
 from versioned_catalog.log.checkpoint import NEWEST
-from versioned_catalog.log.document import dump_document, load_document
 from versioned_catalog.log.entry import (
     HEAD_MEMBERS,
     OPERATIONS,
@@ -31,7 +31,7 @@ from versioned_catalog.log.features import (
 )
 from versioned_catalog.log.times import time_from_text, time_to_text
 from versioned_catalog.model.schema import name_key
-from versioned_catalog.model.wire import Json, check_members, member, optional, texts
+from versioned_catalog.model.schema_json import Json, check_members, member, optional, texts
 from versioned_catalog.names.view import View, name_from_json, view_from_json, view_to_json
 from versioned_catalog.storage.store import Store, safe_path
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.model.wire import Json, check_members, member, optional, texts
+from versioned_catalog.model.schema_json import Json, check_members, member, optional, texts
 
 Parts = tuple[str, ...]
 """The parts of a name."""

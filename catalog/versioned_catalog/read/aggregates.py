@@ -12,7 +12,7 @@ from versioned_catalog.model.arrow import FALSE, TRUE, ZERO, array_of, extreme_o
 from versioned_catalog.model.sql_literals import from_scalar_text
 from versioned_catalog.model.types import Atom, Column, is_floating, is_nested, is_opaque
 from versioned_catalog.read.bounds import every_match, known_bounds, some_match
-from versioned_catalog.read.inclusive import ColumnBounds
+from versioned_catalog.read.evaluators import ColumnBounds
 from versioned_catalog.read.scan import Scan
 
 UNKNOWN: tuple[bool, str | None] = (False, None)

@@ -27,9 +27,9 @@ from versioned_catalog.model.types import (
     walk,
 )
 from versioned_catalog.read.arrays import one_array
-from versioned_catalog.read.columns import is_metadata
+from versioned_catalog.read.evaluators import ColumnBounds, all_match, may_match
 from versioned_catalog.read.filters import And, BoundFilter, Compare, In, Literal, Op
-from versioned_catalog.read.inclusive import ColumnBounds, all_match, may_match
+from versioned_catalog.read.metadata_columns import is_metadata
 from versioned_catalog.read.projection import Metadata, SegmentPlan
 from versioned_catalog.storage.footer import Footer
 

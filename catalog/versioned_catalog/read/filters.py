@@ -32,7 +32,7 @@ class Op(enum.Enum):
 
 
 class TextKind(enum.Enum):
-    """Where a text must contain another."""
+    """How a text filter matches: at the start, at the end, or anywhere."""
 
     PREFIX = "prefix"
     SUFFIX = "suffix"

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.model.forms import JULIAN, Form, SeenAs, seen_as
 from versioned_catalog.model.id_map import IdMap
+from versioned_catalog.model.parquet_forms import JULIAN, Form, SeenAs, seen_as
 from versioned_catalog.model.types import (
     Array,
     Atom,

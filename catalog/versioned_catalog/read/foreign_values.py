@@ -25,8 +25,8 @@ from versioned_catalog.model.calendars import (
     gregorian_dates,
     gregorian_timestamps,
 )
-from versioned_catalog.model.forms import JULIAN, Form
 from versioned_catalog.model.id_map import IdMap
+from versioned_catalog.model.parquet_forms import JULIAN, Form
 from versioned_catalog.model.types import Array, Atom, Column, DataType, Map, Struct
 from versioned_catalog.read import arrays
 from versioned_catalog.read.projection import physical

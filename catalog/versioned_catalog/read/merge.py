@@ -14,7 +14,7 @@ from itertools import chain
 
 import pyarrow as pa
 
-from versioned_catalog.read.resolution import RunRows, bounded_chunks, images, keys_of, newest_rows
+from versioned_catalog.read.newest_rows import RunRows, bounded_chunks, images, keys_of, newest_rows
 from versioned_catalog.read.row_keys import Key, Run, Shape, count_below, key_at
 
 

@@ -23,7 +23,7 @@ from versioned_catalog.model.keys import OP_TYPE, SEQUENCE
 from versioned_catalog.model.pins import without_dropped
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column, Constant
-from versioned_catalog.read.adapter import Narrowing, wanted_constants
+from versioned_catalog.read.apply_plan import Narrowing, wanted_constants
 from versioned_catalog.read.arrays import one_array
 from versioned_catalog.read.bounds import some_match
 from versioned_catalog.read.filters import BoundFilter, filter_on

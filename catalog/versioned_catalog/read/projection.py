@@ -35,7 +35,7 @@ from versioned_catalog.model.types import (
     with_children,
 )
 from versioned_catalog.model.widening import type_name, widens
-from versioned_catalog.read.columns import STORED_AS, is_metadata
+from versioned_catalog.read.metadata_columns import STORED_AS, is_metadata
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from versioned_catalog.log.features import PUT_ROW
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.model.arrow import repeat, scalar_of, to_arrow_type
 from versioned_catalog.model.types import Column
-from versioned_catalog.read import columns as metadata_columns
-from versioned_catalog.read.adapter import Adapter, constant_array
+from versioned_catalog.read import metadata_columns
+from versioned_catalog.read.apply_plan import Adapter, constant_array
 from versioned_catalog.read.evaluate import keep_mask
 from versioned_catalog.read.projection import Metadata
 from versioned_catalog.read.segment_file import SegmentTask, missing_segment_error, open_segment

@@ -20,10 +20,9 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import FALSE, ZERO, to_arrow_schema
 from versioned_catalog.model.pins import Overflow
 from versioned_catalog.model.types import Column, is_floating, walk
-from versioned_catalog.read.adapter import Narrowing, narrowing, place_texts
+from versioned_catalog.read.apply_plan import Narrowing, narrowing, place_texts
 from versioned_catalog.read.arrow_stream import stream_capsule
 from versioned_catalog.read.bounds import every_match
-from versioned_catalog.read.columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 from versioned_catalog.read.filters import (
     And,
     BoundFilter,
@@ -33,6 +32,7 @@ from versioned_catalog.read.filters import (
     render_filter,
 )
 from versioned_catalog.read.merge_planning import MergePlanner, ends_of, split_merge
+from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 from versioned_catalog.read.planning import (
     TARGET_BYTES,
     Row,

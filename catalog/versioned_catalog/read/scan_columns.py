@@ -15,10 +15,10 @@ from versioned_catalog.model.keys import hides_rows, in_time_index, ttl_cutoff
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import ColumnPath, parse_path, render_path
 from versioned_catalog.model.types import Column, Struct, children, is_repeated, walk, with_children
-from versioned_catalog.read.binding import bind_filter
-from versioned_catalog.read.columns import find_metadata
 from versioned_catalog.read.dialects import parse_filters
+from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import And, BoundFilter, Comparison, Op
+from versioned_catalog.read.metadata_columns import find_metadata
 from versioned_catalog.storage.store import Store
 
 

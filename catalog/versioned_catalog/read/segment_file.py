@@ -17,13 +17,13 @@ from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.id_map import IdMap
 from versioned_catalog.model.types import Array, Column, Constant, Map, Struct
-from versioned_catalog.read.adapter import Narrowing
+from versioned_catalog.read.apply_plan import Narrowing
 from versioned_catalog.read.bounds import RowGroupBounds
-from versioned_catalog.read.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
+from versioned_catalog.read.evaluators import may_match
 from versioned_catalog.read.filters import BoundFilter
 from versioned_catalog.read.foreign_file import ForeignFile, changed_error, open_options, size_of
-from versioned_catalog.read.inclusive import may_match
 from versioned_catalog.read.projection import SegmentPlan
+from versioned_catalog.read.segment_layout import SCHEMA_VERSION, TABLE_UUID, field_id
 from versioned_catalog.storage.footer import Footer, Path
 from versioned_catalog.storage.opening import open_file
 from versioned_catalog.storage.parquet import footer_of, open_parquet

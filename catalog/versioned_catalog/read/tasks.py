@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from versioned_catalog.model.arrow import to_arrow_schema
 from versioned_catalog.model.types import Column
-from versioned_catalog.read.adapter import Narrowing, batch_of_nothing
+from versioned_catalog.read.apply_plan import Narrowing, batch_of_nothing
 from versioned_catalog.read.evaluate import keep_mask
 from versioned_catalog.read.filters import BoundFilter
 from versioned_catalog.read.merge import Run, Shape, merge

@@ -23,13 +23,14 @@ from versioned_catalog.model.pins import Overflow, Seen
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column, children, is_nested, with_children
 from versioned_catalog.model.widening import widens
-from versioned_catalog.read.adapter import narrowing
-from versioned_catalog.read.columns import DELETE, INSERT, check_names, nullable
+from versioned_catalog.read.apply_plan import narrowing
 from versioned_catalog.read.filters import columns_of
+from versioned_catalog.read.metadata_columns import DELETE, INSERT, check_names, nullable
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.scan_columns import bind_filters, shown_columns
 from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.storage.store import Store
+from versioned_catalog.stream.change_history import Step, keeps_rows, read_steps, schema_versions
 from versioned_catalog.stream.change_tasks import (
     ChangeTask,
     DifferenceTask,
@@ -38,7 +39,6 @@ from versioned_catalog.stream.change_tasks import (
     Stamp,
     WholeTask,
 )
-from versioned_catalog.stream.history import Step, keeps_rows, read_steps, schema_versions
 from versioned_catalog.stream.keyed_changes import KeyedPlanner
 
 

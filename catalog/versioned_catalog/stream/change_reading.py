@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from versioned_catalog.log.features import PUT_ROW
 from versioned_catalog.model.arrow import scalar_of, to_arrow_schema
-from versioned_catalog.read.adapter import Narrowing
-from versioned_catalog.read.columns import (
+from versioned_catalog.read.apply_plan import Narrowing
+from versioned_catalog.read.evaluate import keep_mask
+from versioned_catalog.read.merge import merge, merge_images
+from versioned_catalog.read.metadata_columns import (
     DELETE,
     INSERT,
     constant_columns,
@@ -19,8 +21,6 @@ from versioned_catalog.read.columns import (
     microseconds,
     type_names,
 )
-from versioned_catalog.read.evaluate import keep_mask
-from versioned_catalog.read.merge import merge, merge_images
 from versioned_catalog.read.reader import Lookup, read_segment
 from versioned_catalog.read.row_hashes import indices
 from versioned_catalog.read.row_keys import Run, Shape
@@ -35,7 +35,6 @@ from versioned_catalog.stream.change_tasks import (
     StatesTask,
     WholeTask,
 )
-from versioned_catalog.stream.difference import NEW, difference, parts_of
 from versioned_catalog.stream.keyed_changes import (
     Changed,
     Pairs,
@@ -44,6 +43,7 @@ from versioned_catalog.stream.keyed_changes import (
     pairs_of_states,
     without_equal,
 )
+from versioned_catalog.stream.row_difference import NEW, difference, parts_of
 
 
 def read_changes(store: Store, task: ChangeTask) -> Iterator[pa.RecordBatch]:

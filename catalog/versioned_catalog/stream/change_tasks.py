@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from versioned_catalog.model.types import Column
-from versioned_catalog.read.adapter import Narrowing
+from versioned_catalog.read.apply_plan import Narrowing
 from versioned_catalog.read.filters import BoundFilter
 from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.read.tasks import MergeTask

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from versioned_catalog.commit.handle import TableHandle
 from versioned_catalog.commit.operations import Base, Consume
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.entry import LONGEST, Consumer, Stub
 from versioned_catalog.model.type_text import has_control_characters

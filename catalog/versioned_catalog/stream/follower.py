@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError, NotFoundError, VersionedError
-from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit, Stub
+from versioned_catalog.log.log_kind import LoadedState
 from versioned_catalog.log.record import LiveSegment
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import moment
@@ -171,7 +171,7 @@ class Follower:
         return self._handle.log
 
     def version_since(self, time: datetime) -> int:
-        """The first version that was committed at a time or later; the next one if there is none."""
+        """The first version committed at a time or later; if none is, that of the next commit."""
         try:
             version = self._plain().version_at(time)
         except NotFoundError:
@@ -262,7 +262,7 @@ def _numbered(follower: Follower, wanted: int | str) -> int:
 
 
 def since(follower: Follower, time: datetime | str) -> int:
-    """The first version that was committed at a time or later; the next one if there is none yet.
+    """The first version committed at a time or later; if none is yet, that of the next commit.
 
     Raises:
         NotFoundError: it is expired.

@@ -26,18 +26,18 @@ from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.pins import Overflow
 from versioned_catalog.read.arrays import one_array
 from versioned_catalog.read.bounds import some_match
-from versioned_catalog.read.columns import DELETE, INSERT, POSTIMAGE, PREIMAGE, TYPES
 from versioned_catalog.read.filters import filter_on
 from versioned_catalog.read.merge_planning import MergePlanner, ends_of, split_merge
+from versioned_catalog.read.metadata_columns import DELETE, INSERT, POSTIMAGE, PREIMAGE, TYPES
+from versioned_catalog.read.newest_rows import keys_of, last_of_keys
 from versioned_catalog.read.overlaps import key_ranges, members_of, overlapping
 from versioned_catalog.read.planning import task_rows
-from versioned_catalog.read.resolution import keys_of, last_of_keys
 from versioned_catalog.read.row_hashes import indices, integers, unequal
 from versioned_catalog.read.row_keys import Shape
 from versioned_catalog.read.tasks import MergeTask
 from versioned_catalog.storage.store import Store
+from versioned_catalog.stream.change_history import Step
 from versioned_catalog.stream.change_tasks import ChangeTask, ImagesTask, Output, Stamp, StatesTask
-from versioned_catalog.stream.history import Step
 
 Places = npt.NDArray[np.int64]
 NOTHING = -1
@@ -164,7 +164,7 @@ class KeyedPlanner:
         return list(self._states(SegmentSet(), segments, set(segments.paths), stamp))
 
     def each(self, steps: Iterable[Step]) -> list[ChangeTask]:
-        """The changes of each commit."""
+        """The tasks that find the changes of each commit by itself."""
         return [task for span in _spans(steps) for task in self._of_span(span)]
 
     def net(self, steps: Sequence[Step], stamp: Stamp) -> list[ChangeTask]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.log.record import LiveSegment
-from versioned_catalog.model.wire import member, optional
+from versioned_catalog.model.schema_json import member, optional
 from versioned_catalog.spelling import one_of
 from versioned_catalog.storage.text import parse_json
 

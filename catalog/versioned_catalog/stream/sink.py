@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.commit.handle import TableHandle
-from versioned_catalog.commit.segments import is_done
+from versioned_catalog.commit.segment_rules import is_done
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import names_table_in_errors
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord

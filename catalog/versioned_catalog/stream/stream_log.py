@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import (
     InvalidRequestError,
     NotFoundError,
@@ -16,10 +16,10 @@ from versioned_catalog.errors import (
     VersionedError,
 )
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.pinned_state import Through, check_schema_version
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import Lens, TableState
-from versioned_catalog.log.through import Through, check_schema_version
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.ddl import render_type
 from versioned_catalog.model.pins import Overflow, Seen, without_dropped

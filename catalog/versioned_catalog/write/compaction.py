@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 
 import pyarrow.compute as pc
 
-from versioned_catalog.commit.handle import Progress, TableHandle, silent
 from versioned_catalog.commit.operations import Base, Compact
+from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import (
     CommitConflictError,
     InvalidRequestError,
@@ -22,9 +22,9 @@ from versioned_catalog.errors import (
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.read.bounds import every_match, some_match
-from versioned_catalog.read.columns import KEYED_METADATA_COLUMNS
 from versioned_catalog.read.filters import BoundFilter, filter_on
 from versioned_catalog.read.merge_planning import Ends, MergePlanner, ends_of
+from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS
 from versioned_catalog.read.overlaps import key_ranges
 from versioned_catalog.read.planning import TaskPlanner, order_of, task_rows
 from versioned_catalog.read.scan_columns import age_time, bind_filters, with_ttl

@@ -110,7 +110,7 @@ class Levels:
         return all(low[at] <= high[other] and low[other] <= high[at] for low, high in self.ranges)
 
     def groups(self, positions: Sequence[int]) -> list[list[int]]:
-        """Group segments so that segments of different groups do not overlap."""
+        """Group segments whose row keys overlap, directly or by way of others."""
         return overlapping_groups(self.ranges, positions)
 
     def closure(self, chosen: Iterable[int]) -> set[int]:

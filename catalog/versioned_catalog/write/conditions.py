@@ -10,16 +10,16 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError, VersionedError
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.bind import plan_changes, render_changes
+from versioned_catalog.model.bound_changes import plan_changes, render_changes
 from versioned_catalog.model.changes import AddColumn, ChangeType
 from versioned_catalog.model.ddl import render_type
 from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.model.types import Atom, Column, DataType
-from versioned_catalog.read.binding import bind_filter
-from versioned_catalog.read.columns import is_metadata
 from versioned_catalog.read.evaluate import keep_mask
+from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import BoundFilter, UnboundFilter, columns_of
+from versioned_catalog.read.metadata_columns import is_metadata
 from versioned_catalog.read.reader import Lookup
 from versioned_catalog.read.scan_columns import resolve
 from versioned_catalog.read.where import parse_where

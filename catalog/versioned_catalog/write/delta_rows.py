@@ -19,7 +19,7 @@ from versioned_catalog.log.features import DELETE_ROW
 from versioned_catalog.model.arrow import array_of, scalar_of, to_arrow_schema, to_arrow_type
 from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.schema import Schema, name_key
-from versioned_catalog.read.columns import (
+from versioned_catalog.read.metadata_columns import (
     CHANGE_COLUMNS,
     CHANGE_TYPE,
     COMMIT_VERSION,
@@ -27,7 +27,7 @@ from versioned_catalog.read.columns import (
     PREIMAGE,
     TYPES,
 )
-from versioned_catalog.read.resolution import last_of_keys, sorted_order
+from versioned_catalog.read.newest_rows import last_of_keys, sorted_order
 from versioned_catalog.read.row_hashes import indices, integers, split_by_hash
 from versioned_catalog.write.row_schema import RowConverter
 from versioned_catalog.write.segment_writer import key_columns

@@ -5,8 +5,8 @@ This is what imports and conversions commit through; they decide which file hold
 1. Open the table with the root of the files: ``Catalog(warehouse, roots={"lake": url})``.
 2. Commit the schema that the files need (``Table.alter``).
 3. Open each file (``read.foreign_file.open_foreign``) and say how it holds the columns: an ``IdMap``
-   (``model.id_map``; the type and form of each leaf come from ``model.forms.seen_as``), constants for
-   the values in its path, and statistics (``log.foreign_statistics.foreign_stats``).
+   (``model.id_map``; type and form of each leaf come from ``model.parquet_forms.seen_as``), constants
+   for the values in its path, and statistics (``log.foreign_statistics.foreign_stats``).
 4. ``Table.append_external(files)``: one commit for any number of files. ``batch`` makes it idempotent,
    and ``adopted_paths`` returns the files that are adopted already.
 

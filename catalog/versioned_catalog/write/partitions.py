@@ -21,7 +21,7 @@ from versioned_catalog.model.schema import PartitionField, Schema
 from versioned_catalog.model.transform_values import apply_transform
 from versioned_catalog.model.transforms import monotone, parse_transform, render_field, result_type
 from versioned_catalog.model.types import Column, Constant, DataType, is_floating
-from versioned_catalog.read.adapter import constant_array
+from versioned_catalog.read.apply_plan import constant_array
 from versioned_catalog.read.bounds import SegmentBounds
 from versioned_catalog.spelling import one_of
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.commit.entries import first_evolution
 from versioned_catalog.commit.operations import Base, Create
-from versioned_catalog.commit.schema import check_current_schema
+from versioned_catalog.commit.schema_rules import check_current_schema
+from versioned_catalog.commit.table_entries import first_evolution
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.bind import plan_changes
+from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.evolution import BoundChange
 from versioned_catalog.model.pins import Overflow, Seen
 from versioned_catalog.model.schema import Schema, name_key

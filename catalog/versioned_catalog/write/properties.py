@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from versioned_catalog.commit.rows import ISOLATION, isolation_of
+from versioned_catalog.commit.row_rules import ISOLATION, isolation_of
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.iceberg import PUBLISH, publishes
 from versioned_catalog.model.keys import PRIMARY_KEY, SORT_BY, TIME_INDEX, TTL, TTL_FLOOR, parse_ttl

@@ -16,10 +16,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from versioned_catalog.commit.handle import TableHandle
 from versioned_catalog.commit.operations import Base
-from versioned_catalog.commit.schema import SchemaConflictError
-from versioned_catalog.commit.segments import is_done
+from versioned_catalog.commit.schema_rules import SchemaConflictError
+from versioned_catalog.commit.segment_rules import is_done
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -31,7 +31,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.arrow import from_arrow_type, scalar_of
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import Column, DataType, Struct, children, with_children
-from versioned_catalog.read.columns import DELETE, INSERT
+from versioned_catalog.read.metadata_columns import DELETE, INSERT
 from versioned_catalog.read.planning import record_task
 from versioned_catalog.read.reader import read_segment
 from versioned_catalog.storage.store import Store

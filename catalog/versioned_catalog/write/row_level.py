@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.commit.handle import TableHandle
 from versioned_catalog.commit.operations import Append, Base, KeyCheck, Rewrite
-from versioned_catalog.commit.rows import KeyConflictError
+from versioned_catalog.commit.row_rules import KeyConflictError
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.features import DELETE_ROW
 from versioned_catalog.log.record import SegmentRecord

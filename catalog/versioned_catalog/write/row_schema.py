@@ -39,7 +39,7 @@ from versioned_catalog.model.types import (
 )
 from versioned_catalog.model.widening import common_type, widens
 from versioned_catalog.read import projection as resolver
-from versioned_catalog.read.adapter import Adapter
+from versioned_catalog.read.apply_plan import Adapter
 from versioned_catalog.read.arrays import (
     list_of,
     list_values,

@@ -30,9 +30,9 @@ from versioned_catalog.model.transform_values import apply_transform
 from versioned_catalog.model.transforms import parse_transform, result_type
 from versioned_catalog.model.types import Column
 from versioned_catalog.read.arrays import one_array
-from versioned_catalog.read.file_schema import DELTA, file_schema, text_paths, to_file
-from versioned_catalog.read.resolution import last_of_keys, sorted_order
+from versioned_catalog.read.newest_rows import last_of_keys, sorted_order
 from versioned_catalog.read.row_keys import comparable
+from versioned_catalog.read.segment_layout import DELTA, file_schema, text_paths, to_file
 from versioned_catalog.storage.store import Sink, Store
 
 ColumnPath = tuple[Column, ...]
@@ -268,7 +268,7 @@ class SegmentWriter:
             write_page_checksum=True,
             use_dictionary=text_paths(self._layout.columns),
         )
-        # With store_schema=False, PyArrow writes no metadata of the schema.
+        # With store_schema=False, PyArrow leaves out the metadata of the schema; add it by hand.
         self._writer.add_key_value_metadata(self._target.metadata)
 
     @property

@@ -21,7 +21,7 @@ from versioned_catalog.model.pins import Overflow, Seen
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.type_text import ColumnPath
 from versioned_catalog.model.types import Column, Struct, children, with_children
-from versioned_catalog.read.adapter import Adapter, narrowing
+from versioned_catalog.read.apply_plan import Adapter, narrowing
 from versioned_catalog.read.arrays import cut_array, struct_child, struct_of
 from versioned_catalog.read.projection import physical, plan_columns
 from versioned_catalog.write.row_schema import RowConverter, check_values, default_value

@@ -14,12 +14,12 @@ from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.model.arrow import to_arrow_schema
 from versioned_catalog.model.constants import to_constant
 from versioned_catalog.model.ddl import render_type
-from versioned_catalog.model.fitting import fit
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.tokens import clip_repr
 from versioned_catalog.model.type_text import ColumnPath, parse_path, render_path
 from versioned_catalog.model.types import Column, Constant, Struct, is_repeated, walk
-from versioned_catalog.read.adapter import constant_array
+from versioned_catalog.model.user_values import fit
+from versioned_catalog.read.apply_plan import constant_array
 from versioned_catalog.read.arrays import struct_child, struct_of
 from versioned_catalog.spelling import listed
 from versioned_catalog.write.expressions import Evaluator, Expression

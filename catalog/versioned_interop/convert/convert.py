@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from versioned_catalog.commit.handle import TableHandle
 from versioned_catalog.commit.operations import Create
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.storage.opening import missing_root
 from versioned_catalog.storage.root_paths import RootPath
 from versioned_interop.convert.evolving import first_schema, with_origin
-from versioned_interop.convert.follow import ADOPT, COPY, REFUSE, Synced, follow
 from versioned_interop.convert.opening import Request, open_source
 from versioned_interop.convert.origin import Origin, origin_of
 from versioned_interop.convert.source import SourceTable
+from versioned_interop.convert.sync import ADOPT, COPY, REFUSE, Synced, follow
 
 
 @dataclass(frozen=True)

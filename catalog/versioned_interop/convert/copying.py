@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.log.entry import Commit
-from versioned_catalog.log.imported import ImportedFile, Taken, adopted_files, imported_files
+from versioned_catalog.log.ledger import ImportedFile, Taken, adopted_files, imported_files
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.arrow import to_arrow_schema
 from versioned_catalog.model.schema import Schema

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import pyarrow.compute as pc
 
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.commit.handle import TableHandle
 from versioned_catalog.commit.operations import Create, PlannedOn
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.record import SegmentRecord

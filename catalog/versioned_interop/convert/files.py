@@ -17,9 +17,8 @@ import pyarrow.parquet as pq
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.foreign_statistics import foreign_stats
 from versioned_catalog.log.statistics import ColumnStats
-from versioned_catalog.model.fitting import widen_text
-from versioned_catalog.model.forms import Form, SeenAs, can_hold, seen_as
 from versioned_catalog.model.id_map import Held, IdMap, file_columns
+from versioned_catalog.model.parquet_forms import Form, SeenAs, can_hold, seen_as
 from versioned_catalog.model.schema import PartitionField, Schema
 from versioned_catalog.model.types import (
     Array,
@@ -34,6 +33,7 @@ from versioned_catalog.model.types import (
     is_opaque,
     is_text,
 )
+from versioned_catalog.model.user_values import widen_text
 from versioned_catalog.model.widening import type_name, widens
 from versioned_catalog.read.foreign_file import OpenedFile, open_foreign
 from versioned_catalog.read.foreign_values import Julian, julian_leaves

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.model.ddl import SOURCE, SOURCE_COLUMNS
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.wire import member, optional, schema_from_json, schema_to_json
+from versioned_catalog.model.schema_json import member, optional, schema_from_json, schema_to_json
 from versioned_catalog.storage.text import parse_json
 
 

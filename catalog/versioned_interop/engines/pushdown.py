@@ -17,7 +17,7 @@ from versioned_catalog.errors import NotFoundError
 from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.model.types import DAY_TIME_UNITS, Char, Column, Struct
-from versioned_catalog.read.binding import bind_if_known
+from versioned_catalog.read.filter_binding import bind_if_known
 from versioned_catalog.read.filters import Comparison, Not, NullTest, OneOf, TextTest, UnboundFilter
 
 

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.foreign_statistics import foreign_stats
-from versioned_catalog.model.forms import Form
 from versioned_catalog.model.id_map import IdMap, file_columns
+from versioned_catalog.model.parquet_forms import Form
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column, walk
 from versioned_catalog.read.foreign_file import ForeignFile, OpenedFile, open_foreign

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.model.arrow import to_arrow_type
-from versioned_catalog.model.forms import Form
 from versioned_catalog.model.id_map import Held, IdMap
+from versioned_catalog.model.parquet_forms import Form
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.model.types import (

@@ -1,8 +1,8 @@
 """The schema of a foreign file as a tree of its columns, in our types, and what can be read.
 
-``model.forms`` lists the forms that a segment's ID map can name. This module adds what an annotation of
-Parquet says and Arrow does not: that a binary is text (ENUM), that 16 bytes are a UUID, that 12 bytes
-are an interval.
+``model.parquet_forms`` lists the forms that a segment's ID map can name. This module adds what an
+annotation of Parquet says and Arrow does not: that a binary is text (ENUM), that 16 bytes are a UUID,
+that 12 bytes are an interval.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.limits import TYPE_DEPTH
-from versioned_catalog.model.forms import Form, SeenAs, seen_as
+from versioned_catalog.model.parquet_forms import Form, SeenAs, seen_as
 from versioned_catalog.model.types import (
     Array,
     Atom,

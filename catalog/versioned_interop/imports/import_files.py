@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.commit.handle import Progress, TableHandle
 from versioned_catalog.commit.operations import Base, Import
-from versioned_catalog.commit.segments import ImportedMeanwhileError
+from versioned_catalog.commit.segment_rules import ImportedMeanwhileError
+from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import CommitConflictError, naming_table
-from versioned_catalog.log.imported import ImportedFile, Taken
+from versioned_catalog.log.ledger import ImportedFile, Taken
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.maintain.log_check import in_parallel
 from versioned_catalog.model.changes import Change

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.features import EXTERNAL_ROOTS, IMPORTS
 from versioned_catalog.log.features import IMPORTS_FOLDER as FOLDER
-from versioned_catalog.log.imported import ImportedFile, Taken, imported_files
+from versioned_catalog.log.ledger import ImportedFile, Taken, imported_files
 from versioned_catalog.log.state import TableState
 from versioned_catalog.storage.opening import check_roots, root_store
 from versioned_catalog.storage.root_paths import PREFIX, file_of, split_root

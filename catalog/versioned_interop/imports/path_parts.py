@@ -11,9 +11,9 @@ from urllib.parse import unquote
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.calendars import parse_date
-from versioned_catalog.model.fitting import fit
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import Atom, DataType, Family, family
+from versioned_catalog.model.user_values import fit
 from versioned_catalog.model.widening import type_name
 
 NULL = "__HIVE_DEFAULT_PARTITION__"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from versioned_catalog.commit.handle import Progress, TableHandle
+from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log.imported import ImportedFile, Taken
+from versioned_catalog.log.ledger import ImportedFile, Taken
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import Column
 from versioned_catalog.storage.store import Store, StoredFile

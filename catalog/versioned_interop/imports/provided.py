@@ -181,7 +181,7 @@ def provided_schema(source: SchemaSource, *, strict: bool | None = None) -> Prov
     """The provided schema of an argument of users.
 
     Args:
-        source: DDL, the path of a file with DDL (``Path``, or text ending in ``.sql``), a Schema or None.
+        source: DDL, the path of a file with DDL (a ``Path``, or text ``*.sql``), a Schema or None.
         strict: overrides the property.
 
     Raises:

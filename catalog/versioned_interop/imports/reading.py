@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.model.forms import Form
+from versioned_catalog.model.parquet_forms import Form
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import Array, Atom, DataType, Struct
 from versioned_catalog.read.arrays import one_array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from versioned_catalog.commit.handle import Progress
+from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import InvalidRequestError, StorageError, VersionedError
 from versioned_catalog.maintain.log_check import in_parallel
 from versioned_catalog.storage.store import Store, StoredFile

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.state import TableState

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.model.sql_literals import to_sql
 from versioned_catalog.model.types import Column, walk
 from versioned_catalog.read.filters import render_filter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.storage.secrets import without_credentials
 from versioned_interop.pages.contents import (
     ColumnSize,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import Head
 from versioned_catalog.log.state import TableState

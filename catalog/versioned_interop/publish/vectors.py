@@ -26,7 +26,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import array_of
-from versioned_catalog.read.columns import find_metadata
+from versioned_catalog.read.metadata_columns import find_metadata
 from versioned_catalog.read.overlaps import key_ranges, overlapping
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.storage.store import Store
@@ -88,7 +88,7 @@ def _bitmap64(positions: Positions) -> bytes:
 
 
 def _runs(keys: npt.NDArray[Any]) -> list[tuple[int, int]]:
-    """The ranges of equal keys, which are sorted."""
+    """The ``[first, end)`` positions of each run of equal keys in sorted keys."""
     cuts = (np.flatnonzero(np.diff(keys)) + 1).tolist()
     return list(pairwise([0, *cuts, len(keys)]))
 

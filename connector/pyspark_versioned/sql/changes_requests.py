@@ -13,9 +13,9 @@ from pyspark_versioned.sql.scan_requests import merged_plan
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.table_description import describe_columns
 from versioned_catalog import NotFoundError, Table
-from versioned_catalog.commit.versions import version_or_tag
+from versioned_catalog.commit.version_rules import version_or_tag
 from versioned_catalog.log.times import moment_of_micros
-from versioned_catalog.read.columns import feed_columns
+from versioned_catalog.read.metadata_columns import feed_columns
 from versioned_catalog.stream.change_planner import Request
 
 

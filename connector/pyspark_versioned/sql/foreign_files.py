@@ -8,8 +8,8 @@ from dataclasses import replace
 from pyspark_versioned.hadoop import root_urls
 from pyspark_versioned.native import is_plain
 from pyspark_versioned.sql.protocol import messages
-from versioned_catalog.model.forms import JULIAN, Form
 from versioned_catalog.model.id_map import Held
+from versioned_catalog.model.parquet_forms import JULIAN, Form
 from versioned_catalog.model.types import Atom, Column, Decimal, children, walk, with_children
 from versioned_catalog.read.projection import Cast, FileLayout, Output, Rebuild, SegmentPlan, Take
 from versioned_catalog.storage.opening import check_apart, root_store

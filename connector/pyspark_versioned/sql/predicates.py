@@ -16,8 +16,8 @@ from pyspark_versioned.sql.protocol.common import (
 )
 from pyspark_versioned.sql.values import parse_value
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.read.binding import bind_if_known
 from versioned_catalog.read.dialects import UNKNOWN, Call, Dialect, Field, Node, Value, translate
+from versioned_catalog.read.filter_binding import bind_if_known
 from versioned_catalog.read.filters import BoundFilter, UnboundFilter
 from versioned_catalog.read.scan_columns import resolve
 

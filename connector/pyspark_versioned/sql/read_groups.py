@@ -15,7 +15,7 @@ from pyspark_versioned.sql.protocol.base import SparkType
 from versioned_catalog.log.features import PUT_ROW
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import Atom, Column, Struct, children, is_floating, is_repeated
-from versioned_catalog.read import columns as metadata_columns
+from versioned_catalog.read import metadata_columns
 from versioned_catalog.read.projection import (
     Cast,
     FileLayout,

@@ -13,13 +13,13 @@ from pyspark_versioned.sql.protocol.common import CatalogRef, Change, TableRef
 from pyspark_versioned.sql.protocol.stream import StreamRef
 from pyspark_versioned.stream_options import stream_of
 from versioned_catalog import Catalog, NotFoundError, Table
+from versioned_catalog.log.pinned_state import RowsOf, check_schema_version
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.through import RowsOf, check_schema_version
-from versioned_catalog.model.bind import plan_changes
+from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.evolution import BoundChange
-from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.follower import gone
-from versioned_catalog.stream.stream import TableStream
+from versioned_catalog.stream.row_stream import TableStream
 from versioned_catalog.write.plan import check_newest
 
 REMEMBERED = 32

@@ -23,9 +23,9 @@ from pyspark_versioned.target import Target
 from pyspark_versioned.unseen import Shared
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.scan import Scan
-from versioned_catalog.stream.changes import ChangeStream
+from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.offsets import NO_LIMITS, Offset
-from versioned_catalog.stream.stream import TableStream
+from versioned_catalog.stream.row_stream import TableStream
 
 
 def stream_start(request: messages.StreamStart) -> messages.StreamPlace:

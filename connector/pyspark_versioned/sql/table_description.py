@@ -22,7 +22,7 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.sql_literals import to_sql
 from versioned_catalog.model.transforms import Bucket, Truncate, parse_transform
 from versioned_catalog.model.types import Column
-from versioned_catalog.read.columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 
 
 def describe(

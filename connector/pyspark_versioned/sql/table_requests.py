@@ -31,7 +31,7 @@ from pyspark_versioned.sql.view_errors import full_name, refuse_view, view_probl
 from pyspark_versioned.sql.write_plans import describe_plan, plan_of
 from pyspark_versioned.target import Target
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
-from versioned_catalog.commit.versions import version_or_tag
+from versioned_catalog.commit.version_rules import version_or_tag
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import to_arrow_schema
 from versioned_catalog.model.changes import ChangeType

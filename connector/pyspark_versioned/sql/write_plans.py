@@ -28,9 +28,9 @@ from versioned_catalog.model.schema import PartitionField, Schema
 from versioned_catalog.model.types import Char, Column, Varchar, is_nested, map_columns, walk
 from versioned_catalog.model.widening import widens
 from versioned_catalog.names.folders import Placement
-from versioned_catalog.read.columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
-from versioned_catalog.read.file_schema import file_schema
 from versioned_catalog.read.filters import AllOf
+from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.read.segment_layout import file_schema
 from versioned_catalog.write import plan as planning
 from versioned_catalog.write.delta_rows import FeedConverter, check_feed
 

@@ -15,7 +15,7 @@ from pyspark_versioned.sql.snapshots import landed, open_snapshot, open_table
 from pyspark_versioned.sql.write_plans import overwrite_condition, plan_of, plan_write
 from pyspark_versioned.sql.written_segments import parse_records
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
-from versioned_catalog.commit.rows import Isolation, isolation_of
+from versioned_catalog.commit.row_rules import Isolation, isolation_of
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.keys import hides_rows

@@ -10,8 +10,8 @@ from typing import Any
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.model.changes import AddColumn, Change, append
-from versioned_catalog.model.columns import visible
 from versioned_catalog.model.evolution import BoundChange, Evolution, SchemaChange
+from versioned_catalog.model.hidden_columns import visible
 from versioned_catalog.model.iceberg import check_publishable
 from versioned_catalog.model.keys import check_ttl
 from versioned_catalog.model.pin_changes import check_pins

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, UnsupportedFeatureError
 from versioned_catalog.limits import ENTRY_BYTES, EXPANSION, JSON_VALUES, MIB, check_version
 from versioned_catalog.log.features import CHECKSUMS, FORMAT, check_readable, features_from_json
-from versioned_catalog.model.wire import Json, member
+from versioned_catalog.model.schema_json import Json, member
 from versioned_catalog.storage.parquet import (
     check_column_chunks,
     open_parquet,

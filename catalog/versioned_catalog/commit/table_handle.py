@@ -9,13 +9,13 @@ from typing import Self
 
 from versioned_catalog.commit.matrix import propose
 from versioned_catalog.commit.operations import Base, Operation
-from versioned_catalog.commit.versions import check_not_dropped, check_retained, tagged_version
+from versioned_catalog.commit.version_rules import check_not_dropped, check_retained, tagged_version
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
-from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.log_kind import LoadedState
+from versioned_catalog.log.pinned_state import Lensed, RowsOf, check_schema_version, see_as
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.through import Lensed, RowsOf, check_schema_version, see_as
 from versioned_catalog.log.times import is_ahead, latest_times, moment
 from versioned_catalog.model.pins import Overflow
 from versioned_catalog.storage.store import Store

@@ -25,7 +25,7 @@ from versioned_catalog.commit.operations import (
 )
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError
 from versioned_catalog.log.entry import Batch, Commit
-from versioned_catalog.log.imported import imported_files
+from versioned_catalog.log.ledger import imported_files
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import array_of

@@ -10,7 +10,7 @@ import pyarrow as pa
 from versioned_catalog.model import types
 from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.wire import schema_to_json
+from versioned_catalog.model.schema_json import schema_to_json
 from versioned_catalog.read import arrays
 from versioned_catalog.read.projection import leaf_paths
 

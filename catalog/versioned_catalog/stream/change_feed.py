@@ -12,18 +12,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import NotFoundError
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import moment
 from versioned_catalog.read.arrow_stream import capsule_of
-from versioned_catalog.read.columns import feed_schema
+from versioned_catalog.read.metadata_columns import feed_schema
 from versioned_catalog.read.tasks import PREFETCH_SEGMENTS, read_ahead
 from versioned_catalog.storage.store import Store
+from versioned_catalog.stream.change_history import check_range
 from versioned_catalog.stream.change_planner import Request, plan_changes
 from versioned_catalog.stream.change_reading import read_changes
 from versioned_catalog.stream.change_tasks import Plan, WholeTask
-from versioned_catalog.stream.history import check_range
 
 
 @dataclass(frozen=True)

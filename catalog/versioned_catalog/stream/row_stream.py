@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.record import LiveSegment

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from versioned_catalog.commit.handle import TableHandle
 from versioned_catalog.commit.operations import Append, Base, NewFiles, Rewrite
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, InvalidRequestError
 from versioned_catalog.log.entry import Batch
-from versioned_catalog.log.imported import ImportedFile, Taken
+from versioned_catalog.log.ledger import ImportedFile, Taken
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.bind import plan_changes
+from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.changes import SetProperty
 from versioned_catalog.model.evolution import BoundChange
 from versioned_catalog.model.schema import PartitionField

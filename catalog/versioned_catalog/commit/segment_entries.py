@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.commit.attempt import Attempt, once
-from versioned_catalog.commit.entries import change_details, features_of, next_head
 from versioned_catalog.commit.operations import (
     Append,
     Base,
@@ -21,16 +20,17 @@ from versioned_catalog.commit.operations import (
     Rollback,
     Write,
 )
-from versioned_catalog.commit.segments import removed_paths
+from versioned_catalog.commit.segment_rules import removed_paths
+from versioned_catalog.commit.table_entries import change_details, features_of, next_head
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.features import ADOPTIONS, EXTERNAL_ROOTS, IMPORTS, Features
-from versioned_catalog.log.imported import LedgerChange, added_files, adopted_files
+from versioned_catalog.log.ledger import LedgerChange, added_files, adopted_files
 from versioned_catalog.log.record import SegmentRecord, constants_from_text, delta_from_text
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import array_of
-from versioned_catalog.model.bind import apply_all
+from versioned_catalog.model.bound_changes import apply_all
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.iceberg import PUBLISH
 from versioned_catalog.model.id_map import id_map_from_text

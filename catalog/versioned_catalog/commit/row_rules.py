@@ -21,8 +21,8 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.widening import widens
 from versioned_catalog.read.bounds import SegmentBounds, partition_may_match, some_match
+from versioned_catalog.read.evaluators import ColumnBounds, may_match
 from versioned_catalog.read.filters import filter_on
-from versioned_catalog.read.inclusive import ColumnBounds, may_match
 from versioned_catalog.read.overlaps import key_ranges
 from versioned_catalog.spelling import one_of
 

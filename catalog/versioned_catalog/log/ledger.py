@@ -17,11 +17,16 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import CHECKPOINT_BYTES, SEGMENT_BYTES
-from versioned_catalog.log.document import LEAST_ROW_BYTES, check_attached, checksum, read_bounded
+from versioned_catalog.log.bounded_files import (
+    LEAST_ROW_BYTES,
+    check_attached,
+    checksum,
+    read_bounded,
+)
 from versioned_catalog.log.features import IMPORTS_FOLDER, OWN_NAME
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.arrow import array_of
-from versioned_catalog.model.wire import Json, check_members, member, optional
+from versioned_catalog.model.schema_json import Json, check_members, member, optional
 from versioned_catalog.storage.opening import root_store
 from versioned_catalog.storage.root_paths import is_root_path, split_root
 from versioned_catalog.storage.store import Store, safe_path

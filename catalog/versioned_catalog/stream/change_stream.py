@@ -8,21 +8,21 @@ from itertools import chain
 
 import pyarrow as pa
 
-from versioned_catalog.commit.handle import TableHandle
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.pinned_state import Through
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.state import Lens, TableState
-from versioned_catalog.log.through import Through
 from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column, walk
-from versioned_catalog.read.columns import feed_schema, nullable
+from versioned_catalog.read.metadata_columns import feed_schema, nullable
+from versioned_catalog.stream.change_feed import Changes
+from versioned_catalog.stream.change_history import expired_error, first_version
 from versioned_catalog.stream.change_planner import Request, plan_changes, plan_inserts, readable
 from versioned_catalog.stream.change_tasks import Plan
-from versioned_catalog.stream.feed import Changes
 from versioned_catalog.stream.follower import NO_ROWS, end_of
-from versioned_catalog.stream.history import expired_error, first_version
 from versioned_catalog.stream.offsets import (
     NO_LIMITS,
     Admission,
@@ -31,7 +31,7 @@ from versioned_catalog.stream.offsets import (
     Settings,
     sizes_in,
 )
-from versioned_catalog.stream.stream import LOOK_AHEAD, Behind
+from versioned_catalog.stream.row_stream import LOOK_AHEAD, Behind
 from versioned_catalog.stream.stream_log import StreamLog, View
 
 

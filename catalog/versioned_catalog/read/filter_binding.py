@@ -208,7 +208,7 @@ def _bind_float(type_: DataType, value: Any) -> BoundLiteral | None:
         return Above(greatest) if double > 0 else Below(greatest)
     if near == double:
         return _value(type_, near)
-    # No float lies between the double and the float nearest to it.
+    # Compare with the nearest float: no float lies between it and the double.
     return Above(Literal(near, arrow)) if near < double else Below(Literal(near, arrow))
 
 

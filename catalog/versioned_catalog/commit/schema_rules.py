@@ -6,7 +6,6 @@ Notes 1, 3, 5 and 8 of FORMAT.md, section 11.
 from __future__ import annotations
 
 from versioned_catalog.commit.attempt import Attempt
-from versioned_catalog.commit.entries import altered, first_column_id, first_schema_version
 from versioned_catalog.commit.operations import (
     Alter,
     Base,
@@ -17,10 +16,11 @@ from versioned_catalog.commit.operations import (
     Rollback,
     Write,
 )
-from versioned_catalog.commit.write_entries import schema_after
+from versioned_catalog.commit.segment_entries import schema_after
+from versioned_catalog.commit.table_entries import altered, first_column_id, first_schema_version
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.bind import newly_not_null
+from versioned_catalog.model.bound_changes import newly_not_null
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column, is_nested, is_repeated
 from versioned_catalog.model.widening import type_name, widens
