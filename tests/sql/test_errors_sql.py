@@ -271,6 +271,7 @@ def test_a_statement_that_conflicts_is_retried(
     assert rows == [{"delete": 10}.get(name, 11)]
 
 
+@pytest.mark.thorough
 def test_a_statement_is_retried_as_often_as_configured(
     sql_spark: SparkSession, make: Callable[[str], Table], ns: str
 ) -> None:

@@ -337,6 +337,7 @@ def test_another_catalog_holds_no_versioned_tables(sql_spark: SparkSession) -> N
     assert not sql_spark.catalog.tableExists(OTHER)
 
 
+@pytest.mark.thorough
 def test_overwrite_schema_keeps_the_row_key(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:

@@ -288,6 +288,7 @@ def test_a_partition_column_is_altered_during_a_write(
     assert sorted(got["key"].to_pylist()) == sorted(got["k"].to_pylist()) == list(range(25, 40))
 
 
+@pytest.mark.thorough
 def test_transform_functions_give_the_results_of_the_vectors(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
