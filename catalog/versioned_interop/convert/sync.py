@@ -115,7 +115,7 @@ class _Files:
         if not self.handle.state.schema.is_keyed:  # with a key, rows that come twice count once
             new = [file for file in came if not {file.token, token_of(file.path)} & before.keys()]
             check_not_imported(self.handle, new, origin.root)
-        new_files = NewFiles(self._imported(new), self.handle.state.version)
+        known_at = self.handle.state.version
         adopted, copied = self._added(origin, came)
         if removed and self.handle.state.schema.is_keyed:
             raise InvalidRequestError(
@@ -123,8 +123,11 @@ class _Files:
                 "the source: their rows can't be taken back here. Convert the source under a new name"
             )
         records = [*adopted, *(record for parts in copied for record in parts)]
-        copies = [file for file in came if _is_copied(origin, file)]
-        self._commit(records, removed, files, self._imported(copies), new_files)
+        copied_files = [file for file in came if _is_copied(origin, file)]
+        imported = self._imported([*new, *copied_files])
+        copies = tuple(imported[file.token] for file in copied_files)
+        new_files = NewFiles(tuple(imported[file.token] for file in new), known_at)
+        self._commit(records, removed, files, copies, new_files)
         return replace(nothing, adopted=len(adopted), copied=len(copied), removed=len(removed))
 
     def _check_newer(self, origin: Origin) -> None:
@@ -245,23 +248,23 @@ class _Files:
         ]
         return records, copies
 
-    def _imported(self, files: Sequence[SourceFile]) -> tuple[ImportedFile, ...]:
-        """Ledger entries of files, marked as copied."""
+    def _imported(self, files: Sequence[SourceFile]) -> dict[str, ImportedFile]:
+        """Ledger entries of files by token, marked as copied; a file may be named twice."""
         root = root_store(self.handle.store, RootPath(self._origin.root, ""))
 
         def size(file: SourceFile) -> int:
             return size_of(root.open(file.path)) if file.bytes is None else file.bytes
 
-        return tuple(
-            ImportedFile(
+        return {
+            token: ImportedFile(
                 place=root.resolved(file.path),
                 bytes=size(file),
                 modified=0,
                 etag="",
                 taken=Taken.COPIED,
             )
-            for file in files
-        )
+            for token, file in {file.token: file for file in files}.items()
+        }
 
     def _records(
         self, origin: Origin, files: Sequence[SourceFile], adopter: Adopter
