@@ -36,7 +36,7 @@ from versioned_catalog.maintain.verify import verify
 from versioned_catalog.model.ddl import SOURCE
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import parse_path, render_path
-from versioned_catalog.names import folders as locations
+from versioned_catalog.names import folders
 from versioned_catalog.names.creation import Columns, TableCreation, creation
 from versioned_catalog.names.folders import drop_at
 from versioned_catalog.names.names import (
@@ -156,7 +156,7 @@ class Catalog(TableCreation, Views):
         table_name = self._names.find(self._names.existing(), parts)
         location = table_name.location
         store, cached = self._store.child(location), self._cached.get(location)
-        table = locations.load_at(store, render_path(parts), table_name.table_uuid, cached)
+        table = folders.load_at(store, render_path(parts), table_name.table_uuid, cached)
         self._cached[location] = table.loaded
         self._cached.move_to_end(location)
         if len(self._cached) > REMEMBERED:
@@ -397,7 +397,7 @@ class Catalog(TableCreation, Views):
             NotFoundError: there is no table.
         """
         store = open_store(path, with_roots(storage_options, roots))
-        return locations.load_at(store, store.url)
+        return folders.load_at(store, store.url)
 
     @staticmethod
     def create_path(
@@ -417,7 +417,7 @@ class Catalog(TableCreation, Views):
             operation = creation(
                 schema, partitioned_by, properties, comment, primary_key, time_index
             )
-        return locations.create_at(store, operation, store.url, str(uuid.uuid4()))
+        return folders.create_at(store, operation, store.url, str(uuid.uuid4()))
 
     @staticmethod
     def plan_path(
@@ -433,14 +433,14 @@ class Catalog(TableCreation, Views):
         """Plan the creation of a table in a folder with its first rows. See ``plan_table``."""
         operation = creation(schema, partitioned_by, primary_key=primary_key, time_index=time_index)
         store = open_store(path, storage_options)
-        placement = locations.plan_creation_at(store, "", operation.table_uuid, "create")
-        plan = locations.plan_rows_at(store, operation, store.url, arrow, placement.base_version)
+        placement = folders.plan_creation_at(store, "", operation.table_uuid, "create")
+        plan = folders.plan_rows_at(store, operation, store.url, arrow, placement.base_version)
         return plan, replace(operation, first_column_id=placement.first_column_id)
 
     @staticmethod
     def commit_path(location: Location, operation: Create, commit_id: str) -> Table:
         """Create a table, with the rows that were written by its plan."""
-        return locations.create_at(reopen(location), operation, location.url, commit_id)
+        return folders.create_at(reopen(location), operation, location.url, commit_id)
 
     @staticmethod
     def plan_replacing(
@@ -457,8 +457,8 @@ class Catalog(TableCreation, Views):
             The plan of the rows, and the operation to commit with their records.
         """
         uuid_, replaced = operation.table_uuid, table.state.created_uuid
-        placement = locations.plan_creation_at(table.store, "", uuid_, "replace", replaced)
-        plan = locations.plan_rows_at(
+        placement = folders.plan_creation_at(table.store, "", uuid_, "replace", replaced)
+        plan = folders.plan_rows_at(
             table.store, operation, table.name, arrow, placement.base_version
         )
         placed = placement.operation(operation)
@@ -470,7 +470,7 @@ class Catalog(TableCreation, Views):
         location: Location, operation: Replace, name: str, commit_id: str
     ) -> Table:
         """Replace a table, with the rows that were written by its plan."""
-        return locations.create_at(reopen(location), operation, name, commit_id)
+        return folders.create_at(reopen(location), operation, name, commit_id)
 
     # Maintenance
 
@@ -523,7 +523,7 @@ class Catalog(TableCreation, Views):
             NotFoundError: there never was a table in the folder.
         """
         store = open_store(path, storage_options)
-        timeline = locations.timeline_at(store)
+        timeline = folders.timeline_at(store)
         loaded = timeline.load()
         if loaded.state is None:
             raise NotFoundError(f"there is no table at {store.url}", condition="TABLE_NOT_FOUND")

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
 from versioned_catalog.log.state import TableState
-from versioned_catalog.maintain import column_tables as lineage
-from versioned_catalog.maintain import metadata_tables as tables
+from versioned_catalog.maintain import column_tables, metadata_tables
 from versioned_catalog.model.keys import key_properties, render_sort_by, user_properties
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
@@ -168,12 +167,14 @@ class Snapshot:
 
     def segments(self) -> pa.Table:
         """List the live segments. See ``Inspection.segments``."""
-        return tables.segments(self.state)
+        return metadata_tables.segments(self.state)
 
     def partitions(self) -> pa.Table:
         """List the partitions. See ``Inspection.partitions``."""
-        return tables.partitions(self.state)
+        return metadata_tables.partitions(self.state)
 
     def holding(self, path: str | tuple[str, ...] | int) -> pa.Table:
         """List how the live segments hold a column. See ``Inspection.holding``."""
-        return lineage.holding(self.state, lineage.find_column(self.state, path, self.name))
+        return column_tables.holding(
+            self.state, column_tables.find_column(self.state, path, self.name)
+        )

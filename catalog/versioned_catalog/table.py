@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
-from versioned_catalog import alteration as pinning
-from versioned_catalog import alteration as versions
+from versioned_catalog import alteration
 from versioned_catalog.alteration import Alteration, Retired
 from versioned_catalog.commit.operations import Base, Overwrite
 from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
@@ -33,7 +32,7 @@ from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.scan_columns import bind_filters
 from versioned_catalog.snapshot import Snapshot
 from versioned_catalog.storage.store import Store
-from versioned_catalog.stream import consumers as consuming
+from versioned_catalog.stream import consumers
 from versioned_catalog.stream.change_feed import Changes, changes_between, table_changes
 from versioned_catalog.stream.change_planner import Request
 from versioned_catalog.stream.change_stream import ChangeStream
@@ -329,7 +328,7 @@ class Table:
 
     def drop(self) -> int:
         """Drop the table; its log stays, and its name is not freed: see ``Catalog.drop_table``."""
-        return versions.drop(self._handle)
+        return alteration.drop(self._handle)
 
     def _append(
         self, data: Any, merge_schema: bool | None, batch: BatchLike | None, partial: bool = False
@@ -439,7 +438,7 @@ class Table:
             NotFoundError: there is no such schema version.
             InvalidRequestError: a column of it was dropped for good.
         """
-        return pinning.pin_schema(self._handle, label, schema_version, owner, until, commit_id)
+        return alteration.pin_schema(self._handle, label, schema_version, owner, until, commit_id)
 
     def retire_schema(
         self, label: str, *, dry_run: bool = False, commit_id: str | None = None
@@ -452,7 +451,7 @@ class Table:
         Raises:
             NotFoundError: there is no such pin.
         """
-        return pinning.retire_schema(self._handle, label, dry_run, commit_id)
+        return alteration.retire_schema(self._handle, label, dry_run, commit_id)
 
     def seen_as(self, schema: str | int, *, overflow: str = "error") -> Self:
         """Return the table in an earlier schema: its current rows, matched by column ID.
@@ -549,7 +548,7 @@ class Table:
         Raises:
             NotFoundError: there is no such version.
         """
-        return versions.set_tag(self._handle, name, version, commit_id)
+        return alteration.set_tag(self._handle, name, version, commit_id)
 
     def drop_tag(self, name: str, *, commit_id: str | None = None) -> int:
         """Remove a tag.
@@ -557,7 +556,7 @@ class Table:
         Raises:
             NotFoundError: there is no such tag.
         """
-        return versions.drop_tag(self._handle, name, commit_id)
+        return alteration.drop_tag(self._handle, name, commit_id)
 
     def rollback(
         self,
@@ -581,7 +580,7 @@ class Table:
             InvalidRequestError: not exactly one of the three is given, or the table was replaced since.
             CommitConflictError: another commit landed that this table has not seen.
         """
-        return versions.roll_back(self._handle, version, timestamp, tag, commit_id)
+        return alteration.roll_back(self._handle, version, timestamp, tag, commit_id)
 
     # Changes and streams
 
@@ -678,7 +677,7 @@ class Table:
             NotFoundError: the version is expired, or of a table that was replaced.
             InvalidRequestError: there is no such version, or an argument is invalid.
         """
-        return consuming.move_consumer(self._handle, name, version, keep, commit_id)
+        return consumers.move_consumer(self._handle, name, version, keep, commit_id)
 
     def drop_consumer(self, name: str, *, commit_id: str | None = None) -> int:
         """Remove a consumer, and return the version of the commit.
@@ -686,7 +685,7 @@ class Table:
         Raises:
             NotFoundError: there is no such consumer.
         """
-        return consuming.drop_consumer(self._handle, name, commit_id)
+        return consumers.drop_consumer(self._handle, name, commit_id)
 
     # Metadata and maintenance
 

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import click
 
-from versioned_catalog.cli import alter, inspect, maintenance, schemas
-from versioned_catalog.cli import alter as pins
-from versioned_catalog.cli import inspect as lineage
-from versioned_catalog.cli import inspect as listing
-from versioned_catalog.cli import inspect as page
-from versioned_catalog.cli import inspect as versions
-from versioned_catalog.cli import maintenance as consumers
-from versioned_catalog.cli import maintenance as publishing
-from versioned_catalog.cli import sources as conversion
-from versioned_catalog.cli import sources as importing
+from versioned_catalog.cli import alter, inspect, maintenance, schemas, sources
 from versioned_catalog.cli.output import STORAGE, STORAGE_VARIABLE
 from versioned_catalog.cli.program import MEANINGS, Program, Session
 
@@ -75,9 +66,9 @@ def main(
 
 
 _COMMANDS = (
-    listing.namespaces,
-    listing.tables,
-    listing.views,
+    inspect.namespaces,
+    inspect.tables,
+    inspect.views,
     inspect.describe,
     inspect.schema,
     inspect.history,
@@ -85,26 +76,26 @@ _COMMANDS = (
     inspect.segments,
     inspect.partitions,
     inspect.changes,
-    lineage.lineage,
-    page.page,
-    importing.import_,
-    conversion.convert,
-    conversion.sync,
+    inspect.lineage,
+    inspect.page,
+    sources.import_,
+    sources.convert,
+    sources.sync,
     alter.alter,
     schemas.ddl,
     schemas.plan,
     schemas.apply,
-    pins.pin,
-    consumers.consumers,
-    versions.rollback,
-    versions.tag,
+    alter.pin,
+    maintenance.consumers,
+    inspect.rollback,
+    inspect.tag,
     maintenance.compact,
     maintenance.vacuum,
     maintenance.expire,
     maintenance.verify,
     maintenance.recover,
-    publishing.publish,
-    publishing.unpublish,
+    maintenance.publish,
+    maintenance.unpublish,
 )
 for _command in _COMMANDS:
     main.add_command(_command)

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from versioned_catalog.commit import incarnation_rules as incarnation
-from versioned_catalog.commit import operations
-from versioned_catalog.commit import row_rules as rows
-from versioned_catalog.commit import schema_rules as schema
-from versioned_catalog.commit import segment_entries as write_entries
-from versioned_catalog.commit import segment_rules as segments
-from versioned_catalog.commit import table_entries as entries
-from versioned_catalog.commit import version_rules as versions
+from versioned_catalog.commit import (
+    incarnation_rules,
+    operations,
+    row_rules,
+    schema_rules,
+    segment_entries,
+    segment_rules,
+    table_entries,
+    version_rules,
+)
 from versioned_catalog.commit.attempt import Attempt, Rule
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
@@ -43,121 +45,134 @@ class Row:
     is_noop: Callable[[Attempt[Any]], bool] = _never
 
 
-SAME_TABLE = (incarnation.table_exists, incarnation.same_table, incarnation.writable)
-SAME_INCARNATION = (incarnation.table_exists, incarnation.same_incarnation, incarnation.writable)
+SAME_TABLE = (
+    incarnation_rules.table_exists,
+    incarnation_rules.same_table,
+    incarnation_rules.writable,
+)
+SAME_INCARNATION = (
+    incarnation_rules.table_exists,
+    incarnation_rules.same_incarnation,
+    incarnation_rules.writable,
+)
 SEGMENTS_FIT = (
-    segments.segments_above_fence,
-    schema.schema_of_base,
-    schema.types_fit,
-    schema.nulls_fit,
+    segment_rules.segments_above_fence,
+    schema_rules.schema_of_base,
+    schema_rules.types_fit,
+    schema_rules.nulls_fit,
 )
 
 MATRIX: Mapping[type, Row] = {
     operations.Create: Row(
-        required=(incarnation.table_is_absent,),
-        rules=(schema.schema_as_planned,),
-        entry=entries.create_entry,
+        required=(incarnation_rules.table_is_absent,),
+        rules=(schema_rules.schema_as_planned,),
+        entry=table_entries.create_entry,
     ),
     operations.Replace: Row(
-        required=(*SAME_TABLE, incarnation.new_incarnation, incarnation.no_pins_lost),
+        required=(*SAME_TABLE, incarnation_rules.new_incarnation, incarnation_rules.no_pins_lost),
         rules=(
-            segments.replacement_above_fence,
-            rows.replaced_rows_unchanged,
-            schema.schema_as_planned,
+            segment_rules.replacement_above_fence,
+            row_rules.replaced_rows_unchanged,
+            schema_rules.schema_as_planned,
         ),
-        entry=entries.replace_entry,
+        entry=table_entries.replace_entry,
     ),
     operations.Append: Row(
         required=SAME_INCARNATION,
         rules=(
-            segments.batch_is_new,
-            segments.files_are_new,
-            segments.segments_are_new,
+            segment_rules.batch_is_new,
+            segment_rules.files_are_new,
+            segment_rules.segments_are_new,
             *SEGMENTS_FIT,
         ),
-        entry=write_entries.append_entry,
+        entry=segment_entries.append_entry,
     ),
     operations.Import: Row(
         required=SAME_INCARNATION,
-        is_noop=write_entries.imports_nothing,
+        is_noop=segment_entries.imports_nothing,
         rules=(
-            segments.batch_is_new,
-            segments.files_are_new,
-            segments.removed_are_live,
-            segments.segments_are_new,
+            segment_rules.batch_is_new,
+            segment_rules.files_are_new,
+            segment_rules.removed_are_live,
+            segment_rules.segments_are_new,
             *SEGMENTS_FIT,
         ),
-        entry=write_entries.import_entry,
+        entry=segment_entries.import_entry,
     ),
     operations.Overwrite: Row(
         required=SAME_INCARNATION,
         rules=(
-            segments.batch_is_new,
-            segments.removed_are_live,
-            segments.segments_are_new,
+            segment_rules.batch_is_new,
+            segment_rules.removed_are_live,
+            segment_rules.segments_are_new,
             *SEGMENTS_FIT,
         ),
-        entry=write_entries.overwrite_entry,
+        entry=segment_entries.overwrite_entry,
     ),
     operations.Rewrite: Row(
         required=SAME_INCARNATION,
-        is_noop=write_entries.is_empty,
+        is_noop=segment_entries.is_empty,
         rules=(
-            segments.batch_is_new,
-            segments.files_are_new,
-            segments.removed_are_live,
-            segments.segments_are_new,
-            rows.copies_are_complete,
-            rows.reads_unchanged,
-            segments.read_above_fence,
-            rows.row_keys_unchanged,
+            segment_rules.batch_is_new,
+            segment_rules.files_are_new,
+            segment_rules.removed_are_live,
+            segment_rules.segments_are_new,
+            row_rules.copies_are_complete,
+            row_rules.reads_unchanged,
+            segment_rules.read_above_fence,
+            row_rules.row_keys_unchanged,
             *SEGMENTS_FIT,
         ),
-        entry=write_entries.rewrite_entry,
+        entry=segment_entries.rewrite_entry,
     ),
     operations.Compact: Row(
         required=SAME_INCARNATION,
-        is_noop=write_entries.is_empty,
-        rules=(segments.removed_are_live, rows.no_rows_restored, *SEGMENTS_FIT),
-        entry=write_entries.compact_entry,
+        is_noop=segment_entries.is_empty,
+        rules=(segment_rules.removed_are_live, row_rules.no_rows_restored, *SEGMENTS_FIT),
+        entry=segment_entries.compact_entry,
     ),
     operations.Rollback: Row(
         required=(
             *SAME_INCARNATION,
-            schema.in_current_schema,
-            versions.nothing_unseen,
-            versions.target_is_retained,
-            versions.target_in_incarnation,
+            schema_rules.in_current_schema,
+            version_rules.nothing_unseen,
+            version_rules.target_is_retained,
+            version_rules.target_in_incarnation,
         ),
-        is_noop=write_entries.is_rolled_back,
-        entry=write_entries.rollback_entry,
+        is_noop=segment_entries.is_rolled_back,
+        entry=segment_entries.rollback_entry,
     ),
     operations.Alter: Row(
-        required=(*SAME_INCARNATION, schema.in_current_schema, schema.schema_unaltered),
-        is_noop=entries.is_altered,
-        rules=(schema.no_nulls,),
-        entry=entries.alter_entry,
+        required=(*SAME_INCARNATION, schema_rules.in_current_schema, schema_rules.schema_unaltered),
+        is_noop=table_entries.is_altered,
+        rules=(schema_rules.no_nulls,),
+        entry=table_entries.alter_entry,
     ),
     operations.Tag: Row(
-        required=(*SAME_TABLE, versions.tag_can_change),
-        is_noop=entries.is_tagged,
-        entry=entries.tag_entry,
+        required=(*SAME_TABLE, version_rules.tag_can_change),
+        is_noop=table_entries.is_tagged,
+        entry=table_entries.tag_entry,
     ),
     operations.Consume: Row(
-        required=(*SAME_INCARNATION, versions.consumer_can_change), entry=entries.consumer_entry
+        required=(*SAME_INCARNATION, version_rules.consumer_can_change),
+        entry=table_entries.consumer_entry,
     ),
     operations.Drop: Row(
-        required=(*SAME_INCARNATION, schema.in_current_schema, incarnation.no_pins_lost),
-        entry=entries.drop_entry,
+        required=(
+            *SAME_INCARNATION,
+            schema_rules.in_current_schema,
+            incarnation_rules.no_pins_lost,
+        ),
+        entry=table_entries.drop_entry,
     ),
     operations.Fence: Row(
-        required=SAME_INCARNATION, is_noop=entries.is_fenced, entry=entries.fence_entry
+        required=SAME_INCARNATION, is_noop=table_entries.is_fenced, entry=table_entries.fence_entry
     ),
     operations.Expire: Row(
         required=SAME_INCARNATION,
-        is_noop=entries.is_expired,
-        rules=(versions.tags_are_kept, versions.consumers_are_kept),
-        entry=entries.expire_entry,
+        is_noop=table_entries.is_expired,
+        rules=(version_rules.tags_are_kept, version_rules.consumers_are_kept),
+        entry=table_entries.expire_entry,
     ),
 }
 """A row for each operation."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.features import SCHEMA_DELTAS, Features
-from versioned_catalog.model import schema_json as wire
+from versioned_catalog.model import schema_json
 from versioned_catalog.model.evolution import UsedNames, used_physical_names, with_used
 from versioned_catalog.model.schema import Arrangement, Schema
 from versioned_catalog.model.schema_json import schema_of
@@ -233,36 +233,36 @@ def without_checkpoint_features(features: Features) -> Features:
     return Features(features.read - _FEATURES.read, features.write - _FEATURES.write)
 
 
-def schemas_to_json(schemas: Schemas) -> dict[str, wire.Json]:
+def schemas_to_json(schemas: Schemas) -> dict[str, schema_json.Json]:
     """The JSON members that hold the schemas."""
     if schemas.width <= MOST_WHOLE:
-        return {"schemas": [wire.schema_to_json(schema) for schema in schemas.values()]}
+        return {"schemas": [schema_json.schema_to_json(schema) for schema in schemas.values()]}
     older = [_delta_to_json(delta) for delta in schemas.deltas()]
-    return {"schemas": [wire.schema_to_json(schemas.newest)], "older_schemas": older[::-1]}
+    return {"schemas": [schema_json.schema_to_json(schemas.newest)], "older_schemas": older[::-1]}
 
 
-def _delta_to_json(delta: SchemaDelta) -> wire.Json:
+def _delta_to_json(delta: SchemaDelta) -> schema_json.Json:
     columns = [_part_to_json(part) for part in delta.columns]
-    arrangement = wire.arrangement_to_json(delta.arrangement)
+    arrangement = schema_json.arrangement_to_json(delta.arrangement)
     return {"schema_version": delta.version, "columns": columns, **arrangement}
 
 
-def _part_to_json(part: Run | Column) -> wire.Json:
+def _part_to_json(part: Run | Column) -> schema_json.Json:
     match part:
         case Run(start, count):
             return [start, count]
         case Column():
-            return wire.column_to_json(part)
+            return schema_json.column_to_json(part)
 
 
-def schemas_from_json(value: wire.Json, features: Features) -> Schemas:
+def schemas_from_json(value: schema_json.Json, features: Features) -> Schemas:
     """The schemas of a checkpoint. Raises CorruptTableError if they are not as FORMAT.md says."""
-    schemas = Schemas.of(_whole(wire.member(value, "schemas", list)))
+    schemas = Schemas.of(_whole(schema_json.member(value, "schemas", list)))
     if SCHEMA_DELTAS not in features.read:
         return schemas
     oldest, older = schemas.oldest, list[SchemaDelta]()
     later, width = oldest.version, len(oldest.columns)
-    for delta_json in wire.member(value, "older_schemas", list):
+    for delta_json in schema_json.member(value, "older_schemas", list):
         older.append(_delta_from_json(delta_json, later, width))
         later, width = older[-1].version, older[-1].width
     return schemas.after(reversed(older))
@@ -272,30 +272,30 @@ def _whole(values: list[Any]) -> Iterator[Schema]:
     """Whole schemas, whose versions must rise."""
     before = -1
     for value in values:
-        schema = wire.schema_from_json(value)
+        schema = schema_json.schema_from_json(value)
         if schema.version <= before:
             raise CorruptTableError("the schema versions do not rise")
         before = schema.version
         yield schema
 
 
-def _delta_from_json(value: wire.Json, later: int, width: int) -> SchemaDelta:
+def _delta_from_json(value: schema_json.Json, later: int, width: int) -> SchemaDelta:
     """An older schema; the next one has version ``later`` and ``width`` top-level columns.
 
     Raises:
         CorruptTableError: it is not as FORMAT.md says.
     """
-    version = wire.schema_version_from_json(value)
+    version = schema_json.schema_version_from_json(value)
     if version >= later:
         raise CorruptTableError("the schema versions do not rise")
-    parts = tuple(map(_part_from_json, wire.member(value, "columns", list)))
+    parts = tuple(map(_part_from_json, schema_json.member(value, "columns", list)))
     _check_runs(parts, width)
-    return SchemaDelta(version, parts, wire.arrangement_from_json(value))
+    return SchemaDelta(version, parts, schema_json.arrangement_from_json(value))
 
 
-def _part_from_json(value: wire.Json) -> Run | Column:
+def _part_from_json(value: schema_json.Json) -> Run | Column:
     if not isinstance(value, list):
-        return wire.column_from_json(value)
+        return schema_json.column_from_json(value)
     if len(value) != 2 or not all(type(number) is int and number >= 0 for number in value):
         raise CorruptTableError("a run of columns is not a start and a count")
     return Run(*value)

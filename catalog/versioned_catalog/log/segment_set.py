@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log import segment_table
-from versioned_catalog.log import segment_table as statistic_lists
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_table import Deltas, StoredDeltas
@@ -192,7 +191,7 @@ class SegmentSet:
         if key in self._names:
             sources.append(self._of_live(self.base[key]).cast(type_))
         if place is not None:
-            values = self._of_live(statistic_lists.at_place(self.base[f"statistics.{name}"], place))
+            values = self._of_live(segment_table.at_place(self.base[f"statistics.{name}"], place))
             if name in ("min", "max"):
                 versions = self._of_live(self.base["schema_version"])
                 values = segment_table.bounds_array(
@@ -220,7 +219,7 @@ class SegmentSet:
     def table(self, schemas: Schemas) -> tuple[pa.Table, tuple[int, ...]]:
         """One row a live segment as in a checkpoint, and the IDs of the columns in lists, if any."""
         ids = tuple(sorted(schemas.newest.ids))
-        wide = len(ids) > statistic_lists.MOST_COLUMNS
+        wide = len(ids) > segment_table.MOST_COLUMNS
         columns = [(schemas.newest.column(column_id)) for column_id in ids]
         stored = [
             (f"{column.id}.{name}", self._typed(name, column) if wide else None, name, column)
@@ -233,8 +232,8 @@ class SegmentSet:
             arrays.append(self.statistic(name, column, schemas) if typed is None else typed)
             fields.append(pa.field(key, arrays[-1].type))
         if wide:
-            arrays += [self._lists(name, ids) for name in statistic_lists.LIST_TYPES]
-            fields += statistic_lists.FIELDS
+            arrays += [self._lists(name, ids) for name in segment_table.LIST_TYPES]
+            fields += segment_table.FIELDS
         # All columns at once: each append to a table copies its list of columns.
         table = pa.Table.from_arrays(arrays, schema=pa.schema(fields, self.core.schema.metadata))
         return table, ids if wide else ()
@@ -254,13 +253,13 @@ class SegmentSet:
 
     def _lists(self, name: str, ids: tuple[int, ...]) -> pa.ChunkedArray:
         """One statistic of all live segments in lists; null for segments in ``base`` without lists."""
-        newer = statistic_lists.lists_of([s.record.columns for s in self.tail], ids, name)
+        newer = segment_table.lists_of([s.record.columns for s in self.tail], ids, name)
         if not self.packed:
             older = [pa.nulls(self.count - len(self.tail), newer.type)]
         else:
             stored = self._of_live(self.base[f"statistics.{name}"])
             if ids != self.packed:
-                stored = statistic_lists.reorder(
+                stored = segment_table.reorder(
                     stored, [self._places.get(column_id) for column_id in ids]
                 )
             older = stored.chunks

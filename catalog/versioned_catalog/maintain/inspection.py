@@ -10,8 +10,7 @@ from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import names_table_in_errors
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
-from versioned_catalog.maintain import column_tables as lineage
-from versioned_catalog.maintain import metadata_tables as tables
+from versioned_catalog.maintain import column_tables, metadata_tables
 from versioned_catalog.maintain.metadata_tables import consumers, schema_pins
 
 
@@ -43,7 +42,7 @@ class Inspection:
         ``changes`` (list of text), ``writer``, ``commit_id``. Of expired commits, only version, time and
         commit ID are known.
         """
-        return tables.history(self._handle.log.entries(0, self._state.version))
+        return metadata_tables.history(self._handle.log.entries(0, self._state.version))
 
     def snapshots(self) -> pa.Table:
         """List the versions that can be read, oldest first.
@@ -52,7 +51,7 @@ class Inspection:
         kept by a tag only), ``schema_version`` (int32), ``segments``, ``rows``, ``bytes`` (int64),
         ``tags`` (list of text).
         """
-        return tables.snapshots(self._readable(), self._state.tags)
+        return metadata_tables.snapshots(self._readable(), self._state.tags)
 
     def segments(self) -> pa.Table:
         """List the live segments.
@@ -61,7 +60,7 @@ class Inspection:
         version that added the segment), ``commit_time`` (timestamp, UTC), ``partition`` (list of text),
         ``checksum``.
         """
-        return tables.segments(self._state)
+        return metadata_tables.segments(self._state)
 
     def partitions(self) -> pa.Table:
         """List the partitions of the current partitioning, ordered by value.
@@ -71,7 +70,7 @@ class Inspection:
         Columns: ``partition`` (list of text, null for null: value texts as in FORMAT.md, section 4.2),
         ``rows``, ``segments`` (int64).
         """
-        return tables.partitions(self._state)
+        return metadata_tables.partitions(self._state)
 
     def schemas(self) -> pa.Table:
         """List the columns of every schema version.
@@ -82,7 +81,7 @@ class Inspection:
         (int64: the commit that added the column, null if that is expired), ``names`` (list of text: all
         paths that the column ever had, oldest first).
         """
-        return lineage.schemas(self._state, self._schema_commits())
+        return column_tables.schemas(self._state, self._schema_commits())
 
     def lineage(self, path: str | tuple[str, ...] | int) -> pa.Table:
         """List what a column was in each schema version that holds it, oldest first.
@@ -96,8 +95,8 @@ class Inspection:
         Raises:
             NotFoundError: there is no such column.
         """
-        column_id = lineage.find_column(self._state, path, self._handle.name)
-        return lineage.lineage(self._state, column_id, self._schema_commits())
+        column_id = column_tables.find_column(self._state, path, self._handle.name)
+        return column_tables.lineage(self._state, column_id, self._schema_commits())
 
     def holding(self, path: str | tuple[str, ...] | int) -> pa.Table:
         """List how the live segments hold a column.
@@ -112,8 +111,8 @@ class Inspection:
         Raises:
             NotFoundError: there is no such column.
         """
-        column_id = lineage.find_column(self._state, path, self._handle.name)
-        return lineage.holding(self._state, column_id)
+        column_id = column_tables.find_column(self._state, path, self._handle.name)
+        return column_tables.holding(self._state, column_id)
 
     def schema_pins(self) -> pa.Table:
         """List the schema pins, and the schemas through which others wrote.
@@ -153,4 +152,4 @@ class Inspection:
         yield from self._handle.log.walk(self._state.version, oldest)
 
     def _schema_commits(self) -> dict[int, int]:
-        return lineage.schema_commits(self._handle.log.entries(0, self._state.version))
+        return column_tables.schema_commits(self._handle.log.entries(0, self._state.version))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import names_table_in_errors
 from versioned_catalog.interop import interop
-from versioned_catalog.maintain import expiry as retentions
+from versioned_catalog.maintain import expiry
 from versioned_catalog.maintain.expiry import Expired, expire
 from versioned_catalog.maintain.log_check import Verified
 from versioned_catalog.maintain.vacuum import Vacuumed, vacuum
@@ -113,7 +113,7 @@ class Maintenance:
 
     def vacuum(
         self,
-        retention: timedelta = retentions.DEFAULT,
+        retention: timedelta = expiry.DEFAULT,
         *,
         dry_run: bool = True,
         force: bool = False,
@@ -149,7 +149,7 @@ class Maintenance:
 
     def expire(
         self,
-        older_than: timedelta = retentions.DEFAULT,
+        older_than: timedelta = expiry.DEFAULT,
         keep_last: int = 1,
         *,
         dry_run: bool = True,

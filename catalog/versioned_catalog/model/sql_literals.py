@@ -9,8 +9,7 @@ from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.limits import TYPE_DEPTH
-from versioned_catalog.model import calendars as calendar_text
-from versioned_catalog.model import types
+from versioned_catalog.model import calendars, types
 from versioned_catalog.model.calendars import temporal
 from versioned_catalog.model.constants import (
     constant,
@@ -193,7 +192,7 @@ def _typed(word: str, text: str) -> object:
             return Typed(fit(text, Atom.DATE), Atom.DATE)
         case "TIME":
             return Typed(fit(text, Time(6)), Time(6))
-    micros, zoned = calendar_text.parse_timestamp(text)
+    micros, zoned = calendars.parse_timestamp(text)
     if word == "TIMESTAMP_NTZ" and zoned:
         raise ValueError("a TIMESTAMP_NTZ has no offset; leave it out")
     # Without an offset it means the session's time zone, so it is not an instant.
@@ -220,7 +219,7 @@ def _interval(cursor: Cursor) -> Typed:
         return _interval_of(_multi_unit(cursor, text, sign))
     start = cursor.take().text.lower()
     end = take_end_unit(cursor, start) or start
-    return _interval_of(sign * calendar_text.parse_interval(text, start, end))
+    return _interval_of(sign * calendars.parse_interval(text, start, end))
 
 
 def _multi_unit(cursor: Cursor, amount: str, sign: int) -> int:

@@ -28,7 +28,7 @@ from versioned_catalog.model.types import (
 )
 from versioned_catalog.model.value_text import constant_of
 from versioned_catalog.model.widening import type_name
-from versioned_catalog.read import projection as resolver
+from versioned_catalog.read import projection
 from versioned_catalog.read.arrays import (
     list_of,
     list_values,
@@ -212,7 +212,7 @@ MetadataValues = Mapping[int, pa.Array]
 class Adapter:
     """A segment plan, prepared to be applied to many batches."""
 
-    def __init__(self, plan: resolver.SegmentPlan) -> None:
+    def __init__(self, plan: projection.SegmentPlan) -> None:
         self._plan = plan
         self.schema = to_arrow_schema(tuple(output.column for output in plan.outputs))
 
@@ -238,23 +238,23 @@ def batch_of_nothing(rows: int) -> pa.RecordBatch:
 
 
 def _build(
-    output: resolver.Output, arrays: list[pa.Array], rows: int, metadata: MetadataValues
+    output: projection.Output, arrays: list[pa.Array], rows: int, metadata: MetadataValues
 ) -> pa.Array:
     wanted = output.column
     match output.step:
-        case resolver.Take(index):
+        case projection.Take(index):
             return arrays[index]
-        case resolver.Cast(index, _):
+        case projection.Cast(index, _):
             return arrays[index].cast(to_arrow_type(wanted.type))
-        case resolver.Rebuild(index, inner):
+        case projection.Rebuild(index, inner):
             return _rebuild(wanted, inner, arrays[index])
-        case resolver.Fill(constant):
+        case projection.Fill(constant):
             return constant_array(constant, wanted, rows)
-        case resolver.Metadata():
+        case projection.Metadata():
             return metadata[wanted.id]
 
 
-def _rebuild(wanted: Column, inner: tuple[resolver.Output, ...], source: pa.Array) -> pa.Array:
+def _rebuild(wanted: Column, inner: tuple[projection.Output, ...], source: pa.Array) -> pa.Array:
     type_ = to_arrow_type(wanted.type)
     match wanted.type:
         case Struct():
@@ -274,7 +274,7 @@ def _rebuild(wanted: Column, inner: tuple[resolver.Output, ...], source: pa.Arra
 
 
 def _build_all(
-    outputs: tuple[resolver.Output, ...], read: list[pa.Array], rows: int
+    outputs: tuple[projection.Output, ...], read: list[pa.Array], rows: int
 ) -> list[pa.Array]:
     return [_build(output, read, rows, {}) for output in outputs]
 

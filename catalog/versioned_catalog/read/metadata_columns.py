@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.times import UNIX_EPOCH
-from versioned_catalog.model import keys as store
+from versioned_catalog.model import keys
 from versioned_catalog.model.arrow import array_of, scalar_of, to_arrow_schema
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Array, Atom, Column, DataType, Map, Struct
@@ -40,7 +40,7 @@ KEYED_METADATA_COLUMNS = (
 """More metadata columns of tables with a primary key. A segment may store them."""
 
 SEQUENCE_OF_ROW, OP_TYPE_OF_ROW = (c.id for c in KEYED_METADATA_COLUMNS)
-STORED_AS = {SEQUENCE_OF_ROW: store.SEQUENCE.id, OP_TYPE_OF_ROW: store.OP_TYPE.id}
+STORED_AS = {SEQUENCE_OF_ROW: keys.SEQUENCE.id, OP_TYPE_OF_ROW: keys.OP_TYPE.id}
 """The column IDs under which a segment stores metadata columns, if it does."""
 
 SEGMENT, SCHEMA_VERSION, ROW_POSITION, SEQUENCE, COMMIT_TIME = (c.id for c in METADATA_COLUMNS)

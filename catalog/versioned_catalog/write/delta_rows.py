@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log import features as op_types
+from versioned_catalog.log import features
 from versioned_catalog.log.features import DELETE_ROW
 from versioned_catalog.model.arrow import array_of, scalar_of, to_arrow_schema, to_arrow_type
 from versioned_catalog.model.pins import Seen
@@ -274,7 +274,7 @@ def _last(table: pa.Table, schema: Schema, versioned: bool) -> pa.Table:
     keys, (ops, versions) = key_columns(table, schema), table.columns[-2:]
     by = [*keys]
     if versioned:
-        puts = pc.not_equal(ops, op_types.DELETE_OP).cast(pa.int8())
+        puts = pc.not_equal(ops, features.DELETE_OP).cast(pa.int8())
         by += [versions.combine_chunks(), puts.combine_chunks()]
     order = sorted_order(by)  # stable
     last = last_of_keys((column.take(order) for column in keys), table.num_rows)

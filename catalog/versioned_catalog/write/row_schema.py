@@ -38,7 +38,7 @@ from versioned_catalog.model.types import (
     walk,
 )
 from versioned_catalog.model.widening import common_type, widens
-from versioned_catalog.read import projection as resolver
+from versioned_catalog.read import projection
 from versioned_catalog.read.apply_plan import Adapter
 from versioned_catalog.read.arrays import (
     list_of,
@@ -254,7 +254,7 @@ class RowConverter:
         outputs = self._outputs(fields, schema.columns, ())
         self._names = arrow.names
         self._casts = [_canonical(field.type) for field in arrow]
-        self._adapter = Adapter(resolver.SegmentPlan(outputs, ()))
+        self._adapter = Adapter(projection.SegmentPlan(outputs, ()))
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch as the table stores it.
@@ -287,10 +287,10 @@ class RowConverter:
 
     def _outputs(
         self, fields: Sequence[_Field], columns: tuple[Column, ...], above: ColumnPath
-    ) -> tuple[resolver.Output, ...]:
+    ) -> tuple[projection.Output, ...]:
         positions = self._positions(fields, columns, above)
         return tuple(
-            resolver.Output(
+            projection.Output(
                 column, self._step(fields, positions.get(name_key(column.name)), column, above)
             )
             for column in columns
@@ -318,13 +318,13 @@ class RowConverter:
 
     def _step(
         self, fields: Sequence[_Field], at: int | None, column: Column, above: ColumnPath
-    ) -> resolver.Step:
+    ) -> projection.Step:
         path = (*above, column.name)
         if at is None:
-            return resolver.Fill(self._default(column, path))
+            return projection.Fill(self._default(column, path))
         arrow = fields[at].type
         if pa.types.is_null(arrow):
-            return resolver.Cast(at, column.type)
+            return projection.Cast(at, column.type)
         if is_opaque(column.type):
             return self._opaque_step(arrow, at, column, path)
         try:
@@ -335,14 +335,14 @@ class RowConverter:
 
     def _typed_step(
         self, source: DataType, arrow: pa.DataType, at: int, column: Column, path: ColumnPath
-    ) -> resolver.Step:
+    ) -> projection.Step:
         match source, column.type:
             case (Struct(), Struct()) | (Array(), Array()) | (Map(), Map()):
                 inner = [_Field(c.name, to_arrow_type(c.type)) for c in children(source)]
-                return resolver.Rebuild(at, self._outputs(inner, children(column.type), path))
+                return projection.Rebuild(at, self._outputs(inner, children(column.type), path))
             case _ if fits(source, column.type):
                 same = arrow.equals(to_arrow_type(column.type))
-                return resolver.Take(at) if same else resolver.Cast(at, source)
+                return projection.Take(at) if same else projection.Cast(at, source)
             case _:
                 raise InvalidRequestError(
                     f"{self._table}: the column {render_path(path)} is {render_type(column.type)}, "
@@ -352,10 +352,10 @@ class RowConverter:
 
     def _opaque_step(
         self, arrow: pa.DataType, at: int, column: Column, path: ColumnPath
-    ) -> resolver.Step:
+    ) -> projection.Step:
         wanted = to_arrow_type(column.type)
         if arrow.equals(wanted):
-            return resolver.Take(at)
+            return projection.Take(at)
         raise InvalidRequestError(
             f"{self._table}: the column {render_path(path)} is {render_type(column.type)}, which "
             f"needs Arrow's {wanted}, got {arrow}"

@@ -26,7 +26,7 @@ from versioned_catalog.model.types import (
     is_nested,
 )
 from versioned_catalog.model.widening import common_type, widens
-from versioned_interop.imports import disagreements as settling
+from versioned_interop.imports import disagreements
 from versioned_interop.imports.disagreements import Group, Report, Source
 from versioned_interop.imports.file_schema import FileColumn, FileSchema, Kind, as_type, fits
 from versioned_interop.imports.path_parts import PathColumn
@@ -114,7 +114,7 @@ class _Merger:
                     continue
                 key = name_key(name)
                 if key in taken:
-                    self.report.add(settling.clash(path, (taken[key], column), parent.group))
+                    self.report.add(disagreements.clash(path, (taken[key], column), parent.group))
                     continue
                 taken[key] = column
                 spelled.setdefault(key, name)
@@ -140,7 +140,7 @@ class _Merger:
     ) -> Column | None:
         refused = [source for source in sources if source.column.kind is Kind.REFUSED]
         if refused:
-            self.report.add(settling.refused(path, refused))
+            self.report.add(disagreements.refused(path, refused))
             return None
         provided = self.wanted.provided.at(path)
         named = provided.column.type if provided is not None else None
@@ -161,10 +161,10 @@ class _Merger:
             if not column.name.strip():
                 raise InvalidRequestError("the column name is empty; choose another name")
         except InvalidRequestError as error:
-            self.report.add(settling.unnameable(path, sources, str(error)))
+            self.report.add(disagreements.unnameable(path, sources, str(error)))
             return None
         if self.wanted.table is not None and not self.wanted.evolve:
-            self.report.add(settling.unknown(path, sources))
+            self.report.add(disagreements.unknown(path, sources))
             return None
         return column
 
@@ -181,7 +181,7 @@ class _Merger:
         present = {id(source.group) for source in sources}
         lacking = [parent.group for parent in parents if id(parent.group) not in present]
         if lacking:
-            self.report.add(settling.missing(path, column, lacking))
+            self.report.add(disagreements.missing(path, column, lacking))
 
     def _type(
         self,
@@ -198,7 +198,9 @@ class _Merger:
         of_table = existing.type if existing is not None else None
         required = [type_ for type_ in (named, of_table) if type_ is not None]
         if others or not all(_is_kind(kind, type_) for type_ in required):
-            self.report.add(settling.differ(path, typed, named, of_table, copy=self.wanted.copy))
+            self.report.add(
+                disagreements.differ(path, typed, named, of_table, copy=self.wanted.copy)
+            )
             return None
         if kind is Kind.LEAF:
             return self._leaf(path, typed, named, of_table)
@@ -220,7 +222,9 @@ class _Merger:
         if of_table is not None and type_ is not None and type_ != of_table:
             is_legal = is_legal and self.wanted.evolve and widens(of_table, type_)
         if not is_legal:
-            self.report.add(settling.differ(path, sources, named, of_table, copy=self.wanted.copy))
+            self.report.add(
+                disagreements.differ(path, sources, named, of_table, copy=self.wanted.copy)
+            )
             return None
         return type_
 
@@ -261,7 +265,7 @@ class _Merger:
         here = (*path, parts[0].column.name)
         refused = [part for part in parts if part.column.kind is Kind.REFUSED]
         if refused:
-            self.report.add(settling.refused(path, refused))
+            self.report.add(disagreements.refused(path, refused))
             return None
         provided = self.wanted.provided.at(here)
         of_table = existing[at] if existing else None

@@ -15,7 +15,7 @@ from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.state import TableState
-from versioned_catalog.maintain import metadata_tables as tables
+from versioned_catalog.maintain import metadata_tables
 from versioned_catalog.maintain.column_tables import rows_of
 from versioned_catalog.maintain.metadata_tables import segments
 from versioned_catalog.model.partitioning import partition_fields
@@ -184,7 +184,7 @@ def walk_log(handle: TableHandle) -> tuple[pa.Table, list[Point]]:
     Each entry is read once, since reading it takes a millisecond or more.
     """
     points: list[Point] = []
-    return tables.history(_walk(handle, points)), points
+    return metadata_tables.history(_walk(handle, points)), points
 
 
 def _walk(handle: TableHandle, points: list[Point]) -> Iterator[Commit | Stub]:

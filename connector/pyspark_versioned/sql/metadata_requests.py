@@ -12,7 +12,7 @@ from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import open_table
 from versioned_catalog import Catalog, Table
-from versioned_catalog.maintain import metadata_tables as tables
+from versioned_catalog.maintain import metadata_tables
 from versioned_catalog.model.arrow import column_from_field
 from versioned_catalog.model.partitioning import is_unreadable, partition_text
 from versioned_catalog.model.schema import PartitionField, Schema
@@ -24,7 +24,7 @@ from versioned_catalog.model.types import Atom, DataType
 def described_table(catalog: Catalog, name: tuple[str, ...]) -> Table | None:
     """The table that a name such as ``ns.t.history`` describes; None if it is no such name."""
     if (
-        name[-1].lower() not in tables.SCHEMAS
+        name[-1].lower() not in metadata_tables.SCHEMAS
         or len(name) < 2
         or not catalog.table_exists(name[:-1])
     ):
@@ -34,7 +34,7 @@ def described_table(catalog: Catalog, name: tuple[str, ...]) -> Table | None:
 
 def describe_metadata(table: messages.TableRef, metadata: str) -> messages.LoadedMetadata:
     """A metadata table of a table, by its name in any case."""
-    fields = tables.SCHEMAS[metadata.lower()]
+    fields = metadata_tables.SCHEMAS[metadata.lower()]
     schema = to_spark_schema(tuple(column_from_field(field) for field in fields))
     return messages.LoadedMetadata(table, metadata.lower(), SparkType(schema.jsonValue()))
 
@@ -88,7 +88,7 @@ def list_partitions(request: messages.ListPartitions) -> messages.Partitions:
     schema = state.schema
     columns = [_partition_column(field, schema) for field in schema.partitioning]
     renderers = [_renderer(field, schema) for field in schema.partitioning]
-    keys = tables.partitions(state)["partition"].to_pylist()
+    keys = metadata_tables.partitions(state)["partition"].to_pylist()
     return messages.Partitions(
         columns,
         [[render(text) for render, text in zip(renderers, key, strict=True)] for key in keys],
