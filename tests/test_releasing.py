@@ -28,8 +28,7 @@ def releasing() -> ModuleType:
 
 
 def git(where: Path, *arguments: str) -> str:
-    author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-    command = ("git", *author, *arguments)
+    command = ("git", *arguments)
     return subprocess.run(command, cwd=where, capture_output=True, text=True, check=True).stdout
 
 
@@ -54,6 +53,8 @@ def prepared(folder: Path, releasing: ModuleType, *trees: str) -> Path:
     edit(writer, r'^WRITER = ".*"', f'WRITER = "versioned/{NEXT}"')
     edit(folder / "CHANGELOG.md", r"^## Unreleased$", f"## {NEXT} - 2026-11-30")
     git(folder, "init", "-q")
+    git(folder, "config", "user.name", "Ada")
+    git(folder, "config", "user.email", "ada@example.org")
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", "Prepare a release")
     return folder
