@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 from benchmarks.common import DATA, Figure, Report, Work
 from pyspark_versioned import configure
 from versioned_catalog import Catalog, Table
-from versioned_catalog.read.reader import read_segment
+from versioned_catalog.read.tasks import read_segment
 
 SEGMENTS = 208
 DDL = "id LONG, a DOUBLE, b DOUBLE, n INT, m INT, s STRING, t STRING, u STRUCT<p: INT, q: STRING>"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from versioned_catalog.read.reader import pipelined
+from versioned_catalog.write.writer import pipelined
 
 
 def test_values_keep_their_order() -> None:

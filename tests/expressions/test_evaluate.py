@@ -21,7 +21,7 @@ from versioned_catalog.model.types import (
     Struct,
     Time,
 )
-from versioned_catalog.read.evaluate import evaluate, keep_mask
+from versioned_catalog.read.evaluators import evaluate, keep_mask
 from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import (
     AllOf,

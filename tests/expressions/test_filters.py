@@ -298,7 +298,7 @@ LIGHT = """
 import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
-from versioned_catalog.read.evaluate import keep_mask
+from versioned_catalog.read.evaluators import keep_mask
 from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.dialects import parse_filters
 from versioned_catalog.read.evaluators import ColumnBounds, may_match

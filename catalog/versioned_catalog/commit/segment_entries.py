@@ -27,7 +27,8 @@ from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.features import ADOPTIONS, EXTERNAL_ROOTS, IMPORTS, Features
 from versioned_catalog.log.ledger import LedgerChange, added_files, adopted_files
-from versioned_catalog.log.record import SegmentRecord, constants_from_text, delta_from_text
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.segment_table import constants_from_text, delta_from_text
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.bound_changes import apply_all

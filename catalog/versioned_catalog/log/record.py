@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 from versioned_catalog.errors import CorruptTableError
@@ -18,7 +16,6 @@ from versioned_catalog.model.id_map import IdMap, id_map_from_json, id_map_from_
 from versioned_catalog.model.schema_json import Json, check_members, member, optional
 from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.storage.store import safe_path
-from versioned_catalog.storage.text import parse_json
 
 
 @dataclass(frozen=True)
@@ -84,26 +81,6 @@ def delta_from_json(value: Json) -> Delta:
     return delta
 
 
-def delta_to_text(delta: Delta) -> str | None:
-    """The members as one JSON text, as checkpoints hold them; None if there are none."""
-    members = delta_to_json(delta)
-    return json.dumps(members, separators=(",", ":")) if members else None
-
-
-def delta_from_text(text: str | None) -> Delta:
-    """The members in the JSON text of a checkpoint.
-
-    Raises:
-        CorruptTableError: it is not an object of such members.
-    """
-    if text is None:
-        return PLAIN
-    value = parse_json(text.encode(), "the column extra of a checkpoint")
-    if not isinstance(value, dict):
-        raise CorruptTableError("a value of the checkpoint's column 'extra' is not a JSON object")
-    return delta_from_json(value)
-
-
 def _pair(value: Json, name: str, most: int) -> tuple[int, int] | None:
     numbers = optional(value, name, list)
     if numbers is None:
@@ -157,30 +134,6 @@ def constants_from_json(value: Mapping[str, Json]) -> dict[int, str | None]:
         if not (text is None or isinstance(text, str)):
             raise CorruptTableError(f"the constant of the column ID {key} is neither text nor null")
     return {int(key): text for key, text in value.items()}
-
-
-def constants_to_text(constants: Constants) -> str | None:
-    """The constants as one JSON text, as checkpoints hold them; None if there are none."""
-    if not constants:
-        return None
-    return json.dumps(constants_to_json(constants), ensure_ascii=False, separators=(",", ":"))
-
-
-@lru_cache(maxsize=4096)
-def constants_from_text(text: str | None) -> Constants:
-    """The constants in the JSON text of a checkpoint.
-
-    Raises:
-        CorruptTableError: it is not an object from column IDs to texts.
-    """
-    if text is None:
-        return {}
-    value = parse_json(text, "the column constants of a checkpoint")
-    if not isinstance(value, dict):
-        raise CorruptTableError(
-            "a value of the checkpoint's column 'constants' is not a JSON object"
-        )
-    return constants_from_json(value)
 
 
 def id_maps_from_json(values: Sequence[Json]) -> list[IdMap]:

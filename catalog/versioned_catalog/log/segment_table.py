@@ -8,33 +8,34 @@ from __future__ import annotations
 
 import base64
 import itertools
+import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.log.features import DELETE_ROW
 from versioned_catalog.log.record import (
     PLAIN,
+    Constants,
     Delta,
     LiveSegment,
-    constants_to_text,
-    delta_from_text,
-    delta_to_text,
+    constants_from_json,
+    constants_to_json,
+    delta_from_json,
+    delta_to_json,
 )
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.statistics import ColumnStats
 from versioned_catalog.log.times import MICROSECOND, UNIX_EPOCH
-from versioned_catalog.model.arrow import FALSE, TRUE, array_of, to_arrow_type
+from versioned_catalog.model.arrow import array_of, to_arrow_type
 from versioned_catalog.model.id_map import IdMap
+from versioned_catalog.model.schema_json import Json
 from versioned_catalog.model.types import Atom, Column, DataType, is_nested, is_opaque
+from versioned_catalog.storage.text import parse_json
 
 LIST_TYPES = {
     "nulls": pa.int64(),
@@ -189,6 +190,46 @@ _PLAIN: Mapping[str, Callable[[LiveSegment], Any]] = {
 }
 
 
+def delta_to_text(delta: Delta) -> str | None:
+    """The members as one JSON text, as checkpoints hold them; None if there are none."""
+    return None if delta == PLAIN else json.dumps(delta_to_json(delta), separators=(",", ":"))
+
+
+def delta_from_text(text: str | None) -> Delta:
+    """The members in the JSON text of a checkpoint.
+
+    Raises:
+        CorruptTableError: it is not an object of such members.
+    """
+    return PLAIN if text is None else delta_from_json(_members(text, "extra"))
+
+
+def constants_to_text(constants: Constants) -> str | None:
+    """The constants as one JSON text, as checkpoints hold them; None if there are none."""
+    if not constants:
+        return None
+    return json.dumps(constants_to_json(constants), ensure_ascii=False, separators=(",", ":"))
+
+
+@lru_cache(maxsize=4096)
+def constants_from_text(text: str | None) -> Constants:
+    """The constants in the JSON text of a checkpoint.
+
+    Raises:
+        CorruptTableError: it is not an object from column IDs to texts.
+    """
+    return {} if text is None else constants_from_json(_members(text, "constants"))
+
+
+def _members(text: str, column: str) -> dict[str, Json]:
+    value = parse_json(text, f"the column {column} of a checkpoint")
+    if not isinstance(value, dict):
+        raise CorruptTableError(
+            f"a value of the checkpoint's column {column!r} is not a JSON object"
+        )
+    return value
+
+
 def id_map_texts(maps: Sequence[IdMap | None]) -> pa.DictionaryArray:
     """ID maps as a dictionary column, which holds each different text once."""
     index: dict[IdMap, int] = {}
@@ -277,101 +318,3 @@ def parse_texts(texts: Sequence[str | None] | pa.Array, type_: DataType) -> pa.A
         return plain.cast(target)
     except (ValueError, TypeError, pa.ArrowException):
         raise CorruptTableError(f"a bound is not a value of its column's type {target}") from None
-
-
-Mask = npt.NDArray[np.bool_]
-
-_OPS = r'"ops":\{"[012]":\d+(?:,"[012]":\d+)*\}'
-_CANONICAL = (
-    r'^\{(?:"order":\[\d+,\d+\])?,?(?:"sequences":\[\d+,\d+\])?,?'
-    rf'(?:{_OPS})?,?(?:"patch":\{{"columns":\[[\d,]*\]\}})?\}}$'
-)
-"""The texts that ``delta_to_text`` writes. Of others, the masks are taken from the decoded delta."""
-
-_DELETES_ONLY = rf'"ops":\{{"{DELETE_ROW}":\d+\}}'
-
-_CACHED = 32_768
-_CACHED_LENGTH = 500
-"""The number of decoded deltas that are kept, and the longest text of one."""
-
-
-@dataclass(frozen=True, eq=False)
-class Deltas:
-    """The deltas of some segments.
-
-    Args:
-        texts: as checkpoints hold them; null for ``PLAIN``.
-        has_ops: whether the file of a segment holds types of operation.
-        deletes_only: whether a segment holds tombstones and nothing else.
-    """
-
-    texts: pa.Array
-    has_ops: Mask
-    deletes_only: Mask
-
-    @staticmethod
-    def of_texts(texts: pa.Array) -> Deltas:
-        """The deltas in a column of a checkpoint.
-
-        Raises:
-            CorruptTableError: one that is not in the usual form is invalid.
-        """
-        has_ops = _mask(pc.match_substring(texts, '"ops":{"'), False)
-        deletes_only = _mask(pc.match_substring_regex(texts, _DELETES_ONLY), False)
-        unusual = np.flatnonzero(~_mask(pc.match_substring_regex(texts, _CANONICAL), True))
-        for place in unusual.tolist():
-            delta = delta_from_text(texts[place].as_py())
-            has_ops[place], deletes_only[place] = bool(delta.ops), delta.deletes_only
-        return Deltas(texts, has_ops, deletes_only)
-
-    @staticmethod
-    def of(deltas: Sequence[Delta]) -> Deltas:
-        """Some deltas as columns."""
-        return Deltas.of_texts(array_of([delta_to_text(delta) for delta in deltas], pa.string()))
-
-    @property
-    def are_plain(self) -> bool:
-        """Whether all are ``PLAIN``."""
-        return bool(self.texts.null_count == len(self.texts))
-
-    def filter(self, mask: pa.BooleanArray) -> Deltas:
-        """The deltas of the segments that a mask selects."""
-        places = mask.to_numpy(zero_copy_only=False)
-        return Deltas(self.texts.filter(mask), self.has_ops[places], self.deletes_only[places])
-
-    def decode(self) -> list[Delta]:
-        """Decode the deltas. Raises CorruptTableError if one is invalid."""
-        return [PLAIN if text is None else _decoded(text) for text in self.texts.to_pylist()]
-
-    def __add__(self, other: Deltas) -> Deltas:
-        return Deltas(
-            pa.concat_arrays([self.texts, other.texts]),
-            np.concatenate((self.has_ops, other.has_ops)),
-            np.concatenate((self.deletes_only, other.deletes_only)),
-        )
-
-
-class StoredDeltas:
-    """The deltas in a table of segments, shared by all snapshots over it."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self.table = table
-
-    @cached_property
-    def columns(self) -> Deltas:
-        """One delta a row. Raises CorruptTableError: see ``Deltas.of_texts``."""
-        return Deltas.of_texts(self.table["extra"].combine_chunks())
-
-
-def _mask(values: pa.BooleanArray, unknown: bool) -> Mask:
-    mask: Mask = pc.fill_null(values, TRUE if unknown else FALSE).to_numpy(zero_copy_only=False)
-    return mask.copy()
-
-
-def _decoded(text: str) -> Delta:
-    return _cached(text) if len(text) <= _CACHED_LENGTH else delta_from_text(text)
-
-
-@lru_cache(maxsize=_CACHED)
-def _cached(text: str) -> Delta:
-    return delta_from_text(text)

@@ -96,7 +96,7 @@ class TableState:
     @property
     def seen(self) -> Seen:
         """The schema that the user of this state sees."""
-        return Seen.of(self.schema) if self.lens is None else self.lens.seen
+        return self.lens.seen if self.lens else Seen(self.schema.visible, self.schema)
 
     @property
     def known(self) -> Schema:

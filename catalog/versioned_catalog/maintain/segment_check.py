@@ -17,14 +17,13 @@ import pyarrow.parquet as pq
 from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.footer_statistics import footer_stats
-from versioned_catalog.log.record import (
-    Delta,
-    LiveSegment,
-    SegmentRecord,
+from versioned_catalog.log.record import Delta, LiveSegment, SegmentRecord
+from versioned_catalog.log.segment_table import (
     constants_from_text,
     delta_from_text,
+    statistic_of,
+    statistics_of,
 )
-from versioned_catalog.log.segment_table import statistic_of, statistics_of
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.statistics import ColumnStats, StatsCollector
 from versioned_catalog.log.times import UNIX_EPOCH
@@ -35,9 +34,9 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import schema_to_json
 from versioned_catalog.model.types import walk
 from versioned_catalog.read.planning import record_task
-from versioned_catalog.read.reader import read_segment
 from versioned_catalog.read.segment_file import SegmentTask, open_segment
 from versioned_catalog.read.segment_layout import SCHEMA
+from versioned_catalog.read.tasks import read_segment
 from versioned_catalog.storage.parquet import check_column_chunks, translate_errors
 from versioned_catalog.storage.store import Store
 from versioned_catalog.write.segment_writer import split

@@ -246,3 +246,8 @@ def extreme_of(values: pa.Array, greatest: bool) -> pa.Scalar:
     if pa.types.is_duration(values.type):  # Arrow has no kernel for intervals
         return pc.min_max(values.cast(pa.int64()))[end].cast(values.type)
     return pc.min_max(values)[end]
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column as one array."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

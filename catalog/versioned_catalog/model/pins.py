@@ -119,11 +119,6 @@ class Seen:
     schema: Schema
     stored: Schema
 
-    @staticmethod
-    def of(stored: Schema) -> Seen:
-        """What a user of the current schema sees."""
-        return Seen(stored.visible, stored)
-
     @property
     def is_whole(self) -> bool:
         """Whether the table is seen as it is stored."""

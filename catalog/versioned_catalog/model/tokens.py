@@ -139,7 +139,6 @@ def _unescape(text: str) -> str:
         ) from None
 
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSAFE = re.compile(r"['\\\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -164,11 +163,6 @@ def clip_repr(value: object) -> str:
         return clip(repr(value))
     except (ValueError, RecursionError):  # Python writes no integers of thousands of digits
         return f"a very large {type(value).__name__}"
-
-
-def has_surrogate(text: str) -> bool:
-    """Whether a text holds half a character (an unpaired surrogate), which UTF-8 can't encode."""
-    return not text.isascii() and _SURROGATE.search(text) is not None
 
 
 class Cursor:

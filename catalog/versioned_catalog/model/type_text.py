@@ -6,7 +6,7 @@ import re
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.limits import TYPE_DEPTH
-from versioned_catalog.model.tokens import Cursor, TokenKind, has_surrogate, sql_string
+from versioned_catalog.model.tokens import Cursor, TokenKind, sql_string
 from versioned_catalog.model.types import (
     DAY_TIME_UNITS,
     UNASSIGNED,
@@ -71,6 +71,14 @@ def parse_path(path: str | tuple[str, ...] | list[str]) -> ColumnPath:
                 f"{path!r} is not a valid name: a dot is missing at {at}", condition="INVALID_NAME"
             )
         at += 1
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def has_surrogate(text: str) -> bool:
+    """Whether a text holds half a character (an unpaired surrogate), which UTF-8 can't encode."""
+    return not text.isascii() and _SURROGATE.search(text) is not None
 
 
 def _check_encodable(text: str) -> None:

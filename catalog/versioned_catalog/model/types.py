@@ -428,6 +428,11 @@ def is_floating(type_: DataType) -> bool:
     return family(type_) is Family.FLOAT
 
 
+def is_metadata(column: Column) -> bool:
+    """Whether a column is a metadata column; columns of a table never have negative IDs."""
+    return column.id < UNASSIGNED
+
+
 def is_repeated(ancestors: tuple[Column, ...]) -> bool:
     """Whether a column below these may have any number of values in one row."""
     return any(isinstance(column.type, Array | Map) for column in ancestors)

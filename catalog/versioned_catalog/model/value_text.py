@@ -22,8 +22,8 @@ from typing import Any
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.model import types
 from versioned_catalog.model.calendars import count_in, to_python_value
-from versioned_catalog.model.tokens import clip, clip_repr, has_surrogate
-from versioned_catalog.model.type_text import render_type
+from versioned_catalog.model.tokens import clip, clip_repr
+from versioned_catalog.model.type_text import has_surrogate, render_type
 from versioned_catalog.model.types import Atom, DataType, Decimal, Family, LeafType, NestedType
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")

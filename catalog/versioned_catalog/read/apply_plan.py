@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.log.record import constants_from_text
+from versioned_catalog.log.segment_table import constants_from_text
 from versioned_catalog.model.arrow import to_arrow_schema, to_arrow_type
 from versioned_catalog.model.constants import fitting, narrow_array, widen
 from versioned_catalog.model.pins import Overflow

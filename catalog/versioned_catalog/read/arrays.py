@@ -122,11 +122,6 @@ def without_nulls(array: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(array.type, len(array), buffers, 0, array.offset)
 
 
-def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column as one array."""
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
 def own_nulls(array: pa.Array, path: Sequence[Column]) -> int:
     """The number of nulls of a nested column, without those whose parent is null.
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from versioned_catalog.log.footer_statistics import chunk_bounds
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import ZERO, array_of, repeat, to_arrow_type
+from versioned_catalog.model.arrow import ZERO, array_of, one_array, repeat, to_arrow_type
 from versioned_catalog.model.id_map import IdMap
 from versioned_catalog.model.schema import PartitionField, Schema
 from versioned_catalog.model.sql_literals import to_scalar
@@ -21,15 +21,14 @@ from versioned_catalog.model.types import (
     Column,
     Struct,
     is_floating,
+    is_metadata,
     is_nested,
     is_opaque,
     is_repeated,
     walk,
 )
-from versioned_catalog.read.arrays import one_array
 from versioned_catalog.read.evaluators import ColumnBounds, all_match, may_match
 from versioned_catalog.read.filters import And, BoundFilter, Compare, In, Literal, Op
-from versioned_catalog.read.metadata_columns import is_metadata
 from versioned_catalog.read.projection import Metadata, SegmentPlan
 from versioned_catalog.storage.footer import Footer
 

@@ -1,22 +1,23 @@
-"""Inclusive and strict evaluation of filters on metadata.
+"""Evaluation of filters: on rows exactly, and on metadata inclusively or strictly.
 
-A *unit* is a segment or a row group. All units are evaluated at once, as arrays.
+Rows are evaluated in three-valued logic with Spark's semantics. A *unit* of metadata is a segment or a
+row group; all units are evaluated at once, as arrays.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.model.arrow import TRUE, ZERO, array_of, repeat
-from versioned_catalog.read import filters
-from versioned_catalog.read.arrays import one_array
+from versioned_catalog.model.arrow import FALSE, NULL, TRUE, ZERO, array_of, one_array, repeat
+from versioned_catalog.model.types import Column
 from versioned_catalog.read.filters import (
+    NEGATION,
     Always,
     And,
     BoundFilter,
@@ -30,6 +31,144 @@ from versioned_catalog.read.filters import (
     TextKind,
     TextMatch,
 )
+
+Leaf = Compare | NullSafeEqual | In | IsNull | TextMatch
+
+ColumnOf = Callable[[int], Any]
+"""Returns a column's values by ID: an Array or ChunkedArray of the column's Arrow type."""
+
+
+def keep_mask(bound: BoundFilter, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
+    """Which rows a filter selects: those for which it is true, not false or null."""
+    return pc.fill_null(evaluate(bound, column_of, rows), FALSE)
+
+
+def evaluate(bound: BoundFilter, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
+    """A filter's value for each row: true, false or null.
+
+    ``column_of`` returns values by column ID, of the types that the filter was bound to.
+    """
+    match bound:
+        case And(parts) | Or(parts):
+            join = pc.and_kleene if isinstance(bound, And) else pc.or_kleene
+            if not parts:
+                return repeat(isinstance(bound, And), rows)
+            return functools.reduce(join, (evaluate(part, column_of, rows) for part in parts))
+        case Always(value):
+            return repeat(value, rows)
+        case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch():
+            return one_array(_leaf_values(bound, column_of(bound.column_id)))
+
+
+def _leaf_values(bound: Leaf, values: Any) -> Any:
+    match bound:
+        case Compare(_, op, literal):
+            return _compare_values(values, op, literal)
+        case NullSafeEqual(_, literal, negated):
+            return _negate(pc.fill_null(_compare_values(values, Op.EQ, literal), FALSE), negated)
+        case In(_, literals, has_null, negated):
+            mask = _is_among(values, literals)
+            if has_null:
+                mask = pc.if_else(mask, TRUE, NULL)
+            return _negate(mask, negated)
+        case IsNull(_, negated):
+            return pc.is_valid(values) if negated else pc.is_null(values)
+        case TextMatch(_, kind, text, negated):
+            return _negate(_matches_text(values, kind, text), negated)
+
+
+def _negate(mask: Any, negated: bool) -> Any:
+    return pc.invert(mask) if negated else mask
+
+
+def _compare_values(values: Any, op: Op, literal: Literal) -> Any:
+    """Compare the values of a column with a literal of its type; null where a value is null."""
+    return compare_with_nan(values, op) if literal.is_nan else compare(values, op, literal.scalar)
+
+
+def compare(values: Any, op: Op, scalar: Any) -> Any:
+    """Compare values with a scalar that is not NaN; both may be PyArrow expressions."""
+    match op:
+        case Op.EQ:
+            return pc.equal(values, scalar)
+        case Op.NE:
+            return pc.not_equal(values, scalar)
+        case Op.LT:
+            return pc.less(values, scalar)
+        case Op.LE:
+            return pc.less_equal(values, scalar)
+        # In Arrow, NaN is neither less nor greater. As "not less", it is the greatest.
+        case Op.GT:
+            return pc.invert(pc.less_equal(values, scalar))
+        case Op.GE:
+            return pc.invert(pc.less(values, scalar))
+
+
+def compare_with_nan(values: Any, op: Op) -> Any:
+    """Compare values with NaN; they may be a PyArrow expression."""
+    nan = pc.is_nan(values)
+    match op:
+        case Op.EQ | Op.GE:
+            return nan
+        case Op.NE | Op.LT:
+            return pc.invert(nan)
+        case Op.LE:
+            return pc.or_(nan, pc.invert(nan))
+        case Op.GT:
+            return pc.and_(nan, pc.invert(nan))
+
+
+def _is_among(values: Any, literals: tuple[Literal, ...]) -> Any:
+    mask = pc.is_in(values, value_set=array_of(_hashable(literals), values.type))
+    if any(literal.is_nan for literal in literals):
+        mask = pc.or_(mask, pc.fill_null(pc.is_nan(values), FALSE))
+    if values.null_count == 0:
+        return mask
+    return pc.if_else(pc.is_valid(values), mask, NULL)
+
+
+def _hashable(literals: tuple[Literal, ...]) -> list[Any]:
+    """The values for ``is_in``, without NaN, and with both zeros, which it distinguishes."""
+    values = [literal.value for literal in literals if not literal.is_nan]
+    if any(isinstance(value, float) and value == 0 for value in values):
+        values += [0.0, -0.0]
+    return values
+
+
+def _matches_text(values: Any, kind: TextKind, text: str) -> Any:
+    match kind:
+        case TextKind.PREFIX:
+            return pc.starts_with(values, pattern=text)
+        case TextKind.SUFFIX:
+            return pc.ends_with(values, pattern=text)
+        case TextKind.CONTAINS:
+            return pc.match_substring(values, pattern=text)
+
+
+class Lookup:
+    """Looks up columns of a batch by ID, also inside structs."""
+
+    def __init__(self, columns: Sequence[Column], batch: pa.RecordBatch) -> None:
+        self._columns = columns
+        self._batch = batch
+
+    def __call__(self, column_id: int) -> pa.Array:
+        for at, column in enumerate(self._columns):
+            values = _inside(column, self._batch.column(at), column_id)
+            if values is not None:
+                return values
+        raise KeyError(column_id)
+
+
+def _inside(column: Any, array: pa.Array, column_id: int) -> pa.Array | None:
+    if column.id == column_id:
+        return array
+    for at, child in enumerate(getattr(column.type, "fields", ())):
+        # struct_field gives null where the parent is null.
+        values = _inside(child, pc.struct_field(array, at), column_id)
+        if values is not None:
+            return values
+    return None
 
 
 @dataclass(frozen=True)
@@ -54,7 +193,6 @@ class ColumnBounds:
 
 
 BoundsOf = Callable[[int], ColumnBounds | None]
-Leaf = Compare | NullSafeEqual | In | IsNull | TextMatch
 
 MOST_RANGES = 32
 """Longer lists of values are grouped into this many ranges of adjacent values."""
@@ -224,40 +362,40 @@ def _starts(bounds: ColumnBounds, text: str, *, negated: bool) -> Any:
     return pc.and_kleene(not_after, pc.greater_equal(bounds.max, scalar))
 
 
-def all_match(bound: filters.BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
+def all_match(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
     """Return for each unit (segment, row group) whether its bounds prove the filter true for all rows.
 
     ``bounds_of`` returns the bounds of a column by ID, or None if nothing is known. The result holds no
     nulls; for a unit without rows it may be true or false.
     """
     match bound:
-        case filters.And(parts) | filters.Or(parts):
+        case And(parts) | Or(parts):
             # A single part of an OR must be true of all rows of a unit, since parts are evaluated apart.
-            join = pc.and_ if isinstance(bound, filters.And) else pc.or_
+            join = pc.and_ if isinstance(bound, And) else pc.or_
             if not parts:
-                return repeat(isinstance(bound, filters.And), count)
+                return repeat(isinstance(bound, And), count)
             return functools.reduce(join, (all_match(part, bounds_of, count) for part in parts))
-        case filters.Always(value):
+        case Always(value):
             return repeat(value is True, count)
-        case filters.IsNull() | filters.NullSafeEqual():  # never null
+        case IsNull() | NullSafeEqual():  # never null
             return _none(replace(bound, negated=not bound.negated), bounds_of, count)
-        case filters.In(has_null=True, negated=True):  # never true
+        case In(has_null=True, negated=True):  # never true
             return repeat(False, count)
-        case filters.Compare() | filters.In() | filters.TextMatch():
-            no_nulls = _none(filters.IsNull(bound.column_id), bounds_of, count)
+        case Compare() | In() | TextMatch():
+            no_nulls = _none(IsNull(bound.column_id), bounds_of, count)
             return pc.and_(no_nulls, _none(_negated(bound), bounds_of, count))
 
 
-def _none(bound: filters.BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
+def _none(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
     return pc.invert(may_match(bound, bounds_of, count))
 
 
-def _negated(leaf: filters.Compare | filters.In | filters.TextMatch) -> filters.BoundFilter:
+def _negated(leaf: Compare | In | TextMatch) -> BoundFilter:
     """The negation of a leaf, for values that are not null."""
     match leaf:
-        case filters.Compare(column_id, op, value):
-            return filters.Compare(column_id, filters.NEGATION[op], value)
-        case filters.In(column_id, values, _, negated):
-            return filters.In(column_id, values, negated=not negated)
-        case filters.TextMatch():
+        case Compare(column_id, op, value):
+            return Compare(column_id, NEGATION[op], value)
+        case In(column_id, values, _, negated):
+            return In(column_id, values, negated=not negated)
+        case TextMatch():
             return replace(leaf, negated=not leaf.negated)

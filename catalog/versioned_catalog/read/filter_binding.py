@@ -26,8 +26,8 @@ import pyarrow as pa
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.model.arrow import Stored, to_arrow_type
 from versioned_catalog.model.calendars import parse_date, parse_time, parse_timestamp, to_count
-from versioned_catalog.model.tokens import clip, clip_repr, has_surrogate
-from versioned_catalog.model.type_text import ColumnPath, render_path, render_type
+from versioned_catalog.model.tokens import clip, clip_repr
+from versioned_catalog.model.type_text import ColumnPath, has_surrogate, render_path, render_type
 from versioned_catalog.model.types import (
     DAY_TIME_UNITS,
     Atom,
@@ -45,7 +45,7 @@ from versioned_catalog.model.types import (
     is_opaque,
     is_text,
 )
-from versioned_catalog.model.value_text import integer_range, to_float32
+from versioned_catalog.model.value_text import to_float32
 from versioned_catalog.read.filters import (
     NEGATION,
     AllOf,
@@ -267,12 +267,13 @@ class _Grid:
     type: pa.DataType
 
     @staticmethod
-    def of(type_: DataType) -> _Grid:
+    def of(type_: LeafType) -> _Grid:
         """The values of an integer, decimal or temporal type."""
         arrow = to_arrow_type(type_)
         if isinstance(type_, Decimal):
             return _Grid(type_.scale, 1 - 10**type_.precision, 10**type_.precision - 1, arrow)
-        return _Grid(0, *integer_range(type_), arrow)
+        assert type_.leaf.range is not None
+        return _Grid(0, *type_.leaf.range, arrow)
 
     def bind_number(self, value: int | float | decimal.Decimal) -> BoundLiteral | None:
         """A number among the values of the grid; None for a decimal that is not finite."""

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.log.record import Delta
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.types import Column
+from versioned_catalog.model.types import Column, is_metadata
 from versioned_catalog.read.apply_plan import Narrowing
 from versioned_catalog.read.bounds import RowGroupBounds, SegmentBounds
 from versioned_catalog.read.filters import And, BoundFilter, Compare, Literal, Op, filter_on
-from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS, is_metadata
+from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS
 from versioned_catalog.read.planning import Row, TaskPlanner, order_of
 from versioned_catalog.read.row_keys import Key, comparable, key_of, keys_or_none
 from versioned_catalog.read.segment_file import open_segment

@@ -18,7 +18,6 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Array, Atom, Column, DataType, Map, Struct
 from versioned_catalog.read.row_hashes import indices
 
-# Columns of a table never have negative IDs.
 METADATA_COLUMNS = (
     Column(
         -1, "_segment", Atom.STRING, False, comment="the path of the row's segment in the table"
@@ -44,11 +43,6 @@ STORED_AS = {SEQUENCE_OF_ROW: keys.SEQUENCE.id, OP_TYPE_OF_ROW: keys.OP_TYPE.id}
 """The column IDs under which a segment stores metadata columns, if it does."""
 
 SEGMENT, SCHEMA_VERSION, ROW_POSITION, SEQUENCE, COMMIT_TIME = (c.id for c in METADATA_COLUMNS)
-
-
-def is_metadata(column: Column) -> bool:
-    """Whether a column is a metadata column."""
-    return column.id < 0
 
 
 def find_metadata(name: str) -> Column | None:

@@ -16,9 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import from_numpy, scalar_of
+from versioned_catalog.model.arrow import from_numpy, one_array, scalar_of
 from versioned_catalog.model.partitioning import PartitionKey, key_reader
-from versioned_catalog.read.arrays import one_array
 from versioned_catalog.read.bounds import SegmentBounds
 from versioned_catalog.read.row_keys import comparable
 

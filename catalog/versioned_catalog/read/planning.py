@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.limits import SCAN_SPLITS
-from versioned_catalog.log.record import PLAIN, Delta, SegmentRecord, constants_to_text
-from versioned_catalog.log.segment_table import OF_OTHERS, Deltas, Mask, shared_texts
+from versioned_catalog.log.record import PLAIN, Delta, SegmentRecord
+from versioned_catalog.log.segment_set import Deltas, Mask
+from versioned_catalog.log.segment_table import OF_OTHERS, constants_to_text, shared_texts
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import UNIX_EPOCH
-from versioned_catalog.model.arrow import ZERO, array_of, from_numpy
+from versioned_catalog.model.arrow import ZERO, array_of, from_numpy, one_array
 from versioned_catalog.model.keys import OP_TYPE, SEQUENCE
 from versioned_catalog.model.pins import without_dropped
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column, Constant
 from versioned_catalog.read.apply_plan import Narrowing, wanted_constants
-from versioned_catalog.read.arrays import one_array
 from versioned_catalog.read.bounds import some_match
 from versioned_catalog.read.filters import BoundFilter, filter_on
 from versioned_catalog.read.overlaps import key_ranges, members_of, overlapping

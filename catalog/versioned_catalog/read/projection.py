@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.log.record import constants_from_text
-from versioned_catalog.log.segment_table import shared_texts
+from versioned_catalog.log.segment_table import constants_from_text, shared_texts
 from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.id_map import IdMap, file_columns, id_map_from_text
 from versioned_catalog.model.schema import Schema
@@ -31,11 +30,12 @@ from versioned_catalog.model.types import (
     Map,
     Struct,
     children,
+    is_metadata,
     is_opaque,
     with_children,
 )
 from versioned_catalog.model.widening import type_name, widens
-from versioned_catalog.read.metadata_columns import STORED_AS, is_metadata
+from versioned_catalog.read.metadata_columns import STORED_AS
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +209,15 @@ def _nested(
 
 
 def _leaf(wanted: Column, source: Column) -> Step:
+    if source.type == wanted.type:
+        # Parquet has no durations; it returns them as integers.
+        return Cast(0, source.type) if isinstance(source.type, DayTimeInterval) else Take(0)
     if not widens(source.type, wanted.type):
         raise CorruptTableError(
             f"the column {wanted.name} (ID {wanted.id}) is stored as {type_name(source.type)}, which "
             f"can't be read as {type_name(wanted.type)}"
         )
-    # Parquet has no durations; it returns them as integers.
-    plain = source.type == wanted.type and not isinstance(source.type, DayTimeInterval)
-    return Take(0) if plain else Cast(0, source.type)
+    return Cast(0, source.type)
 
 
 def physical(column: Column) -> Column:

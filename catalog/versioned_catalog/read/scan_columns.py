@@ -108,9 +108,9 @@ def shown_columns(schema: Schema, names: Sequence[str]) -> list[Column]:
 def age_time(store: Store, state: TableState) -> datetime | None:
     """The time at which the age of rows is taken; None if the table has no ``ttl``.
 
-    The store's clock is read only for a table with ``ttl``.
+    The store's clock is read only for a table with ``ttl``, which needs a time index.
     """
-    if not hides_rows(state.properties):
+    if state.schema.time_index is None or not hides_rows(state.properties):
         return None
     return settled_time(store, state.version, state.time)
 

@@ -23,7 +23,7 @@ from versioned_catalog.read.evaluators import may_match
 from versioned_catalog.read.filters import BoundFilter
 from versioned_catalog.read.foreign_file import ForeignFile, changed_error, open_options, size_of
 from versioned_catalog.read.projection import SegmentPlan
-from versioned_catalog.read.segment_layout import SCHEMA_VERSION, TABLE_UUID, field_id
+from versioned_catalog.read.segment_layout import FIELD_ID, SCHEMA_VERSION, TABLE_UUID
 from versioned_catalog.storage.footer import Footer, Path
 from versioned_catalog.storage.opening import open_file
 from versioned_catalog.storage.parquet import footer_of, open_parquet
@@ -234,7 +234,7 @@ def _in_order(type_: pa.DataType, column: Column) -> bool:
 
 
 def _is_same(field: pa.Field, column: Column) -> bool:
-    if field_id(field) != column.id:
+    if _field_id(field) != column.id:
         return False
     match column.type:
         case Struct(fields):
@@ -246,6 +246,13 @@ def _is_same(field: pa.Field, column: Column) -> bool:
             return inside and _is_same(field.type.item_field, value)
         case _:
             return True
+
+
+def _field_id(field: pa.Field) -> int | None:
+    """The column ID in the metadata of a field; None if it has none."""
+    meta: Mapping[bytes, bytes] = field.metadata or {}
+    text = meta.get(FIELD_ID)
+    return int(text) if text is not None and text.lstrip(b"-").isdigit() else None
 
 
 def _groups_of_part(rows: list[int], part: tuple[int, int]) -> list[int]:

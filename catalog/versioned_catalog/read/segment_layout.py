@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -106,10 +106,3 @@ def _to_file(array: pa.Array, column: types.Column, target: pa.DataType, hidden:
             return arrays.struct_of(array, parts, target)
         case _:
             return array
-
-
-def field_id(field: pa.Field) -> int | None:
-    """The column ID in the metadata of a field; None if it has none."""
-    meta: Mapping[bytes, bytes] = field.metadata or {}
-    text = meta.get(FIELD_ID)
-    return int(text) if text is not None and text.lstrip(b"-").isdigit() else None

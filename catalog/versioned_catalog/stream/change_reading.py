@@ -11,7 +11,7 @@ import pyarrow as pa
 from versioned_catalog.log.features import PUT_ROW
 from versioned_catalog.model.arrow import scalar_of, to_arrow_schema
 from versioned_catalog.read.apply_plan import Narrowing
-from versioned_catalog.read.evaluate import keep_mask
+from versioned_catalog.read.evaluators import Lookup, keep_mask
 from versioned_catalog.read.merge import merge, merge_images
 from versioned_catalog.read.metadata_columns import (
     DELETE,
@@ -21,10 +21,9 @@ from versioned_catalog.read.metadata_columns import (
     microseconds,
     type_names,
 )
-from versioned_catalog.read.reader import Lookup, read_segment
 from versioned_catalog.read.row_hashes import indices
 from versioned_catalog.read.row_keys import Run, Shape
-from versioned_catalog.read.tasks import MergeTask, open_runs, read_segments
+from versioned_catalog.read.tasks import MergeTask, open_runs, read_segment, read_segments
 from versioned_catalog.storage.store import Store
 from versioned_catalog.stream.change_tasks import (
     ChangeTask,

@@ -22,9 +22,8 @@ import pyarrow.compute as pc
 from versioned_catalog.log.features import DELETE_OP
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import array_of
+from versioned_catalog.model.arrow import array_of, one_array
 from versioned_catalog.model.pins import Overflow
-from versioned_catalog.read.arrays import one_array
 from versioned_catalog.read.bounds import some_match
 from versioned_catalog.read.filters import filter_on
 from versioned_catalog.read.merge_planning import MergePlanner, ends_of, split_merge

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.arrow import one_array
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.model.types import Column, is_nested, is_opaque, is_repeated
 from versioned_catalog.model.widening import type_name
-from versioned_catalog.read.arrays import one_array
 from versioned_catalog.read.row_keys import comparable
 from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.write.segment_writer import ColumnPath, column_at

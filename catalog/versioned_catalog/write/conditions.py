@@ -15,12 +15,10 @@ from versioned_catalog.model.changes import AddColumn, ChangeType
 from versioned_catalog.model.ddl import render_type
 from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.type_text import ColumnPath, render_path
-from versioned_catalog.model.types import Atom, Column, DataType
-from versioned_catalog.read.evaluate import keep_mask
+from versioned_catalog.model.types import Atom, Column, DataType, is_metadata
+from versioned_catalog.read.evaluators import Lookup, keep_mask
 from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import BoundFilter, UnboundFilter, columns_of
-from versioned_catalog.read.metadata_columns import is_metadata
-from versioned_catalog.read.reader import Lookup
 from versioned_catalog.read.scan_columns import resolve
 from versioned_catalog.read.where import parse_where
 from versioned_catalog.write.row_schema import (

@@ -20,9 +20,9 @@ from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.bounds import every_match, some_match
 from versioned_catalog.read.filters import BoundFilter, columns_of
-from versioned_catalog.read.reader import read_marked, read_segment
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.segment_file import SegmentTask
+from versioned_catalog.read.tasks import read_marked, read_segment
 from versioned_catalog.storage.store import Store
 from versioned_catalog.write.segment_writer import WriteSpec
 from versioned_catalog.write.update import RowUpdater, changed_where

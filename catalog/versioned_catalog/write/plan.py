@@ -169,7 +169,7 @@ def plan_write(
             changes, after = plan_changes(
                 requests, state.evolution, state.schemas.newest.version + 1
             )
-            seen = Seen.of(after.schema)
+            seen = Seen(after.schema.visible, after.schema)
     spec = WriteSpec(
         state.table_uuid,
         state.version,
@@ -303,7 +303,7 @@ def plan_create(
     base_version = -1 if state is None else state.version
     size = target_bytes(evolution.properties)
     spec = WriteSpec(operation.table_uuid, base_version, evolution.schema, size)
-    now, seen = datetime.now(UTC), Seen.of(evolution.schema)
+    now, seen = datetime.now(UTC), Seen(evolution.schema.visible, evolution.schema)
     if arrow is not None:
         converter_of(arrow, seen, table, now)  # refuse before anything is written
     return WritePlan(store.location, table, None, (), spec, now, seen)

@@ -33,7 +33,7 @@ from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import Column, DataType, Struct, children, with_children
 from versioned_catalog.read.metadata_columns import DELETE, INSERT
 from versioned_catalog.read.planning import record_task
-from versioned_catalog.read.reader import read_segment
+from versioned_catalog.read.tasks import read_segment
 from versioned_catalog.storage.store import Store
 from versioned_catalog.write.delta_rows import row_fields
 from versioned_catalog.write.plan import WritePlan, plan_write

@@ -24,10 +24,10 @@ from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.model.types import Column
 from versioned_catalog.read.filters import BoundFilter
 from versioned_catalog.read.planning import record_task
-from versioned_catalog.read.reader import read_segment
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.scan_columns import bind_filters
 from versioned_catalog.read.segment_file import SegmentTask
+from versioned_catalog.read.tasks import read_segment
 from versioned_catalog.storage.store import Store
 from versioned_catalog.write.copy_on_write import with_updates, without_matches
 from versioned_catalog.write.delta_rows import key_schema, tombstones, with_op

@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.errors import StorageError
 from versioned_catalog.log.features import DELETE_ROW, PUT_ROW
-from versioned_catalog.log.record import PLAIN, Delta, SegmentRecord, delta_to_text
+from versioned_catalog.log.record import PLAIN, Delta, SegmentRecord
+from versioned_catalog.log.segment_table import delta_to_text
 from versioned_catalog.log.statistics import StatsCollector
-from versioned_catalog.model.arrow import scalar_of
+from versioned_catalog.model.arrow import one_array, scalar_of
 from versioned_catalog.model.keys import OP_TYPE, SEQUENCE, arranged_columns
 from versioned_catalog.model.partitioning import PartitionKey
 from versioned_catalog.model.schema import PartitionField, Schema
@@ -29,7 +30,6 @@ from versioned_catalog.model.sql_literals import from_scalar_text
 from versioned_catalog.model.transform_values import apply_transform
 from versioned_catalog.model.transforms import parse_transform, result_type
 from versioned_catalog.model.types import Column
-from versioned_catalog.read.arrays import one_array
 from versioned_catalog.read.newest_rows import last_of_keys, sorted_order
 from versioned_catalog.read.row_keys import comparable
 from versioned_catalog.read.segment_layout import DELTA, file_schema, text_paths, to_file

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -19,7 +19,6 @@ from versioned_catalog.errors import InvalidRequestError, StorageError
 from versioned_catalog.log.features import DELETE_ROW, PATCH_ROW, PUT_ROW
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.arrow import scalar_of
-from versioned_catalog.read.reader import pipelined
 from versioned_catalog.storage.store import Store
 from versioned_catalog.write.segment_writer import (
     DEFAULT_TARGET_BYTES,
@@ -243,6 +242,24 @@ def write_sorted(
     """
     tables = buffered(batches, SORTED_BYTES, SORTED_ROWS)
     return write_groups(store, spec, tables, kind, scratch)
+
+
+Value = TypeVar("Value")
+
+
+def pipelined(values: Iterable[Value]) -> Generator[Value]:
+    """Compute each value in another thread while the previous value is used.
+
+    Errors are raised here. Closing the generator waits for the value in progress, and closes the source.
+    """
+    rest, end = iter(values), object()
+    with ExitStack() as stack, ThreadPoolExecutor(1) as pool:
+        if isinstance(rest, Generator):
+            stack.callback(rest.close)
+        following = pool.submit(next, rest, end)
+        while (value := following.result()) is not end:
+            following = pool.submit(next, rest, end)
+            yield value  # type: ignore[misc]
 
 
 def write_groups(

@@ -24,7 +24,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.arrow import to_arrow_schema
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.planning import record_task
-from versioned_catalog.read.reader import read_segment
+from versioned_catalog.read.tasks import read_segment
 from versioned_catalog.storage.opening import root_store
 from versioned_catalog.storage.root_paths import PREFIX, RootPath, file_of, split_root
 from versioned_catalog.write.external import ExternalFile

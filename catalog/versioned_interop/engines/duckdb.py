@@ -30,7 +30,7 @@ import pyarrow.dataset
 from versioned_catalog.model.type_text import ColumnPath
 from versioned_catalog.read.arrow_stream import Readable, record_batches
 from versioned_catalog.read.dialects import UNKNOWN, Call, Dialect, Field, Node, Value, translate
-from versioned_catalog.read.evaluate import compare, compare_with_nan
+from versioned_catalog.read.evaluators import compare, compare_with_nan
 from versioned_catalog.read.filters import (
     AllOf,
     AnyOf,

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.arrow import one_array
 from versioned_catalog.model.parquet_forms import Form
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import Array, Atom, DataType, Struct
-from versioned_catalog.read.arrays import one_array
 from versioned_catalog.read.foreign_file import ForeignFile, open_foreign
 from versioned_catalog.read.foreign_values import julian_leaves
 from versioned_catalog.storage.opening import open_file

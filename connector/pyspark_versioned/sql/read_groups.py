@@ -14,7 +14,15 @@ from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from versioned_catalog.log.features import PUT_ROW
 from versioned_catalog.model.schema import name_key
-from versioned_catalog.model.types import Atom, Column, Struct, children, is_floating, is_repeated
+from versioned_catalog.model.types import (
+    Atom,
+    Column,
+    Struct,
+    children,
+    is_floating,
+    is_metadata,
+    is_repeated,
+)
 from versioned_catalog.read import metadata_columns
 from versioned_catalog.read.projection import (
     Cast,
@@ -185,7 +193,7 @@ def _is_stored(output: Output) -> bool:
 def _constant(output: Output, place: int) -> messages.ConstantColumn:
     column, member, value, in_record = output.column, None, None, False
     match output.step:
-        case Metadata() if not metadata_columns.is_metadata(column):
+        case Metadata() if not is_metadata(column):
             in_record = True
         case Metadata() if column.id == metadata_columns.OP_TYPE_OF_ROW:
             value = str(PUT_ROW)  # segments with other rows are merged

@@ -20,7 +20,6 @@ from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.read_groups import ReadGroups, narrowed_ids
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.unseen import Shared, unseen_columns
-from versioned_catalog.log.record import delta_from_text
 from versioned_catalog.model.types import Atom, Column, Decimal
 from versioned_catalog.read.aggregates import (
     ColumnEstimate,
@@ -50,7 +49,7 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
     scan.check_roots()
     kept, table = scan.kept, request.table
     groups = ReadGroups(scan, request.filters, in_spark=request.allow_native and shared.is_plain)
-    row_sequences = _row_sequences(kept)
+    row_sequences = _row_sequences(scan)
     merged = scan.merged_paths()
     path: list[str] = kept["path"].to_pylist()
     url = _urls(scan, table, path)
@@ -143,15 +142,13 @@ def _scan(
     return Scan(opened.store, state, shared.read, where, limit=limit), shared
 
 
-def _row_sequences(kept: pa.Table) -> list[int | None]:
+def _row_sequences(scan: Scan) -> list[int | None]:
     """The sequence of the rows of each segment; None for rows of several sequences."""
-    sequences: list[int | None] = []
-    for sequence, extra in zip(
-        kept["sequence"].to_pylist(), kept["extra"].to_pylist(), strict=True
-    ):
-        delta = delta_from_text(extra)
-        sequences.append(None if delta.sequences is not None else (delta.order or (sequence,))[0])
-    return sequences
+    sequences, deltas = scan.kept["sequence"].to_pylist(), scan.selected.decoded(scan.kept.num_rows)
+    return [
+        None if delta.sequences is not None else (delta.order or (sequence,))[0]
+        for sequence, delta in zip(sequences, deltas, strict=True)
+    ]
 
 
 def estimate_columns(request: messages.EstimateColumns) -> messages.ColumnEstimates:
