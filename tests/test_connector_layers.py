@@ -64,7 +64,6 @@ INTERNALS = {
     "read.where",
     "spelling",
     "storage.opening",
-    "storage.root_paths",
     "storage.s3",
     "storage.secrets",
     "storage.store",

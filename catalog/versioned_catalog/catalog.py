@@ -57,8 +57,7 @@ from versioned_catalog.names.names_log import (
     full_key,
 )
 from versioned_catalog.names.views import Views
-from versioned_catalog.storage.opening import open_store, reopen
-from versioned_catalog.storage.root_paths import Roots, with_roots
+from versioned_catalog.storage.opening import Roots, open_store, reopen, with_roots
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.table import Table
 from versioned_catalog.write.plan import WritePlan

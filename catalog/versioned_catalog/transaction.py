@@ -18,7 +18,7 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.evolution import BoundChange
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.scan_columns import bind_filters
-from versioned_catalog.storage.root_paths import file_of
+from versioned_catalog.storage.store import file_of
 from versioned_catalog.write import row_level
 from versioned_catalog.write.compaction import compact_if_due
 from versioned_catalog.write.copy_on_write import matching_segments, whole_segments

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyspark_versioned.sql.protocol.common import HadoopFolder
-from versioned_catalog.storage.root_paths import split_options
+from versioned_catalog.storage.opening import split_options
 from versioned_catalog.storage.s3 import flat_options
 
 _PROVIDERS = "org.apache.hadoop.fs.s3a."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark_versioned.jar import jar_path
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.storage.root_paths import ROOT_OPTION, Roots, with_roots
+from versioned_catalog.storage.opening import ROOT_OPTION, Roots, with_roots
 from versioned_catalog.storage.secrets import check_url
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from versioned_catalog.model.iceberg import PUBLISH
 from versioned_catalog.model.id_map import id_map_from_text
 from versioned_catalog.model.pin_changes import PINS, check_no_breaks, refuses_breaks, rolled_back
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.storage.root_paths import PREFIX, adopted_at
+from versioned_catalog.storage.store import PREFIX, adopted_at
 
 
 def append_entry(attempt: Attempt[Append]) -> Commit:

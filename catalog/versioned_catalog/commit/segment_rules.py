@@ -29,7 +29,7 @@ from versioned_catalog.log.ledger import imported_files
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import array_of
-from versioned_catalog.storage.root_paths import PREFIX, file_of
+from versioned_catalog.storage.store import PREFIX, file_of
 
 
 def is_done(state: TableState, batch: Batch) -> bool:

@@ -41,7 +41,7 @@ from versioned_catalog.model.keys import hides_rows, with_ttl_floor
 from versioned_catalog.model.pins import Pin
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import FIRST_INTERNAL_ID, walk
-from versioned_catalog.storage.root_paths import split_root
+from versioned_catalog.storage.store import split_root
 
 
 def next_head(attempt: Attempt[Any], operation: str, base_version: int | None = None) -> Head:

@@ -47,8 +47,7 @@ from versioned_catalog.log.segment_table import CORE, OF_OTHERS, check_lists, st
 from versioned_catalog.log.state import TableState, check_not_keyed, check_pins
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import Json, check_members, member, optional, texts
-from versioned_catalog.storage.root_paths import PREFIX
-from versioned_catalog.storage.store import UNSAFE, safe_path
+from versioned_catalog.storage.store import PREFIX, UNSAFE, safe_path
 
 _KEY = b"versioned.state"
 _CHECKSUM_KEY = b"versioned.checksum"

@@ -28,8 +28,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.schema_json import Json, check_members, member, optional
 from versioned_catalog.storage.opening import root_store
-from versioned_catalog.storage.root_paths import is_root_path, split_root
-from versioned_catalog.storage.store import Store, safe_path
+from versioned_catalog.storage.store import Store, is_root_path, safe_path, split_root
 
 if TYPE_CHECKING:
     from versioned_catalog.log.entry import Commit

@@ -14,8 +14,7 @@ from versioned_catalog.log.features import DELETE_ROW, PATCH_ROW, PUT_ROW
 from versioned_catalog.log.statistics import ColumnStats, columns_from_json, columns_to_json
 from versioned_catalog.model.id_map import IdMap, id_map_from_json, id_map_from_text
 from versioned_catalog.model.schema_json import Json, check_members, member, optional
-from versioned_catalog.storage.root_paths import PREFIX
-from versioned_catalog.storage.store import safe_path
+from versioned_catalog.storage.store import PREFIX, safe_path
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.pins import Overflow, Pin, PinnedSchema, Seen
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.storage.root_paths import PREFIX
+from versioned_catalog.storage.store import PREFIX
 
 
 @dataclass(frozen=True)

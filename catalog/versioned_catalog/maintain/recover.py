@@ -46,8 +46,7 @@ from versioned_catalog.maintain.salvage import (
 from versioned_catalog.maintain.segment_check import contents_of, opened
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.planning import record_task
-from versioned_catalog.storage.root_paths import file_of
-from versioned_catalog.storage.store import Put, Store
+from versioned_catalog.storage.store import Put, Store, file_of
 
 MARGIN = 1000
 """Column IDs to skip: lost entries may have assigned them."""

@@ -26,8 +26,7 @@ from versioned_catalog.model.schema_json import schema_from_json
 from versioned_catalog.read.segment_layout import SCHEMA, SCHEMA_VERSION, TABLE_UUID
 from versioned_catalog.storage.failures import is_media_error
 from versioned_catalog.storage.parquet import translate_errors
-from versioned_catalog.storage.root_paths import PREFIX
-from versioned_catalog.storage.store import Store, StoredFile
+from versioned_catalog.storage.store import PREFIX, Store, StoredFile
 
 _NAME = re.compile(r"([0-9]{1,20})-([0-9a-f-]{32,36})\.parquet")
 

@@ -28,8 +28,7 @@ from versioned_catalog.storage.footer import Footer, Path
 from versioned_catalog.storage.opening import open_file
 from versioned_catalog.storage.parquet import footer_of, open_parquet
 from versioned_catalog.storage.remote import RangedFile
-from versioned_catalog.storage.root_paths import split_root
-from versioned_catalog.storage.store import Store
+from versioned_catalog.storage.store import Store, split_root
 
 WHOLE = 1_000_000
 """``SegmentTask.part`` counts in millionths of a file."""

@@ -1,4 +1,4 @@
-"""Opening the store of a URL, of a table's folder and of its external roots.
+"""Opening the store of a URL, of a table's folder and of its external roots, and the options of roots.
 
 Only the roots of the store's own location are used, which come from the reader's configuration. What a
 table records about its roots is shown in errors and nothing else.
@@ -8,16 +8,103 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from fsspec.core import split_protocol, url_to_fs
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.memory import MemoryStore
-from versioned_catalog.storage.root_paths import RootOptions, RootPath, split_options, split_root
 from versioned_catalog.storage.secrets import check_url
-from versioned_catalog.storage.store import Location, Store, safe_path
+from versioned_catalog.storage.store import (
+    Location,
+    RootPath,
+    Store,
+    is_root_name,
+    safe_path,
+    split_root,
+)
+
+ROOT_OPTION = "root."
+"""How the options begin that configure roots: ``root.<name>`` is a URL, ``root.<name>.<option>`` an
+option of its file system."""
+
+Roots = Mapping[str, str | os.PathLike[str] | tuple[str | os.PathLike[str], Mapping[str, Any]]]
+"""External roots as users give them: by name, a URL or path, or a pair of it and storage options."""
+
+
+def check_root_name(name: str) -> None:
+    """Refuse a name that no root can have.
+
+    Raises:
+        InvalidRequestError: saying which names roots have.
+    """
+    if not is_root_name(name):
+        raise InvalidRequestError(
+            f"{name[:100]!r} is not the name of an external root: it has up to 64 characters out of "
+            "a-z, 0-9, _ and -, and starts with a letter or digit",
+            condition="INVALID_NAME",
+        )
+
+
+def with_roots(options: Mapping[str, Any] | None, roots: Roots | None) -> dict[str, Any]:
+    """Storage options that also configure external roots.
+
+    Args:
+        roots: external roots; they replace those of the options.
+
+    Raises:
+        InvalidRequestError: a name or a URL is invalid.
+
+    >>> with_roots({"anon": True}, {"lake": "s3://bucket/raw"})
+    {'anon': True, 'root.lake': 's3://bucket/raw'}
+    """
+    out = dict(options or {})
+    for name, root in (roots or {}).items():
+        check_root_name(name)
+        match root:
+            case (url, inner):
+                out |= {f"{ROOT_OPTION}{name}.{key}": value for key, value in inner.items()}
+            case url:
+                pass
+        out[f"{ROOT_OPTION}{name}"] = os.fspath(url)
+    return out
+
+
+class RootOptions(NamedTuple):
+    """The URL of a root, and the options of its file system; None for those of the table's."""
+
+    url: str
+    options: dict[str, Any] | None
+
+
+def split_options(
+    options: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, RootOptions]]:
+    """Storage options without those of roots, and the roots that these configure, by name.
+
+    Raises:
+        InvalidRequestError: a root has an invalid name, or options but no URL.
+    """
+    others: dict[str, Any] = {}
+    urls: dict[str, str] = {}
+    inner: dict[str, dict[str, Any]] = {}
+    for key, value in options.items():
+        if not key.startswith(ROOT_OPTION):
+            others[key] = value
+            continue
+        name, dot, option = key.removeprefix(ROOT_OPTION).partition(".")
+        check_root_name(name)
+        if dot:
+            inner.setdefault(name, {})[option] = value
+        else:
+            urls[name] = str(value)
+    if lost := inner.keys() - urls.keys():
+        raise InvalidRequestError(
+            f"the external root {min(lost)} has options, but no URL; give root.{min(lost)} as well",
+            condition="INVALID_OPTION",
+        )
+    return others, {name: RootOptions(url, inner.get(name)) for name, url in urls.items()}
 
 
 def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Store:
@@ -97,6 +184,26 @@ def _other(protocol: str, url: str, options: Mapping[str, Any]) -> Store:
 def reopen(location: Location) -> Store:
     """Open the store of a location again, possibly in another process."""
     return open_store(location.url, dict(location.options)).allow_roots(location.roots)
+
+
+def plain_url(url: str) -> str:
+    """A URL or path in the form that places are compared in, without a slash at the end.
+
+    Nothing in it is percent-encoded, and a pattern in it is text.
+
+    >>> plain_url("file:/lake/t/"), plain_url("s3a://b/t"), plain_url("/lake/t")
+    ('/lake/t', 's3://b/t', '/lake/t')
+    """
+    text = str(url)
+    for alias in ("s3a://", "s3n://"):
+        if text.startswith(alias):
+            text = "s3://" + text[len(alias) :]
+    for scheme in ("file:", "local:"):
+        if text.startswith(scheme):
+            text = "/" + text[len(scheme) :].lstrip("/")
+    if "://" not in text or text.startswith(("/", "~")):
+        text = os.path.abspath(os.path.expanduser(text))
+    return text.rstrip("/")
 
 
 def open_file(store: Store, path: str, recorded: Mapping[str, str] | None = None) -> Any:

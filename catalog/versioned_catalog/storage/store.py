@@ -1,6 +1,7 @@
 """The interface between the table format and storage.
 
-A store is rooted at a folder. Its paths are relative, use ``/`` and stay inside.
+A store is rooted at a folder. Its paths are relative, use ``/`` and stay inside; those of segments
+may also lie below external roots (FORMAT.md, section 1.1).
 """
 
 from __future__ import annotations
@@ -13,12 +14,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, StorageError
 from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage.clock import Clock
-from versioned_catalog.storage.root_paths import PREFIX, is_root_path
 
 FAR_AHEAD = timedelta(minutes=10)
 """The most that a commit's time may be ahead of the store's clock (FORMAT.md, section 10)."""
@@ -233,6 +233,80 @@ class Store(abc.ABC):
     @abc.abstractmethod
     def child(self, path: str) -> Store:
         """The store of a subfolder."""
+
+
+PREFIX = "root:"
+"""How the paths of external segments begin, and no others."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_ADOPTION = re.compile(r"[1-9][0-9]{0,15}")
+
+
+class RootPath(NamedTuple):
+    """A path below an external root.
+
+    Args:
+        adoption: the version that adopted the file, as text of the path; empty for the first adoption of
+            a file, which the path alone identifies.
+    """
+
+    root: str
+    path: str
+    adoption: str = ""
+
+    @property
+    def file(self) -> str:
+        """The path without the adoption: the same for all segments of one file."""
+        return f"{PREFIX}{self.root}/{self.path}"
+
+
+def split_root(path: str) -> RootPath | None:
+    """The root and the relative path of a path below an external root; None for other paths.
+
+    >>> split_root("root:lake/day=1/a.parquet")
+    RootPath(root='lake', path='day=1/a.parquet', adoption='')
+    >>> split_root("root:lake@7/day=1/a.parquet")
+    RootPath(root='lake', path='day=1/a.parquet', adoption='7')
+    """
+    if not path.startswith(PREFIX):
+        return None
+    name, _, relative = path.removeprefix(PREFIX).partition("/")
+    root, _, adoption = name.partition("@")
+    return RootPath(root, relative, adoption)
+
+
+def file_of(path: str) -> str:
+    """The path of a segment's file: without the adoption, if it is below an external root.
+
+    >>> file_of("root:lake@7/a.parquet"), file_of("data/0-x.parquet")
+    ('root:lake/a.parquet', 'data/0-x.parquet')
+    """
+    place = split_root(path)
+    return path if place is None else place.file
+
+
+def adopted_at(path: str, version: int) -> str:
+    """The path of a segment below an external root that a version adopts.
+
+    >>> adopted_at("root:lake/a.parquet", 7)
+    'root:lake@7/a.parquet'
+    """
+    root, _, relative = path.removeprefix(PREFIX).partition("/")
+    return f"{PREFIX}{root}@{version}/{relative}"
+
+
+def is_root_path(path: str) -> bool:
+    """Whether a path that starts with ``root:`` names a root and a file below it."""
+    split = split_root(path)
+    if split is None or not is_root_name(split.root) or not split.path:
+        return False
+    name = path.removeprefix(PREFIX).partition("/")[0]
+    return "@" not in name or _ADOPTION.fullmatch(split.adoption) is not None
+
+
+def is_root_name(name: str) -> bool:
+    """Whether a root can have a name."""
+    return _NAME.fullmatch(name) is not None
 
 
 UNSAFE = r"(?:^|/)\.{0,2}(?:/|$)|[\\\x00-\x1f\x7f]"

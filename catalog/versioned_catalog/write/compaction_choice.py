@@ -18,8 +18,7 @@ from versioned_catalog.model.arrow import scalar_of
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.overlaps import overlapping_groups
 from versioned_catalog.read.tasks import PREFETCH_SEGMENTS, Task, read_ahead, read_task
-from versioned_catalog.storage.root_paths import PREFIX
-from versioned_catalog.storage.store import Store
+from versioned_catalog.storage.store import PREFIX, Store
 from versioned_catalog.write.clustering import Clustering, clustered
 from versioned_catalog.write.segment_writer import PLAIN_ROWS, SegmentKind, WriteSpec
 from versioned_catalog.write.writer import target_bytes, write_groups, write_segments, write_sorted

@@ -41,8 +41,7 @@ from versioned_catalog.model.types import (
 )
 from versioned_catalog.model.value_text import constant_of
 from versioned_catalog.storage.opening import check_apart, root_store
-from versioned_catalog.storage.root_paths import PREFIX, file_of, split_root
-from versioned_catalog.storage.store import Store, safe_path
+from versioned_catalog.storage.store import PREFIX, Store, file_of, safe_path, split_root
 from versioned_catalog.write.partitions import SingleValues
 
 

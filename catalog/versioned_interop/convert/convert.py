@@ -10,7 +10,7 @@ from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.storage.opening import missing_root
-from versioned_catalog.storage.root_paths import RootPath
+from versioned_catalog.storage.store import RootPath
 from versioned_interop.convert.evolving import first_schema, with_origin
 from versioned_interop.convert.opening import Request, open_source
 from versioned_interop.convert.origin import Origin, origin_of

@@ -26,7 +26,7 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.planning import record_task
 from versioned_catalog.read.tasks import read_segment
 from versioned_catalog.storage.opening import root_store
-from versioned_catalog.storage.root_paths import PREFIX, RootPath, file_of, split_root
+from versioned_catalog.storage.store import PREFIX, RootPath, file_of, split_root
 from versioned_catalog.write.external import ExternalFile
 from versioned_catalog.write.plan import plan_write
 from versioned_interop.convert.source import SourceFile, token_of

@@ -37,8 +37,7 @@ from versioned_catalog.model.user_values import widen_text
 from versioned_catalog.model.widening import type_name, widens
 from versioned_catalog.read.foreign_file import OpenedFile, open_foreign
 from versioned_catalog.read.foreign_values import Julian, julian_leaves
-from versioned_catalog.storage.root_paths import PREFIX
-from versioned_catalog.storage.store import Store
+from versioned_catalog.storage.store import PREFIX, Store
 from versioned_catalog.write.external import ExternalFile
 from versioned_interop.convert.source import SourceFile, SourcePartition
 

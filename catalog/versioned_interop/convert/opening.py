@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.storage.opening import reopen
-from versioned_catalog.storage.root_paths import plain_url
+from versioned_catalog.storage.opening import plain_url, reopen
 from versioned_catalog.storage.store import Store, check_name
 from versioned_interop.convert.delta import delta_source, load_delta
 from versioned_interop.convert.iceberg import iceberg_source, load_iceberg

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.types import Column, walk
-from versioned_catalog.storage.root_paths import plain_url
+from versioned_catalog.storage.opening import plain_url
 from versioned_catalog.storage.store import check_name
 
 APPLICATION = "convert:"

@@ -19,7 +19,7 @@ from versioned_catalog.model.schema import PartitionField
 from versioned_catalog.read.filters import Always
 from versioned_catalog.read.foreign_file import size_of
 from versioned_catalog.storage.opening import root_store
-from versioned_catalog.storage.root_paths import RootPath, file_of
+from versioned_catalog.storage.store import RootPath, file_of
 from versioned_catalog.write.external import ExternalFile, external_records, used_roots
 from versioned_interop.convert.copying import (
     check_not_imported,

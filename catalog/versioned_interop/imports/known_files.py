@@ -21,8 +21,7 @@ from versioned_catalog.log.features import IMPORTS_FOLDER as FOLDER
 from versioned_catalog.log.ledger import ImportedFile, Taken, imported_files
 from versioned_catalog.log.state import TableState
 from versioned_catalog.storage.opening import check_roots, root_store
-from versioned_catalog.storage.root_paths import PREFIX, file_of, split_root
-from versioned_catalog.storage.store import Store, StoredFile
+from versioned_catalog.storage.store import PREFIX, Store, StoredFile, file_of, split_root
 from versioned_catalog.storage.text import parse_json
 from versioned_interop.imports.options import Again
 

@@ -15,15 +15,16 @@ from versioned_catalog.errors import (
     StorageError,
     VersionedError,
 )
-from versioned_catalog.storage.opening import open_store, root_store
-from versioned_catalog.storage.root_paths import (
+from versioned_catalog.storage.opening import open_store, plain_url, root_store
+from versioned_catalog.storage.store import (
     PREFIX,
     RootPath,
+    Store,
+    StoredFile,
+    check_name,
     is_root_path,
-    plain_url,
     split_root,
 )
-from versioned_catalog.storage.store import Store, StoredFile, check_name
 
 _GLOB = re.compile(r"[*?\[]")
 

@@ -16,7 +16,7 @@ from versioned_catalog.model.iceberg import unreadable, unsayable
 from versioned_catalog.model.iceberg_values import timestamp_ms
 from versioned_catalog.model.keys import TTL, TTL_FLOOR, user_properties
 from versioned_catalog.read.overlaps import key_ranges, overlapping
-from versioned_catalog.storage.root_paths import PREFIX
+from versioned_catalog.storage.store import PREFIX
 from versioned_interop.publish.iceberg_specs import Specs
 from versioned_interop.publish.manifests import ManifestRow
 from versioned_interop.publish.publication import DISCARDED, VERSION, sealed

@@ -13,8 +13,7 @@ from versioned_catalog.model.parquet_forms import JULIAN, Form
 from versioned_catalog.model.types import Atom, Column, Decimal, children, walk, with_children
 from versioned_catalog.read.projection import Cast, FileLayout, Output, Rebuild, SegmentPlan, Take
 from versioned_catalog.storage.opening import check_apart, root_store
-from versioned_catalog.storage.root_paths import split_root
-from versioned_catalog.storage.store import Store
+from versioned_catalog.storage.store import Store, split_root
 
 _EXACT = {
     Form.UINT8: (Atom.SHORT,),
