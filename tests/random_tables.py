@@ -185,7 +185,7 @@ def table(
 
 
 def with_ids_in_defaults(columns: tuple[Column, ...], schema: Schema) -> Schema:
-    from versioned_catalog.model.column_ids import rekey_defaults
+    from versioned_catalog.model.constants import rekey_defaults
 
     pairs = zip(columns, schema.columns, strict=True)
     return replace(schema, columns=tuple(rekey_defaults(old, new) for old, new in pairs))

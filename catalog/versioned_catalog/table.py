@@ -24,8 +24,7 @@ from versioned_catalog.migrate.schema_plan import SchemaPlan, apply_plan, make_p
 from versioned_catalog.model.alter_parser import parse_alter
 from versioned_catalog.model.ddl import SOURCE
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.table_parser import parse_table
-from versioned_catalog.model.table_text import check_name, is_folder, sql_name
+from versioned_catalog.model.table_text import check_name, is_folder, parse_table, sql_name
 from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.read.metadata_columns import CHANGE_TYPE
 from versioned_catalog.read.scan import Scan

@@ -17,8 +17,7 @@ from versioned_catalog.model.bound_changes import finish, plan_changes, render_c
 from versioned_catalog.model.changes import DropColumn
 from versioned_catalog.model.diff import Step, difference
 from versioned_catalog.model.evolution import Evolution, used_physical_names
-from versioned_catalog.model.table_parser import parse_table
-from versioned_catalog.model.table_text import Definition, render_table
+from versioned_catalog.model.table_text import Definition, parse_table, render_table
 from versioned_catalog.model.types import walk
 
 

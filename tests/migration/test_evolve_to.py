@@ -16,8 +16,7 @@ from versioned_catalog import Catalog, CommitConflictError, InvalidRequestError,
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.migrate.planned_change import Safety
 from versioned_catalog.migrate.schema_plan import apply_plan
-from versioned_catalog.model.table_parser import parse_table
-from versioned_catalog.model.table_text import Definition, render_table
+from versioned_catalog.model.table_text import Definition, parse_table, render_table
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from model.seeded import first_seed
 from random_tables import shape
 from versioned_catalog import Catalog, Schema
 from versioned_catalog.errors import InvalidRequestError, VersionedError
-from versioned_catalog.model.table_parser import parse_table
-from versioned_catalog.model.table_text import render_table
+from versioned_catalog.model.table_text import parse_table, render_table
 
 
 def round_trip(seed: int) -> None:

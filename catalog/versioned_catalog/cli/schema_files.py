@@ -189,7 +189,7 @@ def plan_text(
             has another name now.
     """
     from versioned_catalog.migrate.schema_plan import SchemaPlan
-    from versioned_catalog.model.table_parser import parse_table
+    from versioned_catalog.model.table_text import parse_table
     from versioned_catalog.model.type_text import render_path
 
     target = parse_table(ddl)
@@ -340,7 +340,7 @@ def apply_file(file_plan: FilePlan, catalog: Catalog) -> FilePlan:
 
 
 def _create(plan: SchemaPlan, catalog: Catalog) -> Table:
-    from versioned_catalog.model.table_parser import parse_table
+    from versioned_catalog.model.table_text import parse_table
     from versioned_catalog.model.type_text import render_path
 
     target = parse_table(plan.ddl)

@@ -35,7 +35,8 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import UNIX_EPOCH, settled_time
 from versioned_catalog.model.bound_changes import apply_all, rebase
-from versioned_catalog.model.column_ids import new_schema, rekey_defaults, schema_with_ids
+from versioned_catalog.model.column_ids import new_schema, schema_with_ids
+from versioned_catalog.model.constants import rekey_defaults
 from versioned_catalog.model.evolution import BoundChange, Evolution, used_physical_names
 from versioned_catalog.model.keys import hides_rows, with_ttl_floor
 from versioned_catalog.model.pins import Pin

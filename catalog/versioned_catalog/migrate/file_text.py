@@ -11,8 +11,7 @@ from dataclasses import replace
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.id_comments import named_table, table_lines
 from versioned_catalog.model.schema import name_key
-from versioned_catalog.model.table_parser import parse_table
-from versioned_catalog.model.table_text import Definition, render_table
+from versioned_catalog.model.table_text import Definition, parse_table, render_table
 from versioned_catalog.model.tokens import Cursor
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import Column, children

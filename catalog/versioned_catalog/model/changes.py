@@ -14,7 +14,8 @@ from functools import partial
 from typing import Final
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.model.column_ids import assign_ids, rekey_defaults
+from versioned_catalog.model.column_ids import assign_ids
+from versioned_catalog.model.constants import rekey_defaults
 from versioned_catalog.model.ddl import render_options, render_type
 from versioned_catalog.model.evolution import (
     After,

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from versioned_catalog.model.schema import INTERNAL_NAMES, Schema, check_new_name, name_key
-from versioned_catalog.model.sql_literals import rekey_constant
-from versioned_catalog.model.types import Column, Constant, children, with_children
+from versioned_catalog.model.types import Column, children, with_children
 
 
 def _physical_candidates(name: str, column_id: int) -> Iterable[str]:
@@ -79,18 +78,3 @@ def _with_physical_names(columns: Iterable[Column], used: set[str]) -> tuple[Col
         done.append(replace(column, physical_name=physical, type=type_))
         used.add(name_key(physical))
     return tuple(done)
-
-
-def rekey_defaults(before: Column, after: Column) -> Column:
-    """A column that got other IDs than ``before``, with the IDs in its defaults changed as well."""
-
-    read, write = before.read_default, before.write_default
-    pairs = zip(children(before.type), children(after.type), strict=True)
-    return replace(
-        after,
-        type=with_children(after.type, tuple(rekey_defaults(old, new) for old, new in pairs)),
-        read_default=None if read is None else rekey_constant(read, before.type, after.type),
-        write_default=(
-            rekey_constant(write, before.type, after.type) if isinstance(write, Constant) else write
-        ),
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import struct
+from dataclasses import replace
 from typing import Any, cast
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from versioned_catalog.model.types import (
     Array,
     Atom,
     Char,
+    Column,
     Constant,
     DataType,
     Decimal,
@@ -25,9 +27,11 @@ from versioned_catalog.model.types import (
     Map,
     Struct,
     Varchar,
+    children,
     is_integer,
     is_nested,
     is_text,
+    with_children,
 )
 from versioned_catalog.model.user_values import fit, misfit, widen_text
 from versioned_catalog.model.value_text import (
@@ -131,6 +135,20 @@ def _from_arrow(scalar: Any, type_: DataType) -> ValueText:
 def rekey_constant(constant_: Constant, old: DataType, new: DataType) -> Constant:
     """The same constant after its type's fields got other IDs; both types have the same shape."""
     return constant_of(rekey(parse_json(constant_.json), old, new))
+
+
+def rekey_defaults(before: Column, after: Column) -> Column:
+    """A column that got other IDs than ``before``, with the IDs in its defaults changed as well."""
+    read, write = before.read_default, before.write_default
+    pairs = zip(children(before.type), children(after.type), strict=True)
+    return replace(
+        after,
+        type=with_children(after.type, tuple(rekey_defaults(old, new) for old, new in pairs)),
+        read_default=None if read is None else rekey_constant(read, before.type, after.type),
+        write_default=(
+            rekey_constant(write, before.type, after.type) if isinstance(write, Constant) else write
+        ),
+    )
 
 
 def widen(constant_: Constant, old: DataType, new: DataType) -> Constant:

@@ -9,12 +9,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.ddl import APPLIED_PROPERTIES, SOURCE, SOURCE_COLUMNS
-from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import ColumnPath, parse_path, render_path
 from versioned_catalog.model.types import Atom, Column, DataType
+
+if TYPE_CHECKING:
+    from versioned_catalog.model.schema import Schema
 
 SORT_BY = "sort_by"
 """The key of the property. The schema stores the sort order, by column ID."""

@@ -17,6 +17,9 @@ from versioned_catalog.model.hidden_columns import (
     is_hidden_name,
     visible,
 )
+from versioned_catalog.model.keys import SORT_BY, parse_sort_by, take_key
+from versioned_catalog.model.table_parser import TableStatement, parse_statement
+from versioned_catalog.model.transforms import parse_partitioning, render
 from versioned_catalog.model.type_text import (
     ColumnPath,
     has_control_characters,
@@ -227,9 +230,7 @@ class Schema:
             InvalidRequestError: it does not parse, or has what versioned tables do not support.
             NotFoundError: it names a column that does not exist.
         """
-        from versioned_catalog.model.table_parser import parse_table
-
-        return parse_table(ddl).schema
+        return declared_schema(parse_statement(ddl))
 
     def __str__(self) -> str:
         """The columns as Spark's DDL."""
@@ -372,6 +373,29 @@ class Schema:
             return replace(column, type=with_children(column.type, tuple(map(change, inner))))
 
         return replace(self, columns=tuple(change(c) for c in self.columns))
+
+
+def declared_schema(statement: TableStatement) -> Schema:
+    """The schema of a CREATE TABLE statement and the ALTER statements after it, which are parsed here.
+
+    Raises:
+        InvalidRequestError: an ALTER does not parse, or the key or a default does not fit.
+        NotFoundError: the statements name a column that does not exist.
+    """
+    properties = statement.properties
+    sort_by = properties.pop(SORT_BY, None)
+    key = take_key(properties, statement.key_names, None)
+    schema = key.apply(Schema(tuple(statement.columns)))
+    fields = parse_partitioning(statement.partitioning)
+    sorting = [] if sort_by is None else parse_sort_by(sort_by)
+    schema = replace(
+        schema,
+        partitioning=tuple(PartitionField(schema.get(p).id, render(t)) for p, t in fields),
+        sort_by=tuple(SortField(schema.get(path).id, down) for path, down in sorting),
+    )
+    for column_id, change in statement.alters(schema.get):
+        schema = schema.replace_column(column_id, change)
+    return schema
 
 
 def check_new_name(name: str) -> None:

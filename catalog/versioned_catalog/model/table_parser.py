@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.model.column_ids import rekey_defaults
+from versioned_catalog.model.constants import rekey_defaults
 from versioned_catalog.model.ddl import take_column, take_fields, take_path, take_properties
 from versioned_catalog.model.id_comments import IdComments, read_comments
-from versioned_catalog.model.keys import SORT_BY, KeyNames, parse_sort_by, take_key
-from versioned_catalog.model.schema import PartitionField, Schema, SortField
 from versioned_catalog.model.sql_literals import take_default
-from versioned_catalog.model.table_text import Definition
 from versioned_catalog.model.tokens import Cursor, TokenKind
-from versioned_catalog.model.transforms import parse_partitioning, render
 from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.model.types import Column, map_columns, walk
 
@@ -27,24 +25,14 @@ _NOT_SUPPORTED = {
 }
 
 
-def parse_table(ddl: str, table_uuid: str | None = None) -> Definition:
-    """Parse CREATE TABLE, and ALTER TABLE ... ALTER COLUMN after it as ``render_table`` writes them.
-
-    Comments give column IDs and earlier names (see ``id_comments``). Of several tables, those of the
-    first one count.
-
-    Args:
-        ddl: the statements.
-        table_uuid: the table that they are for; IDs of other tables are ignored.
+def parse_statement(ddl: str, table_uuid: str | None = None) -> TableStatement:
+    """Parse CREATE TABLE; ``TableStatement.alters`` parses the statements after it.
 
     Raises:
-        InvalidRequestError: it does not parse, has what versioned tables do not support, or a default
-            does not fit.
-        NotFoundError: the key, the partitioning, the sort order or an ALTER names a column that does
-            not exist.
+        InvalidRequestError: it does not parse, or has what versioned tables do not support.
     """
     cursor = Cursor(ddl, "CREATE TABLE")
-    parsed = _Statement()
+    parsed = TableStatement(cursor)
     cursor.expect_word("CREATE")
     if cursor.accept_word("OR"):
         cursor.expect_word("REPLACE")
@@ -59,43 +47,91 @@ def parse_table(ddl: str, table_uuid: str | None = None) -> Definition:
     parsed.name = take_path(cursor)
     _take_body(cursor, parsed)
     _take_clauses(cursor, parsed)
-    comments = read_comments(ddl, cursor)
-    tables = comments.tables
-    uuid = tables[0] if table_uuid is None and tables else table_uuid
-    at = 0 if not tables else tables.index(uuid) if uuid in tables else None
-    columns, ids = _identified(comments, tuple(parsed.columns), at)
-    schema = _arranged(columns, parsed)
-    while cursor.accept(";"):
-        if cursor.token.kind is not TokenKind.END and not cursor.at_symbol(";"):
-            schema = _altered(cursor, schema, parsed.name)
-    cursor.expect_end()
-    return Definition(
-        parsed.name,
-        schema,
-        parsed.properties,
-        parsed.comment,
-        frozenset() if at is None else frozenset(comments.of(at).values()),
-        {ids[index]: name for index, name in comments.was.items()},
-        frozenset(ids[index] for index in comments.new),
-        uuid,
-        tables,
-        _elsewhere(comments, ids, at),
-    )
+    parsed.comments = read_comments(ddl, cursor)
+    tables = parsed.comments.tables
+    parsed.table_uuid = uuid = tables[0] if table_uuid is None and tables else table_uuid
+    parsed.place = 0 if not tables else tables.index(uuid) if uuid in tables else None
+    _identify(parsed)
+    return parsed
 
 
 @dataclass
-class _Statement:
-    """The clauses of a CREATE TABLE."""
+class TableStatement:
+    """A CREATE TABLE statement. Columns are identified by their position in pre-order.
 
+    Args:
+        cursor: stands after the statement.
+        columns: the columns, which have IDs in the table ``place`` of the comments.
+        key_names, partitioning, properties, comment: the clauses, as they are written.
+        table_uuid: the table that the statement is for; None if it is not known.
+        place: the place of that table in the comments; None if they do not name it.
+        ids: the IDs of the columns.
+    """
+
+    cursor: Cursor
     name: ColumnPath = ()
     columns: list[Column] = field(default_factory=list)
-    primary_key: list[str] = field(default_factory=list)
+    key_names: list[str] = field(default_factory=list)
     partitioning: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
     comment: str | None = None
+    comments: IdComments = field(default_factory=IdComments)
+    table_uuid: str | None = None
+    place: int | None = None
+    ids: list[int] = field(default_factory=list)
+
+    def alters(
+        self, column_at: Callable[[ColumnPath], Column]
+    ) -> Iterator[tuple[int, Callable[[Column], Column]]]:
+        """Parse the ALTER TABLE ... ALTER COLUMN statements: the ID of a column, and how it changes.
+
+        Args:
+            column_at: returns the column at a path.
+        """
+        while self.cursor.accept(";"):
+            if self.cursor.token.kind is not TokenKind.END and not self.cursor.at_symbol(";"):
+                yield self._alter(column_at)
+        self.cursor.expect_end()
+
+    def _alter(
+        self, column_at: Callable[[ColumnPath], Column]
+    ) -> tuple[int, Callable[[Column], Column]]:
+        cursor = self.cursor
+        cursor.expect_word("ALTER")
+        cursor.expect_word("TABLE")
+        named = take_path(cursor)
+        if named != self.name:
+            raise InvalidRequestError(
+                f"the statement after CREATE TABLE {render_path(self.name)} is of another table: "
+                f"{render_path(named)}; write one table in each text"
+            )
+        if not cursor.accept_word("ALTER"):
+            raise cursor.error(
+                "ALTER COLUMN with SET DEFAULT, SET NOT NULL or COMMENT was expected after CREATE "
+                "TABLE; edit CREATE TABLE for other changes"
+            )
+        cursor.accept_word("COLUMN")
+        column = column_at(take_path(cursor))
+        if cursor.accept_word("COMMENT"):
+            return column.id, partial(replace, comment=cursor.string())
+        cursor.expect_word("SET")
+        if cursor.expect_word("NOT", "DEFAULT") == "DEFAULT":
+            return column.id, partial(replace, write_default=take_default(cursor, column.type))
+        cursor.expect_word("NULL")
+        return column.id, partial(replace, nullable=False)
+
+    @property
+    def ids_elsewhere(self) -> dict[int, dict[str, int]]:
+        """The IDs in the other tables, by the column's ID and the table UUID."""
+        elsewhere: dict[int, dict[str, int]] = {}
+        for other, table in enumerate(self.comments.tables):
+            if other != self.place:
+                for index, number in self.comments.of(other).items():
+                    elsewhere.setdefault(self.ids[index], {})[table] = number
+        return elsewhere
 
 
-def _take_body(cursor: Cursor, parsed: _Statement) -> None:
+def _take_body(cursor: Cursor, parsed: TableStatement) -> None:
     if not cursor.accept("("):
         raise cursor.error("the columns, in parentheses, were expected")
     while True:
@@ -116,7 +152,7 @@ def _take_body(cursor: Cursor, parsed: _Statement) -> None:
             return
 
 
-def _take_constraint(cursor: Cursor, parsed: _Statement) -> None:
+def _take_constraint(cursor: Cursor, parsed: TableStatement) -> None:
     if cursor.accept_word("CONSTRAINT"):
         cursor.name()
     if not cursor.accept_word("PRIMARY"):
@@ -131,10 +167,10 @@ def _take_constraint(cursor: Cursor, parsed: _Statement) -> None:
     _take_characteristics(cursor)
 
 
-def _add_key(parsed: _Statement, names: list[str]) -> None:
-    if parsed.primary_key:
+def _add_key(parsed: TableStatement, names: list[str]) -> None:
+    if parsed.key_names:
         raise InvalidRequestError("PRIMARY KEY is given twice; name all its columns in one")
-    parsed.primary_key = names
+    parsed.key_names = names
 
 
 def _take_characteristics(cursor: Cursor) -> None:
@@ -151,7 +187,7 @@ def _no_constraint(kind: str) -> InvalidRequestError:
     )
 
 
-def _take_clauses(cursor: Cursor, parsed: _Statement) -> None:
+def _take_clauses(cursor: Cursor, parsed: TableStatement) -> None:
     seen: set[str] = set()
     while cursor.token.kind is TokenKind.WORD:
         word = cursor.token.text.upper()
@@ -179,71 +215,15 @@ def _take_clauses(cursor: Cursor, parsed: _Statement) -> None:
                 parsed.properties = take_properties(cursor)
 
 
-def _identified(
-    comments: IdComments, columns: tuple[Column, ...], at: int | None
-) -> tuple[tuple[Column, ...], list[int]]:
-    """The columns with their IDs in the table ``at`` of the comments, and these IDs in pre-order."""
-    stated = {} if at is None else comments.of(at)
+def _identify(parsed: TableStatement) -> None:
+    """Give each column its ID in the table of the statement; others get free ones."""
+    stated = {} if parsed.place is None else parsed.comments.of(parsed.place)
     free = max(stated.values(), default=0)
-    ids: list[int] = []
-    for index, _ in enumerate(walk(columns)):
+    for index, _ in enumerate(walk(tuple(parsed.columns))):
         free += index not in stated
-        ids.append(stated.get(index, free))
-    order = iter(ids)
-    numbered = tuple(
+        parsed.ids.append(stated.get(index, free))
+    order = iter(parsed.ids)
+    parsed.columns = [
         rekey_defaults(column, map_columns(column, lambda part: replace(part, id=next(order))))
-        for column in columns
-    )
-    return numbered, ids
-
-
-def _elsewhere(comments: IdComments, ids: list[int], at: int | None) -> dict[int, dict[str, int]]:
-    """The IDs in the other tables, by the column's ID and the table UUID."""
-    elsewhere: dict[int, dict[str, int]] = {}
-    for other, table in enumerate(comments.tables):
-        if other != at:
-            for index, number in comments.of(other).items():
-                elsewhere.setdefault(ids[index], {})[table] = number
-    return elsewhere
-
-
-def _arranged(columns: tuple[Column, ...], parsed: _Statement) -> Schema:
-    sort_by = parsed.properties.pop(SORT_BY, None)
-    key: KeyNames = take_key(parsed.properties, parsed.primary_key, None)
-    schema = key.apply(Schema(columns))
-    fields = parse_partitioning(parsed.partitioning)
-    sorting = [] if sort_by is None else parse_sort_by(sort_by)
-    return replace(
-        schema,
-        partitioning=tuple(PartitionField(schema.get(p).id, render(t)) for p, t in fields),
-        sort_by=tuple(SortField(schema.get(path).id, down) for path, down in sorting),
-    )
-
-
-def _altered(cursor: Cursor, schema: Schema, table: ColumnPath) -> Schema:
-    """The schema after ALTER TABLE ... ALTER COLUMN path SET DEFAULT, SET NOT NULL or COMMENT."""
-    cursor.expect_word("ALTER")
-    cursor.expect_word("TABLE")
-    named = take_path(cursor)
-    if named != table:
-        raise InvalidRequestError(
-            f"the statement after CREATE TABLE {render_path(table)} is of another table: "
-            f"{render_path(named)}; write one table in each text"
-        )
-    if not cursor.accept_word("ALTER"):
-        raise cursor.error(
-            "ALTER COLUMN with SET DEFAULT, SET NOT NULL or COMMENT was expected after CREATE TABLE; "
-            "edit CREATE TABLE for other changes"
-        )
-    cursor.accept_word("COLUMN")
-    column = schema.get(take_path(cursor))
-    if cursor.accept_word("COMMENT"):
-        changed = replace(column, comment=cursor.string())
-    else:
-        cursor.expect_word("SET")
-        if cursor.expect_word("NOT", "DEFAULT") == "DEFAULT":
-            changed = replace(column, write_default=take_default(cursor, column.type))
-        else:
-            cursor.expect_word("NULL")
-            changed = replace(column, nullable=False)
-    return schema.replace_column(column.id, lambda _: changed)
+        for column in parsed.columns
+    ]

@@ -15,8 +15,9 @@ from versioned_catalog.model.ddl import render_options, render_type
 from versioned_catalog.model.id_comments import id_comment, table_lines
 from versioned_catalog.model.keys import SORT_BY, TIME_INDEX, render_sort_by
 from versioned_catalog.model.partitioning import partition_fields
-from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.schema import Schema, declared_schema
 from versioned_catalog.model.sql_literals import to_sql
+from versioned_catalog.model.table_parser import parse_statement
 from versioned_catalog.model.tokens import sql_string
 from versioned_catalog.model.type_text import (
     ColumnPath,
@@ -110,6 +111,38 @@ class Definition:
             "properties": dict(self.properties),
             "comment": self.comment,
         }
+
+
+def parse_table(ddl: str, table_uuid: str | None = None) -> Definition:
+    """Parse CREATE TABLE, and ALTER TABLE ... ALTER COLUMN after it as ``render_table`` writes them.
+
+    Comments give column IDs and earlier names (see ``id_comments``). Of several tables, those of the
+    first one count.
+
+    Args:
+        ddl: the statements.
+        table_uuid: the table that they are for; IDs of other tables are ignored.
+
+    Raises:
+        InvalidRequestError: it does not parse, has what versioned tables do not support, or a default
+            does not fit.
+        NotFoundError: the key, the partitioning, the sort order or an ALTER names a column that does
+            not exist.
+    """
+    parsed = parse_statement(ddl, table_uuid)
+    comments, ids, place = parsed.comments, parsed.ids, parsed.place
+    return Definition(
+        parsed.name,
+        declared_schema(parsed),
+        parsed.properties,
+        parsed.comment,
+        frozenset() if place is None else frozenset(comments.of(place).values()),
+        {ids[index]: name for index, name in comments.was.items()},
+        frozenset(ids[index] for index in comments.new),
+        parsed.table_uuid,
+        comments.tables,
+        parsed.ids_elsewhere,
+    )
 
 
 _INDENT = "  "
