@@ -25,7 +25,7 @@ from versioned_catalog.errors import (
     naming_table,
 )
 from versioned_catalog.interop import interop
-from versioned_catalog.log.log_kind import LoadedState
+from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.expiry import DEFAULT as DEFAULT_RETENTION
 from versioned_catalog.maintain.expiry import check_retention

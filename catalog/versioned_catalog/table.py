@@ -15,7 +15,7 @@ from versioned_catalog.errors import names_table_in_errors
 from versioned_catalog.interop import interop
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Batch
-from versioned_catalog.log.log_kind import LoadedState
+from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.inspection import Inspection

@@ -17,7 +17,7 @@ import pytest
 
 from faults.store import Fault, FaultyStore, Plan
 from versioned_catalog import Catalog, StorageError, Table, VersionedError
-from versioned_catalog.log.log_kind import LoadedState
+from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.store import Sink, Store
 

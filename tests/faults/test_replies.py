@@ -16,7 +16,7 @@ from faults.store import Fault, FaultyStore, Plan
 from versioned_catalog import Catalog, CommitOutcomeUnknown, CorruptTableError, StorageError, Table
 from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.log.commit_log import TableCodec
-from versioned_catalog.log.log_kind import LoadedState
+from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.storage.failures import PUT_TRIES
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.store import Put, Store

@@ -21,7 +21,7 @@ from versioned_catalog import (
     StorageError,
     Table,
 )
-from versioned_catalog.log.log_kind import LoadedState
+from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.storage.local import LocalStore
 
 FOLDER = "t/_versioned"

@@ -13,8 +13,8 @@ from versioned_catalog.commit.version_rules import check_not_dropped, check_reta
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit
-from versioned_catalog.log.log_kind import LoadedState
 from versioned_catalog.log.pinned_state import Lensed, RowsOf, check_schema_version, see_as
+from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import is_ahead, latest_times, moment
 from versioned_catalog.model.pins import Overflow

@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 
 import pyarrow as pa
@@ -25,6 +26,17 @@ from versioned_catalog.storage.parquet import (
 from versioned_catalog.storage.text import count_values, parse_json
 
 
+@contextmanager
+def naming_file(what: str) -> Iterator[None]:
+    """Add the name of a file to the errors about its content, which may be nested too deeply."""
+    try:
+        yield
+    except (CorruptTableError, UnsupportedFeatureError) as error:
+        raise type(error)(f"{what}: {error}") from None
+    except RecursionError:
+        raise CorruptTableError(f"{what} is nested too deeply") from None
+
+
 def load_json(data: bytes, what: str) -> dict[str, Json]:
     """Parse an object; its format version and features are checked before anything else is read.
 
@@ -35,10 +47,8 @@ def load_json(data: bytes, what: str) -> dict[str, Json]:
     value = parse_json(data, what)
     if not isinstance(value, dict):
         raise CorruptTableError(f"{what} is not a JSON object")
-    try:
+    with naming_file(what):
         number, needed = member(value, "format", int), features_from_json(value).read
-    except CorruptTableError as error:
-        raise CorruptTableError(f"{what}: {error}") from None
     if number < 1:
         raise CorruptTableError(f"{what} has format version {number}; it must be 1 or higher")
     if number > FORMAT:

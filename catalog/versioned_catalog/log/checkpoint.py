@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
+from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import (
     CHECKPOINT_BYTES,
     SEGMENT_BYTES,
@@ -24,6 +24,7 @@ from versioned_catalog.log.bounded_files import (
     checksum,
     dump_json,
     load_json,
+    naming_file,
     read_bounded,
 )
 from versioned_catalog.log.entry import consumers_from_json, consumers_to_json
@@ -109,12 +110,8 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
     value = load_json(meta, what)
     if not is_checked and CHECKSUMS in features_from_json(value).write:
         raise CorruptTableError(f"{what} is damaged: it lacks the checksum that its table needs")
-    try:
+    with naming_file(what):
         return _state_from_json(value, _segments(table, _packed(value)))
-    except (CorruptTableError, UnsupportedFeatureError) as error:
-        raise type(error)(f"{what}: {error}") from None
-    except RecursionError:
-        raise CorruptTableError(f"{what} is nested too deeply") from None
 
 
 def _packed(value: Json) -> tuple[int, ...]:
@@ -175,8 +172,12 @@ def _check_core(table: pa.Table) -> None:
             raise CorruptTableError(f"the column {name} holds a number that is out of range")
 
 
-def _with_intervals(segments: SegmentSet, schema: Schema) -> SegmentSet:
-    """The segments with the bounds of intervals as durations: Parquet stores integers."""
+def _typed(segments: SegmentSet, schema: Schema) -> SegmentSet:
+    """The segments with statistics of their columns' types: Parquet stores intervals as integers.
+
+    Raises:
+        CorruptTableError: statistics have another type than their column.
+    """
     base = segments.base
     for at, name in enumerate(base.column_names):
         column_id, _, kind = name.partition(".")
@@ -184,17 +185,9 @@ def _with_intervals(segments: SegmentSet, schema: Schema) -> SegmentSet:
             wanted = statistic_type(kind, schema.column(int(column_id)).type)
             if pa.types.is_duration(wanted) and pa.types.is_int64(base[name].type):
                 base = base.set_column(at, pa.field(name, wanted), base[name].cast(wanted))
-    return replace(segments, base=base)
-
-
-def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
-    """Refuse statistics that have another type than their column."""
-    for name in segments.base.column_names:
-        column_id, _, kind = name.partition(".")
-        if column_id.isdecimal() and int(column_id) in schema.ids:
-            wanted = statistic_type(kind, schema.column(int(column_id)).type)
-            if segments.base.schema.field(name).type != wanted:
+            if base.schema.field(name).type != wanted:
                 raise CorruptTableError(f"the column {name} is not {wanted}")
+    return replace(segments, base=base)
 
 
 def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, Json]:
@@ -283,9 +276,7 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
     foreign = segments.base.filter(pc.is_valid(segments.base["id_map"]))
     for path in foreign["path"].slice(0, 1).to_pylist():
         check_not_keyed(path, True, state.schema)
-    typed = _with_intervals(segments, state.schema)
-    _check_statistics(typed, state.schema)
-    return replace(state, segments=typed)
+    return replace(state, segments=_typed(segments, state.schema))
 
 
 NEWEST = 2

@@ -12,13 +12,12 @@ from typing import Any, cast
 from versioned_catalog.errors import CommitOutcomeUnknown, InvalidRequestError, StorageError
 from versioned_catalog.log.bounded_files import hint_to_bytes
 from versioned_catalog.log.checkpoint import retained_checkpoints, state_from_bytes, state_to_bytes
-from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.entry import Codec, Commit, E, S, Stub
 from versioned_catalog.log.entry_json import commit_from_bytes, commit_to_bytes
 from versioned_catalog.log.features import HINT
 from versioned_catalog.log.ledger import write_page
-from versioned_catalog.log.log_kind import Codec, E, LoadedState, S
 from versioned_catalog.log.manifest import read_manifest, write_manifest
-from versioned_catalog.log.reader import LogReader
+from versioned_catalog.log.reader import LoadedState, LogReader
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import MICROSECOND, next_time
 from versioned_catalog.storage.failures import back_off, retry_while

@@ -1,11 +1,11 @@
-"""Entries of a table's log, one a commit (FORMAT.md, section 5), and their heads."""
+"""Entries of a log, one a commit (FORMAT.md, section 5), their heads, and how a log holds them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import check_version
@@ -17,6 +17,7 @@ from versioned_catalog.log.times import time_from_text, time_to_text
 from versioned_catalog.model.pins import Pin
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import Json, check_members, member
+from versioned_catalog.storage.store import Store
 
 LONGEST = timedelta(days=36_500)
 """The longest time for which a consumer can keep versions."""
@@ -271,3 +272,79 @@ class Commit:
     def attached_bytes(self) -> int:
         """Size of the manifest, which is read with the entry; 0 without one."""
         return 0 if self.manifest is None else self.manifest.bytes
+
+
+class Entry(Protocol):
+    """An entry of any log."""
+
+    @property
+    def head(self) -> Head:
+        """The members that every entry has."""
+        ...
+
+    @property
+    def attached_bytes(self) -> int:
+        """Size of the files that are read with the entry."""
+        ...
+
+
+class State(Protocol):
+    """The state that any log adds up to."""
+
+    @property
+    def version(self) -> int:
+        """Version of the last commit."""
+        ...
+
+    @property
+    def time(self) -> datetime:
+        """Time of the last commit."""
+        ...
+
+
+E = TypeVar("E", bound=Entry)
+S = TypeVar("S", bound=State)
+
+
+class Codec(Protocol[E, S]):
+    """How one kind of log encodes, decodes and replays its entries."""
+
+    @property
+    def suffix(self) -> str:
+        """File name extension of checkpoints."""
+        ...
+
+    def decode(self, data: bytes, what: str) -> E | Stub:
+        """Decode an entry."""
+        ...
+
+    def encode(self, entry: E) -> bytes:
+        """Encode an entry."""
+        ...
+
+    def read_attachment(self, entry: E, store: Store) -> E:
+        """Complete an entry by the file that it names, if it names one."""
+        ...
+
+    def write_attachment(self, entry: E, previous: E | None, store: Store) -> E:
+        """Write what does not fit the entry to a file that the entry names.
+
+        The file of ``previous``, the entry of the attempt before, may serve again.
+        """
+        ...
+
+    def apply(self, state: S | None, entry: E) -> S:
+        """The state after one more entry."""
+        ...
+
+    def encode_checkpoint(self, state: S) -> bytes:
+        """Encode a checkpoint."""
+        ...
+
+    def decode_checkpoint(self, data: bytes, what: str) -> S:
+        """Decode a checkpoint."""
+        ...
+
+    def retained_checkpoints(self, state: S, sizes: Mapping[int, int]) -> frozenset[int]:
+        """The versions whose checkpoints stay, by the sizes of all and the newest state that has one."""
+        ...

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any, TypeVar
 
-from versioned_catalog.errors import CorruptTableError, InvalidRequestError, UnsupportedFeatureError
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import CHECKPOINT_BYTES, ID_MAPS, SCHEMA_VERSIONS, check_version
-from versioned_catalog.log.bounded_files import dump_document, load_document
+from versioned_catalog.log.bounded_files import dump_document, load_document, naming_file
 from versioned_catalog.log.entry import (
     HEAD_MEMBERS,
     OPERATIONS,
     Batch,
     Commit,
-    Consumer,
     Manifest,
     Stub,
     consumers_from_json,
@@ -25,7 +26,7 @@ from versioned_catalog.log.entry import (
     stub_from_json,
 )
 from versioned_catalog.log.features import MANIFEST, MANIFESTS, OWN_NAME, Features
-from versioned_catalog.log.ledger import LedgerChange, change_from_json, change_to_json
+from versioned_catalog.log.ledger import change_from_json, change_to_json
 from versioned_catalog.log.record import (
     SegmentRecord,
     id_map_at,
@@ -48,6 +49,9 @@ from versioned_catalog.model.types import FIRST_INTERNAL_ID
 from versioned_catalog.storage.store import safe_path
 from versioned_catalog.storage.text import check_depth
 
+Value = TypeVar("Value")
+Parsed = TypeVar("Parsed")
+
 
 def pins_to_json(pins: Mapping[str, Pin]) -> dict[str, Json]:
     """The JSON of pins by label."""
@@ -55,12 +59,9 @@ def pins_to_json(pins: Mapping[str, Pin]) -> dict[str, Json]:
 
 
 def _pin_to_json(pin: Pin) -> Json:
-    out: dict[str, Json] = {"schema_version": pin.schema_version}
-    if pin.owner is not None:
-        out["owner"] = pin.owner
-    if pin.until is not None:
-        out["until"] = time_to_text(pin.until)
-    return out
+    until = None if pin.until is None else time_to_text(pin.until)
+    members = {"schema_version": pin.schema_version, "owner": pin.owner, "until": until}
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def pins_from_json(value: dict[str, Json]) -> dict[str, Pin]:
@@ -76,10 +77,15 @@ def _pin_from_json(value: Json) -> Pin:
     version: int = member(value, "schema_version", int)
     if not 0 <= version < SCHEMA_VERSIONS:
         raise CorruptTableError(f"a pin has the schema version {str(version)[:50]}")
-    until = optional(value, "until", str)
-    return Pin(
-        version, optional(value, "owner", str), None if until is None else time_from_text(until)
-    )
+    return Pin(version, optional(value, "owner", str), _parsed(value, "until", str, time_from_text))
+
+
+def _parsed(
+    value: Json, name: str, kind: type[Value], parse: Callable[[Value], Parsed]
+) -> Parsed | None:
+    """An optional member of an object, parsed; None if it is missing or null."""
+    content = optional(value, name, kind)
+    return None if content is None else parse(content)
 
 
 WAREHOUSE_OPERATIONS = frozenset(
@@ -112,41 +118,34 @@ def commit_to_bytes(commit: Commit) -> bytes:
     Raises:
         InvalidRequestError: the entry is larger than readers accept.
     """
-    out = head_to_json(commit.head)
-    out["next_column_id"] = commit.next_column_id
-    if commit.schema is not None:
-        out["schema"] = schema_to_json(commit.schema)
-    if commit.properties is not None:
-        out["properties"] = dict(commit.properties)
-    if commit.sets_comment:
-        out["comment"] = commit.comment
     inside = len(commit.added) - (commit.manifest.records if commit.manifest else 0)
-    if inside:
-        out |= _added_to_json(commit.added[:inside])
-    if commit.manifest is not None:
-        named = commit.manifest
-        out["manifest"] = {"path": named.path, "bytes": named.bytes, "checksum": named.checksum}
-    if commit.removed:
-        out["removed"] = list(commit.removed)
-    if commit.batch is not None:
-        out["batch"] = {"application": commit.batch.application, "id": commit.batch.id}
-    if commit.fence is not None:
-        out["fence"] = commit.fence
-    if commit.floor is not None:
-        out["floor"] = commit.floor
-    if commit.tags is not None:
-        out["tags"] = dict(commit.tags)
-    if commit.pins is not None:
-        out["pins"] = pins_to_json(commit.pins)
-    if commit.consumers is not None:
-        out["consumers"] = consumers_to_json(commit.consumers)
-    if commit.roots is not None:
-        out["roots"] = dict(commit.roots)
-    if commit.imported is not None:
-        out["imported"] = change_to_json(commit.imported)
-    if commit.details:
-        out["details"] = dict(commit.details)
-    return dump_document(out)
+    members: dict[str, Json] = {
+        "next_column_id": commit.next_column_id,
+        "schema": None if commit.schema is None else schema_to_json(commit.schema),
+        "properties": None if commit.properties is None else dict(commit.properties),
+        "comment": commit.comment,
+        **(_added_to_json(commit.added[:inside]) if inside else {}),
+        "manifest": None if commit.manifest is None else _manifest_to_json(commit.manifest),
+        "removed": list(commit.removed) or None,
+        "batch": None if commit.batch is None else asdict(commit.batch),
+        "fence": commit.fence,
+        "floor": commit.floor,
+        "tags": None if commit.tags is None else dict(commit.tags),
+        "pins": None if commit.pins is None else pins_to_json(commit.pins),
+        "consumers": None if commit.consumers is None else consumers_to_json(commit.consumers),
+        "roots": None if commit.roots is None else dict(commit.roots),
+        "imported": None if commit.imported is None else change_to_json(commit.imported),
+        "details": dict(commit.details) or None,
+    }
+    unchanged = {name for name, content in members.items() if content is None}
+    if commit.sets_comment:
+        unchanged.discard("comment")
+    changed = {name: members[name] for name in members if name not in unchanged}
+    return dump_document(head_to_json(commit.head) | changed)
+
+
+def _manifest_to_json(manifest: Manifest) -> Json:
+    return {"path": manifest.path, "bytes": manifest.bytes, "checksum": manifest.checksum}
 
 
 def _added_to_json(records: Sequence[SegmentRecord]) -> dict[str, Json]:
@@ -177,12 +176,8 @@ def commit_from_bytes(data: bytes, what: str) -> Commit | Stub:
             f"{what} belongs to a warehouse: its folder can't be that of a table. Open it with Catalog, "
             "or create the table in another folder"
         )
-    try:
+    with naming_file(what):
         return stub_from_json(value) if value.get("stub") is True else _commit(value)
-    except (CorruptTableError, UnsupportedFeatureError) as error:
-        raise type(error)(f"{what}: {error}") from None
-    except RecursionError:
-        raise CorruptTableError(f"{what} is nested too deeply") from None
 
 
 def _commit(value: Json) -> Commit:
@@ -195,26 +190,26 @@ def _commit(value: Json) -> Commit:
     if head.operation not in OPERATIONS:
         raise CorruptTableError(f"the operation {head.operation[:50]!r} is unknown")
     check_members(value, MEMBERS)
-    schema = optional(value, "schema", dict)
+    before = head.version - 1
     return Commit(
         head=head,
         next_column_id=column_id_from_json(value),
-        schema=None if schema is None else schema_from_json(schema),
-        properties=_texts(optional(value, "properties", dict)),
+        schema=_parsed(value, "schema", dict, schema_from_json),
+        properties=_parsed(value, "properties", dict, _texts),
         comment=optional(value, "comment", str),
         sets_comment="comment" in value,
         added=_added(value),
         removed=_paths(optional(value, "removed", list) or []),
-        batch=_batch(optional(value, "batch", dict)),
-        fence=_fence(optional(value, "fence", int)),
-        floor=_floor(value, head.version),
-        tags=_tags(value, head.version - 1),
-        pins=_pins(optional(value, "pins", dict)),
-        consumers=_consumers(value, head.version - 1),
-        roots=_texts(optional(value, "roots", dict)),
-        details=_details(optional(value, "details", dict) or {}),
-        manifest=_manifest(optional(value, "manifest", dict), head.features),
-        imported=_imported(optional(value, "imported", dict)),
+        batch=_parsed(value, "batch", dict, _batch),
+        fence=_parsed(value, "fence", int, partial(check_version, what="fence")),
+        floor=_parsed(value, "floor", int, partial(_floor, before=before)),
+        tags=_parsed(value, "tags", dict, partial(tags_from_json, newest=before)),
+        pins=_parsed(value, "pins", dict, pins_from_json),
+        consumers=_parsed(value, "consumers", dict, partial(consumers_from_json, newest=before)),
+        roots=_parsed(value, "roots", dict, _texts),
+        details=_parsed(value, "details", dict, _details) or {},
+        manifest=_parsed(value, "manifest", dict, partial(_manifest, features=head.features)),
+        imported=_parsed(value, "imported", dict, change_from_json),
     )
 
 
@@ -233,9 +228,7 @@ _MANIFEST_MEMBERS = frozenset({"path", "bytes", "checksum"})
 _BATCH_MEMBERS = frozenset({"application", "id"})
 
 
-def _manifest(value: dict[str, Any] | None, features: Features) -> Manifest | None:
-    if value is None:
-        return None
+def _manifest(value: dict[str, Any], features: Features) -> Manifest:
     check_members(value, _MANIFEST_MEMBERS)
     path = safe_path(member(value, "path", str))
     folder, _, name = path.rpartition("/")
@@ -252,9 +245,8 @@ def _manifest(value: dict[str, Any] | None, features: Features) -> Manifest | No
     return Manifest(path, size, member(value, "checksum", str))
 
 
-def _floor(value: Json, version: int) -> int | None:
-    floor = optional(value, "floor", int)
-    if floor is not None and not 0 <= floor < version:
+def _floor(floor: int, before: int) -> int:
+    if not 0 <= floor <= before:
         raise CorruptTableError(f"the floor {str(floor)[:50]} is not a version before the commit")
     return floor
 
@@ -267,9 +259,7 @@ def column_id_from_json(value: Json) -> int:
     return column_id
 
 
-def _batch(value: dict[str, Any] | None) -> Batch | None:
-    if value is None:
-        return None
+def _batch(value: dict[str, Any]) -> Batch:
     check_members(value, _BATCH_MEMBERS)
     return Batch(member(value, "application", str), batch_from_json(value, "id"))
 
@@ -286,37 +276,15 @@ def batch_from_json(value: Json, name: str) -> int:
     return number
 
 
-def _fence(value: int | None) -> int | None:
-    return None if value is None else check_version(value, "fence")
-
-
-def _imported(value: dict[str, Json] | None) -> LedgerChange | None:
-    return None if value is None else change_from_json(value)
-
-
 def _details(value: dict[str, Any]) -> dict[str, Any]:
     check_depth(value, "the member 'details'")
     return value
 
 
-def _texts(value: dict[str, Any] | None) -> dict[str, str] | None:
-    if value is not None and not all(isinstance(text, str) for text in value.values()):
+def _texts(value: dict[str, Any]) -> dict[str, str]:
+    if not all(isinstance(text, str) for text in value.values()):
         raise CorruptTableError("a property is not text")
     return value
-
-
-def _tags(value: Json, newest: int) -> dict[str, int] | None:
-    tags = optional(value, "tags", dict)
-    return None if tags is None else tags_from_json(tags, newest)
-
-
-def _pins(value: dict[str, Json] | None) -> dict[str, Pin] | None:
-    return None if value is None else pins_from_json(value)
-
-
-def _consumers(value: Json, newest: int) -> dict[str, Consumer] | None:
-    consumers = optional(value, "consumers", dict)
-    return None if consumers is None else consumers_from_json(consumers, newest)
 
 
 def tags_from_json(value: dict[str, Json], newest: int) -> dict[str, int]:

@@ -18,6 +18,7 @@ from versioned_catalog.log.bounded_files import (
     checksum,
     decoded_limit,
     dump_json,
+    naming_file,
     read_groups,
 )
 from versioned_catalog.log.entry import Commit, Manifest
@@ -202,12 +203,8 @@ def _record(text: str | None, id_map: IdMap | None, what: str) -> SegmentRecord:
     value = parse_json(text or "null", f"a record of {what}")
     if not isinstance(value, dict):
         raise CorruptTableError(f"a record of {what} is not a JSON object")
-    try:
+    with naming_file(what):
         return record_from_json(value, id_map)
-    except CorruptTableError as error:
-        raise CorruptTableError(f"{what}: {error}") from None
-    except RecursionError:
-        raise CorruptTableError(f"{what} is nested too deeply") from None
 
 
 def most_values(size: int) -> int:

@@ -6,22 +6,64 @@ Tables and warehouses keep logs of the same kind; they differ in their ``Codec``
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
 from versioned_catalog.errors import CorruptTableError, NotFoundError
 from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
 from versioned_catalog.log.bounded_files import hint_from_bytes
-from versioned_catalog.log.entry import Head, Stub
+from versioned_catalog.log.entry import Codec, E, Head, S, Stub
 from versioned_catalog.log.features import CHECKPOINTS, HINT, KEPT, entry_path
-from versioned_catalog.log.log_kind import MANY_ENTRIES, Codec, E, LoadedState, S
 from versioned_catalog.storage.store import Store
 
 T = TypeVar("T")
 
 MOST_AT_ONCE = 16
 """Number of entries that are requested at once, at most."""
+
+MANY_ENTRIES = 16
+"""Number of entries after which a checkpoint is due, if they are a tenth of the last one in bytes."""
+
+MANY_BYTES = 1024 * 1024
+"""Bytes of entries after which a checkpoint is due, if they are a quarter of the last one."""
+
+
+@dataclass(frozen=True)
+class LoadedState(Generic[S]):
+    """A state, and what was read to get there from the last checkpoint.
+
+    Args:
+        state: the state after the entries so far; None before the first.
+        checkpoint_bytes: size of the last checkpoint; 0 without one.
+        entries, entry_bytes: number and size of the entries since.
+    """
+
+    state: S | None = None
+    checkpoint_bytes: int = 0
+    entries: int = 0
+    entry_bytes: int = 0
+
+    @property
+    def version(self) -> int:
+        """Version of the last commit; -1 before the first."""
+        return -1 if self.state is None else self.state.version
+
+    def since(self, checkpoint: int | None) -> LoadedState[S]:
+        """Count the entries from a checkpoint that another writer may have written."""
+        entries = self.version - checkpoint if checkpoint is not None else self.entries
+        if not 0 <= entries < self.entries:
+            return self
+        return replace(
+            self, entries=entries, entry_bytes=self.entry_bytes * entries // self.entries
+        )
+
+    @property
+    def wants_checkpoint(self) -> bool:
+        """Whether a checkpoint is due (FORMAT.md, section 8)."""
+        large = self.entry_bytes >= MANY_BYTES and self.entry_bytes * 4 >= self.checkpoint_bytes
+        many = self.entries >= MANY_ENTRIES and self.entry_bytes * 10 >= self.checkpoint_bytes
+        return large or many
 
 
 class LogReader(Generic[E, S]):

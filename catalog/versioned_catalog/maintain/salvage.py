@@ -16,7 +16,7 @@ from versioned_catalog.errors import CorruptTableError, StorageError, VersionedE
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.ledger import Ledger, LedgerChange
-from versioned_catalog.log.log_kind import LoadedState
+from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import EARLIEST
 from versioned_catalog.maintain.log_check import entry_versions, in_parallel, stored_states

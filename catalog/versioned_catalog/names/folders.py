@@ -15,7 +15,7 @@ from versioned_catalog.errors import CommitConflictError, NotFoundError
 from versioned_catalog.interop import interop
 from versioned_catalog.log.commit_log import CommitLog, TableCodec, TableLog
 from versioned_catalog.log.entry import Commit
-from versioned_catalog.log.log_kind import LoadedState
+from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.storage.local import make_reserve
 from versioned_catalog.storage.store import Store

@@ -13,7 +13,7 @@ from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, No
 from versioned_catalog.log.commit_log import CommitLog
 from versioned_catalog.log.entry import WRITER, Head
 from versioned_catalog.log.features import WITH_CHECKSUMS, Features, check_writable
-from versioned_catalog.log.log_kind import LoadedState
+from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.model.type_text import has_control_characters, parse_path, render_path
 from versioned_catalog.names.names_log import (

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import check_version
-from versioned_catalog.log.bounded_files import dump_document, load_document
+from versioned_catalog.log.bounded_files import dump_document, load_document, naming_file
 from versioned_catalog.log.checkpoint import NEWEST
 from versioned_catalog.log.entry import (
     HEAD_MEMBERS,
@@ -174,12 +174,8 @@ class WarehouseCodec:
                 f"{what} belongs to a table: its folder can't be a warehouse. Load the table with "
                 "Catalog.load_path, or open the Catalog on another folder, such as the one above"
             )
-        try:
+        with naming_file(what):
             return _entry(value)
-        except CorruptTableError as error:
-            raise CorruptTableError(f"{what}: {error}") from None
-        except RecursionError:
-            raise CorruptTableError(f"{what} is nested too deeply") from None
 
     def read_attachment(self, entry: WarehouseEntry, store: Store) -> WarehouseEntry:
         """Entries name no files."""

@@ -10,7 +10,7 @@ from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError, NotFoundError, VersionedError
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit, Stub
-from versioned_catalog.log.log_kind import LoadedState
+from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.record import LiveSegment
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import moment
