@@ -23,6 +23,7 @@ from versioned_catalog.maintain.maintenance import Maintenance
 from versioned_catalog.migrate.schema_plan import SchemaPlan, apply_plan, make_plan
 from versioned_catalog.model.alter_parser import parse_alter
 from versioned_catalog.model.ddl import SOURCE
+from versioned_catalog.model.iceberg import PUBLISH
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import check_name, is_folder, parse_table, sql_name
 from versioned_catalog.model.type_text import ColumnPath, render_path
@@ -55,7 +56,10 @@ _SHOWN = 20
 
 
 def _publish(handle: TableHandle) -> None:
-    interop("publish_if_asked")(handle)
+    """Publish a commit if a property asks for it, or withdraw what a replaced table published."""
+    state = handle.loaded.state
+    if state and (PUBLISH in state.properties or 0 < state.version == state.created_version):
+        interop("publish_if_asked")(handle)
 
 
 @names_table_in_errors(lambda table: table._handle.error_names)
