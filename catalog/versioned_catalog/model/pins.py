@@ -187,20 +187,16 @@ def seen_through(pinned: Schema, stored: Schema, *, newest: bool = True) -> Seen
     """
     earlier = pinned.visible
     columns = tuple(_seen(column, (column.name,), stored, newest) for column in earlier.columns)
-    if columns == stored.columns:
-        return Seen(stored, stored)
+    return Seen(stored, stored) if columns == stored.columns else _arranged(columns, pinned, stored)
+
+
+def _arranged(columns: tuple[Column, ...], earlier: Schema, stored: Schema) -> Seen:
+    """These columns, of an earlier schema, in the arrangement of the stored one as far as they go."""
     ids = {column.id for column, _ in walk(columns)}
-    return Seen(
-        Schema(
-            columns,
-            pinned.version,
-            tuple(field for field in stored.partitioning if field.source in ids),
-            () if stored.row_key else tuple(f for f in stored.sort_by if f.source in ids),
-            stored.primary_key,
-            stored.time_index,
-        ),
-        stored,
-    )
+    partitioning = tuple(field for field in stored.partitioning if field.source in ids)
+    sort_by = () if stored.row_key else tuple(f for f in stored.sort_by if f.source in ids)
+    key = stored.primary_key, stored.time_index
+    return Seen(Schema(columns, earlier.version, partitioning, sort_by, *key), stored)
 
 
 def _seen(column: Column, path: ColumnPath, stored: Schema, newest: bool) -> Column:
@@ -248,18 +244,7 @@ def seen_by_rows(earlier: Schema, stored: Schema) -> Seen:
     """
     live = stored.visible.ids
     columns = tuple(_named(column, stored, live) for column in earlier.visible.columns)
-    ids = {column.id for column, _ in walk(columns)}
-    return Seen(
-        Schema(
-            columns,
-            earlier.version,
-            tuple(field for field in stored.partitioning if field.source in ids),
-            () if stored.row_key else tuple(f for f in stored.sort_by if f.source in ids),
-            stored.primary_key,
-            stored.time_index,
-        ),
-        stored,
-    )
+    return _arranged(columns, earlier, stored)
 
 
 def _named(column: Column, stored: Schema, live: Collection[int]) -> Column:
