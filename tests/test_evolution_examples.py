@@ -100,7 +100,7 @@ def test_the_plan_of_the_example_of_greptimedb(cpu: Table) -> None:
     plan = scan.plan(FileLayout(0))
     source = cpu.state.schemas[0].columns
     assert source_needed(plan, source) == (True, False, False, True, False)
-    assert plan.indices_in_result == (0, 1, None)
+    assert [getattr(output.step, "index", None) for output in plan.outputs] == [0, 1, None]
     assert [output.step for output in plan.outputs] == [Take(0), Take(1), Fill(None)]
     assert plan.physical_paths() == ["ts", "usage_system"]
     assert scan.to_arrow().column("usage_system").to_pylist() == [2.0]

@@ -102,7 +102,7 @@ def test_the_projected_schema_of_cpu(cpu: Table) -> None:
     plan = plan_columns(store_columns(cpu.schema), wanted)
     needed = source_needed(plan, store_columns(cpu.schema))
     assert needed == (True, True, True, False, True, True, True)
-    assert plan.indices_in_result == (0, 1, 2, 3, 4, 5)
+    assert [getattr(output.step, "index", None) for output in plan.outputs] == [0, 1, 2, 3, 4, 5]
     assert is_identity(plan)
 
 
@@ -112,7 +112,15 @@ def test_the_read_adapter_of_cpu(cpu: Table) -> None:
     wanted = projected(cpu.schema, "ts", "usage_system", "usage_idle")
     assert names(wanted) == [*KEY, "usage_system", "usage_idle", "__sequence", "__op_type"]
     plan = plan_columns(source, wanted)
-    assert plan.indices_in_result == (0, 1, 2, 3, None, 4, 5)
+    assert [getattr(output.step, "index", None) for output in plan.outputs] == [
+        0,
+        1,
+        2,
+        3,
+        None,
+        4,
+        5,
+    ]
     assert source_needed(plan, source) == (True, True, True, False, True, True, True)
 
 

@@ -103,7 +103,8 @@ class RowGroupBounds:
         self._groups = groups
         self._nan_free = nan_free
         self._rows = array_of([footer.rows[g] for g in groups], pa.int64())
-        self._wanted = {c.id: (c, above) for c, above in walk(_columns(plan))}
+        outputs = tuple(output.column for output in plan.outputs)
+        self._wanted = {c.id: (c, above) for c, above in walk(outputs)}
         self._stored = {c.id: (c, above) for c, above in walk(plan.needed)}
         recorded = (o.column.id for o in plan.outputs if isinstance(o.step, Metadata))
         self._recorded = frozenset(recorded)
@@ -196,10 +197,6 @@ def _where(has_column: pa.Array, stored: ColumnBounds, other: ColumnBounds) -> C
         pick(stored.min, other.min),
         pick(stored.max, other.max),
     )
-
-
-def _columns(plan: SegmentPlan) -> tuple[Column, ...]:
-    return tuple(output.column for output in plan.outputs)
 
 
 def _stored_type(schema: pa.Schema, line: tuple[Column, ...]) -> pa.DataType | None:

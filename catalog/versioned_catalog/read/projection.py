@@ -96,11 +96,6 @@ class SegmentPlan:
     outputs: tuple[Output, ...]
     needed: tuple[Column, ...]
 
-    @property
-    def indices_in_result(self) -> tuple[int | None, ...]:
-        """For each output, its index among the columns that are read, or None if it is not read."""
-        return tuple(_index(output.step) for output in self.outputs)
-
     def physical_paths(self) -> list[str]:
         """The leaves to read, as dotted paths in the Parquet file."""
         return [path for column in self.needed for path, _ in leaf_paths(column)]
@@ -144,14 +139,6 @@ def absent(wanted: Column, constants: Container[int] = ()) -> Step:
     """The step that builds a column that a segment does not store."""
     is_recorded = is_metadata(wanted) or wanted.id in constants
     return Metadata() if is_recorded else Fill(wanted.read_default)
-
-
-def _index(step: Step) -> int | None:
-    match step:
-        case Take(index) | Cast(index, _) | Rebuild(index, _):
-            return index
-        case Fill() | Metadata():
-            return None
 
 
 def _with_index(step: Step, index: int) -> Step:

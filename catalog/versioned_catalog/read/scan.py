@@ -212,11 +212,6 @@ class Scan:
                 return filter_on(self.filter, columns_of(self.filter) - shown_as_null)
 
     @property
-    def _limit_of_segments(self) -> int | None:
-        """The number of rows that must be in the segments, if all of their rows are shown."""
-        return self.limit if self.filter is None else None
-
-    @property
     def decides_by_statistics(self) -> bool:
         """Whether the filter selects the same on statistics as on the shown values."""
         return self._inclusive is self.filter
@@ -229,7 +224,8 @@ class Scan:
     @cached_property
     def selected(self) -> Selected:
         """The segments to read, and those to merge."""
-        return select(self.state, self._inclusive, self._limit_of_segments, prune=self._prune)
+        limit = self.limit if self.filter is None else None
+        return select(self.state, self._inclusive, limit, prune=self._prune)
 
     def of_kept(self, values: Any) -> Any:
         """Restrict values, one per live segment, to the segments that are read."""
@@ -291,19 +287,17 @@ class Scan:
         tasks: list[tuple[Task, int]] = self._singles(rows, deltas, single) if single else []
         if groups:
             key = self.state.schema.row_key[0]
-            planner = MergePlanner(
-                self.state,
-                self._wanted,
-                self.filter,
-                len(self.columns),
-                prune=self._prunes,
-                narrowing=self.narrowing,
-            )
+            planner = MergePlanner(*self._planned, prune=self._prunes, narrowing=self.narrowing)
             ends = ends_of(self.state, self.selected.chosen)
             for merge, size in planner.tasks(rows, deltas, ends, groups):
                 parts = split_merge(self.store, merge, key)
                 tasks += [(part, size // len(parts)) for part in parts]
         return tasks
+
+    @property
+    def _planned(self) -> tuple[TableState, tuple[Column, ...], BoundFilter | None, int]:
+        """The arguments of both planners."""
+        return self.state, self._wanted, self.filter, len(self.columns)
 
     def check_roots(self) -> None:
         """Refuse to read below external roots that the reader does not have.
@@ -319,14 +313,7 @@ class Scan:
     ) -> list[tuple[Task, int]]:
         """One task for each segment that is not merged."""
         free = self.nan_free()
-        planner = TaskPlanner.of(
-            self.state,
-            self._wanted,
-            self.filter,
-            len(self.columns),
-            prune=self._prunes,
-            narrowing=self.narrowing,
-        )
+        planner = TaskPlanner.of(*self._planned, prune=self._prunes, narrowing=self.narrowing)
         return [(planner.task(rows[at], deltas[at], free[at]), rows[at]["bytes"]) for at in places]
 
     def nan_free(self) -> list[frozenset[int]]:

@@ -166,18 +166,14 @@ def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
             raise changed_error(url, f"has {size_of(source)} bytes instead of {task.bytes}")
     parquet = open_parquet(source, url, **options)
     file = SegmentFile(task, source, parquet, footer_of(source, parquet), url)
+    rows = parquet.metadata.num_rows
     if task.id_map is None:
         _check(file, url)
+    elif rows != task.rows:
+        raise changed_error(url, f"has {rows} rows instead of {task.rows}")
     else:
-        _check_foreign(file, task.id_map)
+        ForeignFile(parquet, url).check(task.plan.needed, task.id_map)
     return file
-
-
-def _check_foreign(file: SegmentFile, id_map: IdMap) -> None:
-    task, rows = file.task, file.parquet.metadata.num_rows
-    if rows != task.rows:
-        raise changed_error(file.url, f"has {rows} rows instead of {task.rows}")
-    ForeignFile(file.parquet, file.url).check(task.plan.needed, id_map)
 
 
 def _check(file: SegmentFile, url: str) -> None:

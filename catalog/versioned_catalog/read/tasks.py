@@ -43,8 +43,13 @@ def read_segment(
         CorruptTableError: the file is missing, damaged, or not the file that the log records.
         NotFoundError: its version is expired, and it was vacuumed.
     """
-    with translate_errors(f"{store.url}/{task.path}"):
-        yield from _read(store, task, batch_rows)
+    url = f"{store.url}/{task.path}"
+    with translate_errors(url):
+        for batch in _adapted(store, task, batch_rows):
+            passed = batch if task.filter is None else _filtered(batch, task)
+            if passed.num_rows:
+                shown = _shown(passed, task)
+                yield shown if task.narrowing is None else task.narrowing.show(shown, url)
 
 
 def read_marked(
@@ -65,16 +70,6 @@ def read_marked(
             f"{store.url}/{task.path}: {total} rows were read, and {task.rows} were committed; "
             "nothing is rewritten, since the others would be lost"
         )
-
-
-def _read(store: Store, task: SegmentTask, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """Read the rows that match the filter, with the shown columns."""
-    for batch in _adapted(store, task, batch_rows):
-        passed = batch if task.filter is None else _filtered(batch, task)
-        if passed.num_rows:
-            shown = _shown(passed, task)
-            where = f"{store.url}/{task.path}"
-            yield shown if task.narrowing is None else task.narrowing.show(shown, where)
 
 
 def _adapted(
@@ -195,13 +190,9 @@ class MergePrefetch:
             if self._buffered + rows > PREFETCH_ROWS or len(self._running) >= PREFETCH_SEGMENTS:
                 return
             task = self._tasks[self._next]
-            self._running[self._next] = self._pool.submit(_all, self._store, task)
+            self._running[self._next] = self._pool.submit(_listed, read_segment, self._store, task)
             self._buffered += rows
             self._next += 1
-
-
-def _all(store: Store, task: SegmentTask) -> list[pa.RecordBatch]:
-    return list(read_segment(store, task))
 
 
 @dataclass(frozen=True)
@@ -265,12 +256,6 @@ class MergeTask:
         return Shape(self.keys, self.values)
 
 
-def restrict_merge(task: MergeTask, paths: Container[str]) -> MergeTask | None:
-    """Restrict a merge to some segments; None if none is left."""
-    members = tuple(member for member in task.members if member.task.path in paths)
-    return replace(task, members=members) if members else None
-
-
 def read_merged(store: Store, task: MergeTask) -> Iterator[pa.RecordBatch]:
     """Read the wanted rows of a merge, sorted by row key.
 
@@ -330,11 +315,10 @@ Task = SegmentTask | MergeTask
 
 def restrict(task: Task, paths: Container[str]) -> Task | None:
     """Restrict a task to some segments; None if none is left."""
-    match task:
-        case SegmentTask():
-            return task if task.path in paths else None
-        case MergeTask():
-            return restrict_merge(task, paths)
+    if isinstance(task, SegmentTask):
+        return task if task.path in paths else None
+    members = tuple(member for member in task.members if member.task.path in paths)
+    return replace(task, members=members) if members else None
 
 
 def read_task(store: Store, task: Task) -> Iterator[pa.RecordBatch]:
@@ -343,11 +327,7 @@ def read_task(store: Store, task: Task) -> Iterator[pa.RecordBatch]:
     Raises:
         CorruptTableError: as for ``read_segment``.
     """
-    match task:
-        case SegmentTask():
-            return read_segment(store, task)
-        case MergeTask():
-            return read_merged(store, task)
+    return read_segment(store, task) if isinstance(task, SegmentTask) else read_merged(store, task)
 
 
 class Readable(Protocol):
