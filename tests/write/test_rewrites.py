@@ -181,16 +181,16 @@ def test_a_segment_that_yields_fewer_rows_is_not_rewritten(
     days: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows that a read leaves out would be lost."""
-    from versioned_catalog.read import reader
+    from versioned_catalog.read import tasks
 
-    real = reader._adapted
+    real = tasks._adapted
 
     def lossy(*given: Any) -> Any:
         return (batch.slice(0, 2) for batch in real(*given))
 
     before = paths(days)
     with monkeypatch.context() as patch:
-        patch.setattr(reader, "_adapted", lossy)
+        patch.setattr(tasks, "_adapted", lossy)
         for change in (
             lambda: days.delete([("k", "=", 1)]),
             lambda: days.update({"v": 1}, [("k", "=", 1)]),

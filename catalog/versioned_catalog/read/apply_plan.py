@@ -17,11 +17,8 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.sql_literals import to_scalar
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import (
-    Array,
     Column,
     Constant,
-    Map,
-    Struct,
     children,
     is_nested,
     is_opaque,
@@ -29,14 +26,7 @@ from versioned_catalog.model.types import (
 from versioned_catalog.model.value_text import constant_of
 from versioned_catalog.model.widening import type_name
 from versioned_catalog.read import projection
-from versioned_catalog.read.arrays import (
-    list_of,
-    list_values,
-    map_of,
-    own_nulls,
-    struct_child,
-    struct_of,
-)
+from versioned_catalog.read.arrays import own_nulls, rebuilt
 
 
 def wanted_constants(
@@ -163,21 +153,13 @@ def _converted(array: pa.Array, wide: Column, narrow: Column, *, cast: bool) -> 
         return convert(array, wide.type, narrow.type)  # type: ignore[arg-type]
     type_ = to_arrow_type((narrow if cast else wide).type)
     inner = list(zip(children(wide.type), children(narrow.type), strict=True))
-    match wide.type:
-        case Struct():
-            parts = [
-                _converted(struct_child(array, at), stored, shown, cast=cast)
-                for at, (stored, shown) in enumerate(inner)
-            ]
-            return struct_of(array, parts, type_)
-        case Array():
-            offsets, values, mask = list_values(array)
-            return list_of(offsets, _converted(values, *inner[0], cast=cast), mask, type_)
-        case _:
-            offsets, entries, mask = list_values(array)
-            keys = _converted(struct_child(entries, 0), *inner[0], cast=cast)
-            values = _converted(struct_child(entries, 1), *inner[1], cast=cast)
-            return map_of(offsets, keys, values, mask, type_)
+    return rebuilt(
+        array,
+        type_,
+        lambda parts: [
+            _converted(part, *pair, cast=cast) for part, pair in zip(parts, inner, strict=True)
+        ],
+    )
 
 
 def _check(
@@ -255,28 +237,13 @@ def _build(
 
 
 def _rebuild(wanted: Column, inner: tuple[projection.Output, ...], source: pa.Array) -> pa.Array:
-    type_ = to_arrow_type(wanted.type)
-    match wanted.type:
-        case Struct():
-            read = [struct_child(source, i) for i in range(source.type.num_fields)]
-            return struct_of(source, _build_all(inner, read, len(source)), type_)
-        case Array():
-            offsets, values, mask = list_values(source)
-            (elements,) = _build_all(inner, [values], len(values))
-            return list_of(offsets, elements, mask, type_)
-        case Map():
-            offsets, entries, mask = list_values(source)
-            read = [struct_child(entries, 0), struct_child(entries, 1)]
-            keys, values = _build_all(inner, read, len(entries))
-            return map_of(offsets, keys, values, mask, type_)
-        case _:
-            raise CorruptTableError(f"{wanted.name} has no fields to rebuild")
-
-
-def _build_all(
-    outputs: tuple[projection.Output, ...], read: list[pa.Array], rows: int
-) -> list[pa.Array]:
-    return [_build(output, read, rows, {}) for output in outputs]
+    if not is_nested(wanted.type):
+        raise CorruptTableError(f"{wanted.name} has no fields to rebuild")
+    return rebuilt(
+        source,
+        to_arrow_type(wanted.type),
+        lambda read: [_build(output, read, len(read[0]), {}) for output in inner],
+    )
 
 
 def constant_array(constant: Constant | None, column: Column, rows: int) -> pa.Array:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.model.arrow import repeat, scalar_of, to_arrow_type
-from versioned_catalog.model.types import Array, Column, Map, Struct
+from versioned_catalog.model.types import Array, Column, Map, Struct, children
 
 
-def struct_of(source: pa.StructArray, children: list[pa.Array], type_: pa.DataType) -> pa.Array:
+def struct_of(source: pa.StructArray, fields: list[pa.Array], type_: pa.DataType) -> pa.Array:
     """A struct array of other children, as long as ``source`` and null where that is null."""
     mask = source.is_null() if source.null_count else None
-    return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
+    return pa.StructArray.from_arrays(fields, fields=list(type_), mask=mask)
 
 
 def struct_child(source: pa.StructArray, index: int) -> pa.Array:
@@ -50,6 +51,32 @@ def map_of(
     return pa.MapArray.from_arrays(offsets, keys, values, type=type_)
 
 
+def rebuilt(
+    source: pa.Array, type_: pa.DataType, change: Callable[[list[pa.Array]], Sequence[pa.Array]]
+) -> pa.Array:
+    """A struct, list or map array of type ``type_`` around other children.
+
+    Args:
+        change: makes them of the children in order, to which the nulls of the parent are not applied.
+    """
+    if pa.types.is_struct(source.type):
+        fields = [struct_child(source, at) for at in range(source.type.num_fields)]
+        return struct_of(source, list(change(fields)), type_)
+    offsets, values, mask = list_values(source)
+    if pa.types.is_map(source.type):
+        keys, items = change([struct_child(values, 0), struct_child(values, 1)])
+        return map_of(offsets, keys, items, mask, type_)
+    (elements,) = change([values])
+    return list_of(offsets, elements, mask, type_)
+
+
+def child_types(type_: Any) -> list[pa.DataType]:
+    """The types of the children of a struct, list or map, in the order of ``rebuilt``."""
+    if pa.types.is_struct(type_):
+        return [field.type for field in type_]
+    return [type_.key_type, type_.item_type] if pa.types.is_map(type_) else [type_.value_type]
+
+
 def cut_array(array: pa.Array, column: Column, cut: Column) -> pa.Array:
     """The values of a column with only the fields of ``cut``, matched by ID and under its names."""
     if column.type == cut.type:
@@ -63,14 +90,15 @@ def cut_array(array: pa.Array, column: Column, cut: Column) -> pa.Array:
                 for field in kept
             ]
             return struct_of(array, parts, type_)
-        case Array(element), Array(other):
-            offsets, values, mask = list_values(array)
-            return list_of(offsets, cut_array(values, element, other), mask, type_)
-        case Map(key, value), Map(other_key, other_value):
-            offsets, entries, mask = list_values(array)
-            keys = cut_array(struct_child(entries, 0), key, other_key)
-            values = cut_array(struct_child(entries, 1), value, other_value)
-            return map_of(offsets, keys, values, mask, type_)
+        case (Array(), Array()) | (Map(), Map()):
+            pairs = list(zip(children(column.type), children(cut.type), strict=True))
+            return rebuilt(
+                array,
+                type_,
+                lambda inner: [
+                    cut_array(part, *pair) for part, pair in zip(inner, pairs, strict=True)
+                ],
+            )
         case _:
             return array
 
@@ -95,13 +123,8 @@ def recast(array: pa.Array, type_: pa.DataType) -> pa.Array:
             raise pa.ArrowTypeError(f"{source} does not have the fields of {type_}")
         inner = [recast(struct_child(array, places[field.name]), field.type) for field in type_]
         return struct_of(array, inner, type_)
-    if pa.types.is_map(source) and pa.types.is_map(type_):
-        offsets, entries, mask = list_values(array)
-        keys = recast(struct_child(entries, 0), type_.key_type)
-        return map_of(offsets, keys, recast(struct_child(entries, 1), type_.item_type), mask, type_)
-    if pa.types.is_list(source) and pa.types.is_list(type_):
-        offsets, values, mask = list_values(array)
-        return list_of(offsets, recast(values, type_.value_type), mask, type_)
+    if any(kind(source) and kind(type_) for kind in (pa.types.is_map, pa.types.is_list)):
+        return rebuilt(array, type_, lambda inner: list(map(recast, inner, child_types(type_))))
     return array.cast(type_)
 
 

@@ -27,7 +27,7 @@ from versioned_catalog.model.calendars import (
 )
 from versioned_catalog.model.id_map import IdMap
 from versioned_catalog.model.parquet_forms import JULIAN, Form
-from versioned_catalog.model.types import Array, Atom, Column, DataType, Map, Struct
+from versioned_catalog.model.types import Array, Atom, Column, DataType, Struct, children
 from versioned_catalog.read import arrays
 from versioned_catalog.read.projection import physical
 from versioned_catalog.storage.footer import Footer
@@ -228,25 +228,21 @@ def own_array(
         return array
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), target)
-    match column.type:
-        case Struct(fields):
-            names = [field.name for field in array.type]
-            read = [arrays.struct_child(array, names.index(f.physical_name)) for f in fields]
-            inner = [own_array(a, f, id_map, calendar) for a, f in zip(read, fields, strict=True)]
-            return arrays.struct_of(array, inner, target)
-        case Array(element):
-            offsets, values, mask = arrays.list_values(_plain_list(array))
-            return arrays.list_of(
-                offsets, own_array(values, element, id_map, calendar), mask, target
-            )
-        case Map(key, value):
-            offsets, entries, mask = arrays.list_values(array)
-            keys, items = (arrays.struct_child(entries, at) for at in (0, 1))
-            own_keys = own_array(keys, key, id_map, calendar)
-            own_items = own_array(items, value, id_map, calendar)
-            return arrays.map_of(offsets, own_keys, own_items, mask, target)
-        case _:
-            return _own_leaf(array, column, id_map.columns[column.id].form, calendar)
+    inner = children(column.type)
+    if not inner:
+        return _own_leaf(array, column, id_map.columns[column.id].form, calendar)
+    places = list(range(len(inner)))
+    if isinstance(column.type, Struct):
+        names = [field.name for field in array.type]
+        places = [names.index(field.physical_name) for field in inner]
+    return arrays.rebuilt(
+        _plain_list(array) if isinstance(column.type, Array) else array,
+        target,
+        lambda parts: [
+            own_array(parts[place], child, id_map, calendar)
+            for place, child in zip(places, inner, strict=True)
+        ],
+    )
 
 
 def _plain_list(array: pa.Array) -> pa.Array:

@@ -83,22 +83,17 @@ def _to_file(array: pa.Array, column: types.Column, target: pa.DataType, hidden:
         # PyArrow refuses nulls in a NOT NULL column, even below a null struct.
         array = arrays.without_nulls(array)
     inside = hidden or array.null_count > 0
+    if types.is_nested(column.type):
+        below = inside and isinstance(column.type, types.Struct)
+        inner = list(zip(types.children(column.type), arrays.child_types(target), strict=True))
+        return arrays.rebuilt(
+            array,
+            target,
+            lambda parts: [
+                _to_file(part, *pair, below) for part, pair in zip(parts, inner, strict=True)
+            ],
+        )
     match column.type:
-        case types.Struct(fields):
-            children = [
-                _to_file(arrays.struct_child(array, i), f, target.field(i).type, inside)
-                for i, f in enumerate(fields)
-            ]
-            return arrays.struct_of(array, children, target)
-        case types.Array(element):
-            offsets, values, mask = arrays.list_values(array)
-            values = _to_file(values, element, target.value_type, False)
-            return arrays.list_of(offsets, values, mask, target)
-        case types.Map(key, value):
-            offsets, entries, mask = arrays.list_values(array)
-            keys = _to_file(arrays.struct_child(entries, 0), key, target.key_type, False)
-            values = _to_file(arrays.struct_child(entries, 1), value, target.item_type, False)
-            return arrays.map_of(offsets, keys, values, mask, target)
         case types.DayTimeInterval():
             return array.cast(pa.int64())
         case _ if types.is_opaque(column.type) and inside:

@@ -40,14 +40,7 @@ from versioned_catalog.model.types import (
 from versioned_catalog.model.widening import common_type, widens
 from versioned_catalog.read import projection
 from versioned_catalog.read.apply_plan import Adapter
-from versioned_catalog.read.arrays import (
-    list_of,
-    list_values,
-    map_of,
-    recast,
-    struct_child,
-    struct_of,
-)
+from versioned_catalog.read.arrays import list_values, rebuilt, recast, struct_child
 from versioned_catalog.spelling import one_of
 
 SCHEMA_MODE = "schema_mode"
@@ -137,22 +130,14 @@ def padded(array: pa.Array, column: Column) -> pa.Array:
     """Pad every CHAR, nested ones included, to the length of its type."""
     if not any(isinstance(inner.type, Char) for inner, _ in walk((column,))):
         return array
-    type_ = to_arrow_type(column.type)
-    match column.type:
-        case Struct(fields):
-            fields_ = [padded(struct_child(array, at), f) for at, f in enumerate(fields)]
-            return struct_of(array, fields_, type_)
-        case Array(element):
-            offsets, values, mask = list_values(array)
-            return list_of(offsets, padded(values, element), mask, type_)
-        case Map(key, value):
-            offsets, entries, mask = list_values(array)
-            keys, values = padded(struct_child(entries, 0), key), struct_child(entries, 1)
-            return map_of(offsets, keys, padded(values, value), mask, type_)
-        case Char(length):
-            return pc.utf8_rpad(array, length, " ")
-        case _:
-            return array
+    if isinstance(column.type, Char):
+        return pc.utf8_rpad(array, column.type.length, " ")
+    inner = children(column.type)
+    return rebuilt(
+        array,
+        to_arrow_type(column.type),
+        lambda parts: [padded(part, child) for part, child in zip(parts, inner, strict=True)],
+    )
 
 
 def fits(source: types.DataType, target: types.DataType) -> bool:
