@@ -15,7 +15,7 @@ from faults.interrupted import InterruptedStore, Interruption
 from faults.store import Fault, FaultyStore, Plan
 from versioned_catalog import Catalog, CommitOutcomeUnknown, CorruptTableError, StorageError, Table
 from versioned_catalog.limits import ENTRY_BYTES
-from versioned_catalog.log.commit_log import TableCodec
+from versioned_catalog.log.commit_log import TABLE_CODEC
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.storage.failures import PUT_TRIES
 from versioned_catalog.storage.local import LocalStore
@@ -255,7 +255,7 @@ def test_a_failure_after_a_commit_does_not_fail_it(
     def fail(*_: Any) -> bytes:
         raise error
 
-    monkeypatch.setattr(TableCodec, "encode_checkpoint", fail)
+    monkeypatch.setattr(TABLE_CODEC, "encode_checkpoint", fail)
     table = fresh(warehouse)
     assert table.append(ids(2)) == 2
     assert table.append(ids(3)) == 3

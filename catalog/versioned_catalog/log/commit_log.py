@@ -207,39 +207,28 @@ TableLog = CommitLog[Commit, TableState]
 """The log of a table."""
 
 
-class TableCodec:
-    """The files of a table's log; see ``Codec``."""
+def _write_attachments(entry: Commit, previous: Commit | None, store: Store) -> Commit:
+    """Write a manifest if the records do not fit the entry, and a page of imported files."""
+    return write_page(write_manifest(entry, previous, store), previous, store)
 
-    suffix = ".parquet"
 
-    def decode(self, data: bytes, what: str) -> Commit | Stub:
-        """Decode an entry."""
-        return commit_from_bytes(data, what)
+def _retained(state: TableState, sizes: Mapping[int, int]) -> frozenset[int]:
+    return retained_checkpoints(sizes, state.floor)
 
-    def encode(self, entry: Commit) -> bytes:
-        """Encode an entry."""
-        return commit_to_bytes(entry)
 
-    def read_attachment(self, entry: Commit, store: Store) -> Commit:
-        """Read the manifest that an entry names."""
-        return read_manifest(entry, store)
+TABLE_CODEC: Codec[Commit, TableState] = Codec(
+    ".parquet",
+    commit_from_bytes,
+    commit_to_bytes,
+    apply,
+    state_from_bytes,
+    state_to_bytes,
+    _retained,
+    read_manifest,
+    _write_attachments,
+)
 
-    def write_attachment(self, entry: Commit, previous: Commit | None, store: Store) -> Commit:
-        """Write a manifest if the records do not fit the entry, and a page of imported files."""
-        return write_page(write_manifest(entry, previous, store), previous, store)
 
-    def apply(self, state: TableState | None, entry: Commit) -> TableState:
-        """The state after one more entry."""
-        return apply(state, entry)
-
-    def encode_checkpoint(self, state: TableState) -> bytes:
-        """Encode a checkpoint."""
-        return state_to_bytes(state)
-
-    def decode_checkpoint(self, data: bytes, what: str) -> TableState:
-        """Decode a checkpoint."""
-        return state_from_bytes(data, what)
-
-    def retained_checkpoints(self, state: TableState, sizes: Mapping[int, int]) -> frozenset[int]:
-        """The versions whose checkpoints stay."""
-        return retained_checkpoints(sizes, state.floor)
+def table_log(store: Store) -> TableLog:
+    """The log of the table in a folder."""
+    return CommitLog(store, TABLE_CODEC)

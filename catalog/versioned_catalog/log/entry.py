@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import check_version
@@ -306,45 +306,33 @@ E = TypeVar("E", bound=Entry)
 S = TypeVar("S", bound=State)
 
 
-class Codec(Protocol[E, S]):
-    """How one kind of log encodes, decodes and replays its entries."""
+def unattached(entry: E, *_: object) -> E:
+    """The entry of a log whose entries name no files."""
+    return entry
 
-    @property
-    def suffix(self) -> str:
-        """File name extension of checkpoints."""
-        ...
 
-    def decode(self, data: bytes, what: str) -> E | Stub:
-        """Decode an entry."""
-        ...
+@dataclass(eq=False)
+class Codec(Generic[E, S]):
+    """How one kind of log encodes, decodes and replays its entries.
 
-    def encode(self, entry: E) -> bytes:
-        """Encode an entry."""
-        ...
+    Args:
+        suffix: file name extension of checkpoints.
+        decode, encode: from and to the bytes of an entry; ``decode`` takes the name of the file, too.
+        apply: the state after one more entry.
+        decode_checkpoint, encode_checkpoint: from and to the bytes of a state.
+        retained_checkpoints: the versions whose checkpoints stay, by the newest state that has one, and
+            the sizes of all.
+        read_attachment: completes an entry by the file that it names, if it names one.
+        write_attachment: writes what does not fit an entry to a file that the entry names; the file of
+            the entry of the attempt before may serve again.
+    """
 
-    def read_attachment(self, entry: E, store: Store) -> E:
-        """Complete an entry by the file that it names, if it names one."""
-        ...
-
-    def write_attachment(self, entry: E, previous: E | None, store: Store) -> E:
-        """Write what does not fit the entry to a file that the entry names.
-
-        The file of ``previous``, the entry of the attempt before, may serve again.
-        """
-        ...
-
-    def apply(self, state: S | None, entry: E) -> S:
-        """The state after one more entry."""
-        ...
-
-    def encode_checkpoint(self, state: S) -> bytes:
-        """Encode a checkpoint."""
-        ...
-
-    def decode_checkpoint(self, data: bytes, what: str) -> S:
-        """Decode a checkpoint."""
-        ...
-
-    def retained_checkpoints(self, state: S, sizes: Mapping[int, int]) -> frozenset[int]:
-        """The versions whose checkpoints stay, by the sizes of all and the newest state that has one."""
-        ...
+    suffix: str
+    decode: Callable[[bytes, str], E | Stub]
+    encode: Callable[[E], bytes]
+    apply: Callable[[S | None, E], S]
+    decode_checkpoint: Callable[[bytes, str], S]
+    encode_checkpoint: Callable[[S], bytes]
+    retained_checkpoints: Callable[[S, Mapping[int, int]], frozenset[int]]
+    read_attachment: Callable[[E, Store], E] = unattached
+    write_attachment: Callable[[E, E | None, Store], E] = unattached

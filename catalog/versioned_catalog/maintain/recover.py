@@ -16,7 +16,7 @@ from versioned_catalog.errors import (
     InvalidRequestError,
     VersionedError,
 )
-from versioned_catalog.log.commit_log import CommitLog, TableCodec
+from versioned_catalog.log.commit_log import table_log
 from versioned_catalog.log.entry import WRITER, Batch, Commit, Head
 from versioned_catalog.log.entry_json import commit_to_bytes
 from versioned_catalog.log.features import IMPORTS, IMPORTS_FOLDER, LOG, WITH_CHECKSUMS, Features
@@ -86,7 +86,7 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
     """See ``Catalog.recover``: nothing is written in ``broken``, and ``new`` must be empty."""
     if new.url == broken.url or new.files(LOG) or new.files(DATA):
         raise AlreadyExistsError(f"{new.url} is not empty; recover to an empty folder")
-    log, segments = read_log(CommitLog(broken, TableCodec())), read_segments(broken, progress)
+    log, segments = read_log(table_log(broken)), read_segments(broken, progress)
     incarnation = salvage(log, segments, broken.url)
     if not incarnation.schemas:
         raise CorruptTableError(f"{broken.url}: no schema can be read, so the columns are unknown")
@@ -280,7 +280,7 @@ def _put(new: Store, commits: list[Commit]) -> TableState:
         entries.append(write_page(write_manifest(with_features, None, new), None, new))
         state = apply(state, entries[-1])
     assert state is not None
-    timeline = CommitLog(new, TableCodec())
+    timeline = table_log(new)
     for commit in reversed(entries):
         path = timeline.entry_path(commit.head.version)
         if new.put_if_absent(path, commit_to_bytes(commit)) is not Put.WON:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import VersionedError
-from versioned_catalog.log.commit_log import CommitLog, TableCodec, TableLog
+from versioned_catalog.log.commit_log import TableLog, table_log
 from versioned_catalog.log.entry import NEW_INCARNATION
 from versioned_catalog.log.features import LOG
 from versioned_catalog.log.ledger import ImportedPage
@@ -32,7 +32,7 @@ class _Verification:
     def __init__(
         self, store: Store, table: str, deep: bool, every_version: bool, progress: Progress
     ) -> None:
-        self._timeline: TableLog = CommitLog(store, TableCodec())
+        self._timeline: TableLog = table_log(store)
         self._table = table
         self._deep = deep
         self._every = every_version

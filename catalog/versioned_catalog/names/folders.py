@@ -13,7 +13,7 @@ from versioned_catalog.commit.operations import Base, Create, Drop, Replace
 from versioned_catalog.commit.table_entries import first_column_id
 from versioned_catalog.errors import CommitConflictError, NotFoundError
 from versioned_catalog.interop import interop
-from versioned_catalog.log.commit_log import CommitLog, TableCodec, TableLog
+from versioned_catalog.log.commit_log import TableLog, table_log
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
@@ -83,7 +83,7 @@ def plan_creation_at(
 
 def timeline_at(store: Store) -> TableLog:
     """Return the log of the table in a folder."""
-    return CommitLog(store, TableCodec())
+    return table_log(store)
 
 
 def create_at(

@@ -17,9 +17,9 @@ from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.model.type_text import has_control_characters, parse_path, render_path
 from versioned_catalog.names.names_log import (
+    WAREHOUSE_CODEC,
     Name,
     TableName,
-    WarehouseCodec,
     WarehouseEntry,
     WarehouseState,
     full_key,
@@ -48,7 +48,7 @@ class Names:
     """The namespaces, tables and views of a warehouse."""
 
     def __init__(self, store: Store) -> None:
-        self.log: CommitLog[WarehouseEntry, WarehouseState] = CommitLog(store, WarehouseCodec())
+        self.log: CommitLog[WarehouseEntry, WarehouseState] = CommitLog(store, WAREHOUSE_CODEC)
         self._url = store.url
         self._loaded: LoadedState[WarehouseState] | None = None
 

@@ -14,6 +14,7 @@ from versioned_catalog.log.checkpoint import NEWEST
 from versioned_catalog.log.entry import (
     HEAD_MEMBERS,
     OPERATIONS,
+    Codec,
     Head,
     Stub,
     head_from_json,
@@ -33,7 +34,7 @@ from versioned_catalog.log.times import time_from_text, time_to_text
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.schema_json import Json, check_members, member, optional, texts
 from versioned_catalog.names.view import View, name_from_json, view_from_json, view_to_json
-from versioned_catalog.storage.store import Store, safe_path
+from versioned_catalog.storage.store import safe_path
 
 Name = tuple[str, ...]
 T = TypeVar("T")
@@ -156,105 +157,93 @@ def with_properties(
     }
 
 
-class WarehouseCodec:
-    """The files of a warehouse's log; see ``Codec``."""
+def _decode(data: bytes, what: str) -> WarehouseEntry | Stub:
+    """Decode an entry.
 
-    suffix = ".json"
-
-    def decode(self, data: bytes, what: str) -> WarehouseEntry | Stub:
-        """Decode an entry.
-
-        Raises:
-            CorruptTableError: it is not as FORMAT.md says.
-            InvalidRequestError: it is the entry of a table.
-        """
-        value = load_document(data, what)
-        if is_one_of(value, OPERATIONS):
-            raise InvalidRequestError(
-                f"{what} belongs to a table: its folder can't be a warehouse. Load the table with "
-                "Catalog.load_path, or open the Catalog on another folder, such as the one above"
-            )
-        with naming_file(what):
-            return _entry(value)
-
-    def read_attachment(self, entry: WarehouseEntry, store: Store) -> WarehouseEntry:
-        """Entries name no files."""
-        return entry
-
-    def write_attachment(
-        self, entry: WarehouseEntry, previous: WarehouseEntry | None, store: Store
-    ) -> WarehouseEntry:
-        """Entries name no files."""
-        return entry
-
-    def encode(self, entry: WarehouseEntry) -> bytes:
-        """Encode an entry."""
-        out = head_to_json(entry.head)
-        out["namespaces"] = {
-            "add": _lists(entry.add_namespaces),
-            "remove": _lists(entry.remove_namespaces),
-        }
-        if entry.set_namespaces:
-            out["namespaces"]["set"] = list(map(_namespace_to_json, entry.set_namespaces))
-        out["tables"] = {
-            "set": [_table_to_json(table) for table in entry.set_tables],
-            "remove": _lists(entry.remove_tables),
-        }
-        if entry.set_views or entry.remove_views:
-            out["views"] = {
-                "set": [view_to_json(view) for view in entry.set_views],
-                "remove": _lists(entry.remove_views),
-            }
-        return dump_document(out)
-
-    def apply(self, state: WarehouseState | None, entry: WarehouseEntry) -> WarehouseState:
-        """The state after one more entry."""
-        return apply(state, entry)
-
-    def retained_checkpoints(
-        self, state: WarehouseState, sizes: Mapping[int, int]
-    ) -> frozenset[int]:
-        """The newest checkpoints: nobody reads an old state of a warehouse."""
-        return frozenset(sorted(sizes)[-NEWEST:])
-
-    def encode_checkpoint(self, state: WarehouseState) -> bytes:
-        """Encode a checkpoint."""
-        namespaces = state.namespaces.values()
-        out = {
-            "format": FORMAT,
-            "features": features_to_json(state.features),
-            "table_uuid": state.warehouse_uuid,
-            "version": state.version,
-            "commit_id": state.commit_id,
-            "time": time_to_text(state.time),
-            "namespaces": _lists(namespace.name for namespace in namespaces),
-            "tables": [_table_to_json(table) for table in state.tables.values()],
-        }
-        described = [_namespace_to_json(space) for space in namespaces if space.properties]
-        if described:
-            out["namespace_properties"] = described
-        if state.views:
-            out["views"] = [view_to_json(view) for view in state.views.values()]
-        return dump_document(out)
-
-    def decode_checkpoint(self, data: bytes, what: str) -> WarehouseState:
-        """Decode a checkpoint. Raises CorruptTableError if it is not as FORMAT.md says."""
-        value = load_document(data, what)
-        check_members(value, _STATE_MEMBERS)
-        names = _names(member(value, "namespaces", list))
-        described = map(_namespace, optional(value, "namespace_properties", list) or [])
-        tables = [_table(table) for table in member(value, "tables", list)]
-        views = map(view_from_json, optional(value, "views", list) or [])
-        return WarehouseState(
-            member(value, "table_uuid", str),
-            check_version(member(value, "version", int)),
-            member(value, "commit_id", str),
-            time_from_text(member(value, "time", str)),
-            with_properties({full_key(name): Namespace(name) for name in names}, described),
-            {full_key(table.name): table for table in tables},
-            features_from_json(value),
-            {full_key(view.name): view for view in views},
+    Raises:
+        CorruptTableError: it is not as FORMAT.md says.
+        InvalidRequestError: it is the entry of a table.
+    """
+    value = load_document(data, what)
+    if is_one_of(value, OPERATIONS):
+        raise InvalidRequestError(
+            f"{what} belongs to a table: its folder can't be a warehouse. Load the table with "
+            "Catalog.load_path, or open the Catalog on another folder, such as the one above"
         )
+    with naming_file(what):
+        return _entry(value)
+
+
+def _encode(entry: WarehouseEntry) -> bytes:
+    """Encode an entry."""
+    out = head_to_json(entry.head)
+    out["namespaces"] = {
+        "add": _lists(entry.add_namespaces),
+        "remove": _lists(entry.remove_namespaces),
+    }
+    if entry.set_namespaces:
+        out["namespaces"]["set"] = list(map(_namespace_to_json, entry.set_namespaces))
+    out["tables"] = {
+        "set": [_table_to_json(table) for table in entry.set_tables],
+        "remove": _lists(entry.remove_tables),
+    }
+    if entry.set_views or entry.remove_views:
+        out["views"] = {
+            "set": [view_to_json(view) for view in entry.set_views],
+            "remove": _lists(entry.remove_views),
+        }
+    return dump_document(out)
+
+
+def _decode_checkpoint(data: bytes, what: str) -> WarehouseState:
+    """Decode a checkpoint. Raises CorruptTableError if it is not as FORMAT.md says."""
+    value = load_document(data, what)
+    check_members(value, _STATE_MEMBERS)
+    names = _names(member(value, "namespaces", list))
+    described = map(_namespace, optional(value, "namespace_properties", list) or [])
+    tables = [_table(table) for table in member(value, "tables", list)]
+    views = map(view_from_json, optional(value, "views", list) or [])
+    return WarehouseState(
+        member(value, "table_uuid", str),
+        check_version(member(value, "version", int)),
+        member(value, "commit_id", str),
+        time_from_text(member(value, "time", str)),
+        with_properties({full_key(name): Namespace(name) for name in names}, described),
+        {full_key(table.name): table for table in tables},
+        features_from_json(value),
+        {full_key(view.name): view for view in views},
+    )
+
+
+def _encode_checkpoint(state: WarehouseState) -> bytes:
+    """Encode a checkpoint."""
+    namespaces = state.namespaces.values()
+    out = {
+        "format": FORMAT,
+        "features": features_to_json(state.features),
+        "table_uuid": state.warehouse_uuid,
+        "version": state.version,
+        "commit_id": state.commit_id,
+        "time": time_to_text(state.time),
+        "namespaces": _lists(namespace.name for namespace in namespaces),
+        "tables": [_table_to_json(table) for table in state.tables.values()],
+    }
+    described = [_namespace_to_json(space) for space in namespaces if space.properties]
+    if described:
+        out["namespace_properties"] = described
+    if state.views:
+        out["views"] = [view_to_json(view) for view in state.views.values()]
+    return dump_document(out)
+
+
+def _retained(state: WarehouseState, sizes: Mapping[int, int]) -> frozenset[int]:
+    """The newest checkpoints: nobody reads an old state of a warehouse."""
+    return frozenset(sorted(sizes)[-NEWEST:])
+
+
+WAREHOUSE_CODEC: Codec[WarehouseEntry, WarehouseState] = Codec(
+    ".json", _decode, _encode, apply, _decode_checkpoint, _encode_checkpoint, _retained
+)
 
 
 _MEMBERS = HEAD_MEMBERS | {"namespaces", "tables", "views"}

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, NotFoundError, VersionedError
-from versioned_catalog.log.commit_log import CommitLog, TableCodec, TableLog
+from versioned_catalog.log.commit_log import TableLog, table_log
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.id_map import IdMap
@@ -280,7 +280,7 @@ def missing_segment_error(
         )
     if version < 0:
         return error
-    reason = _removal_reason(CommitLog(store, TableCodec()), version, path)
+    reason = _removal_reason(table_log(store), version, path)
     if reason is not None:
         return NotFoundError(
             f"{store.url}: {reason} since this was planned, and {path} was vacuumed; load the table "
