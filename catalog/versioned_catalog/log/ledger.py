@@ -252,18 +252,15 @@ _PAGE_MEMBERS = frozenset({"path", "bytes", "checksum", "files"})
 
 def ledger_to_json(ledger: Ledger) -> dict[str, Json]:
     """The JSON of a ledger, as checkpoints hold it."""
-    out: dict[str, Json] = {}
-    if ledger.pages:
-        out["pages"] = [
-            {"path": page.path, "bytes": page.bytes, "checksum": page.checksum, "files": page.files}
-            for page in ledger.pages
-        ]
-    if ledger.files:
-        out["files"] = [
-            [file.place, file.bytes, file.modified, file.etag, str(file.taken), file.name]
-            for file in ledger.files
-        ]
-    return out
+    pages = [
+        {"path": page.path, "bytes": page.bytes, "checksum": page.checksum, "files": page.files}
+        for page in ledger.pages
+    ]
+    files = [
+        [file.place, file.bytes, file.modified, file.etag, str(file.taken), file.name]
+        for file in ledger.files
+    ]
+    return {**({"pages": pages} if pages else {}), **({"files": files} if files else {})}
 
 
 def ledger_from_json(value: Json) -> Ledger:

@@ -46,16 +46,13 @@ PLAIN = Delta()
 
 def delta_to_json(delta: Delta) -> dict[str, Json]:
     """The JSON members of a delta, without empty ones."""
-    out: dict[str, Json] = {}
-    if delta.order is not None:
-        out["order"] = list(delta.order)
-    if delta.sequences is not None:
-        out["sequences"] = list(delta.sequences)
-    if delta.ops:
-        out["ops"] = {str(op): rows for op, rows in delta.ops.items()}
-    if delta.patch is not None:
-        out["patch"] = {"columns": list(delta.patch)}
-    return out
+    members = {
+        "order": None if delta.order is None else list(delta.order),
+        "sequences": None if delta.sequences is None else list(delta.sequences),
+        "ops": {str(op): rows for op, rows in delta.ops.items()} or None,
+        "patch": None if delta.patch is None else {"columns": list(delta.patch)},
+    }
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def delta_from_json(value: Json) -> Delta:
@@ -230,23 +227,19 @@ def record_to_json(record: SegmentRecord, id_map: int | None = None) -> Json:
         id_map: the index of the record's map among those of its entry; None if it has none, or if the
             map is stored elsewhere, as in a manifest.
     """
-    out: dict[str, Json] = {
+    members = {
         "path": record.path,
         "schema_version": record.schema_version,
         "rows": record.rows,
         "bytes": record.bytes,
+        "partition": list(record.partition) or None,
+        "checksum": record.checksum,
+        **delta_to_json(record.delta),
+        "id_map": id_map,
+        "constants": constants_to_json(record.constants) or None,
+        "columns": columns_to_json(record.columns),
     }
-    if record.partition:
-        out["partition"] = list(record.partition)
-    if record.checksum is not None:
-        out["checksum"] = record.checksum
-    out |= delta_to_json(record.delta)
-    if id_map is not None:
-        out["id_map"] = id_map
-    if record.constants:
-        out["constants"] = constants_to_json(record.constants)
-    out["columns"] = columns_to_json(record.columns)
-    return out
+    return {name: value for name, value in members.items() if value is not None}
 
 
 _MEMBERS = frozenset(
