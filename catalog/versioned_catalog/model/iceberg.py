@@ -13,21 +13,14 @@ from versioned_catalog.model.iceberg_values import default_json
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import (
     Array,
-    Atom,
-    Char,
     Column,
     Constant,
     DataType,
-    DayTimeInterval,
     Decimal,
-    Geography,
-    Geometry,
     LeafType,
     Map,
     NestedType,
     Struct,
-    Time,
-    Varchar,
     is_nested,
     walk,
 )
@@ -43,33 +36,10 @@ def leaf_type(type_: LeafType) -> str | None:
     >>> leaf_type(Atom.SHORT), leaf_type(Decimal(10, 2)), leaf_type(Atom.VARIANT)
     ('int', 'decimal(10, 2)', None)
     """
-    match type_:
-        case Atom.BOOLEAN:
-            return "boolean"
-        case Atom.BYTE | Atom.SHORT | Atom.INT:
-            return "int"
-        case Atom.LONG | DayTimeInterval():
-            return "long"
-        case Atom.FLOAT:
-            return "float"
-        case Atom.DOUBLE:
-            return "double"
-        case Atom.STRING | Char() | Varchar():
-            return "string"
-        case Atom.BINARY:
-            return "binary"
-        case Atom.DATE:
-            return "date"
-        case Atom.TIMESTAMP:
-            return "timestamptz"
-        case Atom.TIMESTAMP_NTZ:
-            return "timestamp"
-        case Decimal(precision, scale):
-            return f"decimal({precision}, {scale})"
-        case Time():
-            return "time"
-        case Atom.VARIANT | Geometry() | Geography():
-            return None  # their layout in our files is not Iceberg's
+    name = type_.leaf.iceberg
+    if isinstance(type_, Decimal):
+        return f"{name}({type_.precision}, {type_.scale})"
+    return name
 
 
 def promotes(old: DataType, new: DataType) -> bool:

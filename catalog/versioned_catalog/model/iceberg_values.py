@@ -13,20 +13,7 @@ import struct
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from versioned_catalog.model.types import (
-    Atom,
-    Char,
-    Constant,
-    DataType,
-    DayTimeInterval,
-    Decimal,
-    Geography,
-    Geometry,
-    LeafType,
-    NestedType,
-    Time,
-    Varchar,
-)
+from versioned_catalog.model.types import Constant, DataType, Decimal, LeafType, NestedType
 
 _EPOCH = datetime(1970, 1, 1)
 
@@ -43,29 +30,29 @@ def default_json(constant: Constant, type_: DataType) -> Any:
 
 
 def _json(text: str, type_: LeafType) -> Any:
-    match type_:
-        case Atom.BOOLEAN:
+    match type_.leaf.iceberg:
+        case "boolean":
             return text == "true"
-        case Atom.BYTE | Atom.SHORT | Atom.INT | Atom.LONG | DayTimeInterval():
+        case "int" | "long":
             return int(text)
-        case Atom.FLOAT | Atom.DOUBLE:
+        case "float" | "double":
             if not math.isfinite(number := float(text)):
                 raise ValueError(f"JSON has no {text}")
             return number
-        case Decimal() | Atom.STRING | Char() | Varchar():
+        case "decimal" | "string":
             return text
-        case Atom.BINARY:
+        case "binary":
             return base64.b64decode(text).hex().upper()
-        case Atom.DATE:
+        case "date":
             return _after_epoch(timedelta(days=int(text))).date().isoformat()
-        case Atom.TIMESTAMP | Atom.TIMESTAMP_NTZ:
-            zone = "+00:00" if type_ is Atom.TIMESTAMP else ""
+        case "timestamp" | "timestamptz" as name:
+            zone = "+00:00" if name == "timestamptz" else ""
             at = _after_epoch(timedelta(microseconds=int(text)))
             return at.isoformat(timespec="microseconds") + zone
-        case Time():
+        case "time":
             at = _EPOCH + timedelta(microseconds=int(text))
             return at.time().isoformat(timespec="microseconds")
-        case Atom.VARIANT | Geometry() | Geography():
+        case None:
             raise ValueError("its type has no defaults")
 
 
@@ -83,36 +70,37 @@ def timestamp_ms(time: datetime) -> int:
 
 def bound(text: str, type_: LeafType, *, upper: bool) -> bytes:
     """Return a bound as bytes. A zero is -0.0 below and 0.0 above, which Iceberg distinguishes."""
-    match type_:
-        case Atom.BOOLEAN:
+    match type_.leaf.iceberg:
+        case "boolean":
             return b"\x01" if text == "true" else b"\x00"
-        case Atom.BYTE | Atom.SHORT | Atom.INT | Atom.DATE:
+        case "int" | "date":
             return struct.pack("<i", int(text))
-        case Atom.LONG | Atom.TIMESTAMP | Atom.TIMESTAMP_NTZ | Time() | DayTimeInterval():
+        case "long" | "timestamp" | "timestamptz" | "time":
             return struct.pack("<q", int(text))
-        case Atom.FLOAT | Atom.DOUBLE:
+        case "float" | "double" as name:
             number = float(text) or (0.0 if upper else -0.0)
-            return struct.pack("<f" if type_ is Atom.FLOAT else "<d", number)
-        case Decimal():
+            return struct.pack("<f" if name == "float" else "<d", number)
+        case "decimal":
             return shortest(unscaled(text, type_))
-        case Atom.STRING | Char() | Varchar():
+        case "string":
             return text.encode()
-        case Atom.BINARY:
+        case "binary":
             return base64.b64decode(text)
-        case Atom.VARIANT | Geometry() | Geography():
+        case None:
             raise AssertionError("columns of these types have no bounds")
 
 
 def partition_value(text: str, type_: LeafType) -> Any:
     """Return a partition value as Avro takes it; see ``avro_type``."""
-    match type_:
-        case Atom.BOOLEAN:
+    match type_.leaf.iceberg:
+        case "boolean":
             return text == "true"
-        case Decimal(precision):
-            return unscaled(text, type_).to_bytes(fixed_size(precision), "big", signed=True)
-        case Atom.STRING | Char() | Varchar():
+        case "decimal":
+            size = fixed_size(_decimal(type_).precision)
+            return unscaled(text, type_).to_bytes(size, "big", signed=True)
+        case "string":
             return text
-        case Atom.BINARY:
+        case "binary":
             return base64.b64decode(text)
         case _:
             return int(text)
@@ -136,44 +124,44 @@ def read_partition_value(value: Any, type_: LeafType) -> Any:
 
 def avro_type(type_: LeafType, field_id: int) -> Any:
     """Return the Avro type of a partition field."""
-    match type_:
-        case Atom.BOOLEAN:
-            return "boolean"
-        case Atom.BYTE | Atom.SHORT | Atom.INT:
-            return "int"
-        case Atom.LONG | DayTimeInterval():
-            return "long"
-        case Atom.DATE:
+    match type_.leaf.iceberg:
+        case "boolean" | "int" | "long" | "string" as name:
+            return name
+        case "binary":
+            return "bytes"
+        case "date":
             return {"type": "int", "logicalType": "date"}
-        case Atom.TIMESTAMP | Atom.TIMESTAMP_NTZ:
-            utc = type_ is Atom.TIMESTAMP
+        case "timestamp" | "timestamptz" as name:
+            utc = name == "timestamptz"
             return {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": utc}
-        case Time():
+        case "time":
             return {"type": "long", "logicalType": "time-micros"}
-        case Decimal(precision, scale):
+        case "decimal":
+            exact = _decimal(type_)
             return {
                 "type": "fixed",
                 "name": f"decimal_{field_id}",
-                "size": fixed_size(precision),
+                "size": fixed_size(exact.precision),
                 "logicalType": "decimal",
-                "precision": precision,
-                "scale": scale,
+                "precision": exact.precision,
+                "scale": exact.scale,
             }
-        case Atom.STRING | Char() | Varchar():
-            return "string"
-        case Atom.BINARY:
-            return "bytes"
-        case Atom.FLOAT | Atom.DOUBLE | Atom.VARIANT | Geometry() | Geography():
+        case "float" | "double" | None:
             raise AssertionError("no table is partitioned by columns of these types")
 
 
-def unscaled(text: str, type_: Decimal) -> int:
+def _decimal(type_: LeafType) -> Decimal:
+    assert isinstance(type_, Decimal)
+    return type_
+
+
+def unscaled(text: str, type_: LeafType) -> int:
     """Return the unscaled value of a decimal's text, exactly.
 
     >>> unscaled("-12.50", Decimal(4, 2))
     -1250
     """
-    return int(decimal.Decimal(text).scaleb(type_.scale, decimal.Context(prec=80)))
+    return int(decimal.Decimal(text).scaleb(_decimal(type_).scale, decimal.Context(prec=80)))
 
 
 def shortest(number: int) -> bytes:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
@@ -42,6 +42,23 @@ class Family(enum.Enum):
     """Groups of bytes without comparison and defaults."""
 
 
+IcebergName = Literal[
+    "boolean",
+    "int",
+    "long",
+    "float",
+    "double",
+    "decimal",
+    "string",
+    "binary",
+    "date",
+    "timestamp",
+    "timestamptz",
+    "time",
+]
+"""The Iceberg types as which ours are published, without parameters."""
+
+
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """A leaf type, or all leaf types that differ in their parameters only.
@@ -50,6 +67,7 @@ class Leaf:
         name: the name in FORMAT.md, without parameters.
         family: how its values are stored and compared.
         noun: the noun for its values in errors.
+        iceberg: the Iceberg type that stores values alike; None if there is none.
         arrow: the Arrow type; None where it depends on the parameters (see ``to_arrow_type``).
         range: the smallest and the largest stored integer; None if it is not stored as one.
         sql: the name in SQL; the upper-case ``name`` if empty.
@@ -59,6 +77,7 @@ class Leaf:
     name: str
     family: Family
     noun: str
+    iceberg: IcebergName | None
     arrow: Any = None
     range: tuple[int, int] | None = None
     sql: str = ""
@@ -86,33 +105,33 @@ _VARIANT = pa.struct(
         pa.field("metadata", pa.binary(), nullable=False, metadata={b"variant": b"true"}),
     ]
 )
-_INTEGER, _TEMPORAL = "a whole number", Family.TEMPORAL
+_WHOLE, _TEMPORAL = "a whole number", Family.TEMPORAL
 _DATE = "a date (a datetime has one by .date())"
 _UTC = pa.timestamp("us", tz="UTC")
 _LOCAL = ("TIMESTAMP_LTZ",)
 _TIME_OF_DAY = (0, DAY_TIME_UNITS["day"] - 1)
 
 _ALL = (
-    Leaf("boolean", Family.BOOLEAN, "a boolean", pa.bool_()),
-    Leaf("byte", Family.INTEGER, _INTEGER, pa.int8(), _signed(8), "TINYINT", ("BYTE",)),
-    Leaf("short", Family.INTEGER, _INTEGER, pa.int16(), _signed(16), "SMALLINT", ("SHORT",)),
-    Leaf("int", Family.INTEGER, _INTEGER, pa.int32(), _signed(32), aliases=("INTEGER",)),
-    Leaf("long", Family.INTEGER, _INTEGER, pa.int64(), _signed(64), "BIGINT", ("LONG",)),
-    Leaf("float", Family.FLOAT, "a number", pa.float32(), aliases=("REAL",)),
-    Leaf("double", Family.FLOAT, "a number", pa.float64()),
-    Leaf("decimal", Family.DECIMAL, "a number", aliases=("DEC", "NUMERIC")),
-    Leaf("string", Family.TEXT, "a string", pa.string()),
-    Leaf("char", Family.TEXT, "a string", pa.string(), aliases=("CHARACTER",)),
-    Leaf("varchar", Family.TEXT, "a string", pa.string()),
-    Leaf("binary", Family.BINARY, "bytes (X'0A' in SQL)", pa.binary()),
-    Leaf("date", _TEMPORAL, _DATE, pa.date32(), _signed(32)),
-    Leaf("timestamp", _TEMPORAL, "a timestamp", _UTC, _signed(64), aliases=_LOCAL),
-    Leaf("timestamp_ntz", _TEMPORAL, "a timestamp", pa.timestamp("us"), _signed(64)),
-    Leaf("time", _TEMPORAL, "a time of day", pa.time64("us"), _TIME_OF_DAY),
-    Leaf("interval", _TEMPORAL, "an interval", pa.duration("us"), _signed(64)),
-    Leaf("variant", Family.OPAQUE, "another value", _VARIANT),
-    Leaf("geometry", Family.OPAQUE, "another value"),
-    Leaf("geography", Family.OPAQUE, "another value"),
+    Leaf("boolean", Family.BOOLEAN, "a boolean", "boolean", pa.bool_()),
+    Leaf("byte", Family.INTEGER, _WHOLE, "int", pa.int8(), _signed(8), "TINYINT", ("BYTE",)),
+    Leaf("short", Family.INTEGER, _WHOLE, "int", pa.int16(), _signed(16), "SMALLINT", ("SHORT",)),
+    Leaf("int", Family.INTEGER, _WHOLE, "int", pa.int32(), _signed(32), aliases=("INTEGER",)),
+    Leaf("long", Family.INTEGER, _WHOLE, "long", pa.int64(), _signed(64), "BIGINT", ("LONG",)),
+    Leaf("float", Family.FLOAT, "a number", "float", pa.float32(), aliases=("REAL",)),
+    Leaf("double", Family.FLOAT, "a number", "double", pa.float64()),
+    Leaf("decimal", Family.DECIMAL, "a number", "decimal", aliases=("DEC", "NUMERIC")),
+    Leaf("string", Family.TEXT, "a string", "string", pa.string()),
+    Leaf("char", Family.TEXT, "a string", "string", pa.string(), aliases=("CHARACTER",)),
+    Leaf("varchar", Family.TEXT, "a string", "string", pa.string()),
+    Leaf("binary", Family.BINARY, "bytes (X'0A' in SQL)", "binary", pa.binary()),
+    Leaf("date", _TEMPORAL, _DATE, "date", pa.date32(), _signed(32)),
+    Leaf("timestamp", _TEMPORAL, "a timestamp", "timestamptz", _UTC, _signed(64), aliases=_LOCAL),
+    Leaf("timestamp_ntz", _TEMPORAL, "a timestamp", "timestamp", pa.timestamp("us"), _signed(64)),
+    Leaf("time", _TEMPORAL, "a time of day", "time", pa.time64("us"), _TIME_OF_DAY),
+    Leaf("interval", _TEMPORAL, "an interval", "long", pa.duration("us"), _signed(64)),
+    Leaf("variant", Family.OPAQUE, "another value", None, _VARIANT),
+    Leaf("geometry", Family.OPAQUE, "another value", None),
+    Leaf("geography", Family.OPAQUE, "another value", None),
 )
 LEAVES = {leaf.name: leaf for leaf in _ALL}
 """Every leaf type by its name in FORMAT.md."""
