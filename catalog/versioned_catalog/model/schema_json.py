@@ -27,17 +27,6 @@ Json = Any
 T = TypeVar("T")
 
 _ATOMS = {atom.value: atom for atom in types.Atom}
-_PARAMETRIC = {
-    class_.leaf.name: class_
-    for class_ in (
-        types.Decimal,
-        types.Char,
-        types.Varchar,
-        types.Time,
-        types.Geometry,
-        types.Geography,
-    )
-}
 _NUMBERS = re.compile(r"([a-z]+)\(([0-9]{1,10})(?:,([0-9]{1,10}))?\)")
 _INTERVAL = re.compile("interval ([a-z]+)(?: to ([a-z]+))?")
 
@@ -83,7 +72,7 @@ def _leaf_type(text: str) -> types.DataType:
             return types.DayTimeInterval(match[1], match[2] or match[1])
         if match := _NUMBERS.fullmatch(text):
             numbers = [int(number) for number in match.groups()[1:] if number is not None]
-            return _PARAMETRIC[match[1]](*numbers)
+            return types.PARAMETRIC[match[1]](*numbers)
     except (InvalidRequestError, KeyError, TypeError) as error:
         raise CorruptTableError(f"{text[:100]!r} is not a type: {error}") from None
     raise CorruptTableError(f"{text[:100]!r} is not a type")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.limits import TYPE_DEPTH
 from versioned_catalog.model.tokens import Cursor, TokenKind, sql_string
 from versioned_catalog.model.types import (
     DAY_TIME_UNITS,
+    LEAVES,
+    PARAMETRIC,
     UNASSIGNED,
     Array,
     Atom,
@@ -17,9 +20,6 @@ from versioned_catalog.model.types import (
     DataType,
     DayTimeInterval,
     Decimal,
-    Geography,
-    Geometry,
-    LeafType,
     Map,
     Struct,
     Time,
@@ -115,9 +115,7 @@ def has_control_characters_in_storage(name: str) -> bool:
 
 _ATOMS = {name: atom for atom in Atom for name in atom.leaf.sql_names}
 _WITH_PARAMETERS = {
-    name: class_
-    for class_ in (Char, Varchar, Decimal, Time, DayTimeInterval, Geometry, Geography)
-    for name in class_.leaf.sql_names
+    sql: class_ for name, class_ in PARAMETRIC.items() for sql in LEAVES[name].sql_names
 }
 _INSIDE = {"ARRAY": "INT", "MAP": "STRING, INT", "STRUCT": "a: INT"}
 """Nested types, with a sample of the types inside."""
@@ -188,19 +186,11 @@ def _take_zone(cursor: Cursor, *, default: bool) -> bool:
     return word == "WITH"
 
 
-def _take_parameters(cursor: Cursor, word: str, class_: type[LeafType]) -> DataType:
+def _take_parameters(cursor: Cursor, word: str, class_: Callable[..., DataType]) -> DataType:
     if class_ is DayTimeInterval:
         return _take_interval(cursor)
-    if class_ in (Char, Varchar):
-        (length,) = _numbers(cursor, word, 1, f"a length, as {word}(10); or use STRING")
-        if length < 1:
-            raise InvalidRequestError(
-                f"the length of {word}({length}) is too small; it is at least 1"
-            )
-        return Varchar(length) if class_ is Varchar else Char(length)
-    if class_ in (Geometry, Geography):
-        (srid,) = _numbers(cursor, word, 1, "the number of one reference system, as (4326)")
-        return Geometry(srid) if class_ is Geometry else Geography(srid)
+    if class_ is Decimal:
+        return _decimal(_numbers(cursor, word, 2))
     if class_ is Time:
         (precision,) = _numbers(cursor, word, 1) or (6,)
         if precision > 6:
@@ -211,7 +201,15 @@ def _take_parameters(cursor: Cursor, word: str, class_: type[LeafType]) -> DataT
         if _take_zone(cursor, default=False):
             raise InvalidRequestError("TIME has no time zone; leave it out, or use TIMESTAMP")
         return Time(precision)
-    return _decimal(_numbers(cursor, word, 2))
+    if class_ in (Char, Varchar):
+        (length,) = _numbers(cursor, word, 1, f"a length, as {word}(10); or use STRING")
+        if length < 1:
+            raise InvalidRequestError(
+                f"the length of {word}({length}) is too small; it is at least 1"
+            )
+        return class_(length)
+    (srid,) = _numbers(cursor, word, 1, "the number of one reference system, as (4326)")
+    return class_(srid)
 
 
 def _decimal(numbers: tuple[int, ...]) -> Decimal:

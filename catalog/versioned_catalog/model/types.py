@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import pyarrow as pa
 
@@ -286,6 +286,11 @@ class Map:
 LeafType = Atom | Decimal | Char | Varchar | Time | DayTimeInterval | Geometry | Geography
 NestedType = Struct | Array | Map
 DataType = LeafType | NestedType
+
+PARAMETRIC: dict[str, Callable[..., LeafType]] = {
+    class_.leaf.name: class_ for class_ in get_args(LeafType) if class_ is not Atom
+}
+"""The classes of leaf types with parameters, by their names in FORMAT.md."""
 
 
 def leaf_name(type_: LeafType) -> str:
