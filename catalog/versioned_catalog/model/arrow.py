@@ -9,7 +9,7 @@ from __future__ import annotations
 import decimal
 import itertools
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from versioned_catalog.model.types import (
     Map,
     Struct,
     Time,
+    is_opaque,
 )
 
 
@@ -92,7 +93,7 @@ def from_arrow_type(arrow: pa.DataType) -> DataType:
     Raises:
         InvalidRequestError: no column type can store it.
     """
-    simple = _simple(arrow)
+    simple = None if pa.types.is_nested(arrow) else _simple(arrow)
     if simple is not None:
         return simple
     if pa.types.is_decimal(arrow):
@@ -113,26 +114,30 @@ def from_arrow_type(arrow: pa.DataType) -> DataType:
     )
 
 
+_OF_ARROW: dict[pa.DataType, DataType] = {
+    **{atom.leaf.arrow: atom for atom in Atom if not is_opaque(atom)},
+    pa.uint8(): Atom.SHORT,
+    pa.uint16(): Atom.INT,
+    pa.uint32(): Atom.LONG,
+    pa.uint64(): Decimal(20, 0),
+    pa.float16(): Atom.FLOAT,
+    **dict.fromkeys((pa.large_string(), pa.string_view()), Atom.STRING),
+    **dict.fromkeys((pa.large_binary(), pa.binary_view()), Atom.BINARY),
+    pa.date64(): Atom.DATE,
+}
+
+
 def _simple(arrow: pa.DataType) -> DataType | None:
     t = pa.types
-    types: list[tuple[DataType, tuple[Callable[[pa.DataType], bool], ...]]] = [
-        (Atom.BOOLEAN, (t.is_boolean,)),
-        (Atom.BYTE, (t.is_int8,)),
-        (Atom.SHORT, (t.is_int16, t.is_uint8)),
-        (Atom.INT, (t.is_int32, t.is_uint16)),
-        (Atom.LONG, (t.is_int64, t.is_uint32)),
-        (Decimal(20, 0), (t.is_uint64,)),
-        (Atom.FLOAT, (t.is_float16, t.is_float32)),
-        (Atom.DOUBLE, (t.is_float64,)),
-        (Atom.STRING, (t.is_string, t.is_large_string, t.is_string_view)),
-        (Atom.BINARY, (t.is_binary, t.is_large_binary, t.is_binary_view, t.is_fixed_size_binary)),
-        (Atom.DATE, (t.is_date,)),
-        (Time(6), (t.is_time,)),
-        (DayTimeInterval(), (t.is_duration,)),
-    ]
+    if arrow in _OF_ARROW:
+        return _OF_ARROW[arrow]
     if t.is_timestamp(arrow):
         return Atom.TIMESTAMP_NTZ if arrow.tz is None else Atom.TIMESTAMP
-    return next((type_ for type_, tests in types if any(test(arrow) for test in tests)), None)
+    if t.is_time(arrow):
+        return Time(6)
+    if t.is_duration(arrow):
+        return DayTimeInterval()
+    return Atom.BINARY if t.is_fixed_size_binary(arrow) else None
 
 
 def _decimal(arrow: Any) -> Decimal:
