@@ -14,13 +14,14 @@ import datetime as dt
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from versioned_catalog.model.types import DAY_TIME_UNITS as MICROS
-from versioned_catalog.model.types import Family, LeafType
+from versioned_catalog.model.types import DataType, DayTimeInterval, Family, LeafType, Time
 
 _DATE = r"([+-]?[0-9]{4,7})-([0-9]{1,2})-([0-9]{1,2})"
 _TIME = r"([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?"
@@ -228,12 +229,15 @@ class Temporal:
         parse: the integer of ISO text; raises ValueError, whose message names the problem.
         to_python: the Python value of an integer; raises OverflowError beyond Python's years.
         to_sql: the SQL literal of an integer.
+        compared: the number in the integer's unit that a filter's value is compared as, by Spark's
+            rules; None if it can't be compared. Raises ValueError for text that does not parse.
     """
 
     python: type[dt.date | dt.time | dt.timedelta]
     parse: Callable[[str], int]
     to_python: Callable[[int], object]
     to_sql: Callable[[int], str]
+    compared: Callable[[object], Fraction | int | None]
 
 
 def _parse_instant(text: str) -> int:
@@ -254,36 +258,82 @@ def _parse_interval(text: str) -> int:
     raise ValueError("an interval is needed, not str")
 
 
+def _compared_as_date(value: object) -> Fraction | int | None:
+    match value:
+        case str():
+            # Like Spark's cast, which drops a time of day.
+            return parse_date(re.split("[T ]", value.strip(), maxsplit=1)[0])
+        case dt.datetime():
+            is_local = value.utcoffset() is None
+            return Fraction(to_count(value), MICROS["day"]) if is_local else None
+        case dt.date():
+            return to_count(value)
+        case _:
+            return None
+
+
+def _compared_as_instant(value: object) -> int | None:
+    match value:
+        case str():
+            return parse_timestamp(value)[0]
+        case dt.datetime():
+            return to_count(value)
+        case dt.date():
+            return to_count(value) * MICROS["day"]
+        case _:
+            return None
+
+
+def _compared_as_local(value: object) -> int | None:
+    if isinstance(value, str):
+        micros, has_offset = parse_timestamp(value)
+        return None if has_offset else micros
+    is_instant = isinstance(value, dt.datetime) and value.utcoffset() is not None
+    return None if is_instant else _compared_as_instant(value)
+
+
+def _compared_as_time(value: object) -> int | None:
+    if isinstance(value, str):
+        return parse_time(value)
+    is_local = isinstance(value, dt.time) and value.tzinfo is None
+    return to_count(value) if is_local else None
+
+
 _TEMPORAL = {
     "date": Temporal(
         dt.date,
         parse_date,
         lambda days: _EPOCH.date() + dt.timedelta(days=days),
         lambda days: f"DATE '{format_date(days)}'",
+        _compared_as_date,
     ),
     "timestamp": Temporal(
         dt.datetime,
         _parse_instant,
         lambda micros: _EPOCH_UTC + dt.timedelta(microseconds=micros),
         lambda micros: f"TIMESTAMP '{format_timestamp(micros)}Z'",
+        _compared_as_instant,
     ),
     "timestamp_ntz": Temporal(
         dt.datetime,
         _parse_local,
         lambda micros: _EPOCH + dt.timedelta(microseconds=micros),
         lambda micros: f"TIMESTAMP_NTZ '{format_timestamp(micros)}'",
+        _compared_as_local,
     ),
     "time": Temporal(
         dt.time,
         parse_time,
         lambda micros: (_EPOCH + dt.timedelta(microseconds=micros)).time(),
         lambda micros: f"TIME '{format_time(micros)}'",
+        _compared_as_time,
     ),
     "interval": Temporal(
         dt.timedelta,
         _parse_interval,
         lambda micros: dt.timedelta(microseconds=micros),
         lambda micros: f"INTERVAL '{format_interval(micros)}' DAY TO SECOND",
+        lambda value: to_count(value) if isinstance(value, dt.timedelta) else None,
     ),
 }
 
@@ -291,6 +341,25 @@ _TEMPORAL = {
 def temporal(type_: LeafType) -> Temporal:
     """The description of a temporal type's values."""
     return _TEMPORAL[type_.leaf.name]
+
+
+def check_precision(text: str, type_: DataType) -> str:
+    """Value text, checked against the precision of a TIME or of an interval.
+
+    Raises:
+        ValueError: the value is finer.
+    """
+    match type_:
+        case Time(precision):
+            step, allowed = 10 ** (6 - precision), f"{precision} digits of a second"
+        case DayTimeInterval(_, end):
+            step = 1 if end == "second" else MICROS[end]
+            allowed = f"whole {end}s"
+        case _:
+            return text
+    if int(text) % step:
+        raise ValueError(f"it holds more than {allowed}")
+    return text
 
 
 def to_python_value(stored: object, type_: LeafType) -> object:

@@ -437,6 +437,13 @@ def is_opaque(type_: DataType) -> bool:
     return family(type_) is Family.OPAQUE
 
 
+def is_stored_alike(left: DataType, right: DataType) -> bool:
+    """Whether types are the same, or temporal and differ in no more than their precision."""
+    if isinstance(left, NestedType) or isinstance(right, NestedType):
+        return left == right
+    return left == right or (left.leaf is right.leaf and left.leaf.family is Family.TEMPORAL)
+
+
 def is_text(type_: DataType) -> bool:
     """Whether values are strings, of limited length or not."""
     return family(type_) is Family.TEXT

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model import types
-from versioned_catalog.model.calendars import NO_OFFSET, temporal
+from versioned_catalog.model.calendars import NO_OFFSET, check_precision, temporal
 from versioned_catalog.model.type_text import render_type
 from versioned_catalog.model.types import DAY_TIME_UNITS, Family
 from versioned_catalog.model.value_text import (
@@ -74,7 +74,7 @@ def fit(value: object, type_: types.DataType) -> ValueText:
         case types.Map(key, item):
             return _fit_map([[_fit_child(k, key), _fit_child(v, item)] for k, v in as_pairs(value)])
         case _:
-            return _check_precision(leaf_text(_coerce(value, type_), type_), type_)
+            return check_precision(leaf_text(_coerce(value, type_), type_), type_)
 
 
 def _plain(value: object) -> Any:
@@ -103,30 +103,14 @@ def _fit_map(pairs: list[list[Any]]) -> ValueText:
 
 
 def _fit_typed(value: Typed, type_: types.DataType) -> ValueText:
-    match value.type:
-        case types.Time() | types.DayTimeInterval() if type(value.type) is type(type_):
-            return _check_precision(str(value.text), type_)
-        case types.Atom.DATE | types.Atom.TIMESTAMP_NTZ if type_ is types.Atom.TIMESTAMP:
-            raise ValueError(NO_OFFSET)
-        case types.Struct() | types.Array() | types.Map():
-            pass
-        case leaf if leaf.leaf.family is Family.TEMPORAL:
-            return widen_text(value.text, leaf, type_)
-    return fit(decode(value.text, value.type), type_)
-
-
-def _check_precision(text: str, type_: types.DataType) -> str:
-    match type_:
-        case types.Time(precision):
-            step, allowed = 10 ** (6 - precision), f"{precision} digits of a second"
-        case types.DayTimeInterval(_, end):
-            step = 1 if end == "second" else DAY_TIME_UNITS[end]
-            allowed = f"whole {end}s"
-        case _:
-            return text
-    if int(text) % step:
-        raise ValueError(f"it holds more than {allowed}")
-    return text
+    source = value.type
+    if isinstance(source, types.NestedType) or source.leaf.family is not Family.TEMPORAL:
+        return fit(decode(value.text, source), type_)
+    if types.is_stored_alike(source, type_):
+        return check_precision(str(value.text), type_)
+    if type_ is types.Atom.TIMESTAMP and source in (types.Atom.DATE, types.Atom.TIMESTAMP_NTZ):
+        raise ValueError(NO_OFFSET)
+    return widen_text(value.text, source, type_)
 
 
 def _coerce(value: Any, type_: types.LeafType) -> object:

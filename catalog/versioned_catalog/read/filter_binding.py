@@ -11,10 +11,8 @@ boolean with a number), or reads by the session's settings, is refused.
 
 from __future__ import annotations
 
-import datetime as dt
 import decimal
 import math
-import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,21 +23,17 @@ import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.model.arrow import Stored, to_arrow_type
-from versioned_catalog.model.calendars import parse_date, parse_time, parse_timestamp, to_count
+from versioned_catalog.model.calendars import temporal
 from versioned_catalog.model.tokens import clip, clip_repr
 from versioned_catalog.model.type_text import ColumnPath, has_surrogate, render_path, render_type
 from versioned_catalog.model.types import (
-    DAY_TIME_UNITS,
     Atom,
     Char,
     Column,
     DataType,
-    DayTimeInterval,
     Decimal,
     Family,
-    LeafType,
     NestedType,
-    Time,
     family,
     is_nested,
     is_opaque,
@@ -164,8 +158,11 @@ def bind_literal(type_: DataType, value: Any) -> BoundLiteral | None:
             is_bytes = isinstance(value, bytes | bytearray | memoryview)
             return _value(type_, bytes(value)) if is_bytes else None
         case Family.TEMPORAL:
-            count = _count(type_, value)
-            return None if count is None else _Grid.of(type_).bind_exact(count)
+            try:
+                count = temporal(type_).compared(value)
+            except ValueError:
+                return None
+            return None if count is None else _Grid.of(type_).bind_exact(Fraction(count))
         case Family.OPAQUE:
             return None
 
@@ -220,41 +217,6 @@ def _bind_char(type_: Char, value: str) -> BoundLiteral:
         return bound
     padding = " " * len(rest)
     return Above(bound.low) if rest > padding else Below(bound.low)
-
-
-def _count(type_: LeafType, value: Any) -> Fraction | None:
-    """Days for a DATE, else microseconds; None if the value can't be compared."""
-    if isinstance(value, str):
-        read = _parse(type_, value)
-        return None if read is None else Fraction(read)
-    match type_, value:
-        case (DayTimeInterval(), dt.timedelta()) | (Time(), dt.time(tzinfo=None)):
-            return Fraction(to_count(value))
-        case DayTimeInterval() | Time(), _:
-            return None
-        case _, dt.datetime() if value.utcoffset() is not None and type_ is not Atom.TIMESTAMP:
-            return None
-        case _, dt.datetime():
-            return Fraction(to_count(value), DAY_TIME_UNITS["day"] if type_ is Atom.DATE else 1)
-        case _, dt.date():
-            return Fraction(to_count(value) * (1 if type_ is Atom.DATE else DAY_TIME_UNITS["day"]))
-        case _:
-            return None
-
-
-def _parse(type_: LeafType, text: str) -> int | None:
-    try:
-        if type_ is Atom.DATE:
-            # Like Spark's cast, which drops a time of day.
-            return parse_date(re.split("[T ]", text.strip(), maxsplit=1)[0])
-        if isinstance(type_, Time):
-            return parse_time(text)
-        if isinstance(type_, DayTimeInterval):
-            return None
-        micros, has_offset = parse_timestamp(text)
-    except ValueError:
-        return None
-    return None if has_offset and type_ is Atom.TIMESTAMP_NTZ else micros
 
 
 @dataclass(frozen=True, slots=True)

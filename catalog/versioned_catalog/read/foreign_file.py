@@ -21,9 +21,9 @@ from versioned_catalog.model.types import (
     DayTimeInterval,
     Map,
     Struct,
-    Time,
     is_nested,
     is_opaque,
+    is_stored_alike,
     is_text,
 )
 from versioned_catalog.read.foreign_values import Calendar, calendar_of, own_array
@@ -204,21 +204,15 @@ def _holds(type_: pa.DataType, physical: str, column: Column, form: Form | None)
         case Form.JULIAN_MILLIS:
             return seen.form is Form.MILLIS
         case _:
-            is_alike = seen.type == column.type or any(
-                isinstance(seen.type, kind) and isinstance(column.type, kind)
-                for kind in (Time, DayTimeInterval)
-            )
-            return seen.form is form and is_alike
+            return seen.form is form and is_stored_alike(seen.type, column.type)
 
 
 def _is_native(seen: SeenAs, column: Column) -> bool:
-    if isinstance(column.type, DayTimeInterval):
-        return seen.type is Atom.LONG or isinstance(seen.type, DayTimeInterval)
-    if isinstance(column.type, Time):
-        return isinstance(seen.type, Time)
+    if isinstance(column.type, DayTimeInterval) and seen.type is Atom.LONG:
+        return True
     if is_text(column.type):
         return seen.type is Atom.STRING
-    return seen.type == column.type
+    return is_stored_alike(seen.type, column.type)
 
 
 @dataclass(frozen=True)

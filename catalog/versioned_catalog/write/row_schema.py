@@ -142,13 +142,8 @@ def padded(array: pa.Array, column: Column) -> pa.Array:
 
 def fits(source: types.DataType, target: types.DataType) -> bool:
     """Whether a type can be written to a column: by widening; text lengths are checked by value."""
-    if types.is_text(source) and types.is_text(target):
-        return True
-    match source, target:
-        case (types.DayTimeInterval(), types.DayTimeInterval()) | (types.Time(), types.Time()):
-            return True
-        case _:
-            return widens(source, target)
+    are_texts = types.is_text(source) and types.is_text(target)
+    return are_texts or types.is_stored_alike(source, target) or widens(source, target)
 
 
 def merging_changes(arrow: pa.Schema, schema: Schema) -> list[AddColumn | ChangeType]:

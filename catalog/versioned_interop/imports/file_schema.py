@@ -27,10 +27,10 @@ from versioned_catalog.model.types import (
     Family,
     Map,
     Struct,
-    Time,
     children,
     family,
     is_nested,
+    is_stored_alike,
 )
 from versioned_catalog.model.widening import MOST_DIGITS, widens
 from versioned_catalog.read.foreign_file import OpenedFile
@@ -391,12 +391,9 @@ def held_as(column: FileColumn, wanted: DataType) -> SeenAs | None:
     reread = (column.type, column.form, wanted)
     if reread in _REREAD:
         return SeenAs(wanted, _REREAD[reread])
-    match column.type, wanted:
-        case (Time(), Time()) | (DayTimeInterval(), DayTimeInterval()):
-            return SeenAs(wanted, column.form)
-        case _ if widens(column.type, wanted):
-            return SeenAs(column.type, column.form)
-    return None
+    if is_stored_alike(column.type, wanted):
+        return SeenAs(wanted, column.form)
+    return SeenAs(column.type, column.form) if widens(column.type, wanted) else None
 
 
 def converts(column: FileColumn, wanted: DataType) -> bool:
