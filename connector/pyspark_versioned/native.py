@@ -5,23 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from versioned_catalog.model.types import (
-    Array,
-    Atom,
-    Char,
-    Column,
-    DataType,
-    DayTimeInterval,
-    Decimal,
-    Geography,
-    Geometry,
-    Map,
-    Struct,
-    Time,
-    Varchar,
-    children,
-    is_nested,
-)
+from versioned_catalog.model.types import Column, DataType, NestedType, children, is_nested
 from versioned_catalog.read.projection import (
     Cast,
     Fill,
@@ -31,6 +15,12 @@ from versioned_catalog.read.projection import (
     SegmentPlan,
     Take,
 )
+
+_SUPPORTED = {
+    *("boolean", "byte", "short", "int", "long", "float", "double", "decimal"),
+    *("string", "char", "varchar", "binary", "date", "timestamp", "timestamp_ntz"),
+}
+"""The leaf types that Spark's Parquet code stores as the format does (FORMAT.md, section 4.1)."""
 
 _PLAIN = re.compile(r"(?:[A-Za-z0-9-][A-Za-z0-9_.=-]*/)*[A-Za-z0-9-][A-Za-z0-9_.=-]*")
 
@@ -81,10 +71,6 @@ def _is_exact_inside(output: Output) -> bool:
 
 
 def _is_supported(type_: DataType) -> bool:
-    match type_:
-        case Atom.VARIANT | Time() | DayTimeInterval() | Geometry() | Geography():
-            return False
-        case Struct() | Array() | Map():
-            return all(_is_supported(child.type) for child in children(type_))
-        case Atom() | Decimal() | Char() | Varchar():
-            return True
+    if isinstance(type_, NestedType):
+        return all(_is_supported(child.type) for child in children(type_))
+    return type_.leaf.name in _SUPPORTED

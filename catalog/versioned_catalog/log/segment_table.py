@@ -34,7 +34,7 @@ from versioned_catalog.log.times import MICROSECOND, UNIX_EPOCH
 from versioned_catalog.model.arrow import array_of, to_arrow_type
 from versioned_catalog.model.id_map import IdMap
 from versioned_catalog.model.schema_json import Json
-from versioned_catalog.model.types import Atom, Column, DataType, is_nested, is_opaque
+from versioned_catalog.model.types import Atom, Column, DataType, is_floating, is_nested, is_opaque
 from versioned_catalog.storage.text import parse_json
 
 LIST_TYPES = {
@@ -148,7 +148,7 @@ def statistics_of(type_: DataType) -> tuple[str, ...]:
     """The statistics that columns of a type have."""
     if is_nested(type_) or is_opaque(type_):
         return ("nulls",)
-    if type_ in (Atom.FLOAT, Atom.DOUBLE):
+    if is_floating(type_):
         return ("nulls", "nans", "min", "max", "inexact")
     return ("nulls", "min", "max", "inexact")
 

@@ -231,6 +231,9 @@ def _cheapest_inside(column: Column) -> Column:
     return cheapest((column,))
 
 
+_COSTS = {Family.BOOLEAN: 1, Family.TEXT: 16, Family.BINARY: 16, Family.OPAQUE: 16}
+
+
 def _cost(type_: DataType) -> int:
     """A rough cost of reading a column, in bytes per row."""
     match type_:
@@ -239,13 +242,7 @@ def _cost(type_: DataType) -> int:
         case Array() | Map():
             return 64
         case _:
-            match type_.leaf.family:
-                case Family.BOOLEAN:
-                    return 1
-                case Family.TEXT | Family.BINARY | Family.OPAQUE:
-                    return 16
-                case Family.INTEGER | Family.FLOAT | Family.DECIMAL | Family.TEMPORAL:
-                    return 8
+            return _COSTS.get(type_.leaf.family, 8)
 
 
 def leaf_paths(column: Column, above: str = "") -> list[tuple[str, DataType]]:
