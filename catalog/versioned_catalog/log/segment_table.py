@@ -6,7 +6,6 @@ their number takes most of the time to write and read it.
 
 from __future__ import annotations
 
-import base64
 import itertools
 import json
 import struct
@@ -34,7 +33,15 @@ from versioned_catalog.log.times import MICROSECOND, UNIX_EPOCH
 from versioned_catalog.model.arrow import array_of, to_arrow_type
 from versioned_catalog.model.id_map import IdMap
 from versioned_catalog.model.schema_json import Json
-from versioned_catalog.model.types import Atom, Column, DataType, is_floating, is_nested, is_opaque
+from versioned_catalog.model.types import (
+    Column,
+    DataType,
+    NestedType,
+    is_floating,
+    is_nested,
+    is_opaque,
+)
+from versioned_catalog.model.value_text import parse_leaf
 from versioned_catalog.storage.text import parse_json
 
 LIST_TYPES = {
@@ -307,9 +314,10 @@ def parse_texts(texts: Sequence[str | None] | pa.Array, type_: DataType) -> pa.A
     target = to_arrow_type(type_)
     try:
         plain = texts if isinstance(texts, pa.Array) else array_of(texts, pa.string())
-        if type_ is Atom.BINARY:
+        if pa.types.is_binary(target):
+            assert not isinstance(type_, NestedType)
             texts = plain.to_pylist()
-            blobs = [None if t is None else base64.b64decode(t, validate=True) for t in texts]
+            blobs: list[Any] = [None if t is None else parse_leaf(t, type_) for t in texts]
             return array_of(blobs, target)
         if pa.types.is_date(target):
             return plain.cast(pa.int32()).cast(target)

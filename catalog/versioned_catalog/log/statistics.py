@@ -21,7 +21,6 @@ from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.model.schema_json import Json, check_members, optional
 from versioned_catalog.model.types import (
     Array,
-    Atom,
     Column,
     DataType,
     Family,
@@ -29,6 +28,7 @@ from versioned_catalog.model.types import (
     NestedType,
     Struct,
     is_floating,
+    is_text,
     walk,
 )
 from versioned_catalog.model.value_text import leaf_text
@@ -71,7 +71,7 @@ def lower_text(key: Key, type_: DataType) -> tuple[str, bool] | None:
     """The value text of a lower bound, and whether it was cut; None for bytes that are not UTF-8."""
     if not isinstance(key, bytes):
         return leaf_text(key, type_), False
-    if type_ is Atom.BINARY:
+    if not is_text(type_):
         return leaf_text(key[:LONGEST], type_), len(key) > LONGEST
     text = _decoded(key)
     return None if text is None else (text[:LONGEST], len(text) > LONGEST)
@@ -85,7 +85,7 @@ def upper_text(key: Key, type_: DataType) -> tuple[str, bool] | None:
     """
     if not isinstance(key, bytes):
         return leaf_text(key, type_), False
-    if type_ is Atom.BINARY:
+    if not is_text(type_):
         if len(key) <= LONGEST:
             return leaf_text(key, type_), False
         kept = key[:LONGEST].rstrip(b"\xff")

@@ -295,8 +295,9 @@ def _compared_as_local(value: object) -> int | None:
 def _compared_as_time(value: object) -> int | None:
     if isinstance(value, str):
         return parse_time(value)
-    is_local = isinstance(value, dt.time) and value.tzinfo is None
-    return to_count(value) if is_local else None
+    if isinstance(value, dt.time) and value.tzinfo is None:
+        return to_count(value)
+    return None
 
 
 _TEMPORAL = {
