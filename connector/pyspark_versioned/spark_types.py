@@ -48,7 +48,7 @@ _ATOMS: dict[Atom, spark.DataType] = {
 _UNITS = list(DAY_TIME_UNITS)
 _LENGTHS = "__CHAR_VARCHAR_TYPE_STRING"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FROM_SPARK = {spark_type: atom for atom, spark_type in _ATOMS.items()}
+_FROM_SPARK = {spark_type: atom for atom, spark_type in reversed(_ATOMS.items())}
 
 
 def to_spark_schema(columns: tuple[Column, ...]) -> spark.StructType:

@@ -115,7 +115,7 @@ def from_arrow_type(arrow: pa.DataType) -> DataType:
 
 
 _OF_ARROW: dict[pa.DataType, DataType] = {
-    **{atom.leaf.arrow: atom for atom in Atom if not is_opaque(atom)},
+    **{atom.leaf.arrow: atom for atom in reversed(Atom) if not is_opaque(atom)},
     pa.uint8(): Atom.SHORT,
     pa.uint16(): Atom.INT,
     pa.uint32(): Atom.LONG,
