@@ -40,6 +40,7 @@ from versioned_catalog.model.value_text import (
     decode,
     decode_raw,
     field_key,
+    integer_range,
     leaf_text,
     parse_json,
     rekey,
@@ -163,9 +164,6 @@ def widen(constant_: Constant, old: DataType, new: DataType) -> Constant:
         raise misfit(constant_.json, new, error) from None
 
 
-_BITS = {Atom.BYTE: 8, Atom.SHORT: 16, Atom.INT: 32, Atom.LONG: 64}
-
-
 def narrow_array(array: pa.Array, source: LeafType, target: LeafType) -> pa.Array:
     """Narrow values to a type that widens to theirs; null where a value does not fit."""
     return fitting(array, source, target).cast(to_arrow_type(target), safe=False)
@@ -256,9 +254,7 @@ def _fits(array: pa.Array, source: LeafType, target: LeafType) -> pa.Array:
 
 def _in_range(array: pa.Array, target: LeafType) -> pa.Array:
     """Whether numbers are in the range of an integer type."""
-    assert isinstance(target, Atom), "only integers widen to other integers, doubles and decimals"
-    end = 2 ** (_BITS[target] - 1)
-    low, high = _number(-end, array.type), _number(end - 1, array.type)
+    low, high = (_number(end, array.type) for end in integer_range(target))
     return pc.and_(pc.greater_equal(array, low), pc.less_equal(array, high))
 
 
