@@ -10,14 +10,15 @@ from pyspark_versioned.option_names import names_of_topic
 from pyspark_versioned.sql.protocol.table import VersionRange
 from versioned_catalog import InvalidRequestError, Table
 from versioned_catalog.commit.version_rules import version_or_tag
+from versioned_catalog.spelling import one_of
 from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.consumers import check_name
 from versioned_catalog.stream.offsets import (
     Limits,
+    OnDrop,
+    OnRewrite,
+    SchemaMode,
     Settings,
-    on_drop_of,
-    on_rewrite_of,
-    schema_mode_of,
 )
 from versioned_catalog.stream.row_stream import TableStream
 
@@ -53,9 +54,9 @@ def stream_settings(options: Mapping[str, str], schema_version: int | None, tabl
         schema_version,
         None if version is None else version_or_tag(version),
         options.get("startingTimestamp"),
-        on_rewrite_of(options.get("onRewrite", "fail"), table),
-        on_drop_of(options.get("onDrop", "null"), table),
-        schema_mode_of(options.get("schemaMode", "follow"), table),
+        one_of(OnRewrite, options.get("onRewrite", "fail"), f"{table}: onRewrite"),
+        one_of(OnDrop, options.get("onDrop", "null"), f"{table}: onDrop"),
+        one_of(SchemaMode, options.get("schemaMode", "follow"), f"{table}: schemaMode"),
         None if "consumer" not in options else check_name(options["consumer"], table),
     )
 

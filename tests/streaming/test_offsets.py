@@ -13,7 +13,7 @@ from streaming.tables import Reader, ids, table_at
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.storage.store import Store
 from versioned_catalog.stream.offsets import Limits, Offset, Settings
-from versioned_catalog.stream.row_stream import Behind
+from versioned_catalog.stream.stream_log import Behind
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from itertools import chain
 import pyarrow as pa
 
 from versioned_catalog.commit.table_handle import TableHandle
-from versioned_catalog.errors import VersionedError
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.pinned_state import Through
 from versioned_catalog.log.schemas import Schemas
@@ -22,17 +21,9 @@ from versioned_catalog.stream.change_feed import Changes
 from versioned_catalog.stream.change_history import expired_error, first_version
 from versioned_catalog.stream.change_planner import Request, plan_changes, plan_inserts, readable
 from versioned_catalog.stream.change_tasks import Plan
-from versioned_catalog.stream.follower import NO_ROWS, end_of
-from versioned_catalog.stream.offsets import (
-    NO_LIMITS,
-    Admission,
-    Limits,
-    Offset,
-    Settings,
-    sizes_in,
-)
-from versioned_catalog.stream.row_stream import LOOK_AHEAD, Behind
-from versioned_catalog.stream.stream_log import StreamLog, View
+from versioned_catalog.stream.follower import NO_ROWS, check_passes
+from versioned_catalog.stream.offsets import Offset, Settings, Sizes, sizes_of, total_of
+from versioned_catalog.stream.stream_log import Stream, View
 
 
 def seen_by(view: View, end: TableState, newest: TableState, table: str) -> TableState:
@@ -74,8 +65,11 @@ def _visible(schemas: Schemas) -> Schemas:
     return Schemas.of([schemas[version].visible for version in schemas])
 
 
-class ChangeStream:
+class ChangeStream(Stream):
     """Reads what each commit changes, in micro-batches of whole commits.
+
+    The snapshot of a table with a primary key is one batch. Of a commit, the segments that it added
+    count towards the limits, and also the number of those that it removed.
 
     It starts with a snapshot of the table as inserts. The schema stays that of the start, as in a
     ``TableStream``. A change of the schema changes no rows. A compaction changes those from which it
@@ -110,8 +104,7 @@ class ChangeStream:
         updates: bool = True,
         carryovers: bool = False,
     ) -> None:
-        self.store = handle.store
-        self._log = StreamLog(handle, settings or Settings())
+        super().__init__(handle, settings)
         self._follower = self._log.follower
         self._request = Request(carryovers=carryovers, updates=updates)
         self._keyed = self._follower.incarnation.schema.is_keyed
@@ -127,54 +120,11 @@ class ChangeStream:
         return feed_schema(self.declared.columns)
 
     def initial(self) -> Offset:
-        """Where a new stream starts.
-
-        Raises:
-            NotFoundError: the version to start with does not exist, is expired or of another table.
-            InvalidRequestError: two places to start with are given, or one is malformed.
-        """
-        place = self._log.initial()
+        """Where a new stream starts. As ``TableStream.initial``."""
+        place = super().initial()
         if not place.snapshot:
             self._check_known(place.version)
         return place
-
-    def latest(
-        self,
-        start: Offset,
-        limits: Limits = NO_LIMITS,
-        *,
-        columns: tuple[Column, ...] | None = None,
-        until: int | None = None,
-    ) -> Offset:
-        """Where the next micro-batch ends; ``start`` if there is nothing new. As ``TableStream.latest``.
-
-        A batch has whole commits, at least one, and the snapshot of a table with a primary key is one
-        batch. Of a commit, the segments that it added count towards the limits, and also the number of
-        those that it removed.
-        """
-        newest = self._follower.refresh().version
-        self._log.check_start(start)
-        origin, start = start, self._log.begun(start)
-        self._follower.forget(start.version)
-        until = newest if until is None else min(until, newest)
-        place, admission = start, Admission(limits)
-        if start.snapshot:
-            place = self._through_snapshot(start, admission)
-        if not place.snapshot:
-            place = self._through_commits(place, until, admission, columns, start)
-        return origin if place.place == start.place else place
-
-    def consumed(self, place: Offset) -> None:
-        """Mark everything before a place as processed; this advances the stream's consumer, if any.
-
-        Raises:
-            StorageError: the move could not be committed.
-        """
-        self._log.consumed(place)
-
-    def newest(self) -> Offset:
-        """The offset of a stream that has read everything."""
-        return self._log.newest()
 
     def changes(self, start: Offset, end: Offset, columns: Sequence[str] | None = None) -> Changes:
         """The changes between two offsets.
@@ -185,8 +135,6 @@ class ChangeStream:
         Raises:
             NotFoundError: the table was replaced before the stream began, or a version is expired.
         """
-        self._log.check_incarnation(start)
-        self._log.catch_up(end)
         start = self._log.beginning(start, end)
         request = replace(self._request, columns=columns)
         plans = []
@@ -201,62 +149,18 @@ class ChangeStream:
         """The changes between two offsets, in one Arrow table. See ``changes``."""
         return self.changes(start, end).to_arrow()
 
-    def behind(self, offset: Offset) -> Behind:
-        """The backlog after an offset, as far as the log was read."""
-        self._log.catch_up(offset)
-        offset = self._log.begun(offset)
-        newest = self._follower.state.version
-        first = offset.version + offset.snapshot
-        rest = self._log.rest(offset) if offset.snapshot else None
-        sizes = [(0, 0, 0) if rest is None else _size_of(rest)]
-        for commit in self._follower.commits(first, min(newest, first + LOOK_AHEAD - 1)):
-            if self._end(commit, None) is not None:
-                break
-            sizes.append(self._size(commit))
-        totals = map(sum, zip(*sizes, strict=True))
-        return Behind(max(newest - first + 1, 0) + offset.snapshot, *totals)
+    def _snapshot_sizes(self, start: Offset) -> Sizes:
+        sizes = super()._snapshot_sizes(start)
+        return [total_of(sizes)] if self._keyed else sizes
 
-    def _through_snapshot(self, start: Offset, admission: Admission) -> Offset:
-        rest = self._log.rest(start)
-        if not self._keyed:
-            return self._log.admit(start, sizes_in(rest), admission)
-        segments, rows, size = _size_of(rest)
-        admission.admit(rows, size, segments)
-        return self._log.after(start)
-
-    def _through_commits(
-        self,
-        place: Offset,
-        until: int,
-        admission: Admission,
-        columns: tuple[Column, ...] | None,
-        start: Offset,
-    ) -> Offset:
-        """Admit commits, from a place on."""
-        for commit in self._follower.commits(place.version, until):
-            error = self._end(commit, columns)
-            if error is not None:
-                if place.place == start.place:
-                    raise error
-                return place
-            segments, rows, size = self._size(commit)
-            if segments and not admission.admit(rows, size, segments):
-                return place
-            place = self._log.after(place)
-        return place
-
-    def _end(self, commit: Commit, columns: tuple[Column, ...] | None) -> VersionedError | None:
-        """The error of the stream at a commit; None if it passes the commit."""
-        error = end_of(commit, self._log.uuid, self._log.name)
-        return error or self._log.refusal(commit, columns)
-
-    def _size(self, commit: Commit) -> tuple[int, int, int]:
-        """The segments that a commit changed, and the rows and bytes of those that it added."""
+    def _sizes(self, commit: Commit, columns: tuple[Column, ...] | None) -> Sizes:
+        check_passes(commit, self._log.uuid, self._log.name)
+        self._log.check_schema(commit, columns)
         if commit.head.operation in NO_ROWS and not self._loses_values(commit):
-            return 0, 0, 0
-        rows = sum(record.rows for record in commit.added)
-        size = sum(record.bytes for record in commit.added)
-        return len(commit.added) + len(commit.removed), rows, size
+            return []
+        segments, rows, size = total_of(sizes_of(commit.added))
+        segments += len(commit.removed)
+        return [(segments, rows, size)] if segments else []
 
     def _loses_values(self, commit: Commit) -> bool:
         """Whether a compaction may have removed values of columns that were dropped."""
@@ -292,7 +196,3 @@ class ChangeStream:
         first = first_version(newest, newest.created_version)
         if version < first:
             raise expired_error(version, first, self._log.name)
-
-
-def _size_of(segments: pa.Table) -> tuple[int, int, int]:
-    return segments.num_rows, sum(segments["rows"].to_pylist()), sum(segments["bytes"].to_pylist())

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from versioned_catalog.commit.table_handle import TableHandle
-from versioned_catalog.errors import InvalidRequestError, NotFoundError, VersionedError
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit, Stub
 from versioned_catalog.log.reader import LoadedState
@@ -20,66 +19,40 @@ NO_ROWS = frozenset({"compact", "alter", "tag", "fence", "expire"})
 """Operations that add no rows; a compaction writes the same rows again."""
 
 
-@dataclass(frozen=True)
-class Added:
-    """The segments whose rows a commit added; none if it did not change rows."""
+def added_segments(
+    commit: Commit, table_uuid: str, on_rewrite: OnRewrite, table: str
+) -> tuple[LiveSegment, ...]:
+    """The segments whose rows a commit adds to a stream of one incarnation, in the order of the log.
 
-    segments: tuple[LiveSegment, ...]
-
-
-@dataclass(frozen=True)
-class Ends:
-    """A commit that a stream can't pass."""
-
-    error: VersionedError
-
-
-Effect = Added | Ends
-
-NOTHING = Added(())
-"""A commit that added no rows."""
-
-
-def effect_of(commit: Commit, table_uuid: str, on_rewrite: OnRewrite, table: str) -> Effect:
-    """The effect of a commit on a stream of one incarnation of a table."""
+    Raises:
+        NotFoundError: as ``check_passes``.
+        InvalidRequestError: it removed or rewrote rows, and the stream does not skip such commits.
+    """
     head = commit.head
-    end = end_of(commit, table_uuid, table)
-    if end is not None:
-        return Ends(end)
+    check_passes(commit, table_uuid, table)
     if head.operation in NO_ROWS:
-        return NOTHING
+        return ()
     if not commit.removed and head.operation != "rollback":
-        return Added(added_by(commit))
-    match on_rewrite:
-        case OnRewrite.SKIP:
-            return NOTHING
-        case OnRewrite.FAIL:
-            return Ends(
-                InvalidRequestError(
-                    f"{table}: version {head.version} ({head.operation}) removed rows or wrote rows "
-                    "again, and a stream reads added rows only; leave out such commits with the option "
-                    "onRewrite = 'skip', or read the table's changes, with a new checkpoint: by "
-                    "readStream.changes, or with the option readChanges",
-                    condition="NOT_SUPPORTED",
-                )
-            )
-
-
-def end_of(commit: Commit, table_uuid: str, table: str) -> NotFoundError | None:
-    """The error of a stream at a commit that drops or replaces its table; None for others."""
-    head = commit.head
-    if head.table_uuid == table_uuid and head.operation != "drop":
-        return None
-    return gone(table, head.version, replaced=head.operation in NEW_INCARNATION)
-
-
-def added_by(commit: Commit) -> tuple[LiveSegment, ...]:
-    """The segments that a commit added, in the order of the log."""
-    head = commit.head
-    return tuple(
-        LiveSegment(record, head.version, ordinal, head.time)
-        for ordinal, record in enumerate(commit.added)
+        return tuple(
+            LiveSegment(record, head.version, ordinal, head.time)
+            for ordinal, record in enumerate(commit.added)
+        )
+    if on_rewrite is OnRewrite.SKIP:
+        return ()
+    raise InvalidRequestError(
+        f"{table}: version {head.version} ({head.operation}) removed rows or wrote rows again, and a "
+        "stream reads added rows only; leave out such commits with the option onRewrite = 'skip', or "
+        "read the table's changes, with a new checkpoint: by readStream.changes, or with the option "
+        "readChanges",
+        condition="NOT_SUPPORTED",
     )
+
+
+def check_passes(commit: Commit, table_uuid: str, table: str) -> None:
+    """Refuse a commit that drops or replaces the table of a stream. Raises NotFoundError."""
+    head = commit.head
+    if head.table_uuid != table_uuid or head.operation == "drop":
+        raise gone(table, head.version, replaced=head.operation in NEW_INCARNATION)
 
 
 def gone(table: str, version: int, *, replaced: bool) -> NotFoundError:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-import pyarrow as pa
-
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.log.record import LiveSegment
+from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.schema_json import member, optional
-from versioned_catalog.spelling import one_of
 from versioned_catalog.storage.text import parse_json
 
 
@@ -65,21 +62,6 @@ class Settings:
     consumer: str | None = None
 
 
-def on_rewrite_of(text: str, table: str) -> OnRewrite:
-    """The option ``onRewrite``. Raises InvalidRequestError for any other text."""
-    return one_of(OnRewrite, text, f"{table}: onRewrite")
-
-
-def on_drop_of(text: str, table: str) -> OnDrop:
-    """The option ``onDrop``. Raises InvalidRequestError for any other text."""
-    return one_of(OnDrop, text, f"{table}: onDrop")
-
-
-def schema_mode_of(text: str, table: str) -> SchemaMode:
-    """The option ``schemaMode``. Raises InvalidRequestError for any other text."""
-    return one_of(SchemaMode, text, f"{table}: schemaMode")
-
-
 @dataclass(frozen=True)
 class Limits:
     """The most that one micro-batch reads; None for no limit. At least one segment is always read.
@@ -108,6 +90,24 @@ NO_LIMITS = Limits()
 """A batch without limits."""
 
 
+Size = tuple[int, int, int]
+"""A number of segments, and the rows and bytes in them."""
+
+Sizes = list[Size]
+"""Parts of a batch, of which each is read whole."""
+
+
+def sizes_of(records: Iterable[SegmentRecord]) -> Sizes:
+    """The size of each segment."""
+    return [(1, record.rows, record.bytes) for record in records]
+
+
+def total_of(sizes: Sizes) -> Size:
+    """The size of all parts together."""
+    segments, rows, size = (sum(size[at] for size in sizes) for at in range(3))
+    return segments, rows, size
+
+
 @dataclass
 class Admission:
     """What was admitted to a micro-batch so far."""
@@ -117,10 +117,10 @@ class Admission:
     rows: int = 0
     bytes: int = 0
 
-    def admit(self, rows: int, size: int, segments: int = 1) -> bool:
-        """Count more segments of some rows and bytes; False if they are beyond a limit."""
+    def admit(self, size: Size) -> bool:
+        """Count more segments; False if they are beyond a limit."""
         limits = self.limits
-        after = self.segments + segments, self.rows + rows, self.bytes + size
+        after = total_of([(self.segments, self.rows, self.bytes), size])
         most = limits.segments, limits.rows, limits.bytes
         if self.segments and any(
             limit is not None and value > limit for value, limit in zip(after, most, strict=True)
@@ -128,20 +128,6 @@ class Admission:
             return False
         self.segments, self.rows, self.bytes = after
         return True
-
-
-Sizes = list[tuple[int, int]]
-"""The rows and bytes of segments."""
-
-
-def sizes_in(segments: pa.Table) -> Sizes:
-    """The sizes of the segments of a snapshot, by their core columns."""
-    return list(zip(segments["rows"].to_pylist(), segments["bytes"].to_pylist(), strict=True))
-
-
-def sizes_of(segments: Sequence[LiveSegment]) -> Sizes:
-    """The sizes of segments that a commit added."""
-    return [(segment.record.rows, segment.record.bytes) for segment in segments]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""The common base of streams: the log of a table, the schema, and the rows of a micro-batch."""
+"""What streams share: the log of a table, the schema, and the frame of micro-batches."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -25,25 +26,26 @@ from versioned_catalog.model.ddl import render_type
 from versioned_catalog.model.pins import Overflow, Seen, without_dropped
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
-from versioned_catalog.model.types import Column, Map, children, is_nested, walk, with_children
+from versioned_catalog.model.types import Column, is_nested, walk
+from versioned_catalog.read.metadata_columns import nullable
 from versioned_catalog.stream.consumers import advance, register
 from versioned_catalog.stream.follower import Follower, gone, since, starting_version
-from versioned_catalog.stream.offsets import Admission, Offset, OnDrop, SchemaMode, Settings, Sizes
+from versioned_catalog.stream.offsets import (
+    NO_LIMITS,
+    Admission,
+    Limits,
+    Offset,
+    OnDrop,
+    SchemaMode,
+    Settings,
+    Sizes,
+    total_of,
+)
 
 
 def shown(schema: Schema) -> Schema:
     """The columns of a stream: those of a schema, all nullable, since a column may be dropped later."""
-    return Schema(tuple(map(_nullable, schema.visible.columns)), schema.version)
-
-
-def _nullable(column: Column) -> Column:
-    inner = children(column.type)
-    if isinstance(column.type, Map):
-        inner = (replace(_nullable(inner[0]), nullable=False), _nullable(inner[1]))
-    else:
-        inner = tuple(map(_nullable, inner))
-    type_ = with_children(column.type, inner) if is_nested(column.type) else column.type
-    return replace(column, type=type_, nullable=True)
+    return Schema(tuple(map(nullable, schema.visible.columns)), schema.version)
 
 
 def check_no_drop(columns: tuple[Column, ...], now: Schema, table: str, version: int) -> None:
@@ -118,35 +120,29 @@ class View:
         """A schema version as this stream sees it: without a pin, hidden columns count as dropped."""
         return schemas[version] if self.pinned else schemas[version].visible
 
-    def over(self, state: TableState, segments: SegmentSet, version: int) -> TableState:
-        """A snapshot of only some segments of one schema version, seen in the stream's schema.
+    def states(self, state: TableState, segments: pa.Table) -> Iterator[TableState]:
+        """Snapshots that together hold some segments, one for each schema version.
 
         A batch is read as a scan of such snapshots, so streams filter, project, narrow and read natively
         as scans do.
+
+        Args:
+            state: the newest snapshot of the incarnation, which knows the schemas.
+            segments: their core columns; they need not be live, nor live together.
         """
-        columns, stored = shown(self.schema), self.stored(state.schemas, version)
-        if version > self.schema.version:
-            columns = replace(columns, columns=without_dropped(columns.columns, stored.ids))
-        return replace(
-            state,
-            schemas=Schemas.of([stored]),
-            schema_version=version,
-            segments=segments,
-            lens=Lens(str(self.schema.version), Seen(columns, stored), self.overflow),
-        )
-
-
-def states_of(view: View, state: TableState, segments: pa.Table) -> Iterator[TableState]:
-    """Snapshots that together hold some segments, one for each schema version, as a stream sees them.
-
-    Args:
-        state: the newest snapshot of the incarnation, which knows the schemas.
-        segments: their core columns; they need not be live, nor live together.
-    """
-    versions = segments["schema_version"]
-    for version in sorted(pc.unique(versions).to_pylist()):
-        of_version = segments.filter(pc.equal(versions, array_of([version], pa.int32())[0]))
-        yield view.over(state, SegmentSet.of(of_version), version)
+        versions, label = segments["schema_version"], str(self.schema.version)
+        for version in sorted(pc.unique(versions).to_pylist()):
+            columns, stored = shown(self.schema), self.stored(state.schemas, version)
+            if version > self.schema.version:
+                columns = replace(columns, columns=without_dropped(columns.columns, stored.ids))
+            of_version = segments.filter(pc.equal(versions, array_of([version], pa.int32())[0]))
+            yield replace(
+                state,
+                schemas=Schemas.of([stored]),
+                schema_version=version,
+                segments=SegmentSet.of(of_version),
+                lens=Lens(label, Seen(columns, stored), self.overflow),
+            )
 
 
 class StreamLog:
@@ -167,7 +163,6 @@ class StreamLog:
         state = handle.state
         self.settings = settings
         self.uuid = state.table_uuid
-        self._handle = TableHandle(handle.log, handle.loaded, handle.name)
         self.follower = Follower(TableHandle(handle.log, handle.loaded, handle.name))
         self.view = _view(handle, state, settings)
         self._snapshot: TableState | None = None
@@ -176,19 +171,6 @@ class StreamLog:
     def name(self) -> str:
         """The table's name in errors."""
         return self.follower.name
-
-    def initial(self) -> Offset:
-        """Where a new stream starts. See ``TableStream.initial``."""
-        state = self.follower.refresh()
-        first = starting_version(self.follower, self.settings)
-        place = (
-            replace(self.offset(state.version), snapshot=True)
-            if first is None
-            else self.offset(first)
-        )
-        if self.settings.consumer is not None:
-            register(self._handle, self.settings.consumer, _read_before(place))
-        return place.as_first()
 
     def catch_up(self, offset: Offset) -> None:
         """Read the log as far as an offset, which may come from another process."""
@@ -209,10 +191,12 @@ class StreamLog:
         return start if first <= start.version else replace(start, version=first).as_first()
 
     def beginning(self, start: Offset, end: Offset) -> Offset:
-        """The start of the batch between two offsets. See ``Offset.beginning``.
+        """The start of the batch between two offsets, of this incarnation. See ``Offset.beginning``.
 
         Spark before 4.2 ends batches without their start, so ``end`` does not know the first place.
         """
+        self.check_incarnation(start)
+        self.catch_up(end)
         if end.first is not None:
             return start.beginning(end)
         begun = self.begun(start)
@@ -230,15 +214,6 @@ class StreamLog:
                 "copy, or the checkpoint is that of another one; start the query with a new checkpoint",
                 condition="VERSION_NOT_FOUND",
             )
-
-    def consumed(self, place: Offset) -> None:
-        """Advance the consumer of the stream, if any, past everything before a place."""
-        if self.settings.consumer is not None:
-            advance(self._handle, self.settings.consumer, _read_before(place), self.uuid)
-
-    def newest(self) -> Offset:
-        """The offset of a stream that has read everything."""
-        return self.offset(self.follower.refresh().version + 1)
 
     def offset(self, version: int) -> Offset:
         """The place before a version."""
@@ -272,30 +247,15 @@ class StreamLog:
         """The core columns of the unread segments of the first snapshot."""
         return self.snapshot(start).segments.core.slice(start.ordinal)
 
-    def admit(self, place: Offset, sizes: Sizes, admission: Admission) -> Offset:
-        """The offset after the segments that are admitted."""
-        for admitted, (rows, size) in enumerate(sizes):
-            if not admission.admit(rows, size):
-                return self.here(place, ordinal=place.ordinal + admitted)
-        return self.after(place)
-
-    def refusal(self, commit: Commit, columns: tuple[Column, ...] | None) -> VersionedError | None:
-        """The error of the stream at a change of the schema; None if it continues.
+    def check_schema(self, commit: Commit, columns: tuple[Column, ...] | None) -> None:
+        """Refuse a commit whose change of the schema the stream can't pass.
 
         Args:
             columns: those that are read, for ``onDrop = fail``; None for all.
         """
-        now = commit.schema
-        if now is None or self.view.pinned or now.version <= self.view.schema.version:
-            return None
-        try:
-            self._check_schema(now, columns, commit.head.version)
-        except VersionedError as error:
-            return error
-        return None
-
-    def _check_schema(self, now: Schema, columns: tuple[Column, ...] | None, version: int) -> None:
-        schema = self.view.schema
+        now, schema, version = commit.schema, self.view.schema, commit.head.version
+        if now is None or self.view.pinned or now.version <= schema.version:
+            return
         if self.settings.schema_mode is SchemaMode.STOP:
             check_same(schema, now, self.name, version)
         if self.settings.on_drop is OnDrop.FAIL:
@@ -317,3 +277,142 @@ def _view(handle: TableHandle, state: TableState, settings: Settings) -> View:
         number = state.schema_version
     check_schema_version(state, number, handle.name)
     return View(state.schemas[number].visible)
+
+
+LOOK_AHEAD = 256
+"""Number of commits that are read to say how many rows a stream is behind, at most."""
+
+
+@dataclass(frozen=True)
+class Behind:
+    """The backlog of a stream.
+
+    Args:
+        versions: number of commits.
+        segments, rows, bytes: of the rows that they added; of the next 256 commits only.
+    """
+
+    versions: int
+    segments: int
+    rows: int
+    bytes: int
+
+
+class Stream(ABC):
+    """Micro-batches that end at offsets: what ``TableStream`` and ``ChangeStream`` share.
+
+    A stream says which parts of a commit it reads, and reads those between two offsets.
+    """
+
+    def __init__(self, handle: TableHandle, settings: Settings | None) -> None:
+        self.store = handle.store
+        self._log = StreamLog(handle, settings or Settings())
+        self._handle = TableHandle(handle.log, handle.loaded, handle.name)
+
+    @abstractmethod
+    def _sizes(self, commit: Commit, columns: tuple[Column, ...] | None) -> Sizes:
+        """The parts of a commit that are read. Raises VersionedError if the stream can't pass it."""
+
+    def _snapshot_sizes(self, start: Offset) -> Sizes:
+        """The parts of the first snapshot that are read from an offset on."""
+        rest = self._log.rest(start)
+        columns = (rest[name].to_pylist() for name in ("rows", "bytes"))
+        return [(1, rows, size) for rows, size in zip(*columns, strict=True)]
+
+    def initial(self) -> Offset:
+        """Where a new stream starts.
+
+        Raises:
+            NotFoundError: the version to start with does not exist, is expired or of another table.
+            InvalidRequestError: two places to start with are given, or one is malformed.
+        """
+        log, consumer = self._log, self._log.settings.consumer
+        newest = log.follower.refresh().version
+        first = starting_version(log.follower, log.settings)
+        place = log.offset(newest if first is None else first)
+        place = replace(place, snapshot=first is None)
+        if consumer is not None:
+            register(self._handle, consumer, _read_before(place))
+        return place.as_first()
+
+    def latest(
+        self,
+        start: Offset,
+        limits: Limits = NO_LIMITS,
+        *,
+        columns: tuple[Column, ...] | None = None,
+        until: int | None = None,
+    ) -> Offset:
+        """Where the next micro-batch ends; ``start`` if there is nothing new.
+
+        It ends before a commit that the stream can't pass; a batch that would start there raises.
+
+        Args:
+            start: where it starts.
+            limits: how much it may read.
+            columns: those that are read, for ``onDrop = fail``; None for all.
+            until: the last version to read; None for the newest.
+
+        Raises:
+            InvalidRequestError: the next commit dropped a column, or, for added rows, removed rows or
+                wrote rows again.
+            SchemaChangedError: the next commit changes the schema, and the stream stops there.
+            NotFoundError: the table was dropped or replaced, or the next commit is expired.
+        """
+        log = self._log
+        newest = log.follower.refresh().version
+        log.check_start(start)
+        origin, start = start, log.begun(start)
+        log.follower.forget(start.version)
+        until = newest if until is None else min(until, newest)
+        place, admission = start, Admission(limits)
+        if start.snapshot:
+            place = self._admit(start, self._snapshot_sizes(start), admission)
+        for commit in () if place.snapshot else log.follower.commits(place.version, until):
+            try:
+                sizes = self._sizes(commit, columns)
+            except VersionedError:
+                if place.place == start.place:
+                    raise
+                break
+            version = place.version
+            place = self._admit(place, sizes[place.ordinal :], admission)
+            if place.version == version:
+                break
+        return origin if place.place == start.place else place
+
+    def _admit(self, place: Offset, sizes: Sizes, admission: Admission) -> Offset:
+        """The offset after the parts that are admitted."""
+        for admitted, size in enumerate(sizes):
+            if not admission.admit(size):
+                return self._log.here(place, ordinal=place.ordinal + admitted)
+        return self._log.after(place)
+
+    def consumed(self, place: Offset) -> None:
+        """Mark everything before a place as processed; this advances the stream's consumer, if any.
+
+        Raises:
+            StorageError: the move could not be committed.
+        """
+        consumer = self._log.settings.consumer
+        if consumer is not None:
+            advance(self._handle, consumer, _read_before(place), self._log.uuid)
+
+    def newest(self) -> Offset:
+        """The offset of a stream that has read everything."""
+        return self._log.offset(self._log.follower.refresh().version + 1)
+
+    def behind(self, offset: Offset) -> Behind:
+        """The backlog after an offset, as far as the log was read."""
+        log = self._log
+        log.catch_up(offset)
+        offset = log.begun(offset)
+        newest, first = log.follower.state.version, offset.version + offset.snapshot
+        sizes = self._snapshot_sizes(offset) if offset.snapshot else []
+        for commit in log.follower.commits(first, min(newest, first + LOOK_AHEAD - 1)):
+            try:
+                parts = self._sizes(commit, None)
+            except VersionedError:
+                break
+            sizes += parts[offset.ordinal if commit.head.version == offset.version else 0 :]
+        return Behind(max(newest - first + 1, 0) + offset.snapshot, *total_of(sizes))
