@@ -128,7 +128,7 @@ class Transaction:
         """
 
         def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
-            operation = Append(plan.based_on, tuple(records), plan.changes, batch)
+            operation = Append(plan.based_on, tuple(records), plan.changes, batch=batch)
             return self._handle.commit(operation, commit_id)
 
         version = commit_replanned(self._handle, plan, records, commit)
@@ -162,10 +162,10 @@ class Transaction:
         operation = Import(
             Base.of(state),
             records,
-            adopted_files(handle.store, records),
-            removed_paths,
+            removed=removed_paths,
             batch=batch,
             roots=used_roots(handle.store, records),
+            files=adopted_files(handle.store, records),
         )
         return handle.commit(operation, commit_id)
 
@@ -300,7 +300,9 @@ class Transaction:
         state = self._handle.planned_on(plan.based_on)
         removed_paths = self._known_segments(state, removed, kind)
         bound = bind_filters(reads, state.known)
-        operation = Rewrite(plan.based_on, kind, tuple(records), removed_paths, bound, plan.changes)
+        operation = Rewrite(
+            plan.based_on, tuple(records), plan.changes, removed_paths, kind=kind, reads=bound
+        )
         return self._handle.commit(operation, commit_id)
 
     def commit_delta(
@@ -354,7 +356,7 @@ class Transaction:
         if bound is not None:
             self._check_removable(state.schema)
         removed = whole_segments(state, bound, self._handle.name)
-        operation = Rewrite(Base.of(state), "delete", (), removed, bound)
+        operation = Rewrite(Base.of(state), (), removed=removed, kind="delete", reads=bound)
         return self._handle.commit(operation, commit_id)
 
     def _known_segments(
@@ -391,7 +393,13 @@ class Transaction:
         state = handle.planned_on(plan.based_on)
         check = key_check(handle.store, state, schema, records) if schema.is_keyed else None
         operation = Rewrite(
-            plan.based_on, "overwrite", tuple(records), removed, None, plan.changes, check
+            plan.based_on,
+            tuple(records),
+            plan.changes,
+            removed,
+            kind="overwrite",
+            reads=None,
+            keys=check,
         )
         return handle.commit(operation, commit_id)
 

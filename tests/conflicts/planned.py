@@ -116,8 +116,9 @@ class Planned:
         """An import of files by name, one segment for all, in place of some segments."""
         files = tuple(map(_copied, names))
         paths = tuple(record.path for record in removed)
-        since = self.base.version if looked else None
-        return Import(self.base, (self.segment(21, 30, **how),), files, paths, since)
+        new = NewFiles(files, self.base.version) if looked else None
+        added = (self.segment(21, 30, **how),)
+        return Import(self.base, added, removed=paths, new_files=new, files=files)
 
     def append_with_column(self) -> Append:
         bound, after = self._bound(AddColumn(("w",), Atom.INT))
@@ -148,17 +149,18 @@ class Planned:
         reads = bind_filters(where, self.base.schema)
         paths = tuple(record.path for record in removed)
         new = self._new_files(takes) if takes else None
-        return Rewrite(self.base, kind, added, paths, reads, bound, new_files=new)
+        return Rewrite(self.base, added, bound, paths, new_files=new, kind=kind, reads=reads)
 
     def upsert_of_read_rows(self, kind: str, low: int, *, meets: bool = True) -> Rewrite:
         """Upsert rows that were computed from rows of the base, into a keyed table."""
         added = (self.segment(low, low + 9),)
         keys = KeyCheck(self.base.version, added, lambda *_: meets)
-        return Rewrite(self.base, kind, added, (), bind_filters(None, self.base.schema), (), keys)
+        reads = bind_filters(None, self.base.schema)
+        return Rewrite(self.base, added, kind=kind, reads=reads, keys=keys)
 
     def compact(self, *removed: SegmentRecord, nulls: int = 0) -> Compact:
         paths = tuple(record.path for record in removed)
-        return Compact(self.base, (self.segment(1, 20, nulls),), paths)
+        return Compact(self.base, (self.segment(1, 20, nulls),), removed=paths)
 
     def alter(
         self, *changes: Change, nulls_in_data: int = 0, needs_the_plan: bool = False

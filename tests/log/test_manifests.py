@@ -639,9 +639,9 @@ def test_many_segments_of_two_thousand_texts(tmp_path: Path) -> None:
     table._handle.commit(Overwrite(base(), ()))
     assert table.state.segments.count == 0
     table.rollback(1)
-    table._handle.commit(Compact(base(), records(2), tuple(table.state.segments.paths)))
+    table._handle.commit(Compact(base(), records(2), removed=tuple(table.state.segments.paths)))
     paths = tuple(table.state.segments.paths)
-    table._handle.commit(Rewrite(base(), "delete", records(3), paths, None))
+    table._handle.commit(Rewrite(base(), records(3), removed=paths, kind="delete", reads=None))
     assert len(stored(table)) == 4
     assert max(path.stat().st_size for path in tmp_path.glob("t/_versioned/log/*")) < bounds.MIB
     for path in tmp_path.glob("t/_versioned/checkpoint/*"):

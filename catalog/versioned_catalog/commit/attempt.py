@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from versioned_catalog.commit.operations import Operation
+from versioned_catalog.commit.operations import Operation, Write
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.state import TableState
 
-Op_co = TypeVar("Op_co", bound=Operation, covariant=True)
+Op_co = TypeVar("Op_co", bound=Operation | Write, covariant=True)
 T = TypeVar("T")
 
 

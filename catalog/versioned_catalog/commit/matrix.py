@@ -17,6 +17,7 @@ from versioned_catalog.commit import (
     version_rules,
 )
 from versioned_catalog.commit.attempt import Attempt, Rule
+from versioned_catalog.commit.segment_entries import write_entry
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.state import TableState
@@ -55,6 +56,12 @@ SAME_INCARNATION = (
     incarnation_rules.same_incarnation,
     incarnation_rules.writable,
 )
+WRITTEN_ONCE = (
+    segment_rules.batch_is_new,
+    segment_rules.files_are_new,
+    segment_rules.removed_are_live,
+    segment_rules.segments_are_new,
+)
 SEGMENTS_FIT = (
     segment_rules.segments_above_fence,
     schema_rules.schema_of_base,
@@ -78,58 +85,35 @@ MATRIX: Mapping[type, Row] = {
         entry=table_entries.replace_entry,
     ),
     operations.Append: Row(
-        required=SAME_INCARNATION,
-        rules=(
-            segment_rules.batch_is_new,
-            segment_rules.files_are_new,
-            segment_rules.segments_are_new,
-            *SEGMENTS_FIT,
-        ),
-        entry=segment_entries.append_entry,
+        required=SAME_INCARNATION, rules=WRITTEN_ONCE + SEGMENTS_FIT, entry=write_entry
+    ),
+    operations.Overwrite: Row(
+        required=SAME_INCARNATION, rules=WRITTEN_ONCE + SEGMENTS_FIT, entry=write_entry
     ),
     operations.Import: Row(
         required=SAME_INCARNATION,
-        is_noop=segment_entries.imports_nothing,
-        rules=(
-            segment_rules.batch_is_new,
-            segment_rules.files_are_new,
-            segment_rules.removed_are_live,
-            segment_rules.segments_are_new,
-            *SEGMENTS_FIT,
-        ),
-        entry=segment_entries.import_entry,
-    ),
-    operations.Overwrite: Row(
-        required=SAME_INCARNATION,
-        rules=(
-            segment_rules.batch_is_new,
-            segment_rules.removed_are_live,
-            segment_rules.segments_are_new,
-            *SEGMENTS_FIT,
-        ),
-        entry=segment_entries.overwrite_entry,
+        is_noop=segment_entries.is_empty,
+        rules=WRITTEN_ONCE + SEGMENTS_FIT,
+        entry=write_entry,
     ),
     operations.Rewrite: Row(
         required=SAME_INCARNATION,
         is_noop=segment_entries.is_empty,
         rules=(
-            segment_rules.batch_is_new,
-            segment_rules.files_are_new,
-            segment_rules.removed_are_live,
-            segment_rules.segments_are_new,
+            *WRITTEN_ONCE,
             row_rules.copies_are_complete,
             row_rules.reads_unchanged,
             segment_rules.read_above_fence,
             row_rules.row_keys_unchanged,
             *SEGMENTS_FIT,
         ),
-        entry=segment_entries.rewrite_entry,
+        entry=write_entry,
     ),
     operations.Compact: Row(
         required=SAME_INCARNATION,
         is_noop=segment_entries.is_empty,
         rules=(segment_rules.removed_are_live, row_rules.no_rows_restored, *SEGMENTS_FIT),
-        entry=segment_entries.compact_entry,
+        entry=write_entry,
     ),
     operations.Rollback: Row(
         required=(

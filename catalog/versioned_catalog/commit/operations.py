@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from versioned_catalog.log.entry import Batch, Consumer
 from versioned_catalog.log.ledger import ImportedFile
@@ -67,10 +66,12 @@ class NewFiles:
 
 
 @dataclass(frozen=True)
-class Append:
-    """Add segments, and the columns that they bring along.
+class Write:
+    """What the operations share that add segments to a table, or replace some.
 
     Args:
+        changes: the columns that the segments bring along.
+        removed: paths of the segments that leave; None for all segments of the base.
         roots: URLs of the external roots below which segments lie.
         copied: the files of others whose rows it brings, or that have none left.
         new_files: those of its files that no import may have taken in before.
@@ -79,6 +80,7 @@ class Append:
     base: Base
     records: tuple[SegmentRecord, ...]
     changes: tuple[BoundChange, ...] = ()
+    removed: tuple[str, ...] | None = ()
     batch: Batch | None = None
     roots: Mapping[str, str] = field(default_factory=dict)
     copied: tuple[ImportedFile, ...] = ()
@@ -86,20 +88,15 @@ class Append:
 
 
 @dataclass(frozen=True)
-class Overwrite:
-    """Replace segments, whatever rows they hold.
+class Append(Write):
+    """Add segments."""
 
-    Args:
-        changes: the columns that they bring along.
-        removed: paths of the old segments; None for all segments of the base.
-        batch: as of ``Append``.
-    """
 
-    base: Base
-    records: tuple[SegmentRecord, ...]
-    changes: tuple[BoundChange, ...] = ()
+@dataclass(frozen=True)
+class Overwrite(Write):
+    """Replace segments, whatever rows they hold."""
+
     removed: tuple[str, ...] | None = None
-    batch: Batch | None = None
 
 
 @dataclass(frozen=True)
@@ -118,61 +115,36 @@ class KeyCheck:
 
 
 @dataclass(frozen=True)
-class Rewrite:
+class Rewrite(Write):
     """Replace segments by others that were computed from their rows.
 
     Args:
         kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
         reads: filter of the rows that it read, bound to the base's schema; None for every row.
-        changes: the columns that the new segments bring along.
         keys: the row keys to check, if the table has a primary key.
-        batch, roots, copied, new_files: as of ``Append``, for files that come in place of others.
     """
 
-    base: Base
-    kind: str
-    records: tuple[SegmentRecord, ...]
-    removed: tuple[str, ...]
-    reads: BoundFilter | None
-    changes: tuple[BoundChange, ...] = ()
+    kind: str = field(kw_only=True)
+    reads: BoundFilter | None = field(kw_only=True)
     keys: KeyCheck | None = None
-    batch: Batch | None = None
-    roots: Mapping[str, str] = field(default_factory=dict)
-    copied: tuple[ImportedFile, ...] = ()
-    new_files: NewFiles | None = None
 
 
 @dataclass(frozen=True)
-class Import:
+class Import(Write):
     """Add the rows of files of others, adopted or copied, and record that the files are taken in.
 
     Args:
         files: the files; also those without rows.
-        removed: paths of segments that leave in the same commit, such as those of changed files.
-        known_at: the version at which ``files`` were known to be new; None to skip the check.
         again: whether files may be adopted whose segments are live.
-        changes, batch, roots: as of ``Append``.
     """
 
-    base: Base
-    records: tuple[SegmentRecord, ...]
     files: tuple[ImportedFile, ...] = ()
-    removed: tuple[str, ...] = ()
-    known_at: int | None = None
     again: bool = False
-    changes: tuple[BoundChange, ...] = ()
-    batch: Batch | None = None
-    roots: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Compact:
+class Compact(Write):
     """Replace segments by others with the same rows."""
-
-    base: Base
-    records: tuple[SegmentRecord, ...]
-    removed: tuple[str, ...]
-    changes: ClassVar[tuple[BoundChange, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -313,9 +285,6 @@ class Expire:
     kept: frozenset[int]
     lapsed: Mapping[str, int] = field(default_factory=dict)
 
-
-Write = Append | Overwrite | Rewrite | Import | Compact
-"""Operations that add segments to a table, or replace some."""
 
 Operation = (
     Append

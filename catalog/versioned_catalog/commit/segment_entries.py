@@ -15,7 +15,6 @@ from versioned_catalog.commit.operations import (
     Base,
     Compact,
     Import,
-    Overwrite,
     Rewrite,
     Rollback,
     Write,
@@ -40,67 +39,11 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.storage.store import PREFIX, adopted_at
 
 
-def append_entry(attempt: Attempt[Append]) -> Commit:
-    """The entry of an append."""
-    entry, batch = _entry(attempt, "append"), attempt.operation.batch
-    return _with_files(replace(entry, batch=batch, roots=_roots(attempt)), attempt)
-
-
-def import_entry(attempt: Attempt[Import]) -> Commit:
-    """The entry of an import: an append, or an overwrite if segments leave."""
+def is_empty(attempt: Attempt[Write]) -> bool:
+    """Whether a write adds, removes and records nothing."""
     operation = attempt.operation
-    entry = _entry(attempt, "overwrite" if operation.removed else "append")
-    return replace(
-        _for_importers(entry),
-        removed=removed_paths(attempt),
-        batch=operation.batch,
-        roots=_roots(attempt),
-        imported=added_files(attempt.state.ledger, operation.files),
-    )
-
-
-def overwrite_entry(attempt: Attempt[Overwrite]) -> Commit:
-    """The entry of an overwrite."""
-    entry, batch = _entry(attempt, "overwrite"), attempt.operation.batch
-    return replace(entry, removed=removed_paths(attempt), batch=batch)
-
-
-def rewrite_entry(attempt: Attempt[Rewrite]) -> Commit:
-    """The entry of a DELETE, UPDATE, MERGE, or overwrite of some rows."""
-    entry, operation = _entry(attempt, attempt.operation.kind), attempt.operation
-    removed, roots = removed_paths(attempt), _roots(attempt)
-    return _with_files(replace(entry, removed=removed, batch=operation.batch, roots=roots), attempt)
-
-
-def _with_files(entry: Commit, attempt: Attempt[Append] | Attempt[Rewrite]) -> Commit:
-    """Record the files that a write takes in without an import, such as those of a converted table."""
-    operation = attempt.operation
-    files = (*adopted_files(attempt.log.store, operation.records), *operation.copied)
-    imported = added_files(attempt.state.ledger, files)
-    return entry if imported is None else replace(_for_importers(entry), imported=imported)
-
-
-def _for_importers(entry: Commit) -> Commit:
-    """An entry that writers must refuse if they do not know the ledger."""
-    needed = Features(write=frozenset({IMPORTS}))
-    return replace(entry, head=replace(entry.head, features=entry.head.features | needed))
-
-
-def compact_entry(attempt: Attempt[Compact]) -> Commit:
-    """The entry of a compaction."""
-    return replace(_entry(attempt, "compact"), removed=removed_paths(attempt))
-
-
-def imports_nothing(attempt: Attempt[Import]) -> bool:
-    """Whether an import adds, removes and records nothing."""
-    operation = attempt.operation
-    recorded = operation.files or operation.batch is not None
-    return not (recorded or operation.records or operation.removed or operation.changes)
-
-
-def is_empty(attempt: Attempt[Rewrite | Compact]) -> bool:
-    """Whether a rewrite adds and removes nothing."""
-    operation = attempt.operation
+    if isinstance(operation, Import) and (operation.files or operation.batch is not None):
+        return False
     return not (operation.records or operation.removed or operation.changes)
 
 
@@ -119,18 +62,42 @@ def _evolved(attempt: Attempt[Write]) -> Evolution | None:
     return apply_all(changes, state.evolution, state.schemas.newest.version + 1)
 
 
-def _entry(attempt: Attempt[Write], operation: str) -> Commit:
-    head, evolved = next_head(attempt, operation), _evolved(attempt)
-    records, changes = _with_identity(attempt), attempt.operation.changes
+def write_entry(attempt: Attempt[Write]) -> Commit:
+    """The entry of an operation that adds segments, or replaces some."""
+    operation, state, evolved = attempt.operation, attempt.state, _evolved(attempt)
+    head, records = next_head(attempt, _kind(operation)), _with_identity(attempt)
     features = head.features | features_of(schema_after(attempt), records)
+    if isinstance(operation, Import):
+        files = operation.files
+    else:  # files that a write takes in without an import, such as those of a converted table
+        files = (*adopted_files(attempt.log.store, operation.records), *operation.copied)
+    imported = added_files(state.ledger, files)
+    if imported is not None or isinstance(operation, Import):
+        features |= Features(write=frozenset({IMPORTS}))  # refused by writers without the ledger
+    roots = {**state.roots, **operation.roots}
     return Commit(
         replace(head, features=features),
-        attempt.state.next_column_id if evolved is None else evolved.next_column_id,
-        schema=_if_changed(evolved, attempt.state),
-        properties=_changed_properties(evolved, attempt.state),
+        state.next_column_id if evolved is None else evolved.next_column_id,
+        schema=_if_changed(evolved, state),
+        properties=_changed_properties(evolved, state),
         added=records,
-        details=change_details(changes) | _seen_as(attempt.operation.base),
+        removed=removed_paths(attempt),
+        batch=operation.batch,
+        roots=None if roots == state.roots else roots,
+        imported=imported,
+        details=change_details(operation.changes) | _seen_as(operation.base),
     )
+
+
+def _kind(operation: Write) -> str:
+    match operation:
+        case Rewrite(kind=kind):
+            return kind
+        case Compact():
+            return "compact"
+        case Append() | Import(removed=()):
+            return "append"
+    return "overwrite"
 
 
 def _with_identity(attempt: Attempt[Write]) -> tuple[SegmentRecord, ...]:
@@ -170,12 +137,6 @@ def _changed_properties(evolved: Evolution | None, state: TableState) -> dict[st
     if evolved is None or evolved.properties == state.properties:
         return None
     return dict(evolved.properties)
-
-
-def _roots(attempt: Attempt[Append] | Attempt[Rewrite] | Attempt[Import]) -> dict[str, str] | None:
-    """The roots of the table once the write is committed; None if they stay as they are."""
-    roots = {**attempt.state.roots, **attempt.operation.roots}
-    return None if roots == attempt.state.roots else roots
 
 
 def _seen_as(base: Base) -> dict[str, Any]:

@@ -13,16 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.commit.attempt import Attempt, find_conflict, once
-from versioned_catalog.commit.operations import (
-    Append,
-    Base,
-    Compact,
-    Import,
-    Overwrite,
-    Replace,
-    Rewrite,
-    Write,
-)
+from versioned_catalog.commit.operations import Base, Import, Replace, Rewrite, Write
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError
 from versioned_catalog.log.entry import Batch, Commit
 from versioned_catalog.log.ledger import imported_files
@@ -37,7 +28,7 @@ def is_done(state: TableState, batch: Batch) -> bool:
     return state.applications.get(batch.application, -1) >= batch.id
 
 
-def batch_is_new(attempt: Attempt[Append | Overwrite | Rewrite | Import]) -> None:
+def batch_is_new(attempt: Attempt[Write]) -> None:
     """Refuse a batch if this or a later one of its application was committed.
 
     Raises:
@@ -54,22 +45,17 @@ class ImportedMeanwhileError(CommitConflictError):
     """A concurrent commit took in one of the files, or may have: see which are new, and try again."""
 
 
-def files_are_new(attempt: Attempt[Append | Rewrite | Import]) -> None:
+def files_are_new(attempt: Attempt[Write]) -> None:
     """Refuse files that another commit has taken in since they were known to be new.
 
     Raises:
         ImportedMeanwhileError: naming the commit.
     """
-    store = attempt.log.store
-    match attempt.operation:
-        case Import(files=files, known_at=since):
-            again = "run the import again, which takes only the others"
-        case Append(new_files=new) | Rewrite(new_files=new):
-            files, since = ((), None) if new is None else (new.files, new.known_at)
-            again = "run it again, which looks at them first"
-    if since is None or not files:
+    operation, store = attempt.operation, attempt.log.store
+    new = operation.new_files
+    if new is None or not new.files:
         return
-    keys = frozenset[str]().union(*(file.keys for file in files))
+    keys = frozenset[str]().union(*(file.keys for file in new.files))
 
     def takes_them(commit: Commit) -> bool:
         change = commit.imported
@@ -79,15 +65,18 @@ def files_are_new(attempt: Attempt[Append | Rewrite | Import]) -> None:
             return True  # a complete ledger does not show which files this commit added
         return any(file.keys & keys for file in imported_files(change.ledger, store))
 
-    conflict = find_conflict(attempt, since, takes_them)
+    conflict = find_conflict(attempt, new.known_at, takes_them)
     if conflict is not None:
+        again = "run it again, which looks at them first"
+        if isinstance(operation, Import):
+            again = "run the import again, which takes only the others"
         raise ImportedMeanwhileError(
             f"{attempt.table}: version {conflict.version} ({conflict.kind}) has imported some of these "
             f"files; {again}"
         )
 
 
-def segments_are_new(attempt: Attempt[Append | Overwrite | Rewrite | Import]) -> None:
+def segments_are_new(attempt: Attempt[Write]) -> None:
     """Refuse segments that a commit added already, since their rows would be there twice.
 
     No commit before the version in a segment's name can have added it. The live segments alone do not
@@ -127,14 +116,11 @@ def segments_are_new(attempt: Attempt[Append | Overwrite | Rewrite | Import]) ->
         )
 
 
-def _external_files_are_new(
-    attempt: Attempt[Append | Overwrite | Rewrite | Import], external: Collection[str]
-) -> None:
+def _external_files_are_new(attempt: Attempt[Write], external: Collection[str]) -> None:
     """Refuse files of others that are live already; removed ones may be adopted again."""
     if not external:
         return
-    operation = attempt.operation
-    removed = {*operation.removed} if isinstance(operation, Rewrite | Import) else set[str]()
+    removed = {*(attempt.operation.removed or ())}
     paths = attempt.state.segments.column("path")
     live: list[str] = paths.filter(pc.starts_with(paths, PREFIX)).to_pylist()
     duplicates = [path for path in live if file_of(path) in external and path not in removed]
@@ -158,11 +144,7 @@ def _base_version(path: str, base: int) -> int:
     return int(digits) if digits.isdecimal() and len(digits) < 20 else base
 
 
-Removal = Overwrite | Rewrite | Import | Compact
-"""Operations that remove segments."""
-
-
-def removed_are_live(attempt: Attempt[Removal]) -> None:
+def removed_are_live(attempt: Attempt[Write]) -> None:
     """Refuse to replace rows that another commit removed.
 
     Raises:
@@ -178,9 +160,11 @@ def removed_are_live(attempt: Attempt[Removal]) -> None:
 
 
 @once
-def removed_paths(attempt: Attempt[Removal]) -> tuple[str, ...]:
+def removed_paths(attempt: Attempt[Write]) -> tuple[str, ...]:
     """Paths of the live segments that an operation removes, in the order of the state."""
     operation, core = attempt.operation, attempt.state.segments.core
+    if operation.removed == ():
+        return ()
     if operation.removed is None:
         chosen = pc.less_equal(core["sequence"], operation.base.version)
     else:

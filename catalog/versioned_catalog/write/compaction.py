@@ -347,7 +347,7 @@ def _commit(handle: TableHandle, base: Base, done: list[Done], commit_id: str | 
         removed = tuple(path for task, _ in done for path in task.paths)
         records = tuple(record for _, written in done for record in written)
         try:
-            handle.commit(Compact(base, records, removed), commit_id)
+            handle.commit(Compact(base, records, removed=removed), commit_id)
             return done
         except CommitConflictError:
             live = frozenset(handle.refresh().state.segments.paths)

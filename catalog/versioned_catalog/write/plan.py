@@ -170,22 +170,24 @@ def plan_write(
                 requests, state.evolution, state.schemas.newest.version + 1
             )
             seen = Seen(after.schema.visible, after.schema)
-    spec = WriteSpec(
-        state.table_uuid,
-        state.version,
-        seen.stored,
-        target_bytes(state.properties),
+    plan = plan_now(store, state, table)
+    spec = replace(
+        plan.spec,
+        schema=seen.stored,
         ops=change_column is not None,
         patch=assigned(arrow, seen, table) if partial else None,
     )
-    location, now = store.location, datetime.now(UTC)
-    source = input_schema if changes else None
-    base = Base.of(state)
-    plan = WritePlan(
-        location, table, base, changes, spec, now, seen, source, change_column, untyped=untyped
+    plan = replace(
+        plan,
+        changes=changes,
+        spec=spec,
+        seen=seen,
+        input_schema=input_schema if changes else None,
+        change_column=change_column,
+        untyped=untyped,
     )
     try:
-        converter_of(arrow, seen, table, now)  # refuse before anything is written
+        converter_of(arrow, seen, table, plan.now)  # refuse before anything is written
     except InvalidRequestError as error:
         raise (error if merges else refusal(error, arrow, state, table)) from None
     return plan

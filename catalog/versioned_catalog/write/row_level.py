@@ -7,11 +7,13 @@ rows and tombstones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.commit.operations import Append, Base, KeyCheck, Rewrite
+from versioned_catalog.commit.operations import Append, KeyCheck, Rewrite
 from versioned_catalog.commit.row_rules import KeyConflictError
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError
@@ -29,7 +31,7 @@ from versioned_catalog.read.scan_columns import bind_filters
 from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.read.tasks import read_segment
 from versioned_catalog.storage.store import Store
-from versioned_catalog.write.copy_on_write import with_updates, without_matches
+from versioned_catalog.write.copy_on_write import Rewritten, with_updates, without_matches
 from versioned_catalog.write.delta_rows import key_schema, tombstones, with_op
 from versioned_catalog.write.plan import (
     WritePlan,
@@ -134,7 +136,7 @@ def delete_rows(
         for batch in Scan(store, state, keys, bound).to_batches():
             yield with_op(tombstones(batch, state.schema), DELETE_ROW)
 
-    return write_segments(store, spec, deleted())
+    return write_segments(store, replace(spec, ops=True), deleted())
 
 
 def write_tombstones(
@@ -194,13 +196,8 @@ def delete(handle: TableHandle, filters: Any, commit_id: str | None) -> int:
     check_changes_rows(state, handle.name)
     bound = bind_filters(filters, state.known)
     if state.schema.is_keyed and bound is not None:
-        return _retry_on_key_conflict(
-            handle, handle, lambda _: _delete_keyed(handle, bound, commit_id)
-        )
-    spec = plan_now(handle.store, state, handle.name).spec
-    rewritten = without_matches(handle.store, state, bound, spec)
-    operation = Rewrite(Base.of(state), "delete", rewritten.records, rewritten.removed, bound)
-    return handle.commit(operation, commit_id)
+        return _commit_deltas(handle, "delete", bound, commit_id, delete_rows)
+    return _commit_copies(handle, "delete", bound, commit_id, without_matches)
 
 
 def update(
@@ -213,12 +210,41 @@ def update(
     updater = updater_of(assignments, state.seen, handle.name, now)
     if state.schema.is_keyed:
         check_assigns_no_key(assignments, state.seen.schema, handle.name)
-        return _retry_on_key_conflict(
-            handle, handle, lambda _: _update_keyed(handle, updater, bound, commit_id)
-        )
-    spec = plan_now(handle.store, state, handle.name).spec
-    rewritten = with_updates(handle.store, state, bound, spec, updater)
-    operation = Rewrite(Base.of(state), "update", rewritten.records, rewritten.removed, bound)
+        write = partial(update_rows, updater=updater)
+        return _commit_deltas(handle, "update", bound, commit_id, write)
+    copy = partial(with_updates, updater=updater)
+    return _commit_copies(handle, "update", bound, commit_id, copy)
+
+
+def _commit_deltas(
+    handle: TableHandle,
+    kind: str,
+    bound: BoundFilter | None,
+    commit_id: str | None,
+    write: Callable[[Store, TableState, BoundFilter | None, WriteSpec], list[SegmentRecord]],
+) -> int:
+    """Write the changed rows or tombstones of a table with a primary key, and commit them."""
+
+    def attempt(read: TableHandle) -> int:
+        plan = plan_now(read.store, read.state, read.name)
+        records = write(read.store, read.state, bound, plan.spec)
+        return commit_delta(handle, plan, records, kind, bound, commit_id)
+
+    return _retry_on_key_conflict(handle, handle, attempt)
+
+
+def _commit_copies(
+    handle: TableHandle,
+    kind: str,
+    bound: BoundFilter | None,
+    commit_id: str | None,
+    copy: Callable[[Store, TableState, BoundFilter | None, WriteSpec], Rewritten],
+) -> int:
+    """Write the segments of the changed rows again, and commit them."""
+    plan = plan_now(handle.store, handle.state, handle.name)
+    rewritten = copy(handle.store, handle.state, bound, plan.spec)
+    removed = rewritten.removed
+    operation = Rewrite(plan.based_on, rewritten.records, (), removed, kind=kind, reads=bound)
     return handle.commit(operation, commit_id)
 
 
@@ -238,18 +264,39 @@ def overwrite_where(
     own_rows: bool,
     commit_id: str | None,
 ) -> int:
-    """Replace the rows that match a filter. See ``Transaction.commit_overwrite_where``."""
-    state = handle.planned_on(plan.based_on)
-    check_changes_rows(state, handle.name)
-    bound = bind_filters(filters, state.known)
-    if state.schema.is_keyed:
-        return _overwrite_where_keyed(handle, plan, records, filters, own_rows, commit_id)
-    spec = plan_now(handle.store, state, handle.name).spec
-    copied = without_matches(handle.store, state, bound, spec)
-    added = (*records, *copied.records)
-    reads = None if own_rows else bound
-    operation = Rewrite(plan.based_on, "overwrite", added, copied.removed, reads, plan.changes)
-    return handle.commit(operation, commit_id)
+    """Replace the rows that match a filter. See ``Transaction.commit_overwrite_where``.
+
+    If another commit wrote the same row keys meanwhile, the filter is evaluated again and the commit is
+    retried. With ``own_rows`` it is a conflict: the rows to write were computed from rows that changed.
+    """
+    check_changes_rows(handle.planned_on(plan.based_on), handle.name)
+
+    def commit(
+        added: tuple[SegmentRecord, ...],
+        removed: tuple[str, ...],
+        bound: BoundFilter | None,
+        keys: KeyCheck | None = None,
+    ) -> int:
+        reads = None if own_rows else bound
+        operation = Rewrite(
+            plan.based_on, added, plan.changes, removed, kind="overwrite", reads=reads, keys=keys
+        )
+        return handle.commit(operation, commit_id)
+
+    def attempt(read: TableHandle) -> int:
+        store, state = read.store, read.state
+        bound = bind_filters(filters, state.known)
+        spec = plan_now(store, state, handle.name).spec
+        if not state.schema.is_keyed:
+            copied = without_matches(store, state, bound, spec)
+            return commit((*records, *copied.records), copied.removed, bound)
+        deleted = delete_rows(store, state, bound, spec)
+        added = (*deleted, *records)
+        written = added if own_rows else deleted
+        return commit(added, (), bound, key_check(store, state, plan.spec.schema, written))
+
+    planned = handle.pinned(plan.based_on.version)
+    return attempt(planned) if own_rows else _retry_on_key_conflict(handle, planned, attempt)
 
 
 def commit_delta(
@@ -264,51 +311,8 @@ def commit_delta(
     state = handle.planned_on(plan.based_on)
     written = tuple(sorted(records, key=lambda record: not record.delta.deletes_only))
     check = key_check(handle.store, state, plan.spec.schema, written)
-    operation = Rewrite(plan.based_on, kind, written, (), bound, plan.changes, check)
+    operation = Rewrite(plan.based_on, written, plan.changes, kind=kind, reads=bound, keys=check)
     return handle.commit(operation, commit_id)
-
-
-def _delete_keyed(handle: TableHandle, bound: BoundFilter, commit_id: str | None) -> int:
-    plan = plan_delta(handle.store, handle.state, handle.name)
-    records = delete_rows(handle.store, handle.state, bound, plan.spec)
-    return commit_delta(handle, plan, records, "delete", bound, commit_id)
-
-
-def _update_keyed(
-    handle: TableHandle, updater: RowUpdater, bound: BoundFilter | None, commit_id: str | None
-) -> int:
-    plan = plan_now(handle.store, handle.state, handle.name)
-    records = update_rows(handle.store, handle.state, bound, plan.spec, updater)
-    return commit_delta(handle, plan, records, "update", bound, commit_id)
-
-
-def _overwrite_where_keyed(
-    handle: TableHandle,
-    plan: WritePlan,
-    records: Sequence[SegmentRecord],
-    filters: Any,
-    own_rows: bool,
-    commit_id: str | None,
-) -> int:
-    """Delete the rows that match a filter and upsert others, in one commit.
-
-    If another commit wrote the same keys meanwhile, the filter is evaluated again and the commit is
-    retried. With ``own_rows`` it is a conflict: the rows to write were computed from rows that changed.
-    """
-
-    def attempt(shown: TableHandle) -> int:
-        deletes = plan_delta(shown.store, shown.state, shown.name)
-        bound = bind_filters(filters, shown.state.known)
-        deleted = delete_rows(shown.store, shown.state, bound, deletes.spec)
-        added = (*deleted, *records)
-        written = added if own_rows else deleted
-        check = key_check(shown.store, shown.state, plan.spec.schema, written)
-        reads = None if own_rows else bound
-        operation = Rewrite(plan.based_on, "overwrite", added, (), reads, plan.changes, check)
-        return handle.commit(operation, commit_id)
-
-    planned = handle.pinned(plan.based_on.version)
-    return attempt(planned) if own_rows else _retry_on_key_conflict(handle, planned, attempt)
 
 
 def _retry_on_key_conflict(

@@ -328,21 +328,10 @@ class _Files:
         application = self.source.application
         batch = Batch(application, state.applications.get(application, -1) + 1)
         changes = _noted(state, origin)
-        if removed:
-            operation: Append | Rewrite = Rewrite(
-                base,
-                "overwrite",
-                tuple(records),
-                tuple(removed),
-                Always(False),
-                changes,
-                batch=batch,
-                roots=roots,
-                copied=copied,
-                new_files=new_files,
-            )
-        else:
-            operation = Append(base, tuple(records), changes, batch, roots, copied, new_files)
+        parts = (base, tuple(records), changes, tuple(removed), batch, roots, copied, new_files)
+        operation = (
+            Rewrite(*parts, kind="overwrite", reads=Always(False)) if removed else Append(*parts)
+        )
         try:
             handle.commit(operation)
         except AlreadyExistsError as error:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.commit.operations import Base, Import
+from versioned_catalog.commit.operations import Base, Import, NewFiles
 from versioned_catalog.commit.segment_rules import ImportedMeanwhileError
 from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import CommitConflictError, naming_table
@@ -261,8 +261,16 @@ class _Run:
         def operation(
             base: Base, segments: Sequence[SegmentRecord], changes: tuple[BoundChange, ...]
         ) -> Import:
-            since = None if again else known_at
-            return Import(base, tuple(segments), records, removed, since, again, changes)
+            new = None if again else NewFiles(records, known_at)
+            return Import(
+                base,
+                tuple(segments),
+                changes,
+                removed,
+                new_files=new,
+                files=records,
+                again=again,
+            )
 
         return operation
 
