@@ -6,11 +6,10 @@ Integer overflow and division by zero are errors; an operation on null is null, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -21,10 +20,10 @@ from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.ddl import take_path
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.tokens import Cursor, TokenKind, clip
-from versioned_catalog.model.type_text import ColumnPath, render_path
-from versioned_catalog.model.types import Column, Struct, is_repeated
-from versioned_catalog.read.arrays import struct_child
+from versioned_catalog.model.type_text import render_path
+from versioned_catalog.model.types import Column, is_repeated
 from versioned_catalog.read.dialects import Call, Field, Node, Value
+from versioned_catalog.write.segment_writer import column_of
 
 MOST_DIGITS = 38
 """The greatest precision of a DECIMAL."""
@@ -154,38 +153,34 @@ def to_stored(values: Values, kind: pa.DataType) -> Any:
 
 _DEEPEST = 50
 """How deep an expression may be nested."""
+_OPERATORS = (("||",), ("+", "-"), ("*", "/", "%"))
+"""The binary operators; as in Spark, ``||`` binds less tightly than ``+``."""
 
 
 def parse(text: str) -> Node:
     """Parse an expression. Raises InvalidRequestError on a syntax error."""
     cursor = Cursor(text, "expression")
-    node = _concatenation(cursor, 0)
+    node = _binary(cursor, 0)
     cursor.expect_end()
     return node
 
 
-def _concatenation(cursor: Cursor, depth: int) -> Node:
-    """In Spark, ``||`` binds less tightly than ``+``."""
-    node = _sum(cursor, depth)
-    while cursor.at_symbol("|") and cursor.peek().text == "|":
-        cursor.take()
-        cursor.take()
-        node = Call("||", (node, _sum(cursor, depth)))
+def _binary(cursor: Cursor, depth: int, operators: Sequence[Sequence[str]] = _OPERATORS) -> Node:
+    """Operands and operators, the least tightly binding ones first."""
+    if not operators:
+        return _signed(cursor, depth)
+    node = _binary(cursor, depth, operators[1:])
+    while name := _operator(cursor, operators[0]):
+        node = Call(name, (node, _binary(cursor, depth, operators[1:])))
     return node
 
 
-def _sum(cursor: Cursor, depth: int) -> Node:
-    node = _product(cursor, depth)
-    while cursor.at_symbol("+", "-"):
-        node = Call(cursor.take().text, (node, _product(cursor, depth)))
-    return node
-
-
-def _product(cursor: Cursor, depth: int) -> Node:
-    node = _signed(cursor, depth)
-    while cursor.at_symbol("*", "/", "%"):
-        node = Call(cursor.take().text, (node, _signed(cursor, depth)))
-    return node
+def _operator(cursor: Cursor, names: Sequence[str]) -> str | None:
+    if "||" not in names:
+        return cursor.take().text if cursor.at_symbol(*names) else None
+    if cursor.at_symbol("|") and cursor.peek().text == "|":
+        return cursor.take().text + cursor.take().text
+    return None
 
 
 def _signed(cursor: Cursor, depth: int) -> Node:
@@ -198,7 +193,7 @@ def _signed(cursor: Cursor, depth: int) -> Node:
     if cursor.accept("+"):
         return _signed(cursor, depth + 1)
     if cursor.accept("("):
-        node = _concatenation(cursor, depth + 1)
+        node = _binary(cursor, depth + 1)
         cursor.expect(")")
         return node
     return _single(cursor, depth)
@@ -223,9 +218,9 @@ def _call(cursor: Cursor, depth: int) -> Call:
         raise cursor.error("the only function is coalesce(…); use pyarrow.compute for others")
     cursor.take()
     cursor.expect("(")
-    parts = [_concatenation(cursor, depth + 1)]
+    parts = [_binary(cursor, depth + 1)]
     while cursor.accept(","):
-        parts.append(_concatenation(cursor, depth + 1))
+        parts.append(_binary(cursor, depth + 1))
     cursor.expect(")")
     return Call("coalesce", tuple(parts))
 
@@ -339,7 +334,7 @@ class Evaluator:
             case Value(scalar):
                 return scalar
             case Field(path):
-                return _column(self._schema, path, batch)
+                return column_of(batch, self._schema, self._schema.get(path).id)
             case Call(operator, parts):
                 values = [self._values(part, batch) for part in parts]
                 return FUNCTIONS[operator](*values)
@@ -364,20 +359,3 @@ def _check(term: Node, schema: Schema, table: str) -> None:
                 _check(part, schema, table)
         case Value():
             return
-
-
-def _column(schema: Schema, path: ColumnPath, batch: pa.RecordBatch) -> pa.Array:
-    column = schema.get(path)
-    chain = [*schema.ancestors(column.id), column]
-    top = [c.id for c in schema.columns].index(chain[0].id)
-    values = batch.column(top)
-    for above, inner in pairwise(chain):
-        assert isinstance(above.type, Struct), "lists and maps are refused before"
-        at = [field.id for field in above.type.fields].index(inner.id)
-        parent = values
-        values = pc.if_else(
-            parent.is_valid(),
-            struct_child(parent, at),
-            pa.scalar(None, struct_child(parent, at).type),
-        )
-    return values

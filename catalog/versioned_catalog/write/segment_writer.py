@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -31,6 +30,7 @@ from versioned_catalog.model.transform_values import apply_transform
 from versioned_catalog.model.transforms import parse_transform, result_type
 from versioned_catalog.model.types import Column
 from versioned_catalog.read.newest_rows import last_of_keys, sorted_order
+from versioned_catalog.read.row_hashes import groups_of, indices, integers
 from versioned_catalog.read.row_keys import comparable
 from versioned_catalog.read.segment_layout import DELTA, file_schema, text_paths, to_file
 from versioned_catalog.storage.store import Sink, Store
@@ -39,15 +39,15 @@ ColumnPath = tuple[Column, ...]
 """A column, preceded by the columns that contain it."""
 
 
-def _column(table: pa.Table, schema: Schema, column_id: int) -> pa.ChunkedArray:
-    """A column by ID, also inside structs."""
+def column_of(rows: Any, schema: Schema, column_id: int) -> Any:
+    """A column of a table or a batch by ID, also inside structs."""
     line = (*schema.ancestors(column_id), schema.column(column_id))
-    return column_at(table, schema.columns, line)
+    return column_at(rows, schema.columns, line)
 
 
-def column_at(table: pa.Table, columns: Sequence[Column], line: ColumnPath) -> pa.ChunkedArray:
-    """A column of rows by its path, also inside structs."""
-    values = table.column(next(i for i, c in enumerate(columns) if c.id == line[0].id))
+def column_at(rows: Any, columns: Sequence[Column], line: ColumnPath) -> Any:
+    """A column of a table or a batch by its path; null where a struct that contains it is null."""
+    values = rows.column(next(i for i, c in enumerate(columns) if c.id == line[0].id))
     for parent, child in pairwise(line):
         values = pc.struct_field(values, parent.type.fields.index(child))  # type: ignore[union-attr]
     return values
@@ -61,11 +61,14 @@ def split(table: pa.Table, schema: Schema) -> Iterator[tuple[PartitionKey, pa.Ta
     if not table.num_rows:
         return
     values = [_partition_values(table, schema, field) for field in schema.partitioning]
-    codes = _codes(column.indices for column, _ in values)
+    columns = [column.indices.cast(pa.int64()) for column, _ in values]
+    codes = integers(groups_of(columns, table.num_rows))
+    if codes.max() < 2**15:
+        codes = codes.astype(np.int16)  # which NumPy sorts by radix
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    rows = table if starts.size == 1 else table.combine_chunks().take(_indices(order))
+    rows = table if starts.size == 1 else table.combine_chunks().take(indices(order))
     for start, end in pairwise([*starts.tolist(), table.num_rows]):
         first = int(order[start])
         key = tuple(texts[column.indices[first].as_py()] for column, texts in values)
@@ -77,34 +80,11 @@ def _partition_values(
 ) -> tuple[pa.DictionaryArray, list[str | None]]:
     """The partition values of rows, dictionary-encoded, and the value texts of the dictionary."""
     transform, type_ = parse_transform(field.transform), schema.column(field.source).type
-    source = one_array(_column(table, schema, field.source))
+    source = one_array(column_of(table, schema, field.source))
     encoded = apply_transform(transform, type_, source).dictionary_encode(null_encoding="encode")
     result = result_type(transform, type_)
     texts = (from_scalar_text(value, result) for value in encoded.dictionary)
     return encoded, [None if text is None else str(text) for text in texts]
-
-
-def _codes(columns: Iterable[pa.Array]) -> npt.NDArray[Any]:
-    """Number rows so that rows with the same values in all columns have the same number.
-
-    The columns are dictionary indices. Numbers count from 0 in the order in which they first occur, in
-    16 bits if possible, which NumPy sorts by radix.
-    """
-    codes: pa.Array | None = None
-    for column in columns:
-        numbers = column.cast(pa.int64())
-        if codes is not None:
-            most = pc.max(numbers).as_py() + 1
-            numbers = pc.add(pc.multiply(codes, scalar_of(most, pa.int64())), numbers)
-        codes = numbers.dictionary_encode().indices.cast(pa.int64())
-    assert codes is not None
-    numbered = np.frombuffer(codes.buffers()[1], np.int64, len(codes), codes.offset * 8)
-    return numbered.astype(np.int16) if numbered.max() < 2**15 else numbered
-
-
-def _indices(order: npt.NDArray[np.int64]) -> pa.Array:
-    """Indices as an Arrow array; ``pa.array`` would import pandas."""
-    return pa.Array.from_buffers(pa.int64(), len(order), [None, pa.py_buffer(order)])
 
 
 def in_order(table: pa.Table, schema: Schema) -> pa.Table:
@@ -113,7 +93,7 @@ def in_order(table: pa.Table, schema: Schema) -> pa.Table:
         return _by_key(table, schema)
     if not schema.sort_by:
         return table
-    keys = [_column(table, schema, s.source) for s in schema.sort_by]
+    keys = [column_of(table, schema, s.source) for s in schema.sort_by]
     names = [f"k{i}" for i in range(len(keys))]
     # Null is the least value, in either direction. Arrow has one null placement for all keys, so each
     # key is preceded by one for its nulls.
@@ -138,7 +118,7 @@ def _by_key(table: pa.Table, schema: Schema) -> pa.Table:
 
 def key_columns(table: pa.Table, schema: Schema) -> list[pa.Array]:
     """The columns of the row key, in types that kernels compare."""
-    columns = (_column(table, schema, column_id) for column_id in schema.row_key)
+    columns = (column_of(table, schema, column_id) for column_id in schema.row_key)
     return [comparable(one_array(column)) for column in columns]
 
 
