@@ -262,7 +262,7 @@ def _resolved(
         return parts[0].batches
     interleaved = interleave(part.run for part in parts)
     parts = sorted(parts, key=lambda part: by_age(part.run, interleaved))
-    rows = _concatenated([batch for part in parts for batch in part.batches])
+    rows = concatenated([batch for part in parts for batch in part.batches])
     order, last = _sorted(rows, shape, is_sorted=len(parts) == 1, by_sequence=interleaved)
     sorted_rows = _Sorted(rows, shape, order, last, _greatest_op(rows.column(shape.op)))
     shown = shown_of(sorted_rows)
@@ -287,7 +287,7 @@ def _greatest_op(ops: pa.Array) -> int:
     return greatest
 
 
-def _concatenated(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def concatenated(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Concatenate batches of one schema, at least one."""
     if len(batches) == 1:
         return batches[0]

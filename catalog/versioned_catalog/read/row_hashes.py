@@ -119,6 +119,11 @@ def integers(column: pa.Array) -> npt.NDArray[np.int64]:
     return values
 
 
+def truths(values: pa.Array) -> npt.NDArray[np.bool_]:
+    """The elements of a Boolean array without nulls."""
+    return integers(values.cast(pa.int64())).astype(bool)
+
+
 def indices(places: npt.NDArray[np.int64]) -> pa.Array:
     """NumPy's integers as an Arrow array; ``pa.array`` would import pandas."""
     data = np.ascontiguousarray(places, np.int64)

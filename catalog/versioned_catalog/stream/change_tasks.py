@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import datetime
 
+from versioned_catalog.model.pins import Overflow
 from versioned_catalog.model.types import Column
 from versioned_catalog.read.apply_plan import Narrowing
 from versioned_catalog.read.filters import BoundFilter
@@ -45,9 +47,31 @@ class Output:
         """The columns of the table that are returned."""
         return tuple(self.every[at] for at in self.places)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether no value is shown as null because it does not fit, so that statistics apply."""
+        return self.narrowing is None or self.narrowing.overflow is Overflow.ERROR
+
+
+class _Task(ABC):
+    @property
+    @abstractmethod
+    def reads(self) -> tuple[SegmentTask | MergeTask, ...]:
+        """What the task reads."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows to read, at most."""
+        return sum(task.rows for task in self.reads)
+
+    @property
+    def bytes(self) -> int:
+        """The size of the files to read."""
+        return sum(task.bytes for task in self.reads)
+
 
 @dataclass(frozen=True)
-class WholeTask:
+class WholeTask(_Task):
     """A segment whose rows are all changes of one type.
 
     Args:
@@ -61,18 +85,12 @@ class WholeTask:
     output: Output
 
     @property
-    def rows(self) -> int:
-        """The number of rows to read, at most."""
-        return self.segment.rows
-
-    @property
-    def bytes(self) -> int:
-        """The size of the files to read."""
-        return self.segment.bytes
+    def reads(self) -> tuple[SegmentTask | MergeTask, ...]:
+        return (self.segment,)
 
 
 @dataclass(frozen=True)
-class DifferenceTask:
+class DifferenceTask(_Task):
     """Segments to compare: rows only in removed ones are deletes, rows only in added ones inserts.
 
     Args:
@@ -85,18 +103,12 @@ class DifferenceTask:
     output: Output
 
     @property
-    def rows(self) -> int:
-        """The number of rows to read, at most."""
-        return sum(task.rows for task in (*self.removed, *self.added))
-
-    @property
-    def bytes(self) -> int:
-        """The size of the files to read."""
-        return sum(task.bytes for task in (*self.removed, *self.added))
+    def reads(self) -> tuple[SegmentTask | MergeTask, ...]:
+        return (*self.removed, *self.added)
 
 
 @dataclass(frozen=True)
-class ImagesTask:
+class ImagesTask(_Task):
     """Upserts and deletes by key: the rows of some keys before the range and in each of its commits.
 
     Args:
@@ -114,18 +126,12 @@ class ImagesTask:
     output: Output
 
     @property
-    def rows(self) -> int:
-        """The number of rows to read, at most."""
-        return self.merge.rows
-
-    @property
-    def bytes(self) -> int:
-        """The size of the files to read."""
-        return self.merge.bytes
+    def reads(self) -> tuple[SegmentTask | MergeTask, ...]:
+        return (self.merge,)
 
 
 @dataclass(frozen=True)
-class StatesTask:
+class StatesTask(_Task):
     """The rows of some keys before and after a commit that replaced segments, such as a rollback.
 
     Args:
@@ -138,14 +144,8 @@ class StatesTask:
     output: Output
 
     @property
-    def rows(self) -> int:
-        """The number of rows to read, at most."""
-        return self.before.rows + self.after.rows
-
-    @property
-    def bytes(self) -> int:
-        """The size of the files to read."""
-        return self.before.bytes + self.after.bytes
+    def reads(self) -> tuple[SegmentTask | MergeTask, ...]:
+        return self.before, self.after
 
 
 ChangeTask = WholeTask | DifferenceTask | ImagesTask | StatesTask

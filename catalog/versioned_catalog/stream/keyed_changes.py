@@ -23,7 +23,6 @@ from versioned_catalog.log.features import DELETE_OP
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import array_of, one_array
-from versioned_catalog.model.pins import Overflow
 from versioned_catalog.read.bounds import some_match
 from versioned_catalog.read.filters import filter_on
 from versioned_catalog.read.merge_planning import MergePlanner, ends_of, split_merge
@@ -31,7 +30,7 @@ from versioned_catalog.read.metadata_columns import DELETE, INSERT, POSTIMAGE, P
 from versioned_catalog.read.newest_rows import keys_of, last_of_keys
 from versioned_catalog.read.overlaps import key_ranges, members_of, overlapping
 from versioned_catalog.read.planning import task_rows
-from versioned_catalog.read.row_hashes import indices, integers, unequal
+from versioned_catalog.read.row_hashes import indices, integers, truths, unequal
 from versioned_catalog.read.row_keys import Shape
 from versioned_catalog.read.tasks import MergeTask
 from versioned_catalog.storage.store import Store
@@ -103,13 +102,13 @@ def pairs_of_states(batch: pa.RecordBatch, shape: Shape) -> Pairs:
 def _previous(batch: pa.RecordBatch, shape: Shape) -> Places:
     """The place of the previous image of each row's key."""
     last = last_of_keys(keys_of(batch, shape), batch.num_rows)
-    begins = np.roll(integers(last.cast(pa.int64())), 1).astype(bool)
+    begins = np.roll(truths(last), 1)
     return np.where(begins, NOTHING, np.arange(batch.num_rows) - 1)
 
 
 def _alive(pairs: Pairs, batch: pa.RecordBatch, shape: Shape) -> Pairs:
     """Replace DELETEs by ``NOTHING``, and leave out pairs without a row."""
-    deleted = integers(pc.equal(batch.column(shape.op), DELETE_OP).cast(pa.int64())).astype(bool)
+    deleted = truths(pc.equal(batch.column(shape.op), DELETE_OP))
     before, after = (
         np.where((places != NOTHING) & ~deleted[places], places, NOTHING)
         for places in (pairs.before, pairs.after)
@@ -126,8 +125,7 @@ def without_equal(pairs: Pairs, rows: Sequence[pa.Array]) -> Pairs:
     left, right = indices(pairs.before[both]), indices(pairs.after[both])
     differ = np.zeros(len(both), bool)
     for column in rows:
-        differs = unequal(column.take(left), column.take(right))
-        differ |= integers(differs.cast(pa.int64())).astype(bool)
+        differ |= truths(unequal(column.take(left), column.take(right)))
     kept = np.ones(len(pairs.before), bool)
     kept[both] = differ
     return pairs.where(kept)
@@ -220,9 +218,10 @@ class KeyedPlanner:
             state.segments.deltas.decode(),
             ends_of(state),
         )
-        read, narrowing = self.output.read, self.output.narrowing
-        exact = narrowing is None or narrowing.overflow is Overflow.ERROR
-        planner = MergePlanner(state, read, self.output.filter, len(read), prune=exact)
+        read = self.output.read
+        planner = MergePlanner(
+            state, read, self.output.filter, len(read), prune=self.output.is_exact
+        )
         return lambda places: planner.task([(rows[at], deltas[at], ends[at]) for at in places])
 
     def _groups(self, state: TableState, changed: set[str]) -> list[list[int]]:
@@ -236,9 +235,9 @@ class KeyedPlanner:
         groups = overlapping(key_ranges(state), places)
         wanted = np.bincount(groups, is_changed.to_numpy(zero_copy_only=False)) > 0
         bound = self.output.filter
-        narrowing = self.output.narrowing
-        exact = narrowing is None or narrowing.overflow is Overflow.ERROR
-        by_key = filter_on(bound, state.schema.row_key) if bound is not None and exact else None
+        by_key = None
+        if bound is not None and self.output.is_exact:
+            by_key = filter_on(bound, state.schema.row_key)
         if by_key is not None:
             matching = some_match(state, by_key).to_numpy(zero_copy_only=False)
             wanted &= np.bincount(groups, matching) > 0

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby, product
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from versioned_catalog.model.arrow import scalar_of
+from versioned_catalog.read.newest_rows import concatenated
 from versioned_catalog.read.row_hashes import (
     Hashes,
     groups_of,
@@ -23,6 +24,7 @@ from versioned_catalog.read.row_hashes import (
     numbered,
     row_hashes,
     split,
+    truths,
     unequal,
 )
 from versioned_catalog.write.writer import Spill
@@ -137,7 +139,7 @@ class _Pairing:
     def _pair_up(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Leave out equal pending rows, and emit those of a side that has too many."""
         if self.misses < MOST_MISSES and all(side.pending for side in self.sides):
-            batches = [_concatenated(side.pending) for side in self.sides]
+            batches = [concatenated(side.pending) for side in self.sides]
             least = min(batch.num_rows for batch in batches)
             for side, batch, kept in zip(self.sides, batches, unpaired(*batches), strict=True):
                 side.pending = [_rows(batch, kept)] if len(kept) else []
@@ -152,14 +154,10 @@ def _differing(old: pa.RecordBatch, new: pa.RecordBatch) -> Places | None:
     """The places where the rows of two batches of one length differ; None if most places differ."""
     differ = np.zeros(old.num_rows, bool)
     for left, right in zip(old.columns, new.columns, strict=True):
-        differ |= _truths(unequal(left, right))
+        differ |= truths(unequal(left, right))
         if differ.sum() * 2 > len(differ):
             return None
     return np.flatnonzero(differ)
-
-
-def _truths(values: pa.Array) -> npt.NDArray[np.bool_]:
-    return integers(values.cast(pa.int64())).astype(bool)
 
 
 def _hashed(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -178,13 +176,6 @@ def _rows(batch: pa.RecordBatch, places: Places) -> pa.RecordBatch:
     return batch.take(indices(places))
 
 
-def _concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    if len(batches) == 1:
-        return batches[0]
-    columns = [pa.concat_arrays(list(column)) for column in zip(*batches, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=batches[0].schema)
-
-
 def unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
     """The places of the rows of two batches whose hash finds no equal row in the other batch.
 
@@ -193,7 +184,7 @@ def unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
     ours, theirs = _candidates(old, new)
     equal = np.ones(len(ours), bool)
     for old_column, new_column in zip(old.columns[:-1], new.columns[:-1], strict=True):
-        equal &= ~_truths(unequal(old_column.take(indices(ours)), new_column.take(indices(theirs))))
+        equal &= ~truths(unequal(old_column.take(indices(ours)), new_column.take(indices(theirs))))
     kept = np.ones(old.num_rows, bool), np.ones(new.num_rows, bool)
     kept[OLD][ours[equal]] = False
     kept[NEW][theirs[equal]] = False
@@ -220,9 +211,6 @@ ROWS_IN_MEMORY = 1_000_000
 BYTES_IN_MEMORY = 128 * 1024 * 1024
 """The rows, and the bytes of files, beyond which rows are split by hash and spilled."""
 
-SIDE = "__side"
-"""The column of spilled rows with ``OLD`` or ``NEW``, which comes last."""
-
 
 def parts_of(rows: int, size: int) -> int:
     """Parts into which rows from files of some bytes are split; 1 if they are not split."""
@@ -245,24 +233,13 @@ def difference(
     if parts == 1:
         yield from _unmatched(list(sided), schema)
         return
-    with Spill[int]() as spill:
+    with Spill(keys=product(range(parts), (OLD, NEW))) as spill:
         for side, batch in sided:
             for part, rows in split(batch, hashes_of(batch), parts):
-                spill.add(part, pa.Table.from_batches([_with_side(side, rows)]))
-        for _, batches in spill.drain():
-            yield from _unmatched(list(map(_without_side, batches)), schema)
-
-
-def _with_side(side: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-    column = pa.repeat(scalar_of(side, pa.int8()), batch.num_rows)
-    fields = batch.schema.append(pa.field(SIDE, pa.int8(), nullable=False))
-    return pa.RecordBatch.from_arrays([*batch.columns, column], schema=fields)
-
-
-def _without_side(batch: pa.RecordBatch) -> tuple[int, pa.RecordBatch]:
-    """The side of rows that are all of one side, and the other columns."""
-    *columns, sides = batch.columns
-    return sides[0].as_py(), batch.select(range(len(columns)))
+                spill.add((part, side), pa.Table.from_batches([rows]))
+        for _, both in groupby(spill.drain(), lambda drained: drained[0][0]):
+            of_part = [(side, batch) for (_, side), batches in both for batch in batches]
+            yield from _unmatched(of_part, schema)
 
 
 def _unmatched(

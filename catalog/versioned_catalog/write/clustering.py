@@ -7,11 +7,8 @@ in Delta Lake's OPTIMIZE ZORDER, give every column equal weight whatever its dis
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -27,7 +24,7 @@ from versioned_catalog.model.widening import type_name
 from versioned_catalog.read.row_keys import comparable
 from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.write.segment_writer import ColumnPath, column_at
-from versioned_catalog.write.writer import buffered
+from versioned_catalog.write.writer import Spill, buffered
 
 MOST_BITS = 10
 """Bits of a rank: the values of a column fall into about a thousand ranges."""
@@ -180,19 +177,19 @@ def clustered(
     if not any(task.rows for task in clustering.sampled):
         return
     curve, ends = _curve_and_ends(sampled, clustering)
-    with TemporaryDirectory(prefix="versioned-", dir=scratch) as folder, ExitStack() as stack:
-        buckets = _Buckets(Path(folder), stack)
+    with Spill(scratch, range(clustering.buckets)) as spill:
         for batch in batches:
             positions = curve.positions(_leaves(batch, columns, clustering.lines))
             for bucket, rows in _split(batch, positions, ends):
-                buckets.write(bucket, rows)
-        stack.close()
-        yield from buckets.read()
+                spill.add(bucket, pa.Table.from_batches([rows]))
+        for _, bucket_rows in spill.drain():
+            yield from map(_sorted, buffered(bucket_rows, HELD_BYTES))
 
 
-def _leaves(rows: Any, columns: Sequence[Column], lines: Iterable[ColumnPath]) -> list[pa.Array]:
-    table = pa.table(rows.columns, names=[str(at) for at in range(rows.num_columns)])
-    return [one_array(column_at(table, columns, line)) for line in lines]
+def _leaves(
+    rows: pa.RecordBatch, columns: Sequence[Column], lines: Iterable[ColumnPath]
+) -> list[pa.Array]:
+    return [column_at(rows, columns, line) for line in lines]
 
 
 def _curve_and_ends(
@@ -225,32 +222,6 @@ def _split(
     for bucket, (start, end) in enumerate(pairwise(starts)):
         if start < end:
             yield bucket, placed.slice(start, end - start)
-
-
-class _Buckets:
-    """Rows on the local disk, one Arrow file a bucket."""
-
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self._folder = folder
-        self._stack = stack
-        self._open: dict[int, Any] = {}
-
-    def write(self, bucket: int, rows: pa.RecordBatch) -> None:
-        """Append rows to a bucket."""
-        if bucket not in self._open:
-            options = pa.ipc.IpcWriteOptions(compression="lz4")
-            sink = self._stack.enter_context(pa.OSFile(str(self._folder / str(bucket)), "wb"))
-            writer = pa.ipc.new_stream(sink, rows.schema, options=options)
-            self._open[bucket] = self._stack.enter_context(writer)
-        self._open[bucket].write_batch(rows)
-
-    def read(self) -> Iterator[pa.Table]:
-        """Yield the buckets in order, sorted, and delete their files."""
-        for bucket in sorted(self._open):
-            path = self._folder / str(bucket)
-            with pa.ipc.open_stream(pa.memory_map(str(path))) as rows:
-                yield from map(_sorted, buffered(rows, HELD_BYTES))
-            path.unlink()
 
 
 def _sorted(table: pa.Table) -> pa.Table:

@@ -42,11 +42,13 @@ FILE_BYTES = 256 * 1024 * 1024
 class Spill(Generic[Key]):
     """Rows by key on the local disk; the rows of a key keep their order.
 
-    ``scratch`` is a folder of the local disk; None for Python's default. It is used from the first rows
-    on, and left empty.
+    Args:
+        scratch: a folder of the local disk; None for Python's default. It is used from the first rows
+            on, and left empty.
+        keys: keys that are drained first, in their order.
     """
 
-    def __init__(self, scratch: str | None = None) -> None:
+    def __init__(self, scratch: str | None = None, keys: Iterable[Key] = ()) -> None:
         self._scratch = scratch
         self._stack = ExitStack()
         self._folder: Path | None = None
@@ -55,7 +57,7 @@ class Spill(Generic[Key]):
         self._written = 0
         self._batches = 0
         self._files: list[Path] = []
-        self._places: dict[Key, list[tuple[int, int]]] = {}
+        self._places: dict[Key, list[tuple[int, int]]] = {key: [] for key in keys}
 
     def __enter__(self) -> Self:
         return self
@@ -116,7 +118,7 @@ class Spill(Generic[Key]):
             self._writer = None
 
     def drain(self) -> Iterator[tuple[Key, Iterator[pa.RecordBatch]]]:
-        """Read the rows of each key, keys in the order of their first rows; then none can be added."""
+        """Read the rows of each key, further keys by their first rows; then none can be added."""
         self._end_file()
         with ExitStack() as stack:
             files = [
