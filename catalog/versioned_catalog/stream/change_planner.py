@@ -21,7 +21,7 @@ from versioned_catalog.model.ddl import render_type
 from versioned_catalog.model.partitioning import PartitionKey, key_reader
 from versioned_catalog.model.pins import Overflow, Seen
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.types import Column, children, is_nested, with_children
+from versioned_catalog.model.types import is_nested
 from versioned_catalog.model.widening import widens
 from versioned_catalog.read.apply_plan import narrowing
 from versioned_catalog.read.filters import columns_of
@@ -69,31 +69,16 @@ def readable(state: TableState, versions: Iterable[int], table: str) -> TableSta
 
 def _widened(schema: Schema, other: Schema, table: str) -> Schema:
     """A schema whose columns also hold the values of another schema."""
-    columns = tuple(_column(column, other, schema, table) for column in schema.columns)
-    return schema if columns == schema.columns else replace(schema, columns=columns)
-
-
-def _column(column: Column, other: Schema, schema: Schema, table: str) -> Column:
-    if column.id not in other.ids:
-        return column
-    before = other.column(column.id)
-    if is_nested(column.type):
-        inner = tuple(_column(child, other, schema, table) for child in children(column.type))
-        return replace(column, type=with_children(column.type, inner))
-    if column.type == before.type or widens(before.type, column.type):
-        return column
-    if widens(column.type, before.type):
-        return replace(
-            column,
-            type=before.type,
-            read_default=before.read_default,
-            write_default=before.write_default,
-        )
-    raise InvalidRequestError(
-        f"{table}: the column {schema.path_text(column.id)} was {render_type(before.type)} and is "
-        f"{render_type(column.type)} after a rollback, and no type holds both; ask for the changes "
-        "after the rollback, and apart from them for those before"
-    )
+    wide = replace(schema, columns=tuple(map(Seen(schema, other).widened, schema.columns)))
+    for column in map(wide.column, sorted(wide.ids & other.ids)):
+        before = other.column(column.id).type
+        if not is_nested(column.type) and not widens(before, column.type):
+            raise InvalidRequestError(
+                f"{table}: the column {schema.path_text(column.id)} was {render_type(before)} and is "
+                f"{render_type(column.type)} after a rollback, and no type holds both; ask for the "
+                "changes after the rollback, and apart from them for those before"
+            )
+    return schema if wide.columns == schema.columns else wide
 
 
 _KeyReader = Callable[[PartitionKey], PartitionKey]
