@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -66,7 +66,9 @@ def write_entry(attempt: Attempt[Write]) -> Commit:
     """The entry of an operation that adds segments, or replaces some."""
     operation, state, evolved = attempt.operation, attempt.state, _evolved(attempt)
     head, records = next_head(attempt, _kind(operation)), _with_identity(attempt)
-    features = head.features | features_of(schema_after(attempt), records)
+    schema = schema_after(attempt)
+    properties = dict(state.properties if evolved is None else evolved.properties)
+    features = head.features | features_of(schema, records)
     if isinstance(operation, Import):
         files = operation.files
     else:  # files that a write takes in without an import, such as those of a converted table
@@ -78,8 +80,8 @@ def write_entry(attempt: Attempt[Write]) -> Commit:
     return Commit(
         replace(head, features=features),
         state.next_column_id if evolved is None else evolved.next_column_id,
-        schema=_if_changed(evolved, state),
-        properties=_changed_properties(evolved, state),
+        schema=None if schema.version == state.schema.version else schema,
+        properties=properties if properties != state.properties else None,
         added=records,
         removed=removed_paths(attempt),
         batch=operation.batch,
@@ -112,31 +114,15 @@ def _with_identity(attempt: Attempt[Write]) -> tuple[SegmentRecord, ...]:
     live = paths.filter(pc.starts_with(paths, PREFIX))
     counted = IMPORTS in state.features.write or EXTERNAL_ROOTS not in state.features.read
     unused = counted and ADOPTIONS not in state.features.read and state.adoptions == len(live)
-    if unused and not pc.any(pc.is_in(live, array_of(_external(records), pa.string()))).as_py():
+    adopted = array_of([r.path for r in records if r.path.startswith(PREFIX)], pa.string())
+    if unused and not pc.any(pc.is_in(live, adopted)).as_py():
         return records
-    return tuple(_adopted(record, state.version + 1) for record in records)
-
-
-def _external(records: Sequence[SegmentRecord]) -> list[str]:
-    return [record.path for record in records if record.path.startswith(PREFIX)]
-
-
-def _adopted(record: SegmentRecord, version: int) -> SegmentRecord:
-    if not record.path.startswith(PREFIX):
-        return record
-    return replace(record, path=adopted_at(record.path, version))
-
-
-def _if_changed(evolved: Evolution | None, state: TableState) -> Schema | None:
-    if evolved is None or evolved.schema.version == state.schema.version:
-        return None
-    return evolved.schema
-
-
-def _changed_properties(evolved: Evolution | None, state: TableState) -> dict[str, str] | None:
-    if evolved is None or evolved.properties == state.properties:
-        return None
-    return dict(evolved.properties)
+    return tuple(
+        replace(record, path=adopted_at(record.path, state.version + 1))
+        if record.path.startswith(PREFIX)
+        else record
+        for record in records
+    )
 
 
 def _seen_as(base: Base) -> dict[str, Any]:

@@ -93,7 +93,16 @@ def segments_are_new(attempt: Attempt[Write]) -> None:
     if isinstance(attempt.operation, Import) and attempt.operation.again:
         paths -= external
         external = set()
-    _external_files_are_new(attempt, external)
+    if external:  # those that were removed may be adopted again
+        removed = {*(attempt.operation.removed or ())}
+        stored = attempt.state.segments.column("path")
+        live: list[str] = stored.filter(pc.starts_with(stored, PREFIX)).to_pylist()
+        duplicates = [path for path in live if file_of(path) in external and path not in removed]
+        if duplicates:
+            raise AlreadyExistsError(
+                f"{table}: {len(duplicates)} of the files are in the table already, such as "
+                f"{duplicates[0]}; leave them out"
+            )
     if not paths:
         return
 
@@ -113,21 +122,6 @@ def segments_are_new(attempt: Attempt[Write]) -> None:
             f"{table}: these segments were committed already, by "
             f"{'a version that is expired' if conflict.operation is None else commit}; write the rows "
             "again if they are to be there twice"
-        )
-
-
-def _external_files_are_new(attempt: Attempt[Write], external: Collection[str]) -> None:
-    """Refuse files of others that are live already; removed ones may be adopted again."""
-    if not external:
-        return
-    removed = {*(attempt.operation.removed or ())}
-    paths = attempt.state.segments.column("path")
-    live: list[str] = paths.filter(pc.starts_with(paths, PREFIX)).to_pylist()
-    duplicates = [path for path in live if file_of(path) in external and path not in removed]
-    if duplicates:
-        raise AlreadyExistsError(
-            f"{attempt.table}: {len(duplicates)} of the files are in the table already, such as "
-            f"{duplicates[0]}; leave them out"
         )
 
 
