@@ -205,15 +205,7 @@ class Transaction:
             own_rows: whether the new rows were computed from rows of the base. The commit then
                 conflicts with changes of those rows, as a MERGE does.
         """
-        if own_rows:
-            removed = tuple(self._handle.planned_on(plan.based_on).segments.paths)
-            return self._commit_own_rows(plan, records, removed, commit_id)
-
-        def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
-            operation = Overwrite(plan.based_on, tuple(records), plan.changes, batch=batch)
-            return self._handle.commit(operation, commit_id)
-
-        return commit_replanned(self._handle, plan, records, commit)
+        return self._overwrite(plan, records, None, own_rows, commit_id, batch)
 
     def commit_overwrite_partitions(
         self,
@@ -232,14 +224,7 @@ class Transaction:
         state = self._handle.planned_on(plan.based_on)
         keys = {record.partition for record in records}
         removed = segments_of_partitions(state, plan.spec.schema, keys, self._handle.name)
-        if own_rows:
-            return self._commit_own_rows(plan, records, removed, commit_id)
-
-        def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
-            operation = Overwrite(plan.based_on, tuple(records), plan.changes, removed, batch)
-            return self._handle.commit(operation, commit_id)
-
-        return commit_replanned(self._handle, plan, records, commit)
+        return self._overwrite(plan, records, removed, own_rows, commit_id, batch)
 
     def commit_overwrite_where(
         self,
@@ -381,25 +366,33 @@ class Transaction:
                 "of the same keys; use delete, delete_keys, update or commit_delta"
             )
 
-    def _commit_own_rows(
+    def _overwrite(
         self,
         plan: WritePlan,
         records: Sequence[SegmentRecord],
-        removed: tuple[str, ...],
+        removed: tuple[str, ...] | None,
+        own_rows: bool,
         commit_id: str | None,
+        batch: Batch | None,
     ) -> int:
-        """Replace segments by rows that were computed from any rows of the base."""
+        """Replace segments of the plan's base, all of them if ``removed`` is None."""
         handle, schema = self._handle, plan.spec.schema
+
+        def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
+            operation = Overwrite(plan.based_on, tuple(records), plan.changes, removed, batch)
+            return handle.commit(operation, commit_id)
+
+        if not own_rows:
+            return commit_replanned(handle, plan, records, commit)
         state = handle.planned_on(plan.based_on)
-        check = key_check(handle.store, state, schema, records) if schema.is_keyed else None
         operation = Rewrite(
             plan.based_on,
             tuple(records),
             plan.changes,
-            removed,
+            tuple(state.segments.paths) if removed is None else removed,
             kind="overwrite",
             reads=None,
-            keys=check,
+            keys=key_check(handle.store, state, schema, records) if schema.is_keyed else None,
         )
         return handle.commit(operation, commit_id)
 
