@@ -17,6 +17,7 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import scalar_of
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.overlaps import overlapping_groups
+from versioned_catalog.read.planning import next_fit
 from versioned_catalog.read.tasks import PREFETCH_SEGMENTS, Task, read_ahead, read_task
 from versioned_catalog.storage.store import PREFIX, Store
 from versioned_catalog.write.clustering import Clustering, clustered
@@ -220,22 +221,12 @@ def bins(
         if every or is_small:
             key = (schemas[row["schema_version"]].partitioning, *(row["partition"] or ()))
             partitions.setdefault(key, []).append(row)
-    packed = (group for same in partitions.values() for group in fill(same, target))
+    packed = (
+        list(group)
+        for same in partitions.values()
+        for group in next_fit(((row, row["bytes"]) for row in same), target)
+    )
     return [group for group in packed if every or len(group) > 1]
-
-
-def fill(rows: Sequence[Row], target: int) -> list[list[Row]]:
-    """Fill bins in order; a bin is larger than the target only if it holds a single segment."""
-    filled: list[list[Row]] = []
-    size = 0
-    for row in rows:
-        if filled and size + row["bytes"] <= target:
-            filled[-1].append(row)
-            size += row["bytes"]
-        else:
-            filled.append([row])
-            size = row["bytes"]
-    return filled
 
 
 AUTO_COMPACT = "auto_compact"

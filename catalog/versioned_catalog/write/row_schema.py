@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -204,14 +203,6 @@ def _merging(
                 yield ChangeType((*above, column.name), common)
 
 
-@dataclass(frozen=True)
-class _Field:
-    """A written field."""
-
-    name: str
-    type: pa.DataType
-
-
 class RowConverter:
     """Converts batches of one Arrow schema to batches of a table's schema, matching columns by name.
 
@@ -230,8 +221,7 @@ class RowConverter:
         self._table = table
         self._columns = schema.columns
         self._now = now or datetime.now(UTC)
-        fields = [_Field(field.name, field.type) for field in arrow]
-        outputs = self._outputs(fields, schema.columns, ())
+        outputs = self._outputs(list(arrow), schema.columns, ())
         self._names = arrow.names
         self._casts = [_canonical(field.type) for field in arrow]
         self._adapter = Adapter(projection.SegmentPlan(outputs, ()))
@@ -266,7 +256,7 @@ class RowConverter:
         return pa.RecordBatch.from_arrays(stored, schema=bound.schema)
 
     def _outputs(
-        self, fields: Sequence[_Field], columns: tuple[Column, ...], above: ColumnPath
+        self, fields: Sequence[pa.Field], columns: tuple[Column, ...], above: ColumnPath
     ) -> tuple[projection.Output, ...]:
         positions = self._positions(fields, columns, above)
         return tuple(
@@ -277,7 +267,7 @@ class RowConverter:
         )
 
     def _positions(
-        self, fields: Sequence[_Field], columns: tuple[Column, ...], above: ColumnPath
+        self, fields: Sequence[pa.Field], columns: tuple[Column, ...], above: ColumnPath
     ) -> dict[str, int]:
         names = {name_key(column.name) for column in columns}
         positions: dict[str, int] = {}
@@ -297,7 +287,7 @@ class RowConverter:
         return positions
 
     def _step(
-        self, fields: Sequence[_Field], at: int | None, column: Column, above: ColumnPath
+        self, fields: Sequence[pa.Field], at: int | None, column: Column, above: ColumnPath
     ) -> projection.Step:
         path = (*above, column.name)
         if at is None:
@@ -318,7 +308,7 @@ class RowConverter:
     ) -> projection.Step:
         match source, column.type:
             case (Struct(), Struct()) | (Array(), Array()) | (Map(), Map()):
-                inner = [_Field(c.name, to_arrow_type(c.type)) for c in children(source)]
+                inner = [pa.field(c.name, to_arrow_type(c.type)) for c in children(source)]
                 return projection.Rebuild(at, self._outputs(inner, children(column.type), path))
             case _ if fits(source, column.type):
                 same = arrow.equals(to_arrow_type(column.type))

@@ -35,14 +35,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Computed:
-    """A ``pyarrow.compute`` expression, by number."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class Evaluated:
-    """An SQL expression, by the number of its evaluator."""
+    """An SQL or ``pyarrow.compute`` expression, by number."""
 
     number: int
 
@@ -54,7 +47,7 @@ class Inside:
     fields: dict[int, Node] = field(default_factory=dict)
 
 
-Node = Fixed | Computed | Evaluated | Inside
+Node = Fixed | Computed | Inside
 
 
 class RowUpdater(Protocol):
@@ -79,8 +72,7 @@ class Updater:
             )
         self._schema = schema
         self._table = table
-        self._expressions: list[pc.Expression] = []
-        self._evaluators: list[Evaluator] = []
+        self._expressions: list[Evaluator | pc.Expression] = []
         self._assigned = Inside()
         for path, value in assignments.items():
             self._add(parse_path(path), value)
@@ -98,7 +90,7 @@ class Updater:
     @property
     def reads_any(self) -> bool:
         """Whether an expression reads values of the row."""
-        return bool(self._expressions or self._evaluators)
+        return bool(self._expressions)
 
     def _add(self, path: ColumnPath, value: Any) -> None:
         column = find_column(self._schema, path, self._table)
@@ -125,9 +117,8 @@ class Updater:
 
     def _value(self, column: Column, path: ColumnPath, value: Any) -> Node:
         if isinstance(value, Expression):
-            self._evaluators.append(Evaluator(value, column, self._schema, self._table))
-            return Evaluated(len(self._evaluators) - 1)
-        if isinstance(value, pc.Expression):
+            value = Evaluator(value, column, self._schema, self._table)
+        if isinstance(value, Evaluator | pc.Expression):
             self._expressions.append(value)
             return Computed(len(self._expressions) - 1)
         try:
@@ -152,9 +143,11 @@ class Updater:
         Raises:
             InvalidRequestError: a value does not fit its column.
         """
-        computed = Results(
-            self._compute(batch), [evaluator.evaluate(batch) for evaluator in self._evaluators]
-        )
+        arrow = iter(self._compute(batch))
+        computed = [
+            expression.evaluate(batch) if isinstance(expression, Evaluator) else next(arrow)
+            for expression in self._expressions
+        ]
         arrays = dict(zip(self._schema.names, batch.columns, strict=True))
         values = [
             _assigned(arrays[c.name], c, self._assigned.fields[c.id], computed, batch.num_rows)
@@ -170,13 +163,14 @@ class Updater:
 
     def _compute(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """Evaluate the ``pyarrow.compute`` expressions."""
-        if not self._expressions:
+        expressions = [e for e in self._expressions if not isinstance(e, Evaluator)]
+        if not expressions:
             return []
         from pyarrow import acero  # imports pandas, where it is
 
-        names = [str(number) for number in range(len(self._expressions))]
+        names = [str(number) for number in range(len(expressions))]
         source = acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))
-        project = acero.ProjectNodeOptions(self._expressions, names)
+        project = acero.ProjectNodeOptions(expressions, names)
         plan = acero.Declaration.from_sequence(
             [acero.Declaration("table_source", source), acero.Declaration("project", project)]
         )
@@ -185,33 +179,25 @@ class Updater:
         except (pa.ArrowException, NotImplementedError) as error:
             reason = str(error).partition("\n")[0]
             raise InvalidRequestError(
-                f"{self._table}: {', '.join(map(str, self._expressions))} cannot be computed: {reason}; "
+                f"{self._table}: {', '.join(map(str, expressions))} cannot be computed: {reason}; "
                 f"the columns are {', '.join(map(repr, self._schema.names))}"
             ) from None
         return [column.combine_chunks() for column in table.columns]
 
 
-@dataclass(frozen=True)
-class Results:
-    """Values of the expressions, by number."""
-
-    computed: list[pa.Array]
-    evaluated: list[pa.Array]
-
-
-def _assigned(array: pa.Array, column: Column, node: Node, results: Results, rows: int) -> pa.Array:
+def _assigned(
+    array: pa.Array, column: Column, node: Node, computed: list[pa.Array], rows: int
+) -> pa.Array:
     """Return a column's values after the assignments to it and its fields."""
     match node:
         case Fixed(constant):
             return constant_array(constant, column, rows)
         case Computed(number):
-            return results.computed[number]
-        case Evaluated(number):
-            return results.evaluated[number]
+            return computed[number]
         case Inside(fields):
             assert isinstance(column.type, Struct), "only structs have fields to assign to"
             values = [
-                _assigned(inner, child, fields[child.id], results, rows)
+                _assigned(inner, child, fields[child.id], computed, rows)
                 if child.id in fields
                 else inner
                 for child, inner in _children(array, column.type)
