@@ -22,7 +22,14 @@ from versioned_catalog.read.tasks import PREFETCH_SEGMENTS, Task, read_ahead, re
 from versioned_catalog.storage.store import PREFIX, Store
 from versioned_catalog.write.clustering import Clustering, clustered
 from versioned_catalog.write.segment_writer import PLAIN_ROWS, SegmentKind, WriteSpec
-from versioned_catalog.write.writer import target_bytes, write_groups, write_segments, write_sorted
+from versioned_catalog.write.writer import (
+    SORTED_BYTES,
+    SORTED_ROWS,
+    buffered,
+    target_bytes,
+    write_groups,
+    write_segments,
+)
 
 READERS = 2
 """Threads that read from a local disk while another thread writes."""
@@ -59,11 +66,12 @@ class CompactionTask:
             sampled = _read(store, self.clustering.sampled)
             columns = self.spec.schema.columns
             groups = clustered(batches, sampled, columns, self.clustering, scratch)
-            return tuple(write_groups(store, self.spec, groups, scratch=scratch))
-        if self.spec.schema.sort_by or (self.spec.schema.row_key and not self.spec.ops):
+        elif self.spec.schema.sort_by or (self.spec.schema.row_key and not self.spec.ops):
             return tuple(write_segments(store, self.spec, batches, scratch))
-        bare = _without_shared_sequence(batches, self)
-        return tuple(write_sorted(store, self.spec, bare, self.kind, scratch))
+        else:
+            bare = _without_shared_sequence(batches, self)
+            groups = buffered(bare, SORTED_BYTES, SORTED_ROWS)
+        return tuple(write_groups(store, self.spec, groups, self.kind, scratch))
 
 
 def _read(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:

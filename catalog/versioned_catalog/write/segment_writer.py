@@ -151,7 +151,6 @@ class SegmentKind:
 
 
 PLAIN_ROWS = SegmentKind()
-TOMBSTONES = SegmentKind(DELETE_ROW)
 
 
 @dataclass(frozen=True)

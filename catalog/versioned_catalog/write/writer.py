@@ -24,7 +24,6 @@ from versioned_catalog.write.segment_writer import (
     DEFAULT_TARGET_BYTES,
     PLAIN_ROWS,
     ROW_GROUP_ROWS,
-    TOMBSTONES,
     Partition,
     SegmentKind,
     SegmentWriter,
@@ -186,14 +185,14 @@ def write_segments(
     sorts = bool(schema.sort_by or schema.row_key)
     with _OpenSegments(store, spec, scratch) as runs:
         if sorts or schema.partitioning:
-            for (partition, kind), tables in _gathered(batches, spec, scratch):
+            for group, tables in _gathered(batches, spec, scratch):
                 for rows in tables:
-                    runs.write(partition, kind, in_order(rows, schema), last=sorts)
-                runs.end(partition, kind)
+                    runs.write(group, in_order(rows, schema), last=sorts)
+                runs.end(group)
         else:
             for table in buffered(batches, ROW_GROUP_BYTES, ROW_GROUP_ROWS):
                 for kind, rows in _kinds(table, spec):
-                    runs.write((), kind, rows)
+                    runs.write(((), kind), rows)
     return sorted(runs.done, key=lambda record: not record.delta.deletes_only)
 
 
@@ -227,25 +226,6 @@ def _grouped(table: pa.Table, spec: WriteSpec) -> Iterator[tuple[_Group, pa.Tabl
             yield (partition, kind), part
 
 
-def write_sorted(
-    store: Store,
-    spec: WriteSpec,
-    batches: Iterable[pa.RecordBatch],
-    kind: SegmentKind = PLAIN_ROWS,
-    scratch: str | None = None,
-) -> list[SegmentRecord]:
-    """Write rows in their order, batch by batch, as segments of the target size.
-
-    Args:
-        store, spec, scratch: as for ``write_segments``.
-        batches: rows of the spec's columns, followed by their sequences if the kind has them, and by
-            their types of operation if the spec has ``ops``.
-        kind: the kind of the rows that are not tombstones.
-    """
-    tables = buffered(batches, SORTED_BYTES, SORTED_ROWS)
-    return write_groups(store, spec, tables, kind, scratch)
-
-
 Value = TypeVar("Value")
 
 
@@ -271,24 +251,33 @@ def write_groups(
     kind: SegmentKind = PLAIN_ROWS,
     scratch: str | None = None,
 ) -> list[SegmentRecord]:
-    """``write_sorted`` for rows that are already cut into row groups."""
-    tombstones = replace(kind, op=DELETE_ROW)
+    """Write rows in their order, row group by row group, as segments of the target size.
+
+    Args:
+        store, spec, scratch: as for ``write_segments``.
+        groups: rows of the spec's columns, followed by their sequences if the kind has them, and by
+            their types of operation if the spec has ``ops``.
+        kind: the kind of the rows that are not tombstones.
+    """
     with closing(pipelined(groups)) as tables, _OpenSegments(store, spec, scratch) as runs:
         for table in tables:
-            for op, rows in _by_op(table) if spec.ops else [(PUT_ROW, table)]:
-                for key, part in split(rows, spec.schema):
-                    runs.write(key, tombstones if op == DELETE_ROW else kind, part)
+            for of_rows, rows in _kinds(table, spec, kind):
+                for partition, part in split(rows, spec.schema):
+                    runs.write((partition, of_rows), part)
     return runs.done
 
 
-def _kinds(table: pa.Table, spec: WriteSpec) -> Iterator[tuple[SegmentKind, pa.Table]]:
+def _kinds(
+    table: pa.Table, spec: WriteSpec, kind: SegmentKind = PLAIN_ROWS
+) -> Iterator[tuple[SegmentKind, pa.Table]]:
+    """The tombstones among rows, and the others, which are of a kind."""
     if spec.patch is not None:
         yield SegmentKind(PATCH_ROW, spec.patch), table
     elif spec.ops:
         for op, rows in _by_op(table):
-            yield TOMBSTONES if op == DELETE_ROW else PLAIN_ROWS, rows
+            yield replace(kind, op=DELETE_ROW) if op == DELETE_ROW else kind, rows
     else:
-        yield PLAIN_ROWS, table
+        yield kind, table
 
 
 def _by_op(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
@@ -322,33 +311,29 @@ class _OpenSegments:
     def __enter__(self) -> Self:
         return self
 
-    def write(
-        self, partition: Partition, kind: SegmentKind, rows: pa.Table, *, last: bool = False
-    ) -> None:
-        """Append rows to the segment of a partition, and finish it if full or if they are the last."""
-        key = partition, kind
-        if key in self._waiting or (key not in self._open and len(self._open) >= MAX_OPEN):
-            self._waiting.add(key, rows)
+    def write(self, group: _Group, rows: pa.Table, *, last: bool = False) -> None:
+        """Append rows to the segment of a group, and finish it if full or if they are the last."""
+        if group in self._waiting or (group not in self._open and len(self._open) >= MAX_OPEN):
+            self._waiting.add(group, rows)
             return
-        self._append(partition, kind, rows)
+        self._append(group, rows)
         if last:
-            self.end(partition, kind)
+            self.end(group)
 
-    def _append(self, partition: Partition, kind: SegmentKind, rows: pa.Table) -> None:
-        run = self._open.get((partition, kind))
+    def _append(self, group: _Group, rows: pa.Table) -> None:
+        run = self._open.get(group)
         if run is None:
-            run = SegmentWriter(self._store, self._spec, partition, kind)
-            self._open[partition, kind] = run
+            run = self._open[group] = SegmentWriter(self._store, self._spec, *group)
         run.write(rows)
         if run.is_full:
-            self.end(partition, kind)
+            self.end(group)
 
-    def end(self, partition: Partition, kind: SegmentKind) -> None:
-        """Finish the segment of a partition."""
-        run = self._open.pop((partition, kind), None)
+    def end(self, group: _Group) -> None:
+        """Finish the segment of a group."""
+        run = self._open.pop(group, None)
         if run is None:
             return
-        if not partition:
+        if not group[0]:
             self.done += run.close()
             return
         self._ending.append(self._enders.submit(run.close))
@@ -365,12 +350,12 @@ class _OpenSegments:
                     run.abandon()
 
     def _finish(self) -> None:
-        for partition, kind in list(self._open):
-            self.end(partition, kind)
-        for (partition, kind), batches in self._waiting.drain():
+        for group in list(self._open):
+            self.end(group)
+        for group, batches in self._waiting.drain():
             for rows in buffered(batches, SORTED_BYTES, SORTED_ROWS):
-                self._append(partition, kind, rows)
-            self.end(partition, kind)
+                self._append(group, rows)
+            self.end(group)
         while self._ending:
             self.done += self._ending.popleft().result()
 
