@@ -38,7 +38,7 @@ from versioned_catalog.model.evolution import (
     value_text,
 )
 from versioned_catalog.model.pin_changes import hide_or_remove
-from versioned_catalog.model.schema import Schema, check_new_name, name_key
+from versioned_catalog.model.schema import check_new_name, name_key
 from versioned_catalog.model.table_changes import (
     PinSchema,
     RetirePin,
@@ -310,7 +310,9 @@ class RenameColumn(ColumnChange[Ref]):
     def apply(self, target: Ref, evolution: Evolution) -> Evolution:
         check_new_name(self.new_name)
         schema, column_id = evolution.schema, locate(evolution, target)
-        others = [column for column in _siblings(schema, column_id) if column.id != column_id]
+        above = schema.ancestors(column_id)
+        siblings = children(above[-1].type) if above else schema.columns
+        others = [column for column in siblings if column.id != column_id]
         _check_free(others, self.new_name, schema.path(column_id)[:-1])
         return edit_column(evolution, target, name=self.new_name)
 
@@ -319,11 +321,6 @@ class RenameColumn(ColumnChange[Ref]):
 
     def detail(self, before: Evolution, after: Evolution) -> str:
         return f"{render_path(self.path)} -> {quote(self.new_name)}"
-
-
-def _siblings(schema: Schema, column_id: int) -> tuple[Column, ...]:
-    above = schema.ancestors(column_id)
-    return children(above[-1].type) if above else schema.columns
 
 
 @dataclass(frozen=True, slots=True)

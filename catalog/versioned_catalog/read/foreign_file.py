@@ -130,7 +130,9 @@ class ForeignFile:
             type_ = type_.storage_type
         match column.type:
             case Struct(fields):
-                yield from self._below(_fields(type_), fields, start)
+                yield from self._below(
+                    list(type_) if pa.types.is_struct(type_) else [], fields, start
+                )
             case Array(element) if _is_list(type_):
                 yield from self._inside(type_.value_type, element, start)
             case Map(key, value) if pa.types.is_map(type_):
@@ -151,10 +153,6 @@ def changed_error(name: str, problem: str) -> CorruptTableError:
         f"{name} {problem}, other than when it was imported: its owner has changed the file. Restore "
         "it, import it as it is now (again='changed'), or remove it (Table.remove_external)"
     )
-
-
-def _fields(type_: Any) -> list[pa.Field]:
-    return list(type_) if pa.types.is_struct(type_) else []
 
 
 def _is_list(type_: pa.DataType) -> bool:

@@ -235,20 +235,16 @@ def own_array(
     if isinstance(column.type, Struct):
         names = [field.name for field in array.type]
         places = [names.index(field.physical_name) for field in inner]
+    if isinstance(column.type, Array) and not pa.types.is_list(array.type):
+        array = array.cast(pa.list_(array.type.value_field))
     return arrays.rebuilt(
-        _plain_list(array) if isinstance(column.type, Array) else array,
+        array,
         target,
         lambda parts: [
             own_array(parts[place], child, id_map, calendar)
             for place, child in zip(places, inner, strict=True)
         ],
     )
-
-
-def _plain_list(array: pa.Array) -> pa.Array:
-    if pa.types.is_list(array.type):
-        return array
-    return array.cast(pa.list_(array.type.value_field))
 
 
 def _stored(array: Any) -> Any:
@@ -273,7 +269,9 @@ def _own_leaf(array: pa.Array, column: Column, form: Form | None, calendar: Cale
 def _cast(array: pa.Array, type_: DataType, form: Form | None, target: pa.DataType) -> pa.Array:
     match form:
         case Form.INT96 | Form.LOCAL:
-            return _in_utc(array.cast(pa.timestamp("us"))).cast(target)
+            # Local timestamps become the instants of the same numbers.
+            numbers = array.cast(pa.timestamp("us")).view(pa.int64())
+            return numbers.view(pa.timestamp("us", tz="UTC")).cast(target)
         case Form.NANOS_CUT:
             return _cut(array).cast(target)
         case Form.UUID:
@@ -319,11 +317,6 @@ def _cut(array: pa.Array) -> pa.Array:
     numbers = array.view(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     mask = array.is_null().to_numpy(zero_copy_only=False)
     return pa.array(numbers // 1000 * 1000, pa.int64(), mask=mask).view(array.type)
-
-
-def _in_utc(array: pa.Array) -> pa.Array:
-    """Local timestamps as instants: the same numbers."""
-    return array.view(pa.int64()).view(pa.timestamp("us", tz="UTC"))
 
 
 def _uuid_text(array: pa.Array) -> pa.Array:

@@ -222,8 +222,9 @@ def _hashes(values: pa.Array) -> Hashes:
         children = [struct_child(values, at) for at in range(type_.num_fields)]
         return _of_valid(values, row_hashes(children, len(values)))
     if is_repeated(type_):
-        lengths = pc.list_value_length(values) if pa.types.is_list(type_) else _map_lengths(values)
-        return _longs(lengths)
+        is_list = pa.types.is_list(type_)
+        lists = values if is_list else values.cast(pa.list_(type_.field(0)))
+        return _longs(pc.list_value_length(lists))
     plain = canonical(values)
     if pa.types.is_integer(plain.type):
         return _longs(plain)
@@ -242,10 +243,6 @@ def _of_valid(values: pa.Array, hashes: Hashes) -> Hashes:
 
 def _longs(values: pa.Array) -> Hashes:
     return integers(pc.fill_null(values.cast(pa.int64()), _ZERO)).view(np.uint64)
-
-
-def _map_lengths(values: pa.MapArray) -> pa.Array:
-    return pc.list_value_length(values.cast(pa.list_(values.type.field(0))))
 
 
 def _low_limbs(values: pa.Array) -> npt.NDArray[np.int64]:

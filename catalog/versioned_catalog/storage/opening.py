@@ -159,13 +159,11 @@ def _locations(
         check_url(root.url)
         is_alike = split_protocol(root.url)[0] == protocol
         options = root.options if root.options is not None else (defaults if is_alike else {})
-        locations[name] = Location(_absolute(root.url), tuple(sorted(options.items())))
+        # Other processes may have another current folder.
+        is_local = "://" not in root.url
+        url = os.path.abspath(os.path.expanduser(root.url)) if is_local else root.url
+        locations[name] = Location(url, tuple(sorted(options.items())))
     return tuple(locations.items())
-
-
-def _absolute(url: str) -> str:
-    """A local path as other processes find it."""
-    return url if "://" in url else os.path.abspath(os.path.expanduser(url))
 
 
 def _other(protocol: str, url: str, options: Mapping[str, Any]) -> Store:
