@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.commit.attempt import Attempt, find_conflict, once
 from versioned_catalog.commit.operations import Compact, Replace, Rewrite
-from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
+from versioned_catalog.errors import CommitConflictError, NotFoundError
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.segment_set import SegmentSet
@@ -39,14 +39,15 @@ class Isolation(enum.Enum):
     """Also commits that added or removed a segment which may hold rows that it looked for."""
 
 
-def isolation_of(properties: Mapping[str, str]) -> Isolation:
-    """The isolation that a table's properties set.
+def isolation_of(
+    properties: Mapping[str, str], what: str = f"the property {ISOLATION}"
+) -> Isolation:
+    """The isolation that a table's properties set; ``what`` names the property in errors.
 
     Raises:
         InvalidRequestError: the property has another value.
     """
-    text = properties.get(ISOLATION, Isolation.SNAPSHOT.value)
-    return one_of(Isolation, text, f"the property {ISOLATION}")
+    return one_of(Isolation, properties.get(ISOLATION, Isolation.SNAPSHOT.value), what)
 
 
 def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
@@ -58,7 +59,10 @@ def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
     """
     operation, state = attempt.operation, attempt.state
     base = operation.base.version
-    if state.version == base or _isolation(state, attempt.table) is Isolation.SNAPSHOT:
+    if state.version == base:
+        return
+    what = f"{attempt.table}: the property {ISOLATION}"
+    if isolation_of(state.properties, what) is Isolation.SNAPSHOT:
         return
 
     def conflicts(commit: Commit) -> bool:
@@ -72,13 +76,6 @@ def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
     conflict = find_conflict(attempt, base, conflicts)
     if conflict is not None:
         raise _read_conflict(attempt, conflict.version, conflict.kind)
-
-
-def _isolation(state: TableState, table: str) -> Isolation:
-    try:
-        return isolation_of(state.properties)
-    except InvalidRequestError as error:
-        raise InvalidRequestError(f"{table}: {error}") from None
 
 
 def _read_conflict(attempt: Attempt[Rewrite], version: int, kind: str) -> CommitConflictError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from versioned_catalog.commit.attempt import Attempt, once
 from versioned_catalog.commit.operations import (
@@ -17,7 +17,7 @@ from versioned_catalog.commit.operations import (
     Replace,
     Tag,
 )
-from versioned_catalog.log.entry import WRITER, Commit, Consumer, Head
+from versioned_catalog.log.entry import WRITER, Commit, Head
 from versioned_catalog.log.features import (
     ADOPTIONS,
     CONSUMERS,
@@ -43,6 +43,8 @@ from versioned_catalog.model.pins import Pin
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import FIRST_INTERNAL_ID, walk
 from versioned_catalog.storage.store import split_root
+
+_Mark = TypeVar("_Mark")
 
 
 def next_head(attempt: Attempt[Any], operation: str, base_version: int | None = None) -> Head:
@@ -193,46 +195,35 @@ def alter_entry(attempt: Attempt[Alter]) -> Commit:
     )
 
 
-@once
-def changed_tags(attempt: Attempt[Tag]) -> dict[str, int]:
-    """The tags after the operation."""
-    operation, tags = attempt.operation, dict(attempt.state.tags)
-    if operation.version is None:
-        del tags[operation.name]
-        return tags
-    return {**tags, operation.name: operation.version}
-
-
 def is_tagged(attempt: Attempt[Tag]) -> bool:
     """Whether the tag names the version already."""
-    return changed_tags(attempt) == dict(attempt.state.tags)
+    operation = attempt.operation
+    return operation.version == attempt.state.tags.get(operation.name)
 
 
 def tag_entry(attempt: Attempt[Tag]) -> Commit:
     """The entry that sets or drops a tag."""
-    tags = changed_tags(attempt)
-    return Commit(next_head(attempt, "tag"), attempt.state.next_column_id, tags=tags)
-
-
-@once
-def changed_consumers(attempt: Attempt[Consume]) -> dict[str, Consumer]:
-    """The consumers after the operation."""
-    operation, consumers = attempt.operation, dict(attempt.state.consumers)
-    if operation.consumer is None:
-        del consumers[operation.name]
-        return consumers
-    return {**consumers, operation.name: operation.consumer}
+    operation, state = attempt.operation, attempt.state
+    tags = _marked(state.tags, operation.name, operation.version)
+    return Commit(next_head(attempt, "tag"), state.next_column_id, tags=tags)
 
 
 def consumer_entry(attempt: Attempt[Consume]) -> Commit:
     """The entry that moves or drops a consumer."""
-    head = next_head(attempt, "tag")
+    head, operation, state = next_head(attempt, "tag"), attempt.operation, attempt.state
     return Commit(
         replace(head, features=head.features | Features(write=frozenset({CONSUMERS}))),
-        attempt.state.next_column_id,
-        consumers=changed_consumers(attempt),
-        details={"consumer": attempt.operation.name},
+        state.next_column_id,
+        consumers=_marked(state.consumers, operation.name, operation.consumer),
+        details={"consumer": operation.name},
     )
+
+
+def _marked(marks: Mapping[str, _Mark], name: str, mark: _Mark | None) -> dict[str, _Mark]:
+    """Tags or consumers, with another value for a name, or without it (None)."""
+    if mark is not None:
+        return {**marks, name: mark}
+    return {other: value for other, value in marks.items() if other != name}
 
 
 def drop_entry(attempt: Attempt[Drop]) -> Commit:

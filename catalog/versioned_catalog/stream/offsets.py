@@ -192,14 +192,7 @@ class Offset:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object, whose members are text, integers and a boolean."""
-        return {
-            "table_uuid": self.table_uuid,
-            "version": self.version,
-            "ordinal": self.ordinal,
-            "schema_version": self.schema_version,
-            "snapshot": self.snapshot,
-            "first": None if self.first is None else list(self.first),
-        }
+        return {**vars(self), "first": None if self.first is None else list(self.first)}
 
     def to_json(self) -> str:
         """The text in a checkpoint."""

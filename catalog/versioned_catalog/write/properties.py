@@ -13,7 +13,7 @@ from versioned_catalog.model.pin_changes import PINS, refuses_breaks
 from versioned_catalog.spelling import meant
 from versioned_catalog.write.compaction_choice import AUTO_COMPACT, threshold
 from versioned_catalog.write.partitions import DISTRIBUTION_MODE, mode_of
-from versioned_catalog.write.row_schema import SCHEMA_MODE, schema_mode_of
+from versioned_catalog.write.row_schema import SCHEMA_MODE, is_live
 from versioned_catalog.write.writer import TARGET_BYTES, target_bytes
 
 KNOWN = (
@@ -81,7 +81,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
     threshold(properties)
     mode_of(properties)
     refuses_breaks(properties)
-    schema_mode_of(properties)
+    is_live(properties)
     publishes(properties)
 
 

@@ -55,19 +55,14 @@ class SchemaMode(enum.Enum):
     """Their columns are added, and types widened, in the commit of the rows."""
 
 
-def schema_mode_of(properties: Mapping[str, str]) -> SchemaMode:
-    """The schema mode that a table's properties set.
+def is_live(properties: Mapping[str, str]) -> bool:
+    """Whether writes change the schema unless they ask not to.
 
     Raises:
         InvalidRequestError: the property has another value.
     """
     text = properties.get(SCHEMA_MODE, SchemaMode.STRICT.value)
-    return one_of(SchemaMode, text, f"the property {SCHEMA_MODE}")
-
-
-def is_live(properties: Mapping[str, str]) -> bool:
-    """Whether writes change the schema unless they ask not to."""
-    return schema_mode_of(properties) is SchemaMode.LIVE
+    return one_of(SchemaMode, text, f"the property {SCHEMA_MODE}") is SchemaMode.LIVE
 
 
 def merges_schema(requested: bool | None, state: TableState) -> bool:
