@@ -116,8 +116,7 @@ class PlainPlanner:
         for step in steps:
             total.subtract(step.removed.paths)
             total.update(step.added.paths)
-        removed = list(_counted(steps, Counter({path: -count for path, count in total.items()})))
-        added = list(_counted(steps, total))
+        removed, added = list(_counted(steps, -total)), list(_counted(steps, total))
         if removed and added:
             old, new = (self._repeated(parts, every=True) for parts in (removed, added))
             return [DifferenceTask(tuple(old), tuple(new), stamp, self.output)]
@@ -132,23 +131,14 @@ class PlainPlanner:
         return [task for part, count in parts for task in self._read(part, every=every) * count]
 
     def _of_step(self, step: Step) -> Iterator[ChangeTask]:
-        """The changes of one commit."""
-        removed, added = step.parts
-        if self.carryovers or not (removed.count and added.count):
-            yield from self._whole(removed, DELETE, step.stamp)
-            yield from self._whole(added, INSERT, step.stamp)
-            return
-        for old, new in self._by_partition(removed, added):
-            yield from self._compared(old, new, step.stamp)
-
-    def _compared(self, old: SegmentSet, new: SegmentSet, stamp: Stamp) -> Iterator[ChangeTask]:
-        """The changes from some segments to others."""
-        if old.count and new.count:
-            removed, added = (tuple(self._read(part, every=True)) for part in (old, new))
-            yield DifferenceTask(removed, added, stamp, self.output)
-            return
-        yield from self._whole(old, DELETE, stamp)
-        yield from self._whole(new, INSERT, stamp)
+        compares = not self.carryovers and step.removed.count and step.added.count
+        for old, new in self._by_partition(*step.parts) if compares else [step.parts]:
+            if compares and old.count and new.count:
+                removed, added = (tuple(self._read(part, every=True)) for part in (old, new))
+                yield DifferenceTask(removed, added, step.stamp, self.output)
+            else:
+                yield from self._whole(old, DELETE, step.stamp)
+                yield from self._whole(new, INSERT, step.stamp)
 
     def _whole(self, segments: SegmentSet, type_: str, stamp: Stamp) -> Iterator[ChangeTask]:
         for task in self._read(segments):

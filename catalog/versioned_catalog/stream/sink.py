@@ -98,10 +98,8 @@ class TableSink:
         Args:
             commit_id: idempotency key of the commit, generated if omitted.
         """
-        transaction, once = (
-            Transaction(self._handle),
-            batch_of(Batch(self.application, batch), self.name),
-        )
+        transaction = Transaction(self._handle)
+        once = batch_of(Batch(self.application, batch), self.name)
         if not records and not replace:
             return self._handle.state.version
         commit = transaction.commit_overwrite if replace else transaction.commit_append
