@@ -71,19 +71,6 @@ def plan_tasks(
     if state.schema.is_keyed:
         return _KeyedPlanner(state, spec, unexpired).tasks(where, paths, strategy)
     every = strategy == "full" or paths is not None or bool(zorder)
-    return _without_key(state, spec, unexpired, where, paths, zorder, every=every)
-
-
-def _without_key(
-    state: TableState,
-    spec: WriteSpec,
-    unexpired: BoundFilter | None,
-    where: BoundFilter | None,
-    paths: Collection[str] | None,
-    zorder: tuple[ColumnPath, ...],
-    *,
-    every: bool,
-) -> list[CompactionTask]:
     core = state.segments.core
     near = core if where is None else core.filter(some_match(state, where))
     rows = [row for row in task_rows(near) if paths is None or row["path"] in paths]

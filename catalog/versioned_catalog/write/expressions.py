@@ -20,7 +20,7 @@ from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.ddl import take_path
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.tokens import Cursor, TokenKind, clip
-from versioned_catalog.model.type_text import render_path
+from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.model.types import Column, is_repeated
 from versioned_catalog.read.dialects import Call, Field, Node, Value
 from versioned_catalog.write.segment_writer import column_of
@@ -299,10 +299,6 @@ class Evaluator:
         target: the column that it is assigned to.
         schema: the table schema.
         table: the table's name in errors.
-
-    Raises:
-        NotFoundError: the expression names an unknown column.
-        InvalidRequestError: it names a field inside a list or map.
     """
 
     def __init__(self, expression: Expression, target: Column, schema: Schema, table: str) -> None:
@@ -311,13 +307,14 @@ class Evaluator:
         self._schema = schema
         self._table = table
         self._term = parse(expression.text)
-        _check(self._term, schema, table)
 
     def evaluate(self, batch: pa.RecordBatch) -> pa.Array:
         """Evaluate the expression for a batch of rows with all columns of the table.
 
         Raises:
-            InvalidRequestError: the types do not match, a number overflows, or a divisor is zero.
+            NotFoundError: the expression names an unknown column.
+            InvalidRequestError: it names a field inside a list or map, the types do not match, a number
+                overflows, or a divisor is zero.
         """
         try:
             values = to_stored(self._values(self._term, batch), to_arrow_type(self._target.type))
@@ -334,28 +331,21 @@ class Evaluator:
             case Value(scalar):
                 return scalar
             case Field(path):
-                return column_of(batch, self._schema, self._schema.get(path).id)
+                return column_of(batch, self._schema, self._column_id(path))
             case Call(operator, parts):
                 values = [self._values(part, batch) for part in parts]
                 return FUNCTIONS[operator](*values)
 
-
-def _check(term: Node, schema: Schema, table: str) -> None:
-    match term:
-        case Field(path):
-            column = schema.find(path)
-            if column is None:
-                raise NotFoundError(
-                    f"{table} has no column {render_path(path)}; the columns are "
-                    f"{', '.join(schema.names)}; write text in quotes: 'a'"
-                )
-            if is_repeated(schema.ancestors(column.id)):
-                raise InvalidRequestError(
-                    f"{table}: {render_path(path)} has many values in one row, since it is inside a "
-                    "list or map; name a column or a field of a struct"
-                )
-        case Call(_, parts):
-            for part in parts:
-                _check(part, schema, table)
-        case Value():
-            return
+    def _column_id(self, path: ColumnPath) -> int:
+        column = self._schema.find(path)
+        if column is None:
+            raise NotFoundError(
+                f"{self._table} has no column {render_path(path)}; the columns are "
+                f"{', '.join(self._schema.names)}; write text in quotes: 'a'"
+            )
+        if is_repeated(self._schema.ancestors(column.id)):
+            raise InvalidRequestError(
+                f"{self._table}: {render_path(path)} has many values in one row, since it is inside a "
+                "list or map; name a column or a field of a struct"
+            )
+        return column.id

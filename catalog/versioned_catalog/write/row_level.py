@@ -6,7 +6,7 @@ rows and tombstones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -102,15 +102,14 @@ class _Keys:
         return False
 
     def _written_keys(self, state: TableState) -> pa.Table:
-        tables = [
-            self._read(record, self._schema(record, state), state) for record in self._records
-        ]
-        return pa.concat_tables(tables)
-
-    def _schema(self, record: SegmentRecord, state: TableState) -> Schema:
-        """The schema of a segment: one of the table, or the new one of its commit."""
-        is_new = record.schema_version == self._written.version
-        return self._written if is_new else state.schemas[record.schema_version]
+        # The schema of a segment is one of the table, or the new one of its commit.
+        new = self._written
+        versions = (record.schema_version for record in self._records)
+        schemas = (new if v == new.version else state.schemas[v] for v in versions)
+        return pa.concat_tables(
+            self._read(record, schema, state)
+            for record, schema in zip(self._records, schemas, strict=True)
+        )
 
     def _read(self, record: SegmentRecord, schema: Schema, state: TableState) -> pa.Table:
         wanted = tuple(map(state.schema.column, state.schema.row_key))
@@ -137,20 +136,6 @@ def delete_rows(
             yield with_op(tombstones(batch, state.schema), DELETE_ROW)
 
     return write_segments(store, replace(spec, ops=True), deleted())
-
-
-def write_tombstones(
-    store: Store, plan: WritePlan, arrow: pa.Schema, batches: Iterable[pa.RecordBatch]
-) -> list[SegmentRecord]:
-    """Write tombstones for batches of row keys.
-
-    Raises:
-        InvalidRequestError: they do not fit the row key of the table.
-    """
-    schema, keys = plan.spec.schema, key_schema(plan.seen)
-    converter = RowConverter(arrow, keys, plan.table, plan.now)
-    rows = (with_op(tombstones(converter.convert(batch), schema), DELETE_ROW) for batch in batches)
-    return write_segments(store, plan.spec, rows)
 
 
 def update_rows(
@@ -252,7 +237,10 @@ def delete_keys(handle: TableHandle, keys: Any, commit_id: str | None) -> int:
     """Delete rows by row key. See ``Table.delete_keys``."""
     plan = plan_delta(handle.store, handle.state, handle.name)
     arrow, batches = batches_of(keys)
-    records = write_tombstones(handle.store, plan, arrow, batches)
+    schema = plan.spec.schema
+    convert = RowConverter(arrow, key_schema(plan.seen), plan.table, plan.now).convert
+    rows = (with_op(tombstones(convert(batch), schema), DELETE_ROW) for batch in batches)
+    records = write_segments(handle.store, plan.spec, rows)
     return handle.commit(Append(plan.based_on, tuple(records)), commit_id)
 
 

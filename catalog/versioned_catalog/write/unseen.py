@@ -7,7 +7,7 @@ their values in changed rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -144,7 +144,9 @@ class _SeenUpdater:
         # Values that no expression reads are kept as they are stored, whether they fit or not.
         overflow = Overflow.ERROR if updater.reads_any else Overflow.NULL
         self._narrowing = narrowing(wide, seen.schema.columns, overflow)
-        self._filler = Filler(_assigned_only(seen, self._top), table, now)
+        self._fields = updater.assigned.fields
+        self._filler = Filler(_assigned_only(seen, self._fields), table, now)
+        self._changed = [at for at, c in enumerate(seen.schema.columns) if c.id in self._fields]
 
     def update(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return stored rows with their new values.
@@ -158,25 +160,16 @@ class _SeenUpdater:
         changed = self._updater.update(shown)
         new = self._filler.fill(changed.select(self._changed))
         by_id = dict(zip((c.id for c in self._filler.columns), new.columns, strict=True))
-        fields = self._updater.assigned.fields
         arrays = [
-            _kept(array, by_id[column.id], column, self._seen, fields[column.id])
+            _kept(array, by_id[column.id], column, self._seen, self._fields[column.id])
             if column.id in by_id
             else array
             for array, column in zip(batch.columns, self._seen.stored.columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=to_arrow_schema(self._seen.stored.columns))
 
-    @property
-    def _changed(self) -> list[int]:
-        return [at for at, c in enumerate(self._seen.schema.columns) if c.id in self._top]
 
-    @property
-    def _top(self) -> frozenset[int]:
-        return frozenset(self._updater.assigned.fields)
-
-
-def _assigned_only(seen: Seen, assigned: frozenset[int]) -> Seen:
+def _assigned_only(seen: Seen, assigned: Container[int]) -> Seen:
     """The assigned columns, as they are seen and as they are stored."""
 
     def only(columns: tuple[Column, ...]) -> tuple[Column, ...]:
