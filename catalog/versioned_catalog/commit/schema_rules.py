@@ -8,7 +8,6 @@ from __future__ import annotations
 from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.operations import (
     Alter,
-    Base,
     Create,
     Drop,
     PlannedOn,
@@ -124,24 +123,17 @@ def types_fit(attempt: Attempt[Write]) -> None:
     Raises:
         CommitConflictError: naming the column and both types.
     """
-    if not attempt.operation.records:
-        return
-    base = attempt.operation.base
-    for planned in (base, base.of_segments):
-        _check_types_since(planned, attempt)
-
-
-def _check_types_since(base: Base, attempt: Attempt[Write]) -> None:
-    """Check the types of a schema that segments may have been written under."""
-    schema = schema_after(attempt)
-    for column_id in sorted(base.schema.ids & schema.ids):
-        old, new = base.schema.column(column_id).type, schema.column(column_id).type
-        if not is_nested(old) and not widens(old, new):
-            raise CommitConflictError(
-                f"{attempt.table}: the column {schema.path_text(column_id)} was rolled back from "
-                f"{type_name(old)} to {type_name(new)} since version {base.version}, on which this "
-                "write was planned; refresh() the table and write again"
-            )
+    operation, schema = attempt.operation, schema_after(attempt)
+    # Segments may have been written under the schema of either.
+    for base in (operation.base, operation.base.of_segments) if operation.records else ():
+        for column_id in sorted(base.schema.ids & schema.ids):
+            old, new = base.schema.column(column_id).type, schema.column(column_id).type
+            if not is_nested(old) and not widens(old, new):
+                raise CommitConflictError(
+                    f"{attempt.table}: the column {schema.path_text(column_id)} was rolled back from "
+                    f"{type_name(old)} to {type_name(new)} since version {base.version}, on which this "
+                    "write was planned; refresh() the table and write again"
+                )
 
 
 def nulls_fit(attempt: Attempt[Write]) -> None:

@@ -137,7 +137,7 @@ _KEPT = (PINS, PUBLISH)
 def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
     """The entry of a rollback."""
     state, then = attempt.state, attempt.at(attempt.operation.version)
-    assert then is not None, "the rule target_in_incarnation comes first"
+    assert then is not None, "the rule target_can_be_restored comes first"
     schema = _restored_schema(then, state, attempt.table)
     added, removed = _missing(then, state, attempt.log), _paths_not_in(state, then)
     properties = _restored_properties(then, state)

@@ -128,13 +128,15 @@ def _changes_content(commit: Commit) -> bool:
     )
 
 
-def target_in_incarnation(attempt: Attempt[Rollback]) -> None:
-    """Refuse to roll back to a version before the table was created or replaced.
+def target_can_be_restored(attempt: Attempt[Rollback]) -> None:
+    """Refuse to roll back to a version that is not there, or before the table was created (note 11).
 
     Raises:
+        NotFoundError: the version does not exist, or is expired.
         InvalidRequestError: naming the version that began this incarnation.
     """
     version, state, table = attempt.operation.version, attempt.state, attempt.table
+    check_retained(version, state, table)
     then = check_not_dropped(attempt.at(version), version, table)
     if then.table_uuid != state.table_uuid:
         raise InvalidRequestError(
@@ -193,11 +195,6 @@ def check_consumer(state: TableState, name: str, table: str) -> None:
     if name not in state.consumers:
         consumers = listed(name, sorted(state.consumers), none="none so far")
         raise NotFoundError(f"{table} has no consumer {name!r} (the consumers: {consumers})")
-
-
-def target_is_retained(attempt: Attempt[Rollback]) -> None:
-    """Refuse to roll back to a version that does not exist, or is expired (note 11)."""
-    check_retained(attempt.operation.version, attempt.state, attempt.table)
 
 
 def tags_are_kept(attempt: Attempt[Expire]) -> None:
