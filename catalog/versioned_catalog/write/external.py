@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from versioned_catalog.errors import CommitConflictError, CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS
@@ -166,7 +167,7 @@ def external_records(
             "are sorted by the key. Copy their rows with append() instead",
             condition="NOT_SUPPORTED",
         )
-    adoption = _Adoption.of(store, schema or state.schema, table)
+    adoption = _Adoption(store, schema or state.schema, table)
     try:
         return tuple(map(adoption.record, files))
     except CorruptTableError as error:
@@ -203,15 +204,17 @@ class _Adoption:
     store: Store
     schema: Schema
     table: str
-    values: SingleValues
-    plain: Mapping[int, Column]
     resolved: dict[IdMap, MappedColumns] = field(default_factory=dict, init=False)
 
-    @staticmethod
-    def of(store: Store, schema: Schema, table: str) -> _Adoption:
-        top = (c for c in schema.columns if not (is_nested(c.type) or is_opaque(c.type)))
-        plain = {column.id: column for column in top}
-        return _Adoption(store, schema, table, SingleValues(schema), plain)
+    @cached_property
+    def values(self) -> SingleValues:
+        return SingleValues(self.schema)
+
+    @cached_property
+    def plain(self) -> frozenset[int]:
+        """IDs of the columns that may have a constant."""
+        top = self.schema.columns
+        return frozenset(c.id for c in top if not (is_nested(c.type) or is_opaque(c.type)))
 
     def record(self, file: ExternalFile) -> SegmentRecord:
         """The record of a file, with statistics of what it does not hold.
@@ -254,7 +257,7 @@ class _Adoption:
         check_external(file.path, file.id_map, file.constants, PLAIN)
         if not (0 <= file.rows <= SEGMENT_ROWS and 0 <= file.bytes <= SEGMENT_BYTES):
             raise InvalidRequestError(f"{self.table}: {file.path} has an impossible size")
-        unknown = file.constants.keys() - self.plain.keys()
+        unknown = file.constants.keys() - self.plain
         if unknown:
             raise InvalidRequestError(
                 f"{self.table}: {file.path} has a constant for the column ID {min(unknown)}, which is "

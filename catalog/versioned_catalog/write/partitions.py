@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -188,15 +189,15 @@ class _Field:
         return pc.fill_null(pc.and_kleene(among, pc.less(self.nulls, self.rows)), TRUE)
 
 
+DISTINCT = 64 * 1024
+"""Number of values whose statistics and partitions are kept, since many files share them."""
+
+
 @dataclass(frozen=True)
 class SingleValues:
-    """Statistics and partitions from single values; each distinct value is computed once."""
+    """Statistics and partitions from single values."""
 
     schema: Schema
-    _stats: dict[tuple[int, Constant | None], ColumnStats] = field(default_factory=dict, init=False)
-    _keys: dict[tuple[PartitionField, str, str], tuple[str | None] | None] = field(
-        default_factory=dict, init=False
-    )
 
     def stats(self, column: Column, value: Constant | None, rows: int) -> ColumnStats:
         """The statistics of a top-level column that has the same value in all rows.
@@ -206,10 +207,7 @@ class SingleValues:
         """
         if value is None:
             return ColumnStats(rows, 0 if is_floating(column.type) else None)
-        key = column.id, value
-        if key not in self._stats:
-            self._stats[key] = _stats_of(column, value)
-        stats = self._stats[key]
+        stats = _stats_of(column, value)
         return replace(stats, nans=rows) if stats.nans else stats
 
     def partition(self, columns: Mapping[int, ColumnStats], rows: int) -> PartitionKey | None:
@@ -228,12 +226,10 @@ class SingleValues:
             return (None,)
         if stats.nulls != 0 or stats.min is None or stats.max is None or stats.nans:
             return None
-        key = by, stats.min, stats.max
-        if key not in self._keys:
-            self._keys[key] = _between(by, self.schema.column(by.source).type, *key[1:])
-        return self._keys[key]
+        return _between(by, self.schema.column(by.source).type, stats.min, stats.max)
 
 
+@lru_cache(DISTINCT)
 def _stats_of(column: Column, value: Constant) -> ColumnStats:
     if not has_bounds(column.type):
         return ColumnStats(0)
@@ -241,6 +237,7 @@ def _stats_of(column: Column, value: Constant) -> ColumnStats:
     return collect((column,), batch)[column.id]
 
 
+@lru_cache(DISTINCT)
 def _between(by: PartitionField, type_: DataType, low: str, high: str) -> tuple[str | None] | None:
     """The partition value that all values between two share, if any: transforms keep their order."""
     transform = transforms.parse_transform(by.transform)

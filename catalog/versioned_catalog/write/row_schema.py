@@ -286,7 +286,7 @@ class RowConverter:
     ) -> projection.Step:
         path = (*above, column.name)
         if at is None:
-            return projection.Fill(self._default(column, path))
+            return projection.Fill(default_value(column, path, self._table, self._now))
         arrow = fields[at].type
         if pa.types.is_null(arrow):
             return projection.Cast(at, column.type)
@@ -325,9 +325,6 @@ class RowConverter:
             f"{self._table}: the column {render_path(path)} is {render_type(column.type)}, which "
             f"needs Arrow's {wanted}, got {arrow}"
         )
-
-    def _default(self, column: Column, path: ColumnPath) -> Constant | None:
-        return default_value(column, path, self._table, self._now)
 
 
 def default_value(column: Column, path: ColumnPath, table: str, now: datetime) -> Constant | None:

@@ -281,7 +281,7 @@ class SegmentWriter:
         old = self._sequences or (least, greatest)
         self._sequences = min(old[0], least), max(old[1], greatest)
 
-    def close(self) -> list[SegmentRecord]:
+    def close(self) -> SegmentRecord:
         """Finish the file and return its record."""
         delta = self._delta()
         text = delta_to_text(delta)
@@ -289,7 +289,7 @@ class SegmentWriter:
             self._writer.add_key_value_metadata({DELTA: text.encode()})
         self._writer.close()
         self._context.__exit__(None, None, None)
-        record = SegmentRecord(
+        return SegmentRecord(
             path=self._path,
             schema_version=self._spec.schema.version,
             rows=self._rows,
@@ -299,7 +299,6 @@ class SegmentWriter:
             checksum=f"crc32:{self._sink.crc:08x}",
             delta=delta,
         )
-        return [record]
 
     def _delta(self) -> Delta:
         ops = {} if self._kind.op == PUT_ROW else {self._kind.op: self._rows}

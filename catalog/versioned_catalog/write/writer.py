@@ -305,7 +305,7 @@ class _OpenSegments:
         self._open: dict[_Group, SegmentWriter] = {}
         self._waiting = Spill[_Group](scratch)
         self._enders = ThreadPoolExecutor(CLOSING_THREADS)
-        self._ending: deque[Future[list[SegmentRecord]]] = deque()
+        self._ending: deque[Future[SegmentRecord]] = deque()
         self.done: list[SegmentRecord] = []
 
     def __enter__(self) -> Self:
@@ -334,11 +334,11 @@ class _OpenSegments:
         if run is None:
             return
         if not group[0]:
-            self.done += run.close()
+            self.done.append(run.close())
             return
         self._ending.append(self._enders.submit(run.close))
         if len(self._ending) > CLOSING_THREADS:
-            self.done += self._ending.popleft().result()
+            self.done.append(self._ending.popleft().result())
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         with self._waiting, self._enders:
@@ -357,7 +357,7 @@ class _OpenSegments:
                 self._append(group, rows)
             self.end(group)
         while self._ending:
-            self.done += self._ending.popleft().result()
+            self.done.append(self._ending.popleft().result())
 
 
 def buffered(
