@@ -8,55 +8,38 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from versioned_catalog.commit.operations import Create, Replace
 from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
-from versioned_catalog.errors import (
-    AlreadyExistsError,
-    CorruptTableError,
-    InvalidRequestError,
-    NotFoundError,
-    UnsupportedFeatureError,
-    VersionedError,
-    naming_table,
-)
+from versioned_catalog.errors import AlreadyExistsError, naming_table
 from versioned_catalog.interop import interop
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.expiry import DEFAULT as DEFAULT_RETENTION
-from versioned_catalog.maintain.expiry import check_retention
 from versioned_catalog.maintain.log_check import Verified
 from versioned_catalog.maintain.recover import Recovered, recover
-from versioned_catalog.maintain.vacuum import BREAKS, Vacuumed, vacuum_dropped
+from versioned_catalog.maintain.vacuum import Vacuumed
 from versioned_catalog.maintain.verify import verify
 from versioned_catalog.model.ddl import SOURCE
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import parse_path, render_path
-from versioned_catalog.names import folders
-from versioned_catalog.names.creation import Columns, TableCreation, creation
-from versioned_catalog.names.folders import drop_at
-from versioned_catalog.names.names import (
-    Names,
-    check_free,
-    check_namespace,
-    check_new_name,
-    check_properties,
-    head_of,
-    parse_namespace,
+from versioned_catalog.names import changes, folders, views
+from versioned_catalog.names.creation import (
+    Columns,
+    add_name,
+    commit_creation,
+    creation,
+    plan_creation,
+    shown_name,
 )
-from versioned_catalog.names.names_log import (
-    Name,
-    Namespace,
-    TableName,
-    WarehouseEntry,
-    WarehouseState,
-    full_key,
-)
-from versioned_catalog.names.views import Views
+from versioned_catalog.names.folders import Mode, Placement
+from versioned_catalog.names.names import Names, check_namespace, names_inside, parse_namespace
+from versioned_catalog.names.names_log import Name, TableName, full_key
+from versioned_catalog.names.view import View
+from versioned_catalog.names.view_columns import Problem, Shown, ViewReports
 from versioned_catalog.storage.opening import Roots, open_store, reopen, with_roots
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.table import Table
@@ -67,27 +50,11 @@ if TYPE_CHECKING:
     from versioned_interop.imports.import_files import Imported
 
 
-def _put_back(table: TableName, state: WarehouseState) -> WarehouseEntry | None:
-    """The entry that gives a table its name back, unless another table or view has taken it."""
-    if full_key(table.name) in {*state.tables, *state.views}:
-        return None
-    above = (table.name[:size] for size in range(1, len(table.name)))
-    missing = tuple(name for name in above if full_key(name) not in state.namespaces)
-    return WarehouseEntry(head_of("create_table"), add_namespaces=missing, set_tables=(table,))
-
-
-def _keys(unset: Iterable[str]) -> list[str]:
-    keys = [] if isinstance(unset, str) else list(unset)
-    if isinstance(unset, str) or not all(isinstance(key, str) for key in keys):
-        raise InvalidRequestError(f"keys to unset must be a list of text, got {unset!r}")
-    return keys
-
-
 REMEMBERED = 32
 """Number of loaded tables that a catalog caches."""
 
 
-class Catalog(TableCreation, Views):
+class Catalog:
     """The namespaces, tables and views of a warehouse.
 
     Names are dotted text, with backticks around parts that hold dots, or tuples of parts.
@@ -168,15 +135,84 @@ class Catalog(TableCreation, Views):
         Raises:
             NotFoundError: there is no such namespace or warehouse.
         """
-        state, above = self._names.existing(), parse_namespace(namespace)
-        check_namespace(state, above)
-        names = (table.name for table in state.tables.values())
-        key = full_key(above)
-        return sorted(name[-1] for name in names if full_key(name[:-1]) == key)
+        state = self._names.existing()
+        return sorted(name[-1] for name in names_inside(state, namespace, state.tables))
 
     def table_exists(self, name: str | Name) -> bool:
         """Whether a table has the name."""
         return full_key(parse_path(name)) in self._names.state().tables
+
+    def create_table(
+        self,
+        name: str | Name,
+        schema: Columns,
+        *,
+        partitioned_by: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        time_index: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        comment: str | None = None,
+    ) -> Table:
+        """Create a table.
+
+        Args:
+            name: the name, including the namespace.
+            schema: Spark DDL, a Schema, or a pyarrow Schema.
+            partitioned_by: partition transforms, such as ``["days(ts)", "bucket(16, host)"]``; of row
+                key columns, if the table has a primary key.
+            primary_key: columns that, with the time index, identify a row; writes are upserts then. The
+                columns become NOT NULL.
+            time_index: the time column, by which rows are sorted last. A table with a time index and no
+                primary key is append-only.
+            properties: table properties; known are ``sort_by``, ``target_segment_bytes``,
+                ``isolation``, ``ttl``, ``auto_compact``, ``publish`` and ``distribution_mode``.
+            comment: the table comment.
+
+        Raises:
+            AlreadyExistsError: the name is taken.
+            NotFoundError: there is no such namespace.
+            InvalidRequestError: the schema, key, partitioning or a property is invalid.
+        """
+        with naming_table(shown_name(name)):
+            operation = creation(
+                schema, partitioned_by, properties, comment, primary_key, time_index
+            )
+            return self._create_now(name, operation, "create")
+
+    def replace_table(
+        self,
+        name: str | Name,
+        schema: Columns,
+        *,
+        partitioned_by: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        time_index: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        comment: str | None = None,
+        or_create: bool = False,
+    ) -> Table:
+        """Replace the columns, rows and properties of a table in one commit; its history stays.
+
+        Args:
+            name, schema, partitioned_by, primary_key, time_index, properties, comment: as in
+                ``create_table``.
+            or_create: create the table if it does not exist.
+
+        Raises:
+            NotFoundError: there is no such table or namespace.
+            InvalidRequestError: the schema, key, partitioning or a property is invalid.
+            CommitConflictError: the table was dropped meanwhile.
+        """
+        with naming_table(shown_name(name)):
+            operation = creation(
+                schema, partitioned_by, properties, comment, primary_key, time_index
+            )
+            mode: Mode = "create or replace" if or_create else "replace"
+            return self._create_now(name, operation, mode)
+
+    def _create_now(self, name: str | Name, operation: Create, mode: Mode) -> Table:
+        placement = self.plan_creation(name, mode, operation.table_uuid)
+        return self.commit_creation(name, placement, operation, str(uuid.uuid4()))
 
     def rename_table(self, name: str | Name, new_name: str | Name) -> None:
         """Rename a table, possibly into another namespace; its files stay in place.
@@ -185,18 +221,7 @@ class Catalog(TableCreation, Views):
             NotFoundError: there is no such table or namespace.
             AlreadyExistsError: the new name is taken.
         """
-        old, new = parse_path(name), parse_path(new_name)
-
-        def change(state: WarehouseState) -> WarehouseEntry:
-            table_name = self._names.find(state, old)
-            if full_key(new) != full_key(old):
-                check_free(state, new)
-            renamed = replace(table_name, name=new)
-            return WarehouseEntry(
-                head_of("rename_table"), set_tables=(renamed,), remove_tables=(old,)
-            )
-
-        self._names.commit(change)
+        changes.rename_table(self._names, parse_path(name), parse_path(new_name))
 
     def drop_table(self, name: str | Name) -> None:
         """Drop a table; its files stay until ``vacuum_path`` deletes them.
@@ -205,62 +230,107 @@ class Catalog(TableCreation, Views):
             NotFoundError: there is no such table.
             InvalidRequestError: a schema pin is in force, and the property ``pins`` is ``refuse``.
         """
-        parts = parse_path(name)
-        table_name = self._names.find(self._names.state(), parts)
-        self._check_droppable([table_name])
+        changes.drop_table(self._names, parse_path(name))
 
-        def change(state: WarehouseState) -> WarehouseEntry:
-            if self._names.find(state, parts).table_uuid != table_name.table_uuid:
-                raise NotFoundError(
-                    f"the table {render_path(parts)} was replaced meanwhile",
-                    condition="TABLE_NOT_FOUND",
-                )
-            return WarehouseEntry(head_of("drop_table"), remove_tables=(parts,))
+    def plan_creation(
+        self, name: str | Name, mode: Mode = "create", table_uuid: str | None = None
+    ) -> Placement:
+        """Determine the folder of a new table, and the table it replaces; nothing is written.
 
-        self._names.commit(change)
-        self._drop_unnamed([table_name])
-
-    def _check_droppable(self, tables: Iterable[TableName]) -> None:
-        """Refuse to drop tables if the rules forbid it for one of them.
-
-        Names are removed first, in another log. The rules apply again when each drop is committed.
-        """
-        for table in tables:
-            store, name = self._store.child(table.location), render_path(table.name)
-            try:
-                drop_at(store, table.table_uuid, name, dry_run=True)
-            except CorruptTableError as error:
-                raise CorruptTableError(
-                    f"{name} can't be dropped, since its log is damaged ({error}); recover it, or "
-                    f"delete its folder {store.url} and drop it again"
-                ) from error
-
-    def _drop_unnamed(self, tables: Iterable[TableName]) -> None:
-        """Drop tables whose names were removed; a table that must not be dropped gets its name back.
+        Args:
+            name: the table's name.
+            mode: ``create``, ``replace`` or ``create or replace``.
+            table_uuid: the new table UUID; generated if omitted.
 
         Raises:
-            VersionedError: the first failure; the other tables are dropped.
+            AlreadyExistsError: the name is taken, and the mode is ``create``.
+            NotFoundError: there is no such table, and the mode is ``replace``; or no such namespace.
         """
-        failures: list[VersionedError] = []
-        for table in tables:
-            store, name = self._store.child(table.location), render_path(table.name)
-            try:
-                drop_at(store, table.table_uuid, name)
-            except (InvalidRequestError, UnsupportedFeatureError) as error:
-                self._names.commit(partial(_put_back, table))
-                if self._names.get(self._names.state(), table.name) == table:
-                    failures.append(error)
-                    continue
-                failures.append(
-                    InvalidRequestError(
-                        f"{error}; its name was taken meanwhile: load it with "
-                        f"Catalog.load_path({store.url!r})"
-                    )
-                )
-            except VersionedError as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
+        return plan_creation(self._names, name, mode, table_uuid)
+
+    def plan_rows(
+        self,
+        name: str | Name,
+        placement: Placement,
+        operation: Create,
+        arrow: pa.Schema | None = None,
+    ) -> WritePlan:
+        """Plan the first write to a table that ``commit_creation`` will create.
+
+        Args:
+            name: the table's name.
+            placement: from ``plan_creation``.
+            operation: the ``creation(...)`` of the table.
+            arrow: the schema of the rows, to refuse them early if they do not fit.
+        """
+        placed = replace(operation, table_uuid=placement.table_uuid)
+        store, shown = self._store.child(placement.folder), render_path(parse_path(name))
+        return folders.plan_rows_at(store, placed, shown, arrow, placement.base_version)
+
+    def commit_creation(
+        self, name: str | Name, placement: Placement, operation: Create, commit_id: str
+    ) -> Table:
+        """Create or replace a table, with the rows that were written by its plan.
+
+        A second call with the same commit ID finishes what the first left undone.
+
+        Args:
+            name: the table's name.
+            placement: from ``plan_creation``.
+            operation: the ``creation(...)`` that the rows were planned with, with their records.
+            commit_id: idempotency key of the commit.
+
+        Raises:
+            AlreadyExistsError: the name was taken meanwhile, and the mode is ``create``.
+            NotFoundError: the namespace was dropped.
+            CommitConflictError: another commit changed what the creation was planned on.
+        """
+        return commit_creation(self._names, name, placement, operation, commit_id)
+
+    def plan_table(
+        self,
+        name: str | Name,
+        schema: Columns,
+        arrow: pa.Schema,
+        *,
+        partitioned_by: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        time_index: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        comment: str | None = None,
+    ) -> tuple[WritePlan, Create]:
+        """Plan the creation of a table with its first rows, for ``commit_table``.
+
+        Args:
+            name, schema, partitioned_by, primary_key, time_index, properties, comment: as in
+                ``create_table``.
+            arrow: the schema of the rows.
+        """
+        operation = creation(schema, partitioned_by, properties, comment, primary_key, time_index)
+        placement = self.plan_creation(name, "create", operation.table_uuid)
+        plan = self.plan_rows(name, placement, operation, arrow)
+        return plan, replace(operation, first_column_id=placement.first_column_id)
+
+    def commit_table(
+        self, name: str | Name, location: Location, operation: Create, commit_id: str
+    ) -> Table:
+        """Create a table with the rows that were written by its plan.
+
+        Args:
+            name: the table's name.
+            location: the location of the plan.
+            operation: from ``plan_table``, with the records of the rows.
+            commit_id: idempotency key of the commit.
+
+        Raises:
+            AlreadyExistsError: the name was taken meanwhile.
+        """
+        parts, folder = parse_path(name), location.url.removeprefix(self._store.url).strip("/")
+        table = folders.create_at(
+            self._store.child(folder), operation, render_path(parts), commit_id
+        )
+        add_name(self._names, TableName(parts, folder, operation.table_uuid), table, commit_id)
+        return table
 
     # Namespaces
 
@@ -281,21 +351,9 @@ class Catalog(TableCreation, Views):
             AlreadyExistsError: the namespace exists.
             NotFoundError: the parent namespace does not exist.
         """
-        parts, kept = parse_path(name), check_properties(properties)
-
-        def change(state: WarehouseState) -> WarehouseEntry | None:
-            if full_key(parts) in state.namespaces:
-                if if_not_exists:
-                    return None
-                raise AlreadyExistsError(f"the namespace {render_path(parts)} already exists")
-            check_new_name(parts)
-            check_namespace(state, parts[:-1])
-            described = (Namespace(parts, kept),) if kept else ()
-            return WarehouseEntry(
-                head_of("create_namespace"), add_namespaces=(parts,), set_namespaces=described
-            )
-
-        self._names.commit(change)
+        changes.create_namespace(
+            self._names, parse_path(name), properties, if_not_exists=if_not_exists
+        )
 
     def list_namespaces(self, parent: str | Name | None = None) -> list[str]:
         """List the namespaces directly inside another, or in the root, sorted by name.
@@ -303,11 +361,8 @@ class Catalog(TableCreation, Views):
         Raises:
             NotFoundError: there is no such namespace.
         """
-        state, above = self._names.existing(), parse_namespace(parent)
-        check_namespace(state, above)
-        names = (namespace.name for namespace in state.namespaces.values())
-        key = full_key(above)
-        return sorted(render_path(name) for name in names if full_key(name[:-1]) == key)
+        state = self._names.existing()
+        return sorted(map(render_path, names_inside(state, parent, state.namespaces)))
 
     def namespace_exists(self, name: str | Name | None) -> bool:
         """Whether a namespace exists; the root always does."""
@@ -332,18 +387,7 @@ class Catalog(TableCreation, Views):
         Raises:
             NotFoundError: there is no such namespace.
         """
-        parts, new, removed = parse_path(name), check_properties(set), frozenset(_keys(unset))
-
-        def change(state: WarehouseState) -> WarehouseEntry | None:
-            check_namespace(state, parts)
-            old = state.namespaces[full_key(parts)].properties
-            kept = {key: text for key, text in old.items() if key not in removed}
-            described = Namespace(parts, kept | new)
-            if described.properties == old:
-                return None
-            return WarehouseEntry(head_of("alter_namespace"), set_namespaces=(described,))
-
-        self._names.commit(change)
+        changes.alter_namespace(self._names, parse_path(name), set, unset)
 
     def drop_namespace(self, name: str | Name, cascade: bool = False) -> None:
         """Remove a namespace.
@@ -356,30 +400,202 @@ class Catalog(TableCreation, Views):
             NotFoundError: there is no such namespace.
             InvalidRequestError: it is not empty, or a table in it must not be dropped.
         """
-        parts = parse_path(name)
-        key = full_key(parts)
-        dropped: list[TableName] = []
+        changes.drop_namespace(self._names, parse_path(name), cascade=cascade)
 
-        def change(state: WarehouseState) -> WarehouseEntry:
-            check_namespace(state, parts)
-            spaces = [space.name for k, space in state.namespaces.items() if k[: len(key)] == key]
-            dropped[:] = [table for k, table in state.tables.items() if k[: len(key)] == key]
-            views = [view.name for k, view in state.views.items() if k[: len(key)] == key]
-            if not cascade and (len(spaces) > 1 or dropped or views):
-                raise InvalidRequestError(
-                    f"the namespace {render_path(parts)} is not empty; drop its contents first, or "
-                    "use cascade"
-                )
-            self._check_droppable(dropped)
-            return WarehouseEntry(
-                head_of("drop_namespace"),
-                remove_namespaces=tuple(spaces),
-                remove_tables=tuple(table.name for table in dropped),
-                remove_views=tuple(views),
-            )
+    # Views
 
-        self._names.commit(change)
-        self._drop_unnamed(dropped)
+    def list_views(self, namespace: str | Name | None = None) -> list[str]:
+        """List the views in a namespace, or in the root, sorted by name.
+
+        Raises:
+            NotFoundError: there is no such namespace.
+        """
+        state = self._names.state()
+        return sorted(name[-1] for name in names_inside(state, namespace, state.views))
+
+    def view_exists(self, name: str | Name) -> bool:
+        """Whether a view has the name."""
+        return full_key(parse_path(name)) in self._names.state().views
+
+    def load_view(self, name: str | Name) -> View:
+        """Load a view, whether it can be read or not.
+
+        Raises:
+            NotFoundError: there is no such view.
+        """
+        return views.find_view(self._names.state(), parse_path(name))
+
+    def create_view(
+        self,
+        name: str | Name,
+        sql: str,
+        columns: str,
+        *,
+        reads: Mapping[str | Name, Iterable[str | Name]] | None = None,
+        namespace: str | Name | None = None,
+        comment: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        or_replace: bool = False,
+    ) -> View:
+        """Create a view. The query is not parsed: give its columns and what it reads, unlike in SQL.
+
+        Args:
+            name: the name, including the namespace; tables and views share names.
+            sql: a query in Spark SQL.
+            columns: the columns of the query, as Spark DDL.
+            reads: the columns that the query reads, by table of this catalog; the view is bound to
+                their IDs. Views that it reads have no columns here. Tables left out are read by name.
+            namespace: namespace of unqualified names in the query; the view's own if omitted.
+            comment: the view comment.
+            properties: text by key.
+            or_replace: replace a view of the same name.
+
+        Raises:
+            AlreadyExistsError: the name is taken.
+            NotFoundError: there is no such namespace, table, view or column.
+            InvalidRequestError: the columns are invalid, or views would read each other in a cycle.
+        """
+        view = views.new_view(
+            parse_path(name),
+            sql,
+            columns,
+            reads or {},
+            self._names.state(),
+            self._load_state,
+            namespace=namespace,
+            comment=comment,
+            properties=properties,
+        )
+        self.put_view(view, "create or replace" if or_replace else "create", str(uuid.uuid4()))
+        return view
+
+    def put_view(self, view: View, mode: Mode, commit_id: str) -> None:
+        """Create or replace a view.
+
+        Args:
+            view: the view.
+            mode: ``create``, ``replace`` or ``create or replace``.
+            commit_id: idempotency key of the commit.
+
+        Raises:
+            AlreadyExistsError: the name is taken by a table, or by a view and the mode is ``create``.
+            NotFoundError: there is no such view to replace, or no such namespace.
+            InvalidRequestError: views would read each other in a cycle.
+        """
+        views.put_view(self._names, view, mode, commit_id)
+
+    def alter_view(
+        self, name: str | Name, set: Mapping[str, str] | None = None, unset: Iterable[str] = ()
+    ) -> None:
+        """Set and remove properties of a view; the others stay.
+
+        Raises:
+            NotFoundError: there is no such view.
+        """
+        views.alter_view(self._names, parse_path(name), set, unset)
+
+    def rename_view(self, name: str | Name, new_name: str | Name) -> None:
+        """Rename a view, possibly into another namespace.
+
+        Raises:
+            NotFoundError: there is no such view or namespace.
+            AlreadyExistsError: the new name is taken.
+            InvalidRequestError: views would read each other in a cycle.
+        """
+        views.rename_view(self._names, parse_path(name), parse_path(new_name))
+
+    def drop_view(self, name: str | Name) -> None:
+        """Drop a view. Views that read it stay, but can no longer be read.
+
+        Raises:
+            NotFoundError: there is no such view.
+        """
+        views.drop_view(self._names, parse_path(name))
+
+    def views(self, table: str | Name | None = None, shown: Shown = render_path) -> pa.Table:
+        """List what every view reads, one row a column, with the problems.
+
+        Columns: ``view``, ``reads``, ``column``, ``column_id`` (int32), ``problem`` (null if there is
+        none). ``column`` is null for views and unknown columns.
+
+        Args:
+            table: restrict the list to this table.
+            shown: renders names in the problems.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        return self._view_reports(shown).listing(table)
+
+    def view_problems(
+        self, name: str | Name | None = None, shown: Shown = render_path
+    ) -> list[Problem]:
+        """Find the columns that views can no longer read, because they were renamed or dropped.
+
+        Args:
+            name: only views that read this table.
+            shown: renders names in the problems.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        return self._view_reports(shown).problems(name)
+
+    def problems_after(
+        self, name: str | Name, schema: Schema, shown: Shown = render_path
+    ) -> list[Problem]:
+        """Find what views of a table can read now, but could not if it had another schema.
+
+        Args:
+            name: the table.
+            schema: the other schema, in which columns have the IDs of the table.
+            shown: renders names in the problems.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        return self._view_reports(shown).problems_after(name, schema)
+
+    def problems_since(
+        self, name: str | Name, before: TableState, shown: Shown = render_path
+    ) -> list[Problem]:
+        """Find what views of a table can't read now, but could read in an earlier state of the table.
+
+        Args:
+            name: the table.
+            before: the earlier state.
+            shown: renders names in the problems.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        return self._view_reports(shown).problems_since(name, before)
+
+    def problems_of(
+        self, view: View, table: str | Name, shown: Shown = render_path
+    ) -> list[Problem]:
+        """Find what one view can no longer read under the name of a table.
+
+        Args:
+            view: the view.
+            table: the name in the view's query.
+            shown: renders names in the problems.
+        """
+        return self._view_reports(shown).problems_of(view, table)
+
+    def _view_reports(self, shown: Shown) -> ViewReports:
+        return ViewReports(self._names, self._load_state, shown)
+
+    def _load_state(self, name: Name) -> TableState:
+        return self.load_table(name).state
+
+    def name_of(self, created_uuid: str) -> Name | None:
+        """Return the name of a table by its created UUID; None if it has none."""
+        return self._names.state().name_of(created_uuid)
+
+    def has_landed(self, commit_id: str) -> bool:
+        """Whether the warehouse's log holds a commit."""
+        return self._names.has_landed(commit_id)
 
     # Tables by folder
 
@@ -522,19 +738,7 @@ class Catalog(TableCreation, Views):
             NotFoundError: there never was a table in the folder.
         """
         store = open_store(path, storage_options)
-        timeline = folders.timeline_at(store)
-        loaded = timeline.load()
-        if loaded.state is None:
-            raise NotFoundError(f"there is no table at {store.url}", condition="TABLE_NOT_FOUND")
-        if not loaded.state.dropped:
-            table = Table(timeline, loaded, store.url)
-            return table.maintenance.vacuum(
-                retention, dry_run=dry_run, force=force, progress=progress
-            )
-        span = check_retention(retention, store.url, BREAKS, force=force)
-        return vacuum_dropped(
-            timeline, loaded.state, store.url, span, dry_run=dry_run, progress=progress
-        )
+        return folders.vacuum_at(store, retention, dry_run=dry_run, force=force, progress=progress)
 
     @staticmethod
     def recover(
@@ -681,8 +885,7 @@ class Catalog(TableCreation, Views):
         comment: str | None = None,
     ) -> tuple[Table, Synced]:
         """Convert a table, and return it with the result of the sync. See ``convert``."""
-        shown = name if isinstance(name, str) else render_path(name)
-        with naming_table(shown):
+        with naming_table(shown_name(name)):
             conversion.check()
             if self.table_exists(name):
                 table = self._converted(name)
@@ -695,7 +898,8 @@ class Catalog(TableCreation, Views):
                 comment,
                 primary_key=conversion.primary_key,
             )
-            table = self._create_now(name, conversion.creation(bare, source, root), "create")
+            operation = conversion.creation(bare, source, root)
+            table = self._create_now(name, operation, "create")
             return table, interop("sync_from")(table.handle, source)
 
     def _converted(self, name: str | Name) -> Table:

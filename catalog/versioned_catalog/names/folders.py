@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Literal
 
 import pyarrow as pa
@@ -11,12 +12,15 @@ import pyarrow as pa
 from versioned_catalog.commit.matrix import propose
 from versioned_catalog.commit.operations import Base, Create, Drop, Replace
 from versioned_catalog.commit.table_entries import first_column_id
+from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import CommitConflictError, NotFoundError
 from versioned_catalog.interop import interop
 from versioned_catalog.log.commit_log import TableLog, table_log
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
+from versioned_catalog.maintain.expiry import check_retention
+from versioned_catalog.maintain.vacuum import BREAKS, Vacuumed, vacuum_dropped
 from versioned_catalog.storage.local import make_reserve
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
@@ -158,6 +162,23 @@ def load_at(
             condition="TABLE_NOT_FOUND",
         )
     return Table(timeline, loaded, name)
+
+
+def vacuum_at(
+    store: Store, retention: timedelta, *, dry_run: bool, force: bool, progress: Progress
+) -> Vacuumed:
+    """Vacuum the table in a folder, which may be dropped. See ``Catalog.vacuum_path``."""
+    timeline = timeline_at(store)
+    loaded = timeline.load()
+    if loaded.state is None:
+        raise NotFoundError(f"there is no table at {store.url}", condition="TABLE_NOT_FOUND")
+    if not loaded.state.dropped:
+        maintenance = Table(timeline, loaded, store.url).maintenance
+        return maintenance.vacuum(retention, dry_run=dry_run, force=force, progress=progress)
+    span = check_retention(retention, store.url, BREAKS, force=force)
+    return vacuum_dropped(
+        timeline, loaded.state, store.url, span, dry_run=dry_run, progress=progress
+    )
 
 
 def _is_there(state: TableState | None, created_uuid: str | None) -> bool:

@@ -19,11 +19,13 @@ from versioned_catalog.model.type_text import has_control_characters, parse_path
 from versioned_catalog.names.names_log import (
     WAREHOUSE_CODEC,
     Name,
+    Namespace,
     TableName,
     WarehouseEntry,
     WarehouseState,
     full_key,
 )
+from versioned_catalog.names.view import View
 from versioned_catalog.spelling import listed
 from versioned_catalog.storage.store import Store
 
@@ -49,7 +51,7 @@ class Names:
 
     def __init__(self, store: Store) -> None:
         self.log: CommitLog[WarehouseEntry, WarehouseState] = CommitLog(store, WAREHOUSE_CODEC)
-        self._url = store.url
+        self.store = store
         self._loaded: LoadedState[WarehouseState] | None = None
 
     def state(self) -> WarehouseState:
@@ -65,10 +67,10 @@ class Names:
             NotFoundError: there is no folder. Creating a namespace or a table creates it.
         """
         state = self.state()
-        if state.version < 0 and not self.log.store.exists():
+        if state.version < 0 and not self.store.exists():
             raise NotFoundError(
-                f"there is no warehouse at {self._url}: the folder does not exist; check the path, or "
-                "create a warehouse there with create_namespace(...)"
+                f"there is no warehouse at {self.store.url}: the folder does not exist; check the "
+                "path, or create a warehouse there with create_namespace(...)"
             )
         return state
 
@@ -91,7 +93,7 @@ class Names:
 
         def propose(state: WarehouseState | None) -> WarehouseEntry:
             current = state or _empty_warehouse()
-            check_writable(current.features, self._url)
+            check_writable(current.features, self.store.url)
             entry = change(current)
             if entry is None:
                 raise _NothingToDo
@@ -130,7 +132,7 @@ class Names:
                 )
             near = listed_beside(name, (table.name for table in state.tables.values()))
             raise NotFoundError(
-                f"there is no table {render_path(name)} in {self._url}; tables: {near}",
+                f"there is no table {render_path(name)} in {self.store.url}; tables: {near}",
                 condition="TABLE_NOT_FOUND",
             )
         return table_name
@@ -194,6 +196,21 @@ def check_namespace(state: WarehouseState, name: Name) -> None:
         )
 
 
+def names_inside(
+    state: WarehouseState,
+    namespace: str | Name | None,
+    named: Mapping[Name, Namespace | TableName | View],
+) -> list[Name]:
+    """The names of tables, views or namespaces that are directly inside a namespace, or the root.
+
+    Raises:
+        NotFoundError: there is no such namespace.
+    """
+    above = parse_namespace(namespace)
+    check_namespace(state, above)
+    return [value.name for key, value in named.items() if key[:-1] == full_key(above)]
+
+
 def listed_beside(name: Name, names: Iterable[Name]) -> str:
     """List tables or views for the error about a missing one, without the namespace they share."""
     above = full_key(name[:-1])
@@ -213,6 +230,21 @@ def check_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
     ):
         raise InvalidRequestError("properties must be a mapping of text to text")
     return dict(checked)
+
+
+def altered(
+    new: Mapping[str, str] | None, unset: Iterable[str]
+) -> Callable[[Mapping[str, str]], dict[str, str]]:
+    """A function that sets and removes properties, for names that may change meanwhile.
+
+    Raises:
+        InvalidRequestError: an argument is not text, or not a list of text.
+    """
+    added = check_properties(new)
+    removed = [] if isinstance(unset, str) else list(unset)
+    if isinstance(unset, str) or not all(isinstance(key, str) for key in removed):
+        raise InvalidRequestError(f"keys to unset must be a list of text, got {unset!r}")
+    return lambda old: {key: old[key] for key in old if key not in removed} | added
 
 
 def safe_folder(name: Name) -> str:

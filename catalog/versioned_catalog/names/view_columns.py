@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from versioned_catalog.errors import VersionedError
+from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.column_tables import table_of
 from versioned_catalog.model.schema import Schema, name_key
-from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.type_text import ColumnPath, parse_path, render_path
 from versioned_catalog.model.types import Column, children, walk
-from versioned_catalog.names.names_log import Name, WarehouseState, full_key
+from versioned_catalog.names.names import Names
+from versioned_catalog.names.names_log import Name, full_key
 from versioned_catalog.names.view import EVOLUTION, EVOLVING_MODES, ReadColumn, ReadTable, View
 
 LONGEST_QUERY = 500
@@ -162,23 +164,31 @@ LISTING = pa.schema(
 """The columns of ``Catalog.views``."""
 
 
-@dataclass(frozen=True)
 class ViewReports:
-    """Reports on the views of a warehouse; ``load`` loads the newest state of a table by name."""
+    """Reports on the views of a warehouse.
 
-    state: WarehouseState
-    load: Callable[[Name], TableState]
-    shown: Shown = render_path
+    Args:
+        names: the names of the warehouse.
+        load: loads the newest state of a table by name.
+        shown: renders names in the problems.
+    """
 
-    def listing(self, only: str | None) -> pa.Table:
-        """List what every view reads, or only what views read of the table with a created UUID.
+    def __init__(
+        self, names: Names, load: Callable[[Name], TableState], shown: Shown = render_path
+    ) -> None:
+        self._names = names
+        self._load = load
+        self._shown = shown
+        self._state = names.state()
 
-        See ``Catalog.views``.
-        """
+    def listing(self, table: str | Name | None) -> pa.Table:
+        """List what views read, of one table or of all. See ``Catalog.views``."""
+        only = self._identity(table)
         return table_of([row for view in self._views() for row in self._rows(view, only)], LISTING)
 
-    def problems(self, only: str | None) -> list[Problem]:
-        """Find what views can no longer read of tables; ``only`` as for ``listing``."""
+    def problems(self, table: str | Name | None) -> list[Problem]:
+        """Find what views can no longer read, of one table or of all."""
+        only = self._identity(table)
         return [
             problem
             for view in self._views()
@@ -187,9 +197,25 @@ class ViewReports:
             for problem in self._of_table(view, read)
         ]
 
-    def problems_of(self, view: View, name: Name) -> list[Problem]:
+    def problems_after(self, table: str | Name, schema: Schema) -> list[Problem]:
+        """See ``Catalog.problems_after``."""
+        known = {(p.view, p.table, p.column_id) for p in self.problems(table)}
+        schemas = Schemas(schema, {})
+        after = replace(
+            self._load(parse_path(table)), schemas=schemas, schema_version=schema.version
+        )
+        problems = self._problems_in(table, after)
+        return [p for p in problems if (p.view, p.table, p.column_id) not in known]
+
+    def problems_since(self, table: str | Name, before: TableState) -> list[Problem]:
+        """See ``Catalog.problems_since``."""
+        problems = self.problems(table)
+        earlier_problems = self._problems_in(table, before) if problems else []
+        return [problem for problem in problems if problem not in earlier_problems]
+
+    def problems_of(self, view: View, table: str | Name) -> list[Problem]:
         """Find what one view can no longer read under the name of a table or view."""
-        key = full_key(name)
+        key = full_key(parse_path(table))
         return [
             problem
             for read in view.reads
@@ -197,8 +223,23 @@ class ViewReports:
             for problem in self._of_table(view, read)
         ] + [problem for problem in self._of_views(view) if full_key(problem.table) == key]
 
+    def _identity(self, table: str | Name | None) -> str | None:
+        """Return the created UUID of a table."""
+        return (
+            None if table is None else self._names.find(self._state, parse_path(table)).table_uuid
+        )
+
+    def _problems_in(self, table: str | Name, state: TableState) -> list[Problem]:
+        """Find what views can't read of a table in some state."""
+        key = full_key(parse_path(table))
+
+        def load(other: Name) -> TableState:
+            return state if full_key(other) == key else self._load(other)
+
+        return ViewReports(self._names, load, self._shown).problems(table)
+
     def _views(self) -> list[View]:
-        return [self.state.views[key] for key in sorted(self.state.views)]
+        return [self._state.views[key] for key in sorted(self._state.views)]
 
     def _rows(self, view: View, only: str | None) -> Iterator[dict[str, Any]]:
         view_row = {"view": render_path(view.name)}
@@ -227,19 +268,19 @@ class ViewReports:
 
     def _of_views(self, view: View) -> list[Problem]:
         return [
-            missing_view(view, name, self.shown)
+            missing_view(view, name, self._shown)
             for name in view.reads_views
-            if full_key(name) not in self.state.views and full_key(name) not in self.state.tables
+            if full_key(name) not in self._state.views and full_key(name) not in self._state.tables
         ]
 
     def _of_table(self, view: View, read: ReadTable) -> list[Problem]:
-        if full_key(read.name) in self.state.views:
+        if full_key(read.name) in self._state.views:
             return []  # a view of the same columns may have replaced the table
-        named = self.state.tables.get(full_key(read.name))
+        named = self._state.tables.get(full_key(read.name))
         if named is None:
-            return [missing(view, read, self.state.name_of(read.created_uuid), self.shown)]
+            return [missing(view, read, self._state.name_of(read.created_uuid), self._shown)]
         try:
-            state = self.load(named.name)
+            state = self._load(named.name)
         except VersionedError as error:
             return [Problem(view.name, read.name, None, None, str(error))]
-        return list(problems(view, read, state, self.shown))
+        return list(problems(view, read, state, self._shown))
