@@ -9,7 +9,7 @@ from datetime import date, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.commit.operations import Alter, Base, Drop, PlannedOn, Rollback, Tag
+from versioned_catalog.commit.operations import Alter, Base, PlannedOn, Rollback
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.commit.version_rules import check_tag
 from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
@@ -343,18 +343,3 @@ def roll_back(
         )
     target = handle.number_of(version if tag is None else check_tag(tag, handle.name), timestamp)
     return handle.commit(Rollback(Base.of(handle.state), target), commit_id)
-
-
-def set_tag(handle: TableHandle, name: str, version: int | None, commit_id: str | None) -> int:
-    """Name a version. See ``Table.set_tag``."""
-    return handle.commit(Tag(Base.of(handle.state), name, handle.number_of(version)), commit_id)
-
-
-def drop_tag(handle: TableHandle, name: str, commit_id: str | None) -> int:
-    """Remove a tag. See ``Table.drop_tag``."""
-    return handle.commit(Tag(Base.of(handle.state), name, None), commit_id)
-
-
-def drop(handle: TableHandle) -> int:
-    """Drop the table, and its pins. See ``Table.drop``."""
-    return handle.commit(Drop(Base.of(handle.state)))

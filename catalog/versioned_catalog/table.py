@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
 from versioned_catalog import alteration
 from versioned_catalog.alteration import Alteration, Retired
-from versioned_catalog.commit.operations import Base, Overwrite
+from versioned_catalog.commit.operations import Base, Drop, Overwrite, Tag
 from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import names_table_in_errors
 from versioned_catalog.interop import interop
@@ -183,7 +183,7 @@ class Table:
                 write can be repeated: if this or a later batch of the application was committed,
                 nothing is written.
         """
-        return self._append(data, merge_schema, batch)
+        return self._write_once(data, Transaction.commit_append, batch, merge_schema=merge_schema)
 
     def upsert(
         self,
@@ -203,19 +203,16 @@ class Table:
             partial: columns missing in ``data`` keep their value; in new rows they take their default.
         """
         check_keyed(self._handle.state.seen.schema, self._handle.name)
-        return self._append(data, merge_schema, batch, partial)
+        options = {"merge_schema": merge_schema, "partial": partial}
+        return self._write_once(data, Transaction.commit_append, batch, **options)
 
     def overwrite(
         self, data: Any, *, merge_schema: bool | None = None, batch: BatchLike | None = None
     ) -> int:
         """Replace all rows that this table shows. Arguments are those of ``append``."""
-        number = batch_of(batch, self._handle.name)
-
-        def write() -> int:
-            plan, records = self._write(data, merge_schema)
-            return self.transaction().commit_overwrite(plan, records, batch=number)
-
-        return once(self._handle, number, write)
+        return self._write_once(
+            data, Transaction.commit_overwrite, batch, merge_schema=merge_schema
+        )
 
     def overwrite_partitions(self, data: Any, *, merge_schema: bool | None = None) -> int:
         """Replace the partitions that the new rows are in. Arguments are those of ``append``.
@@ -299,19 +296,16 @@ class Table:
                 upsert it, ``delete`` deletes its row key, and ``update_preimage`` does nothing.
             merge_schema, batch: as for ``append``.
         """
-        number = batch_of(batch, self._handle.name)
 
-        def write() -> int:
-            arrow, batches = batches_of(changes)
-            plan = self.transaction().plan_write(
-                arrow, merge_schema=merge_schema, change_column=change_column
-            )
-            records = plan.write(arrow, batches, self._handle.store)
+        def commit(
+            to: Transaction, plan: WritePlan, records: list[SegmentRecord], batch: Batch | None
+        ) -> int:
             if not (records or plan.changes):
                 return self._handle.state.version
-            return self.transaction().commit_append(plan, records, batch=number)
+            return to.commit_append(plan, records, batch=batch)
 
-        return once(self._handle, number, write)
+        options = {"merge_schema": merge_schema, "change_column": change_column}
+        return self._write_once(changes, commit, batch, **options)
 
     def transaction(self) -> Transaction:
         """Return a transaction, for writes that are planned, executed and committed separately."""
@@ -331,24 +325,29 @@ class Table:
 
     def drop(self) -> int:
         """Drop the table; its log stays, and its name is not freed: see ``Catalog.drop_table``."""
-        return alteration.drop(self._handle)
+        return self._handle.commit(Drop(Base.of(self._handle.state)))
 
-    def _append(
-        self, data: Any, merge_schema: bool | None, batch: BatchLike | None, partial: bool = False
+    def _write_once(
+        self,
+        data: Any,
+        commit: Callable[..., int],
+        batch: BatchLike | None = None,
+        **options: Any,
     ) -> int:
+        """Plan a write with ``options``, write the segments, and commit them; a batch only once."""
         number = batch_of(batch, self._handle.name)
 
         def write() -> int:
-            plan, records = self._write(data, merge_schema, partial)
-            return self.transaction().commit_append(plan, records, batch=number)
+            plan, records = self._write(data, **options)
+            return commit(self.transaction(), plan, records, batch=number)
 
         return once(self._handle, number, write)
 
     def _write(
-        self, data: Any, merge_schema: bool | None, partial: bool = False
+        self, data: Any, merge_schema: bool | None = None, **options: Any
     ) -> tuple[WritePlan, list[SegmentRecord]]:
         arrow, batches = batches_of(data)
-        plan = self.transaction().plan_write(arrow, merge_schema=merge_schema, partial=partial)
+        plan = self.transaction().plan_write(arrow, merge_schema=merge_schema, **options)
         return plan, plan.write(arrow, batches, self._handle.store)
 
     # Schema
@@ -551,7 +550,9 @@ class Table:
         Raises:
             NotFoundError: there is no such version.
         """
-        return alteration.set_tag(self._handle, name, version, commit_id)
+        handle = self._handle
+        tag = Tag(Base.of(handle.state), name, handle.number_of(version))
+        return handle.commit(tag, commit_id)
 
     def drop_tag(self, name: str, *, commit_id: str | None = None) -> int:
         """Remove a tag.
@@ -559,7 +560,7 @@ class Table:
         Raises:
             NotFoundError: there is no such tag.
         """
-        return alteration.drop_tag(self._handle, name, commit_id)
+        return self._handle.commit(Tag(Base.of(self._handle.state), name, None), commit_id)
 
     def rollback(
         self,

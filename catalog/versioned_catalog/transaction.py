@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.commit.operations import Append, Base, Import, Overwrite, Rewrite
+from versioned_catalog.commit.operations import Append, Base, Import, Operation, Overwrite, Rewrite
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
 from versioned_catalog.log.entry import REWRITES, Batch
@@ -34,8 +35,11 @@ from versioned_catalog.write.plan import (
 from versioned_catalog.write.retry import commit_replanned, once
 from versioned_catalog.write.row_level import key_check
 
-Importing = Callable[[Base, Sequence[SegmentRecord], tuple[BoundChange, ...]], Import]
+Importing = Callable[[Base, tuple[SegmentRecord, ...], tuple[BoundChange, ...]], Import]
 """Builds the operation of an import from its base, its segments, and the schema changes."""
+
+Planned = Callable[[Base, tuple[SegmentRecord, ...], tuple[BoundChange, ...]], Operation]
+"""Builds the operation of a write from the same."""
 
 
 @names_table_in_errors(lambda transaction: transaction._handle.error_names)
@@ -126,12 +130,7 @@ class Transaction:
         Raises:
             CommitConflictError: the rows no longer fit the table.
         """
-
-        def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
-            operation = Append(plan.based_on, tuple(records), plan.changes, batch=batch)
-            return self._handle.commit(operation, commit_id)
-
-        version = commit_replanned(self._handle, plan, records, commit)
+        version = self._commit(plan, records, partial(Append, batch=batch), commit_id)
         compact_if_due(self._handle)
         return version
 
@@ -181,11 +180,7 @@ class Transaction:
         self, plan: WritePlan, records: Sequence[SegmentRecord], importing: Importing
     ) -> int:
         """Add the segments of an import, as ``commit_append`` does."""
-
-        def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
-            return self._handle.commit(importing(plan.based_on, records, plan.changes))
-
-        version = commit_replanned(self._handle, plan, records, commit)
+        version = self._commit(plan, records, importing)
         compact_if_due(self._handle)
         return version
 
@@ -344,6 +339,21 @@ class Transaction:
         operation = Rewrite(Base.of(state), (), removed=removed, kind="delete", reads=bound)
         return self._handle.commit(operation, commit_id)
 
+    def _commit(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        operation: Planned,
+        commit_id: str | None = None,
+    ) -> int:
+        """Commit a write; replan it while others change the schema of a live table."""
+
+        def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
+            planned = operation(plan.based_on, tuple(records), plan.changes)
+            return self._handle.commit(planned, commit_id)
+
+        return commit_replanned(self._handle, plan, records, commit)
+
     def _known_segments(
         self, state: TableState, removed: Sequence[str], kind: str
     ) -> tuple[str, ...]:
@@ -377,13 +387,10 @@ class Transaction:
     ) -> int:
         """Replace segments of the plan's base, all of them if ``removed`` is None."""
         handle, schema = self._handle, plan.spec.schema
-
-        def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
-            operation = Overwrite(plan.based_on, tuple(records), plan.changes, removed, batch)
-            return handle.commit(operation, commit_id)
-
         if not own_rows:
-            return commit_replanned(handle, plan, records, commit)
+            return self._commit(
+                plan, records, partial(Overwrite, removed=removed, batch=batch), commit_id
+            )
         state = handle.planned_on(plan.based_on)
         operation = Rewrite(
             plan.based_on,
