@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import MICROSECOND, UNIX_EPOCH
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.ddl import render_type
 from versioned_catalog.model.schema import Schema
@@ -26,9 +26,6 @@ from versioned_catalog.model.types import Column, WriteDefault, is_repeated, wal
 
 TIME = pa.timestamp("us", tz="UTC")
 """The Arrow type of times."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -44,7 +41,7 @@ def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     if pa.types.is_list(type_):
         return _lists(values, type_)
     if pa.types.is_timestamp(type_):
-        values = [None if time is None else (time - _EPOCH) // _MICROSECOND for time in values]
+        values = [None if time is None else (time - UNIX_EPOCH) // MICROSECOND for time in values]
     return array_of(values, type_)
 
 
@@ -67,7 +64,7 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     if not pa.types.is_timestamp(column.type):
         return list(column.to_pylist())
     micros = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_pylist()
-    return [None if value is None else _EPOCH + timedelta(microseconds=value) for value in micros]
+    return [None if value is None else UNIX_EPOCH + value * MICROSECOND for value in micros]
 
 
 COLUMNS = pa.schema(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from versioned_catalog.commit.operations import Base, Expire
 from versioned_catalog.commit.table_handle import Progress, TableHandle
@@ -21,6 +21,7 @@ from versioned_catalog.log.entry import Stub, stub_to_bytes
 from versioned_catalog.log.features import LOG
 from versioned_catalog.log.reader import MOST_AT_ONCE
 from versioned_catalog.log.state import TableState
+from versioned_catalog.maintain.log_check import in_parallel
 from versioned_catalog.storage.store import Store
 
 DEFAULT = timedelta(days=7)
@@ -249,22 +250,18 @@ def write_stubs(timeline: TableLog, floor: int, progress: Progress) -> None:
     total = floor - done
     for number, _ in enumerate(_overwritten(timeline, max(done, 1), floor), 1):
         progress("expire versions", number, total)
-    _overwrite(timeline, 0, floor)
+    _overwrite(timeline, floor, 0)
     progress("expire versions", total, total)
 
 
 def _overwritten(timeline: TableLog, start: int, floor: int) -> Iterator[int]:
-    versions = range(start, floor)
-    if not timeline.store.is_remote:
-        yield from (_overwrite(timeline, version, floor) for version in versions)
-        return
-    with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
-        for first in range(start, floor, 64 * MOST_AT_ONCE):
-            chunk = versions[first - start : first - start + 64 * MOST_AT_ONCE]
-            yield from pool.map(lambda version: _overwrite(timeline, version, floor), chunk)
+    overwrite = partial(_overwrite, timeline, floor)
+    if timeline.store.is_remote:
+        return in_parallel(overwrite, range(start, floor), MOST_AT_ONCE)
+    return map(overwrite, range(start, floor))
 
 
-def _overwrite(timeline: TableLog, version: int, floor: int) -> int:
+def _overwrite(timeline: TableLog, floor: int, version: int) -> int:
     """Replace an entry by a stub, and return its version."""
     (head,) = timeline.heads(version, version)
     if isinstance(head, Stub):

@@ -11,6 +11,7 @@ from versioned_catalog.errors import names_table_in_errors
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain import column_tables, metadata_tables
+from versioned_catalog.maintain.expiry import tagged_below
 from versioned_catalog.maintain.metadata_tables import consumers, schema_pins
 
 
@@ -146,10 +147,10 @@ class Inspection:
 
     def _readable(self) -> Iterator[tuple[Commit | None, TableState]]:
         """States that can be read: those kept by tags, then the others with their commits."""
-        oldest = self._state.floor
-        for version in sorted({v for v in self._state.tags.values() if v < oldest}):
+        state = self._state
+        for version in sorted(tagged_below(state, state.floor)):
             yield None, self._handle.at(version)
-        yield from self._handle.log.walk(self._state.version, oldest)
+        yield from self._handle.log.walk(state.version, state.floor)
 
     def _schema_commits(self) -> dict[int, int]:
         return column_tables.schema_commits(self._handle.log.entries(0, self._state.version))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +26,20 @@ from versioned_catalog.storage.store import Store, StoredFile
 
 DATA = "data"
 _VERSION = re.compile(r"[0-9]{20}\.parquet")
-_FOLDERS = (DATA, FOLDER, LOG, CHECKPOINTS, KEPT, MANIFESTS, IMPORTS_FOLDER)
+_NONE = re.compile("(?!)")
+_NAMES = {
+    DATA: OWN_NAME,
+    FOLDER: _NONE,
+    LOG: _NONE,
+    CHECKPOINTS: _VERSION,
+    KEPT: _VERSION,
+    MANIFESTS: OWN_NAME,
+    IMPORTS_FOLDER: OWN_NAME,
+}
+"""The folders in which vacuum looks, and the names of files there that it may delete.
+
+Temporary files, whose names start with a dot, may be deleted in all of them.
+"""
 _TRIES = 16
 """How often references are determined while versions expire."""
 
@@ -67,29 +79,24 @@ class References:
     """Files that the retained versions of a table need.
 
     Args:
-        segments: paths of segments and of pages of imported files.
+        paths: paths of segments, manifests and pages of imported files.
         versions: versions of states in ``kept/``, below the oldest retained version.
         floor: the oldest retained version; a running expiry may need any state from it on.
-        manifests: paths of manifests; None for all, while an expiry is unfinished.
+        all_manifests: whether all manifests are needed, while an expiry is unfinished.
     """
 
-    segments: frozenset[str]
+    paths: frozenset[str]
     versions: frozenset[int]
     floor: int
-    manifests: frozenset[str] | None = frozenset()
+    all_manifests: bool = False
 
-    def holds_manifest(self, path: str) -> bool:
-        """Whether a manifest is needed."""
-        return self.manifests is None or path in self.manifests
+    def needs(self, path: str) -> bool:
+        """Whether a segment, a manifest or a page of imported files is needed."""
+        return path in self.paths or (self.all_manifests and path.startswith(f"{MANIFESTS}/"))
 
     def including(self, commits: Iterator[Commit]) -> References:
         """Add the files of further commits."""
-        segments, manifests = set[str](), set[str]()
-        for commit in commits:
-            segments.update(_added_by(commit))
-            manifests.update(_manifest_of(commit))
-        needed_manifests = None if self.manifests is None else self.manifests | manifests
-        return replace(self, segments=self.segments | segments, manifests=needed_manifests)
+        return replace(self, paths=self.paths.union(*map(_named_by, commits)))
 
 
 class _ExpiredMeanwhile(Exception):
@@ -147,14 +154,12 @@ def _references(timeline: TableLog, state: TableState, begin: int) -> References
     if first > state.version:
         raise _ExpiredMeanwhile(begin, first)
     paths, named = _files_of(state), set(state.tags.values())
-    manifests = set[str]()
     if first:
         floor = _state_at(timeline, first)
         paths |= _files_of(floor)
         named.update(floor.tags.values())
     for commit in _commits(timeline, first, state.version):
-        paths.update(_added_by(commit))
-        manifests.update(_manifest_of(commit))
+        paths.update(_named_by(commit))
         named.update((commit.tags or {}).values())
     versions = {first}
     for version in sorted(version for version in named if version < first):
@@ -169,8 +174,8 @@ def _references(timeline: TableLog, state: TableState, begin: int) -> References
         # A later expiry is running; tags set before it may be missing in this state.
         raise _ExpiredMeanwhile(begin, first)
     # Entries below the oldest retained version that are not yet stubs name further manifests.
-    needed_manifests = None if is_unfinished(timeline, state) else frozenset(manifests)
-    return References(frozenset(paths), frozenset(versions), state.floor, needed_manifests)
+    all_manifests = is_unfinished(timeline, state)
+    return References(frozenset(paths), frozenset(versions), state.floor, all_manifests)
 
 
 def _files_of(state: TableState) -> set[str]:
@@ -178,17 +183,13 @@ def _files_of(state: TableState) -> set[str]:
     return {*state.segments.paths, *(page.path for page in state.ledger.pages)}
 
 
-def _added_by(commit: Commit) -> Iterator[str]:
-    """Yield the segments that a commit adds, and the pages of the ledger that it names."""
+def _named_by(commit: Commit) -> Iterator[str]:
+    """Yield the segments that a commit adds, its manifest, and the pages of its ledger."""
     yield from (record.path for record in commit.added)
-    if commit.imported is not None:
-        yield from (page.path for page in commit.imported.ledger.pages)
-
-
-def _manifest_of(commit: Commit) -> Iterator[str]:
-    """Yield the path of a commit's manifest, if it has one."""
     if commit.manifest is not None:
         yield commit.manifest.path
+    if commit.imported is not None:
+        yield from (page.path for page in commit.imported.ledger.pages)
 
 
 def _state_at(timeline: TableLog, version: int) -> TableState:
@@ -210,7 +211,7 @@ Listing = Mapping[str, Sequence[StoredFile]]
 
 def listing(store: Store) -> Listing:
     """List the files of a table's folder that vacuum considers."""
-    return {folder: store.files(folder) for folder in _FOLDERS}
+    return {folder: store.files(folder) for folder in _NAMES}
 
 
 def find_orphans(
@@ -233,63 +234,32 @@ def find_orphans(
     segments: dict[str, int] = {}
     others: dict[str, int] = {}
     foreign: list[str] = []
+    sizes = {_number(f): f.bytes for f in listed[CHECKPOINTS] if _VERSION.fullmatch(f.name)}
+    checkpoints = retained_checkpoints(sizes, needed.floor)
     for folder, files in listed.items():
-        sizes = {_number(f): f.bytes for f in files if _VERSION.fullmatch(f.name)}
-        kept = retained_checkpoints(sizes, needed.floor) if folder == CHECKPOINTS else frozenset()
         for file in files:
-            path, kind = f"{folder}/{file.name}", _kind(folder, file.name)
-            if kind is _Kind.FOREIGN:
+            path, is_temporary = f"{folder}/{file.name}", file.name.startswith(".")
+            is_ours = _NAMES[folder].fullmatch(file.name) is not None
+            if folder == DATA and not is_ours and not is_temporary:
                 foreign.append(path)
-            if file.modified > cutoff:
+            if file.modified > cutoff or not (is_ours or is_temporary):
                 continue
-            match kind:
-                case _Kind.SEGMENT | _Kind.PAGE if (
-                    path not in needed.segments and _number(file) < fence
-                ):
-                    segments[path] = file.bytes
-                case _Kind.MANIFEST if not needed.holds_manifest(path) and _number(file) < fence:
-                    segments[path] = file.bytes
-                case _Kind.CHECKPOINT if _number(file) not in kept:
+            if is_temporary:
+                others[path] = file.bytes
+            elif folder == CHECKPOINTS:
+                if _number(file) not in checkpoints:
                     others[path] = file.bytes
-                case _Kind.KEPT if not _is_kept(_number(file), needed, is_stub):
+            elif folder == KEPT:
+                if not _is_kept(_number(file), needed, is_stub):
                     others[path] = file.bytes
-                case _Kind.TEMPORARY:
-                    others[path] = file.bytes
-                case _:
-                    pass
+            elif not needed.needs(path) and _number(file) < fence:
+                segments[path] = file.bytes
     return OrphanFiles(segments, others, tuple(foreign))
 
 
 def _is_kept(version: int, needed: References, is_stub: Callable[[int], bool]) -> bool:
     """Whether a state in ``kept/`` is needed, or may be by an expiry that is running or died."""
     return version >= needed.floor or version in needed.versions or not is_stub(version)
-
-
-class _Kind(enum.Enum):
-    """Kinds of files, by folder and name."""
-
-    SEGMENT = enum.auto()
-    MANIFEST = enum.auto()
-    PAGE = enum.auto()
-    CHECKPOINT = enum.auto()
-    KEPT = enum.auto()
-    TEMPORARY = enum.auto()
-    FOREIGN = enum.auto()
-    OTHER = enum.auto()
-
-
-def _kind(folder: str, name: str) -> _Kind:
-    if name.startswith("."):
-        return _Kind.TEMPORARY
-    if folder == DATA:
-        return _Kind.SEGMENT if OWN_NAME.fullmatch(name) else _Kind.FOREIGN
-    if folder == MANIFESTS and OWN_NAME.fullmatch(name):
-        return _Kind.MANIFEST
-    if folder == IMPORTS_FOLDER and OWN_NAME.fullmatch(name):
-        return _Kind.PAGE
-    if folder not in (CHECKPOINTS, KEPT) or not _VERSION.fullmatch(name):
-        return _Kind.OTHER
-    return _Kind.KEPT if folder == KEPT else _Kind.CHECKPOINT
 
 
 def _number(file: StoredFile) -> int:

@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +25,7 @@ from versioned_catalog.log.segment_table import (
 )
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.statistics import ColumnStats, StatsCollector
-from versioned_catalog.log.times import UNIX_EPOCH
+from versioned_catalog.maintain.column_tables import rows_of
 from versioned_catalog.maintain.log_check import Report, differ, in_parallel, raise_shortage
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.id_map import id_map_from_text
@@ -138,36 +137,32 @@ class SegmentCheck:
         self, state: TableState, row: LiveSegment, problems: list[str]
     ) -> Mapping[int, ColumnStats]:
         record, schema = row.record, state.schemas[row.record.schema_version]
-        if self.deep:
-            problems += _checksum_problems(self.store, record)
+        if self.deep and record.checksum is not None:
+            checksum = checksum_of(self.store, record.path)
+            if checksum != record.checksum:
+                problems.append(
+                    f"the log says checksum {record.checksum}, but the file has {checksum}"
+                )
         task = record_task(state.table_uuid, schema, record, schema.columns)
         task = replace(task, recorded_roots=state.roots)
         opened_segment = open_segment(self.store, task)
         file = opened_segment.parquet
-        if record.id_map is not None and not self.deep:
-            return {}
+        if record.id_map is None:
+            problems += _footer_problems(file, schema, record.delta)
+        if self.deep:
+            contents = contents_of(self.store, task, schema)
+            if contents.partitions - {record.partition}:
+                problems.append(
+                    f"the log says partition {record.partition}, but the rows are in "
+                    f"{sorted(map(str, contents.partitions))}"
+                )
+            return contents.columns
         if record.id_map is not None:
-            return self._contents(task, record, schema, problems).columns
-        problems += _footer_problems(file, schema, record.delta)
-        if not self.deep:
-            check_column_chunks(
-                opened_segment.source, file.metadata, f"{self.store.url}/{record.path}"
-            )
-            stats = footer_stats(file.metadata, schema)
-            # Footers leave out NaN, or all bounds because of it.
-            return {key: replace(column_stats, nans=None) for key, column_stats in stats.items()}
-        return self._contents(task, record, schema, problems).columns
-
-    def _contents(
-        self, task: SegmentTask, record: SegmentRecord, schema: Schema, problems: list[str]
-    ) -> Contents:
-        contents = contents_of(self.store, task, schema)
-        if contents.partitions - {record.partition}:
-            problems.append(
-                f"the log says partition {record.partition}, but the rows are in "
-                f"{sorted(map(str, contents.partitions))}"
-            )
-        return contents
+            return {}
+        check_column_chunks(opened_segment.source, file.metadata, f"{self.store.url}/{record.path}")
+        stats = footer_stats(file.metadata, schema)
+        # Footers leave out NaN, or all bounds because of it.
+        return {key: replace(column_stats, nans=None) for key, column_stats in stats.items()}
 
 
 def _contradicts(name: str, recorded: pa.Scalar, actual: pa.Scalar) -> bool:
@@ -185,10 +180,7 @@ def _contradicts(name: str, recorded: pa.Scalar, actual: pa.Scalar) -> bool:
 
 def segment_rows(core: pa.Table) -> Iterator[LiveSegment]:
     """Return the segments of a state's core columns, without statistics."""
-    plain = core
-    at = plain.schema.get_field_index("commit_time")
-    plain = plain.set_column(at, "commit_time", plain["commit_time"].cast(pa.int64()))
-    for row in plain.to_pylist():
+    for row in rows_of(core):
         record = SegmentRecord(
             path=row["path"],
             schema_version=row["schema_version"],
@@ -200,8 +192,7 @@ def segment_rows(core: pa.Table) -> Iterator[LiveSegment]:
             id_map=None if row["id_map"] is None else id_map_from_text(row["id_map"]),
             constants=constants_from_text(row["constants"]),
         )
-        time = UNIX_EPOCH + timedelta(microseconds=row["commit_time"])
-        yield LiveSegment(record, row["sequence"], row["ordinal"], time)
+        yield LiveSegment(record, row["sequence"], row["ordinal"], row["commit_time"])
 
 
 def contents_of(store: Store, task: SegmentTask, schema: Schema) -> Contents:
@@ -237,14 +228,6 @@ def _footer_problems(file: pq.ParquetFile, schema: Schema, delta: Delta) -> Iter
             f"the file has {len(file.schema_arrow.names)} columns, but schema version "
             f"{schema.version} has {len(schema.columns)}, and the segment {internal} internal ones"
         )
-
-
-def _checksum_problems(store: Store, record: SegmentRecord) -> Iterator[str]:
-    if record.checksum is None:
-        return
-    checksum = checksum_of(store, record.path)
-    if checksum != record.checksum:
-        yield f"the log says checksum {record.checksum}, but the file has {checksum}"
 
 
 def checksum_of(store: Store, path: str) -> str:

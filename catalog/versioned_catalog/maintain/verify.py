@@ -12,7 +12,7 @@ from versioned_catalog.log.features import LOG
 from versioned_catalog.log.ledger import ImportedPage
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain import log_check
-from versioned_catalog.maintain.expiry import is_unfinished
+from versioned_catalog.maintain.expiry import is_unfinished, tagged_below
 from versioned_catalog.maintain.log_check import Finding, Verified, raise_shortage
 from versioned_catalog.maintain.orphans import DATA
 from versioned_catalog.maintain.segment_check import SegmentCheck
@@ -115,7 +115,7 @@ class _Verification:
             self._notes.append("an expiry died before all old entries were stubs; run expire again")
 
     def _tagged(self, state: TableState) -> Iterator[TableState]:
-        for version in sorted({v for v in state.tags.values() if v < state.floor}):
+        for version in sorted(tagged_below(state, state.floor)):
             loaded = self._timeline.restore(version, self._timeline.kept_path(version))
             if loaded is not None and loaded.state is not None:
                 yield loaded.state
