@@ -254,6 +254,14 @@ def check_members(value: Json, allowed: frozenset[str]) -> None:
         raise CorruptTableError(f"the member {min(value.keys() - allowed)[:100]!r} is unknown")
 
 
+def text_list(value: Json, name: str) -> list[str]:
+    """An optional member of a JSON object, which must be a list of text; empty if it is missing."""
+    items: list[Any] = optional(value, name, list) or []
+    if not all(isinstance(item, str) for item in items):
+        raise CorruptTableError(f"the member {name!r} is not a list of text")
+    return items
+
+
 def texts(value: dict[str, Any]) -> dict[str, str]:
     """Read an object whose members are all strings."""
     return {key: member(value, key, str) for key in value}

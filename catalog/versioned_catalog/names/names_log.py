@@ -177,21 +177,13 @@ def _decode(data: bytes, what: str) -> WarehouseEntry | Stub:
 def _encode(entry: WarehouseEntry) -> bytes:
     """Encode an entry."""
     out = head_to_json(entry.head)
-    out["namespaces"] = {
-        "add": _lists(entry.add_namespaces),
-        "remove": _lists(entry.remove_namespaces),
-    }
+    out["namespaces"] = {"add": entry.add_namespaces, "remove": entry.remove_namespaces}
     if entry.set_namespaces:
-        out["namespaces"]["set"] = list(map(_namespace_to_json, entry.set_namespaces))
-    out["tables"] = {
-        "set": [_table_to_json(table) for table in entry.set_tables],
-        "remove": _lists(entry.remove_tables),
-    }
+        out["namespaces"]["set"] = [vars(namespace) for namespace in entry.set_namespaces]
+    tables, views = map(vars, entry.set_tables), map(view_to_json, entry.set_views)
+    out["tables"] = {"set": list(tables), "remove": entry.remove_tables}
     if entry.set_views or entry.remove_views:
-        out["views"] = {
-            "set": [view_to_json(view) for view in entry.set_views],
-            "remove": _lists(entry.remove_views),
-        }
+        out["views"] = {"set": list(views), "remove": entry.remove_views}
     return dump_document(out)
 
 
@@ -225,10 +217,10 @@ def _encode_checkpoint(state: WarehouseState) -> bytes:
         "version": state.version,
         "commit_id": state.commit_id,
         "time": time_to_text(state.time),
-        "namespaces": _lists(namespace.name for namespace in namespaces),
-        "tables": [_table_to_json(table) for table in state.tables.values()],
+        "namespaces": [namespace.name for namespace in namespaces],
+        "tables": [vars(table) for table in state.tables.values()],
     }
-    described = [_namespace_to_json(space) for space in namespaces if space.properties]
+    described = [vars(space) for space in namespaces if space.properties]
     if described:
         out["namespace_properties"] = described
     if state.views:
@@ -283,26 +275,14 @@ def _entry(value: Json) -> WarehouseEntry | Stub:
     )
 
 
-def _lists(names: Iterable[Name]) -> list[list[str]]:
-    return [list(name) for name in names]
-
-
 def _names(values: list[Json]) -> tuple[Name, ...]:
     return tuple(map(name_from_json, values))
-
-
-def _namespace_to_json(namespace: Namespace) -> Json:
-    return {"name": list(namespace.name), "properties": dict(namespace.properties)}
 
 
 def _namespace(value: Json) -> Namespace:
     check_members(value, _NAMESPACE_MEMBERS)
     (name,) = _names([member(value, "name", list)])
     return Namespace(name, texts(member(value, "properties", dict)))
-
-
-def _table_to_json(table: TableName) -> Json:
-    return {"name": list(table.name), "location": table.location, "table_uuid": table.table_uuid}
 
 
 def _table(value: Json) -> TableName:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.model.schema_json import Json, check_members, member, optional, texts
+from versioned_catalog.model.schema_json import (
+    Json,
+    check_members,
+    member,
+    optional,
+    text_list,
+    texts,
+)
 
 Parts = tuple[str, ...]
 """The parts of a name."""
@@ -87,21 +95,12 @@ class View:
 
 
 def view_to_json(view: View) -> Json:
-    """The JSON of a view in entries and checkpoints."""
-    out: Json = {
-        "name": list(view.name),
-        "sql": view.sql,
-        "columns": [_column_to_json(column) for column in view.columns],
-        "query_columns": list(view.query_columns),
-        "catalog": view.catalog,
-        "namespace": list(view.namespace),
-        "schema_mode": view.schema_mode,
-        "properties": dict(view.properties),
-        "settings": dict(view.settings),
-        "reads": [_table_to_json(table) for table in view.reads],
-        "reads_views": [list(name) for name in view.reads_views],
-    }
-    return out if view.comment is None else out | {"comment": view.comment}
+    """The JSON of a view in entries and checkpoints, without absent comments and empty ``below``."""
+
+    def members(pairs: list[tuple[str, Any]]) -> Json:
+        return {k: v for k, v in pairs if (k, v) not in (("comment", None), ("below", ()))}
+
+    return asdict(view, dict_factory=members)
 
 
 _MEMBERS = frozenset(
@@ -123,9 +122,9 @@ def view_from_json(value: Json) -> View:
         name_from_json(member(value, "name", list)),
         member(value, "sql", str),
         tuple(map(_column, member(value, "columns", list))),
-        _texts(optional(value, "query_columns", list) or []),
+        tuple(text_list(value, "query_columns")),
         optional(value, "catalog", str),
-        _texts(optional(value, "namespace", list) or []),
+        tuple(text_list(value, "namespace")),
         optional(value, "schema_mode", str) or COMPENSATION,
         optional(value, "comment", str),
         texts(optional(value, "properties", dict) or {}),
@@ -146,17 +145,6 @@ def name_from_json(value: Json) -> Parts:
     return tuple(value)
 
 
-def _texts(values: list[Json]) -> tuple[str, ...]:
-    if not all(isinstance(value, str) for value in values):
-        raise CorruptTableError("a member of a view is not a list of text")
-    return tuple(values)
-
-
-def _column_to_json(column: ViewColumn) -> Json:
-    out: Json = {"name": column.name, "type": column.type, "nullable": column.nullable}
-    return out if column.comment is None else out | {"comment": column.comment}
-
-
 def _column(value: Json) -> ViewColumn:
     nullable = optional(value, "nullable", bool)
     return ViewColumn(
@@ -167,15 +155,6 @@ def _column(value: Json) -> ViewColumn:
     )
 
 
-def _table_to_json(table: ReadTable) -> Json:
-    return {
-        "name": list(table.name),
-        "created_uuid": table.created_uuid,
-        "table_uuid": table.table_uuid,
-        "columns": [_read_to_json(column) for column in table.columns],
-    }
-
-
 def _table(value: Json) -> ReadTable:
     return ReadTable(
         name_from_json(member(value, "name", list)),
@@ -183,11 +162,6 @@ def _table(value: Json) -> ReadTable:
         member(value, "table_uuid", str),
         tuple(map(_read, member(value, "columns", list))),
     )
-
-
-def _read_to_json(column: ReadColumn) -> Json:
-    out: Json = {"id": column.id, "path": list(column.path)}
-    return out | {"below": list(column.below)} if column.below else out
 
 
 def _read(value: Json) -> ReadColumn:
