@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from versioned_catalog.cli.output import (
     show_commit,
     show_json,
     show_object,
+    show_report,
     show_rows,
     show_table,
     wants_json,
@@ -29,16 +30,26 @@ _execute = click.option(
     help="Carry it out; without this option, only show what would be done.",
 )
 _force = click.option("--force", is_flag=True, help="Allow a time below one hour.")
-WEEK_HOURS = 168
 
 
-def _span(hours: float) -> timedelta:
+def _span(context: click.Context, _: click.Parameter, hours: float) -> timedelta:
     try:
         return timedelta(hours=hours)
     except (OverflowError, ValueError):
-        raise click.UsageError(
-            f"{hours} hours are out of range", click.get_current_context()
-        ) from None
+        raise click.UsageError(f"{hours} hours are out of range", context) from None
+
+
+def _hours(name: str, help_: str) -> Callable[[Any], Any]:
+    """An option that is a time in hours, a week by default."""
+    return click.option(
+        name,
+        metavar="HOURS",
+        type=float,
+        default=168,
+        show_default=True,
+        callback=_span,
+        help=help_,
+    )
 
 
 @contextmanager
@@ -63,29 +74,21 @@ def show_progress() -> Iterator[Progress]:
 
 
 @table_command
-@click.option(
-    "--retention",
-    metavar="HOURS",
-    type=float,
-    default=WEEK_HOURS,
-    show_default=True,
-    help="Keep files that are younger, and those of writes in progress.",
-)
+@_hours("--retention", "Keep files that are younger, and those of writes in progress.")
 @_execute
 @_force
-def vacuum(session: Session, table: str, retention: float, execute: bool, force: bool) -> None:
+def vacuum(session: Session, table: str, retention: timedelta, execute: bool, force: bool) -> None:
     """Delete the files of TABLE that no retained version needs.
 
     Without --execute, only list them. For a dropped table, given by its folder, delete all its data.
     """
     from versioned_catalog.catalog import Catalog
 
-    span = _span(retention)
     with show_progress() as progress:
         if is_folder(table):
             result = Catalog.vacuum_path(
                 table,
-                span,
+                retention,
                 dry_run=not execute,
                 force=force,
                 progress=progress,
@@ -93,7 +96,7 @@ def vacuum(session: Session, table: str, retention: float, execute: bool, force:
             )
         else:
             result = session.table(table).maintenance.vacuum(
-                span, dry_run=not execute, force=force, progress=progress
+                retention, dry_run=not execute, force=force, progress=progress
             )
     kinds = {"segment": result.segments, "other": result.others, "left, not ours": result.foreign}
     files = [{"kind": kind, "path": path} for kind, paths in kinds.items() for path in paths]
@@ -106,36 +109,24 @@ def vacuum(session: Session, table: str, retention: float, execute: bool, force:
         "left": len(result.foreign),
         "version": result.version,
     }
-    if wants_json():
-        show_json({**summary, "files": files})
-        return
-    if files:
-        show_rows(files, ["kind", "path"])
-    show_object(summary)
+    show_report(summary, "files", files, ["kind", "path"])
 
 
 @table_command
-@click.option(
-    "--older-than",
-    metavar="HOURS",
-    type=float,
-    default=WEEK_HOURS,
-    show_default=True,
-    help="Expire versions that a newer one replaced longer ago than this.",
-)
+@_hours("--older-than", "Expire versions that a newer one replaced longer ago than this.")
 @click.option(
     "--keep-last", type=int, default=1, show_default=True, help="Always keep this many versions."
 )
 @_execute
 @_force
 def expire(
-    session: Session, table: str, older_than: float, keep_last: int, execute: bool, force: bool
+    session: Session, table: str, older_than: timedelta, keep_last: int, execute: bool, force: bool
 ) -> None:
     """Expire old versions of TABLE, except tagged ones, so that vacuum can delete their files."""
-    span, loaded = _span(older_than), session.table(table)
+    loaded = session.table(table)
     with show_progress() as progress:
         result = loaded.maintenance.expire(
-            span, keep_last, dry_run=not execute, force=force, progress=progress
+            older_than, keep_last, dry_run=not execute, force=force, progress=progress
         )
     show_object(
         {
@@ -166,7 +157,7 @@ def verify(session: Session, table: str, deep: bool, every_version: bool) -> Non
             )
         else:
             result = session.catalog().verify_table(table, **options, progress=progress)
-    findings = [{"path": finding.path, "problem": finding.problem} for finding in result.findings]
+    findings = [vars(finding) for finding in result.findings]
     summary = {
         "table": result.table,
         "clean": result.is_clean,
@@ -179,12 +170,7 @@ def verify(session: Session, table: str, deep: bool, every_version: bool) -> Non
         "without checksum": result.unrecorded,
         "notes": list(result.notes),
     }
-    if wants_json():
-        show_json({**summary, "findings": findings})
-    else:
-        if findings:
-            show_rows(findings, ["path", "problem"])
-        show_object(summary)
+    show_report(summary, "findings", findings, ["path", "problem"])
     if findings:
         click.get_current_context().exit(STORAGE)
 
@@ -269,15 +255,10 @@ def compact(
     )
 
 
-_COLUMNS = [
-    "name",
-    "version",
-    "versions_behind",
-    "rows_behind",
-    "unread_since",
-    "kept_until",
-    "lapsed",
-]
+_COLUMNS = (
+    *("name", "version", "versions_behind", "rows_behind"),
+    *("unread_since", "kept_until", "lapsed"),
+)
 
 
 @table_command

@@ -103,6 +103,16 @@ def show_object(fields: Row) -> None:
         print_table([{"": k, " ": v} for k, v in fields.items()], ["", " "], header=False)
 
 
+def show_report(summary: Row, name: str, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    """Print rows, if there are any, and then the summary; in JSON, the rows are its member ``name``."""
+    if wants_json():
+        show_json({**summary, name: rows})
+        return
+    if rows:
+        print_table(rows, columns)
+    show_object(summary)
+
+
 def show_commit(table: str, version: int) -> None:
     """Print the version that a commit produced."""
     if wants_json():

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from versioned_catalog.errors import (
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from versioned_catalog.migrate.schema_plan import SchemaPlan
     from versioned_catalog.model.table_text import Definition
     from versioned_catalog.table import Table
-
-T = TypeVar("T")
 
 A_SCHEMA_FILE = "a schema file"
 """What errors call a schema file."""
@@ -253,45 +251,31 @@ class _StoredPlan:
 
 
 def _stored_plans(file: Path) -> list[_StoredPlan]:
+    from versioned_catalog.model.schema_json import member
     from versioned_catalog.storage.text import parse_json, read_text
 
     text = read_text(file, "a plan")
     try:
-        return [_stored_plan(raw) for raw in parse_json(text, str(file))["plans"]]
+        return list(map(_stored_plan, member(parse_json(text, str(file)), "plans", list)))
     except VersionedError as error:
-        problem = str(error)
-    except (KeyError, TypeError, AttributeError) as error:
-        problem = f"{error} is missing or has another type"
-    raise InvalidRequestError(f"{file} is not a plan: {problem}; make one with plan --out")
+        raise InvalidRequestError(
+            f"{file} is not a plan: {error}; make one with plan --out"
+        ) from error
 
 
-def _stored_plan(raw: Any) -> _StoredPlan:
-    def text(key: str) -> str:
-        return _typed(raw[key], str, key)
+def _stored_plan(plan: Any) -> _StoredPlan:
+    from versioned_catalog.model.schema_json import member, optional, text_list, texts
 
-    uuid, version = raw["table_uuid"], raw["schema_version"]
     return _StoredPlan(
-        Path(text("file")),
-        text("ddl"),
-        [_typed(name, str, "allow_drop") for name in _typed(raw["allow_drop"], list, "allow_drop")],
-        {
-            _typed(old, str, "renames"): _typed(new, str, "renames")
-            for old, new in raw["renames"].items()
-        },
-        None if uuid is None else _typed(uuid, str, "table_uuid"),
-        None if version is None else _typed(version, int, "schema_version"),
-        {
-            _typed(k, str, "properties"): _typed(v, str, "properties")
-            for k, v in raw["properties"].items()
-        },
-        [_typed(sql, str, "sql") for change in raw["changes"] for sql in change["sql"]],
+        Path(member(plan, "file", str)),
+        member(plan, "ddl", str),
+        text_list(plan, "allow_drop"),
+        texts(member(plan, "renames", dict)),
+        optional(plan, "table_uuid", str),
+        optional(plan, "schema_version", int),
+        texts(member(plan, "properties", dict)),
+        [sql for change in member(plan, "changes", list) for sql in text_list(change, "sql")],
     )
-
-
-def _typed(value: Any, type_: type[T], key: str) -> T:
-    if not isinstance(value, type_):
-        raise TypeError(repr(key))
-    return value
 
 
 def _planned_again(stored: _StoredPlan, file: Path, catalog: Catalog) -> FilePlan:
