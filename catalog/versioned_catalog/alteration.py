@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -294,25 +294,21 @@ def retire_schema(handle: TableHandle, label: str, dry_run: bool, commit_id: str
     state = handle.state
     check_newest(state, handle.name)  # a dry run commits nothing, so no rule would refuse it
     _, after = _plan(state, RetirePin(label))
-    dropped_ids = state.schema.ids - after.schema.ids
-    retired = _retired(state, label, dropped_ids)
-    if dry_run:
-        return retired
-    version = _commit(handle, RetirePin(label), commit_id)
-    return Retired(label, version, retired.dropped, retired.segments, retired.rows)
-
-
-def _retired(state: TableState, label: str, ids: frozenset[int] | set[int]) -> Retired:
-    core = state.segments.core
-    holding = [
-        version
-        for version in pc.unique(core["schema_version"]).to_pylist()
-        if ids & state.schemas[version].ids
-    ]
-    rows = core["rows"].filter(pc.is_in(core["schema_version"], pa.array(holding, pa.int32())))
+    ids = state.schema.ids - after.schema.ids
     top = (i for i in sorted(ids) if not ids & {c.id for c in state.schema.ancestors(i)})
-    names = tuple(pinned_path(state, column_id) for column_id in top)
-    return Retired(label, state.version, names, len(rows), pc.sum(rows).as_py() or 0)
+    dropped = tuple(pinned_path(state, column_id) for column_id in top)
+    segments, rows = segments_holding(state, ids)
+    version = state.version if dry_run else _commit(handle, RetirePin(label), commit_id)
+    return Retired(label, version, dropped, segments, rows)
+
+
+def segments_holding(state: TableState, ids: Collection[int | None]) -> tuple[int, int]:
+    """The number of live segments that hold one of some columns, and of their rows."""
+    core = state.segments.core
+    versions = pc.unique(core["schema_version"]).to_pylist()
+    holding = [version for version in versions if not state.schemas[version].ids.isdisjoint(ids)]
+    rows = core["rows"].filter(pc.is_in(core["schema_version"], pa.array(holding, pa.int32())))
+    return len(rows), pc.sum(rows).as_py() or 0
 
 
 def _plan(state: TableState, change: Change) -> tuple[tuple[BoundChange, ...], Evolution]:

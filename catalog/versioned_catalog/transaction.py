@@ -35,10 +35,13 @@ from versioned_catalog.write.plan import (
 from versioned_catalog.write.retry import commit_replanned, once
 from versioned_catalog.write.row_level import key_check
 
-Importing = Callable[[Base, tuple[SegmentRecord, ...], tuple[BoundChange, ...]], Import]
+Records = tuple[SegmentRecord, ...]
+Changes = tuple[BoundChange, ...]
+
+Importing = Callable[[Base, Records, Changes], Import]
 """Builds the operation of an import from its base, its segments, and the schema changes."""
 
-Planned = Callable[[Base, tuple[SegmentRecord, ...], tuple[BoundChange, ...]], Operation]
+Planned = Callable[[Base, Records, Changes], Operation]
 """Builds the operation of a write from the same."""
 
 
@@ -154,27 +157,33 @@ class Transaction:
             CommitConflictError: the schema has changed since the files were mapped, or another commit
                 removed one of the segments.
         """
-        handle, state = self._handle, self._handle.state
-        check_newest(state, handle.name)
-        records = external_records(handle.store, state, files, handle.name)
-        removed_paths = self._known_segments(state, _live_paths(state, removed), "removal")
-        operation = Import(
-            Base.of(state),
-            records,
-            removed=removed_paths,
-            batch=batch,
-            roots=used_roots(handle.store, records),
-            files=adopted_files(handle.store, records),
-        )
-        return handle.commit(operation, commit_id)
+        store, state = self._handle.store, self._handle.state
 
-    def commit_adopted(self, files: Sequence[ExternalFile], importing: Importing) -> int:
+        def adopting(base: Base, records: Records, _: Changes) -> Import:
+            removed_paths = self._known_segments(state, _live_paths(state, removed), "removal")
+            return Import(
+                base,
+                records,
+                removed=removed_paths,
+                files=adopted_files(store, records),
+                batch=batch,
+            )
+
+        return self.commit_adopted(files, adopting, commit_id)
+
+    def commit_adopted(
+        self,
+        files: Sequence[ExternalFile],
+        importing: Importing,
+        commit_id: str | None = None,
+    ) -> int:
         """Adopt the files of an import; ``versioned_interop.imports`` builds the operation."""
         handle, state = self._handle, self._handle.state
         check_newest(state, handle.name)
         records = external_records(handle.store, state, files, handle.name)
         operation = importing(Base.of(state), records, ())
-        return handle.commit(replace(operation, roots=used_roots(handle.store, records)))
+        roots = used_roots(handle.store, records)
+        return handle.commit(replace(operation, roots=roots), commit_id)
 
     def commit_copied(
         self, plan: WritePlan, records: Sequence[SegmentRecord], importing: Importing

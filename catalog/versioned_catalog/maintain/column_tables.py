@@ -145,11 +145,8 @@ def _row(version: int, position: int, column: Column, above: Sequence[Column]) -
         "parent_id": above[-1].id if above else None,
         "path": render_path((*(c.name for c in above), column.name)),
         "physical_path": ".".join([*(c.physical_name for c in above), column.physical_name]),
-        "type": render_type(column.type),
-        "nullable": column.nullable,
-        "read_default": _sql(column.read_default, column),
-        "write_default": _sql(column.write_default, column),
         "comment": column.comment,
+        **_shape(column),
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -138,7 +137,9 @@ def expire(
         )
     state = handle.refresh().state
     now = clock_of(handle.store, dry_run=dry_run)
-    allowed = oldest_to_keep(handle.log, state, ago(now, span), keep_last)
+    # Versions that were current at the cutoff or later are kept, and the last ones in any case.
+    at_cutoff = newest_before(handle.log, state, ago(now, span))
+    allowed = max(state.floor, min(at_cutoff, state.version - keep_last + 1))
     kept_from = kept_for_consumers(handle.log, state, allowed, now)
     oldest = min(kept_from.values(), default=allowed)
     lapsed = {name: c.version for name, c in state.consumers.items() if c.version < oldest}
@@ -148,7 +149,9 @@ def expire(
         handle.commit(Expire(Base.of(state), oldest, kept, lapsed), commit_id)
     while not dry_run and is_unfinished(handle.log, handle.refresh().state):
         # An expiry that died may have left entries that are not yet stubs.
-        _finish(handle, handle.state.floor, progress)
+        floor = handle.state.floor
+        if _keep_states(handle, handle.state, floor, again=True):
+            write_stubs(handle.log, floor, progress)
     return Expired(
         table=handle.name,
         dry_run=dry_run,
@@ -161,33 +164,33 @@ def expire(
     )
 
 
-def _finish(handle: TableHandle, floor: int, progress: Progress) -> None:
-    """Write the stubs below the oldest retained version, unless another expiry has moved it further."""
-    if _keep_states(handle, handle.state, floor, again=True):
-        write_stubs(handle.log, floor, progress)
-
-
 def _keep_states(
     handle: TableHandle, state: TableState, floor: int, *, again: bool = False
 ) -> bool:
-    """``keep_states``; False if another expiry has moved the oldest retained version further."""
+    """Write the states that are loaded when entries below ``floor`` are stubs.
+
+    ``again`` writes only states that were deleted meanwhile. False if another expiry has moved the
+    oldest retained version further.
+    """
+    log = handle.log
     try:
-        keep_states(handle.log, state, floor, again=again)
+        for version in sorted({floor, *tagged_below(state, floor)}):
+            path = log.kept_path(version)
+            if again and log.stored(path) is not None:
+                continue
+            stored_state = log.load(version).state
+            assert stored_state is not None
+            log.write_kept(stored_state)
+            if log.restore(version, path) is None:
+                raise CorruptTableError(
+                    f"{handle.location}: the state at version {version} cannot be read back after "
+                    "writing; nothing is expired"
+                )
     except (NotFoundError, CorruptTableError):
         if handle.refresh().state.floor <= floor:
             raise
         return False
     return True
-
-
-def oldest_to_keep(timeline: TableLog, state: TableState, cutoff: datetime, keep_last: int) -> int:
-    """Return the oldest version to keep: the newest one as of the cutoff, or an older one.
-
-    So versions that were current at the cutoff or later are kept. The last ``keep_last`` versions are
-    kept in any case.
-    """
-    at_cutoff = newest_before(timeline, state, cutoff)
-    return max(state.floor, min(at_cutoff, state.version - keep_last + 1))
 
 
 def kept_for_consumers(
@@ -210,23 +213,6 @@ def tagged_below(state: TableState, floor: int) -> frozenset[int]:
     return frozenset(version for version in state.tags.values() if version < floor)
 
 
-def keep_states(timeline: TableLog, state: TableState, floor: int, *, again: bool = False) -> None:
-    """Write the states that are loaded when entries below ``floor`` are stubs.
-
-    ``again`` writes only states that were deleted meanwhile.
-    """
-    for version in sorted({floor, *tagged_below(state, floor)}):
-        if not again or timeline.stored(timeline.kept_path(version)) is None:
-            stored_state = timeline.load(version).state
-            assert stored_state is not None
-            timeline.write_kept(stored_state)
-            if timeline.restore(version, timeline.kept_path(version)) is None:
-                raise CorruptTableError(
-                    f"{timeline.store.url}: the state at version {version} cannot be read back after "
-                    "writing; nothing is expired"
-                )
-
-
 def is_unfinished(timeline: TableLog, state: TableState) -> bool:
     """Whether entries below the oldest retained version are not yet stubs."""
     return _stubbed(timeline) < state.floor
@@ -247,18 +233,16 @@ def write_stubs(timeline: TableLog, floor: int, progress: Progress) -> None:
     done = _stubbed(timeline)
     if floor <= done:
         return
-    total = floor - done
-    for number, _ in enumerate(_overwritten(timeline, max(done, 1), floor), 1):
-        progress("expire versions", number, total)
-    _overwrite(timeline, floor, 0)
-    progress("expire versions", total, total)
-
-
-def _overwritten(timeline: TableLog, start: int, floor: int) -> Iterator[int]:
+    total, versions = floor - done, range(max(done, 1), floor)
     overwrite = partial(_overwrite, timeline, floor)
-    if timeline.store.is_remote:
-        return in_parallel(overwrite, range(start, floor), MOST_AT_ONCE)
-    return map(overwrite, range(start, floor))
+    remote = timeline.store.is_remote
+    overwritten = (
+        in_parallel(overwrite, versions, MOST_AT_ONCE) if remote else map(overwrite, versions)
+    )
+    for number, _ in enumerate(overwritten, 1):
+        progress("expire versions", number, total)
+    overwrite(0)
+    progress("expire versions", total, total)
 
 
 def _overwrite(timeline: TableLog, floor: int, version: int) -> int:

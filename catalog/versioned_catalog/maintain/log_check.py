@@ -151,13 +151,23 @@ def check_log(timeline: TableLog, versions: list[int], report: Report) -> Iterat
     for version, entry in zip(versions, _entries(timeline, versions, report), strict=True):
         if version != previous + 1:
             first, last = previous + 1, version - 1
-            report(timeline.entry_path(first), _missing(first, last))
+            report(
+                timeline.entry_path(first),
+                f"is missing: version {first} was committed, since later versions exist"
+                if first == last
+                else f"is missing, as are all up to version {last}",
+            )
             state = None
         previous, before = version, state
         state = None
         if isinstance(entry, Stub):
             floors.add(entry.floor)
-            _check_stub(timeline, entry, versions[-1], report)
+            if not version < entry.floor <= versions[-1]:
+                report(
+                    timeline.entry_path(version),
+                    f"is a stub with oldest retained version {entry.floor}, but the newest version is "
+                    f"{versions[-1]}",
+                )
         elif entry is not None:
             state = _after(timeline, before, entry, report)
             if state is None:
@@ -168,12 +178,6 @@ def check_log(timeline: TableLog, versions: list[int], report: Report) -> Iterat
     for version, paths in stored.items():
         for path in paths:
             report(path, f"is the state at version {version}, which has no entry")
-
-
-def _missing(first: int, last: int) -> str:
-    if first == last:
-        return f"is missing: version {first} was committed, since later versions exist"
-    return f"is missing, as are all up to version {last}"
 
 
 def _entries(
@@ -195,14 +199,6 @@ def _entries(
             raise_shortage(problem)
             report(path, f"cannot be read: {problem}")
             yield None
-
-
-def _check_stub(timeline: TableLog, stub: Stub, newest: int, report: Report) -> None:
-    if not stub.version < stub.floor <= newest:
-        report(
-            timeline.entry_path(stub.version),
-            f"is a stub with oldest retained version {stub.floor}, but the newest version is {newest}",
-        )
 
 
 def _after(

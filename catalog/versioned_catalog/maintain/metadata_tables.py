@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.log.entry import Commit, Consumer, Stub
+from versioned_catalog.log.entry import Commit, Consumer, Head, Stub
 from versioned_catalog.log.segment_table import CORE, OF_OTHERS, parse_texts
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.column_tables import COLUMNS, TIME, table_of
@@ -87,37 +86,27 @@ SCHEMA_PINS = pa.schema(
 )
 
 
-@dataclass
-class _Use:
-    """The commits that were made through a pin."""
-
-    writes: int = 0
-    version: int | None = None
-    time: datetime | None = None
-
-
 def schema_pins(state: TableState, entries: Iterable[Commit | Stub]) -> pa.Table:
     """See ``Inspection.schema_pins``."""
-    uses: dict[str, _Use] = {}
+    writes: dict[str, list[Head]] = {}
     for entry in entries:
         label = entry.details.get("seen_as") if isinstance(entry, Commit) else None
         if isinstance(entry, Commit) and isinstance(label, str):
-            use = uses.setdefault(label, _Use())
-            use.writes, use.version, use.time = use.writes + 1, entry.head.version, entry.head.time
+            writes.setdefault(label, []).append(entry.head)
     rows = [
-        _pin_row(state, label, state.pins.get(label), uses.get(label, _Use()))
-        for label in (*sorted(state.pins), *sorted(uses.keys() - state.pins.keys()))
+        _pin_row(state, label, state.pins.get(label), writes.get(label, []))
+        for label in (*sorted(state.pins), *sorted(writes.keys() - state.pins.keys()))
     ]
     return table_of(rows, SCHEMA_PINS)
 
 
-def _pin_row(state: TableState, label: str, pin: Pin | None, use: _Use) -> dict[str, Any]:
+def _pin_row(state: TableState, label: str, pin: Pin | None, writes: list[Head]) -> dict[str, Any]:
     row = {
         "label": label,
         "declared": pin is not None,
-        "writes": use.writes,
-        "last_version": use.version,
-        "last_time": use.time,
+        "writes": len(writes),
+        "last_version": writes[-1].version if writes else None,
+        "last_time": writes[-1].time if writes else None,
     }
     if pin is None:
         return row | {"schema_version": int(label) if label.isdigit() else None}

@@ -85,11 +85,6 @@ class Vacuum:
     needed: References
     orphans: OrphanFiles
 
-    @property
-    def needs_fence(self) -> bool:
-        """Whether the fence must be committed before deletion."""
-        return bool(self.orphans.segments) and self.state.fence < self.fence
-
     def report(self, *, dry_run: bool, version: int | None = None) -> Vacuumed:
         """Return the result."""
         return Vacuumed(
@@ -122,7 +117,7 @@ def vacuum(
         interop("keep_readable")(handle, plan.cutoff)
     if dry_run or not plan.orphans.paths:
         return plan.report(dry_run=dry_run)
-    if plan.needs_fence:
+    if plan.orphans.segments and plan.state.fence < plan.fence:
         fence = Fence(Base.of(plan.state), plan.fence)
         with_room(handle.store, lambda: handle.commit(fence, commit_id), plan.orphans.unfenced)
     done = clean(handle.log, plan, handle.refresh().state, progress)

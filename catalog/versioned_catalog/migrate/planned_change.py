@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.alteration import segments_holding
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.bound_changes import utc_now
 from versioned_catalog.model.diff import Step
@@ -81,9 +81,12 @@ def planned_change(step: Step, state: TableState, table: str) -> PlannedChange:
         case Risk.NONE:
             safety, (segments, rows) = Safety.SAFE, (0, 0)
         case Risk.STORED_NULLS:
-            safety, (segments, rows) = Safety.MAY_CONFLICT, _holding(state, step.column_id)
+            safety, (segments, rows) = (
+                Safety.MAY_CONFLICT,
+                segments_holding(state, {step.column_id}),
+            )
         case Risk.LOST_COLUMN:
-            safety, (segments, rows) = Safety.DESTRUCTIVE, _holding(state, step.column_id)
+            safety, (segments, rows) = Safety.DESTRUCTIVE, segments_holding(state, {step.column_id})
         case Risk.HIDDEN_ROWS:
             safety, (segments, rows) = Safety.DESTRUCTIVE, _expiring(state, step)
     return PlannedChange(
@@ -97,16 +100,6 @@ def planned_change(step: Step, state: TableState, table: str) -> PlannedChange:
         rows,
         tuple(_pin_effects(state, step)),
     )
-
-
-def _holding(state: TableState, column_id: int | None) -> tuple[int, int]:
-    """The number of live segments that hold a column, and of their rows."""
-    core = state.segments.core
-    versions = pc.unique(core["schema_version"]).to_pylist()
-    holding = [version for version in versions if column_id in state.schemas[version].ids]
-    chosen = pc.is_in(core["schema_version"], value_set=pa.array(holding, pa.int32()))
-    rows = pc.sum(core["rows"].filter(chosen)).as_py()
-    return pc.sum(chosen).as_py() or 0, rows or 0
 
 
 def _expiring(state: TableState, step: Step) -> tuple[int, int]:

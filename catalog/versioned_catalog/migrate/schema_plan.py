@@ -322,7 +322,10 @@ def apply_plan(handle: TableHandle, plan: SchemaPlan, commit_id: str | None = No
         CommitConflictError: the schema or the properties were changed since the plan was made.
     """
     plan.check_allowed()
-    state, planned_on = handle.state, _planned_on(plan)
+    state = handle.state
+    planned_on = PlannedOn(
+        plan.table_uuid, plan.version, plan.schema_version, plan.properties, UNDECLARED
+    )
     # Checked before statements are bound, since their names may now be those of other columns.
     check_unaltered(planned_on, state, plan.table)
     if not plan.changes:
@@ -335,10 +338,3 @@ def apply_plan(handle: TableHandle, plan: SchemaPlan, commit_id: str | None = No
         ]
     )
     return replace(plan, committed=alteration.commit_on(planned_on, commit_id))
-
-
-def _planned_on(plan: SchemaPlan) -> PlannedOn:
-    """The schema, and the declared properties, that a plan was made on."""
-    return PlannedOn(
-        plan.table_uuid, plan.version, plan.schema_version, plan.properties, UNDECLARED
-    )

@@ -159,7 +159,7 @@ def _drop_unnamed(names: Names, tables: Iterable[TableName]) -> None:
             drop_at(store, table.table_uuid, name)
         except (InvalidRequestError, UnsupportedFeatureError) as error:
             names.commit(partial(_put_back, table))
-            if names.get(names.state(), table.name) == table:
+            if names.state().tables.get(full_key(table.name)) == table:
                 failures.append(error)
                 continue
             failures.append(

@@ -37,7 +37,13 @@ from versioned_catalog.names.folders import (
     timeline_at,
 )
 from versioned_catalog.names.names import Names, check_free, head_of, safe_folder
-from versioned_catalog.names.names_log import Name, TableName, WarehouseEntry, WarehouseState
+from versioned_catalog.names.names_log import (
+    Name,
+    TableName,
+    WarehouseEntry,
+    WarehouseState,
+    full_key,
+)
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
 from versioned_catalog.write.properties import check_properties
@@ -124,7 +130,7 @@ def plan_creation(
     """Determine the folder of a new table. See ``Catalog.plan_creation``."""
     parts, state = parse_path(name), names.state()
     identity = table_uuid or str(uuid.uuid4())
-    if mode == "replace" or (mode != "create" and names.get(state, parts)):
+    if mode == "replace" or (mode != "create" and full_key(parts) in state.tables):
         replaced = names.find(state, parts)
         store = names.store.child(replaced.location)
         return plan_creation_at(store, replaced.location, identity, mode, replaced.table_uuid)
@@ -183,7 +189,7 @@ def _create(
 
 def _check_still_named(names: Names, name: Name, placement: Placement) -> None:
     """Refuse to replace a table that was dropped or renamed since the plan."""
-    current = names.get(names.state(), name)
+    current = names.state().tables.get(full_key(name))
     wanted = (placement.folder, placement.replaced_uuid)
     if current is None or (current.location, current.table_uuid) != wanted:
         raise CommitConflictError(

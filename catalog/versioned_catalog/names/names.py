@@ -115,13 +115,9 @@ class Names:
         with suppress(_NothingToDo):
             self._loaded = self.log.commit(self._loaded, commit_id, propose)
 
-    def get(self, state: WarehouseState, name: Name) -> TableName | None:
-        """Look up a table by name; None if there is none."""
-        return state.tables.get(full_key(name))
-
     def find(self, state: WarehouseState, name: Name) -> TableName:
         """Look up a table by name. Raises NotFoundError if there is no such table."""
-        table_name = self.get(state, name)
+        table_name = state.tables.get(full_key(name))
         if table_name is None:
             check_namespace(state, name[:-1])
             if full_key(name) in state.views:
