@@ -145,7 +145,7 @@ class Alteration:
 
     def set_partitioning(self, fields: Iterable[str]) -> Alteration:
         """Set the partitioning of new segments; existing segments keep theirs."""
-        return self._add(requests.SetPartitioning(listed(fields)))
+        return self._add(requests.SetPartitioning(transform_texts(fields)))
 
     def add_all(self, changes: Iterable[requests.Change]) -> Alteration:
         """Add changes that were built elsewhere."""
@@ -216,7 +216,7 @@ def _type(type_: str | DataType) -> DataType:
     return type_
 
 
-def listed(fields: Iterable[str]) -> tuple[str, ...]:
+def transform_texts(fields: Iterable[str]) -> tuple[str, ...]:
     """Return partition transforms as a tuple.
 
     Raises:

@@ -18,7 +18,7 @@ from versioned_catalog.errors import AlreadyExistsError, naming_table
 from versioned_catalog.interop import interop
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
-from versioned_catalog.maintain.expiry import DEFAULT as DEFAULT_RETENTION
+from versioned_catalog.maintain.expiry import DEFAULT_RETENTION
 from versioned_catalog.maintain.log_check import Verified
 from versioned_catalog.maintain.recover import Recovered, recover
 from versioned_catalog.maintain.vacuum import Vacuumed

@@ -39,14 +39,14 @@ def lineage(session: Session, table: str, column: str) -> None:
 
     COLUMN is the current name, or the column ID, which also finds a dropped column.
     """
-    document = _lineage(session.table(table), column)
+    document = _lineage_document(session.table(table), column)
     if wants_json():
         show_json(document)
     else:
-        _print(document)
+        _print_lineage(document)
 
 
-def _lineage(table: Table, column: str) -> dict[str, Any]:
+def _lineage_document(table: Table, column: str) -> dict[str, Any]:
     from versioned_catalog.maintain.column_tables import rows_of
     from versioned_catalog.model.type_text import parse_path
 
@@ -62,7 +62,7 @@ def _lineage(table: Table, column: str) -> dict[str, Any]:
     }
 
 
-def _print(lineage: dict[str, Any]) -> None:
+def _print_lineage(lineage: dict[str, Any]) -> None:
     now = "dropped" if lineage["path"] is None else cell_text(lineage["path"])
     click.echo(f"column {lineage['column_id']}: {now}; names so far: {cell_text(lineage['names'])}")
     for rows in (lineage["schemas"], lineage["segments"]):

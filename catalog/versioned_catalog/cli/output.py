@@ -30,10 +30,10 @@ def storage_values(arguments: Sequence[str], environment: Mapping[str, str]) -> 
     options = environment.get(STORAGE_VARIABLE, "").split()
     options += [after for at, after in pairwise(arguments) if at == STORAGE]
     options += [text.partition("=")[2] for text in arguments if text.startswith(f"{STORAGE}=")]
-    return frozenset(value for option in options if (value := _value(option)))
+    return frozenset(value for option in options if (value := _storage_value(option)))
 
 
-def _value(option: str) -> str:
+def _storage_value(option: str) -> str:
     key, equals, value = option.partition("=")
     return value if equals else key
 
@@ -42,11 +42,11 @@ def without_secrets(text: str, secrets: Iterable[str]) -> str:
     """Hide secrets, in any quoting, and the credentials in URLs."""
     for secret in sorted(secrets, key=len, reverse=True):
         for form in (secret, repr(secret)[1:-1], quote(secret, safe="")):
-            text = _pattern(form).sub(HIDDEN, text)
+            text = _secret_pattern(form).sub(HIDDEN, text)
     return without_credentials(text)
 
 
-def _pattern(secret: str) -> re.Pattern[str]:
+def _secret_pattern(secret: str) -> re.Pattern[str]:
     # Hide a short value such as "1" only as a whole word, or every number would be garbled.
     edges = (r"(?<!\w)", r"(?!\w)") if len(secret) < 4 else ("", "")
     return re.compile(re.escape(secret).join(edges))
@@ -65,12 +65,12 @@ def json_option() -> click.Option:
         ["--json"],
         is_flag=True,
         expose_value=False,
-        callback=_remember,
+        callback=_remember_json,
         help="Print one JSON document, also for an error (on stderr).",
     )
 
 
-def _remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+def _remember_json(context: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
         context.meta[_JSON] = True
 

@@ -120,7 +120,7 @@ def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> lis
     from versioned_catalog.storage.text import read_text
 
     if os.path.isdir(source):
-        files = sorted(_named_sql(source))
+        files = sorted(_sql_files(source))
     else:
         files = [source] if os.path.lexists(source) else []
     if not files:
@@ -144,7 +144,7 @@ def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> lis
     return plans
 
 
-def _named_sql(folder: Path) -> Iterator[Path]:
+def _sql_files(folder: Path) -> Iterator[Path]:
     """Yield the paths named ``*.sql`` in a folder and below, also below links to folders.
 
     Raises:
@@ -233,7 +233,7 @@ def read_plans(file: Path, catalog: Catalog) -> list[FilePlan]:
         InvalidRequestError: it is not a plan.
         CommitConflictError: a table was changed since its plan was made, or the plan was edited.
     """
-    return [_planned_again(stored, file, catalog) for stored in _stored_plans(file)]
+    return [_replan(stored, file, catalog) for stored in _stored_plans(file)]
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ def _stored_plan(plan: Any) -> _StoredPlan:
     )
 
 
-def _planned_again(stored: _StoredPlan, file: Path, catalog: Catalog) -> FilePlan:
+def _replan(stored: _StoredPlan, file: Path, catalog: Catalog) -> FilePlan:
     plan = plan_text(stored.ddl, catalog, stored.allow_drop, stored.renames)
     again = "nothing was changed; make the plan again"
     if stored.table_uuid != plan.table_uuid:

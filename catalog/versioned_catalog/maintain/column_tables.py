@@ -130,14 +130,16 @@ def schemas(state: TableState, commits: Mapping[int, int]) -> pa.Table:
         for position, (column, above) in enumerate(walk(schema.columns)):
             first.setdefault(column.id, version)
             names.setdefault(column.id, {})[schema.path_text(column.id)] = None
-            rows.append(_row(version, position, column, above))
+            rows.append(_column_row(version, position, column, above))
     for row in rows:
         row["since_version"] = commits.get(first[row["column_id"]])
         row["names"] = list(names[row["column_id"]])
     return table_of(rows, COLUMNS)
 
 
-def _row(version: int, position: int, column: Column, above: Sequence[Column]) -> dict[str, Any]:
+def _column_row(
+    version: int, position: int, column: Column, above: Sequence[Column]
+) -> dict[str, Any]:
     return {
         "schema_version": version,
         "position": position,
@@ -146,11 +148,11 @@ def _row(version: int, position: int, column: Column, above: Sequence[Column]) -
         "path": render_path((*(c.name for c in above), column.name)),
         "physical_path": ".".join([*(c.physical_name for c in above), column.physical_name]),
         "comment": column.comment,
-        **_shape(column),
+        **_type_and_defaults(column),
     }
 
 
-def _sql(default: WriteDefault | None, column: Column) -> str | None:
+def _default_sql(default: WriteDefault | None, column: Column) -> str | None:
     return None if default is None else to_sql(default, column.type)
 
 
@@ -188,7 +190,7 @@ def lineage(state: TableState, column_id: int, commits: Mapping[int, int]) -> pa
             "schema_version": version,
             "version": commits.get(version),
             "path": schema.path_text(column_id),
-            **_shape(schema.column(column_id)),
+            **_type_and_defaults(schema.column(column_id)),
         }
         for version, schema in sorted(state.schemas.items())
         if column_id in schema.ids
@@ -196,12 +198,12 @@ def lineage(state: TableState, column_id: int, commits: Mapping[int, int]) -> pa
     return table_of(rows, LINEAGE)
 
 
-def _shape(column: Column) -> dict[str, Any]:
+def _type_and_defaults(column: Column) -> dict[str, Any]:
     return {
         "type": render_type(column.type),
         "nullable": column.nullable,
-        "read_default": _sql(column.read_default, column),
-        "write_default": _sql(column.write_default, column),
+        "read_default": _default_sql(column.read_default, column),
+        "write_default": _default_sql(column.write_default, column),
     }
 
 
@@ -209,7 +211,7 @@ def holding(state: TableState, column_id: int) -> pa.Table:
     """See ``Inspection.holding``."""
     core = state.segments.core
     written = pc.unique(core["schema_version"]).to_pylist()
-    rows = list(_of_versions(state, column_id, written))
+    rows = list(_holding_rows(state, column_id, written))
     by_version = table_of(rows, pa.schema([HOLDING.field(i) for i in (1, 3, 4, 5)]))
     at = pc.index_in(core["schema_version"], array_of(written, pa.int32()))
     taken = by_version.take(at)
@@ -218,7 +220,7 @@ def holding(state: TableState, column_id: int) -> pa.Table:
     return pa.table(columns, schema=HOLDING)
 
 
-def _of_versions(
+def _holding_rows(
     state: TableState, column_id: int, versions: Iterable[int]
 ) -> Iterator[dict[str, Any]]:
     """How segments of each schema version hold a column."""
@@ -239,4 +241,4 @@ def _filled_with(schema: Schema, column_id: int) -> str | None:
     if column_id not in schema.ids or is_repeated(schema.ancestors(column_id)):
         return None
     column = schema.column(column_id)
-    return _sql(column.read_default, column) or "NULL"
+    return _default_sql(column.read_default, column) or "NULL"

@@ -23,19 +23,19 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.log_check import in_parallel
 from versioned_catalog.storage.store import Store
 
-DEFAULT = timedelta(days=7)
+DEFAULT_RETENTION = timedelta(days=7)
 """The default retention."""
 
-SHORTEST = timedelta(hours=1)
+SHORTEST_RETENTION = timedelta(hours=1)
 """The shortest retention that need not be forced."""
 
 
-def check_retention(retention: object, table: str, breaks: str, *, force: bool) -> timedelta:
+def check_retention(retention: object, table: str, risks: str, *, force: bool) -> timedelta:
     """Return a valid retention.
 
     Args:
         retention: the argument of the user.
-        breaks: what a short retention may break, for the error.
+        risks: what a short retention may break, for the error.
         force: allow a short retention.
 
     Raises:
@@ -45,15 +45,15 @@ def check_retention(retention: object, table: str, breaks: str, *, force: bool) 
         raise InvalidRequestError(
             f"{table}: retention must be a non-negative timedelta, got {retention!r}"
         )
-    if retention < SHORTEST and not force:
+    if retention < SHORTEST_RETENTION and not force:
         raise InvalidRequestError(
-            f"{table}: a retention of {retention} is shorter than {SHORTEST}: {breaks}; use a longer "
-            "one, or force it if nobody reads or writes the table now"
+            f"{table}: a retention of {retention} is shorter than {SHORTEST_RETENTION}: {risks}; use a "
+            "longer one, or force it if nobody reads or writes the table now"
         )
     return retention
 
 
-def clock_of(store: Store, *, dry_run: bool) -> datetime:
+def store_time(store: Store, *, dry_run: bool) -> datetime:
     """The time by the store's clock, which is read from the date of a new file.
 
     A dry run that may not write takes the clock of this machine.
@@ -80,7 +80,7 @@ def newest_before(timeline: TableLog, state: TableState, cutoff: datetime) -> in
     return newest
 
 
-def ago(now: datetime, retention: timedelta) -> datetime:
+def time_before(now: datetime, retention: timedelta) -> datetime:
     """Subtract a retention from a time; the earliest datetime on underflow."""
     try:
         return now - retention
@@ -88,7 +88,7 @@ def ago(now: datetime, retention: timedelta) -> datetime:
         return datetime.min.replace(tzinfo=now.tzinfo)
 
 
-BREAKS = (
+RISKS = (
     "a job that reads a version while it is expired and vacuumed fails, as does a write based on it"
 )
 """What a short retention may break."""
@@ -130,20 +130,20 @@ def expire(
     commit_id: str | None,
 ) -> Expired:
     """Expire old versions of a table. See ``Maintenance.expire``."""
-    span = check_retention(older_than, handle.name, BREAKS, force=force)
+    span = check_retention(older_than, handle.name, RISKS, force=force)
     if not isinstance(keep_last, int) or isinstance(keep_last, bool) or keep_last < 1:
         raise InvalidRequestError(
             f"{handle.name}: keep_last must be a number of versions, at least 1, got {keep_last!r}"
         )
     state = handle.refresh().state
-    now = clock_of(handle.store, dry_run=dry_run)
+    now = store_time(handle.store, dry_run=dry_run)
     # Versions that were current at the cutoff or later are kept, and the last ones in any case.
-    at_cutoff = newest_before(handle.log, state, ago(now, span))
+    at_cutoff = newest_before(handle.log, state, time_before(now, span))
     allowed = max(state.floor, min(at_cutoff, state.version - keep_last + 1))
     kept_from = kept_for_consumers(handle.log, state, allowed, now)
     oldest = min(kept_from.values(), default=allowed)
     lapsed = {name: c.version for name, c in state.consumers.items() if c.version < oldest}
-    spared = tagged_below(state, oldest) - tagged_below(state, state.floor)
+    newly_tagged = tagged_below(state, oldest) - tagged_below(state, state.floor)
     if not dry_run and oldest > state.floor and _keep_states(handle, state, oldest):
         kept = tagged_below(state, oldest)
         handle.commit(Expire(Base.of(state), oldest, kept, lapsed), commit_id)
@@ -156,7 +156,7 @@ def expire(
         table=handle.name,
         dry_run=dry_run,
         oldest_version=oldest,
-        versions=oldest - state.floor - len(spared),
+        versions=oldest - state.floor - len(newly_tagged),
         tagged=tuple(sorted(tagged_below(handle.state, oldest))),
         consumers=tuple(sorted(kept_from)),
         lapsed=tuple(sorted(lapsed)),
@@ -203,7 +203,7 @@ def kept_for_consumers(
     kept_from = {}
     for name, consumer in state.consumers.items():
         if consumer.version < oldest:
-            long_enough = newest_before(timeline, state, ago(now, consumer.keep))
+            long_enough = newest_before(timeline, state, time_before(now, consumer.keep))
             kept_from[name] = max(consumer.version, state.floor, long_enough)
     return {name: first for name, first in kept_from.items() if first < oldest}
 

@@ -169,7 +169,7 @@ def check_log(timeline: TableLog, versions: list[int], report: Report) -> Iterat
                     f"{versions[-1]}",
                 )
         elif entry is not None:
-            state = _after(timeline, before, entry, report)
+            state = _state_after(timeline, before, entry, report)
             if state is None:
                 state = _restart(timeline, entry, version in floors, report)
         for path in stored.pop(version, []):
@@ -201,7 +201,7 @@ def _entries(
             yield None
 
 
-def _after(
+def _state_after(
     timeline: TableLog, before: TableState | None, entry: Commit, report: Report
 ) -> TableState | None:
     version = entry.head.version
@@ -261,13 +261,13 @@ def differences(state: TableState, stored_state: TableState) -> Iterable[str]:
             )
     core, other = state.segments.core, stored_state.segments.core
     if not same_core(core, other):
-        yield _which(core, other)
+        yield _first_difference(core, other)
         return
     if state.schemas == stored_state.schemas:
         yield from _statistics(state, stored_state)
 
 
-def _which(core: pa.Table, other: pa.Table) -> str:
+def _first_difference(core: pa.Table, other: pa.Table) -> str:
     expected, stored = core["path"].to_pylist(), other["path"].to_pylist()
     for path in itertools.chain(set(expected) ^ set(stored)):
         return (

@@ -113,7 +113,7 @@ class Maintenance:
 
     def vacuum(
         self,
-        retention: timedelta = expiry.DEFAULT,
+        retention: timedelta = expiry.DEFAULT_RETENTION,
         *,
         dry_run: bool = True,
         force: bool = False,
@@ -149,7 +149,7 @@ class Maintenance:
 
     def expire(
         self,
-        older_than: timedelta = expiry.DEFAULT,
+        older_than: timedelta = expiry.DEFAULT_RETENTION,
         keep_last: int = 1,
         *,
         dry_run: bool = True,

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.log.entry import Commit, Consumer, Head, Stub
+from versioned_catalog.log.entry import Commit, Head, Stub
 from versioned_catalog.log.segment_table import CORE, OF_OTHERS, parse_texts
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.column_tables import COLUMNS, TIME, table_of
@@ -42,13 +42,14 @@ def consumers(state: TableState, entries: Iterable[Commit | Stub], now: datetime
         now: the store's time.
     """
     by_version = {entry.head.version: entry for entry in entries if isinstance(entry, Commit)}
-    rows = [_row_of(name, c, state, by_version, now) for name, c in sorted(state.consumers.items())]
+    rows = [_consumer_row(name, state, by_version, now) for name in sorted(state.consumers)]
     return table_of(rows, CONSUMERS)
 
 
-def _row_of(
-    name: str, consumer: Consumer, state: TableState, by_version: dict[int, Commit], now: datetime
+def _consumer_row(
+    name: str, state: TableState, by_version: dict[int, Commit], now: datetime
 ) -> dict[str, Any]:
+    consumer = state.consumers[name]
     row = {"name": name, "version": consumer.version, "moved": consumer.moved}
     unread = range(consumer.version + 1, state.version + 1)
     if unread and unread[0] not in by_version:
@@ -256,10 +257,10 @@ def partitions(state: TableState) -> pa.Table:
         {"partition": list(key), "rows": rows, "segments": number}
         for key, (rows, number) in totals.items()
     ]
-    return _in_order(table_of(records, PARTITIONS), state.schema)
+    return _sorted_by_value(table_of(records, PARTITIONS), state.schema)
 
 
-def _in_order(table: pa.Table, schema: Schema) -> pa.Table:
+def _sorted_by_value(table: pa.Table, schema: Schema) -> pa.Table:
     """Order partitions by value, null first."""
     keys: dict[str, pa.Array] = {}
     for at, field in enumerate(schema.partitioning):

@@ -90,7 +90,7 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
     incarnation = salvage(log, segments, broken.url)
     if not incarnation.schemas:
         raise CorruptTableError(f"{broken.url}: no schema can be read, so the columns are unknown")
-    schemas, substituted = _filled(incarnation.schemas)
+    schemas, substituted = _without_gaps(incarnation.schemas)
     left = dict(incarnation.left)
     records: dict[str, SegmentRecord] = {}
     footers = [segments.footers[path] for path in (*incarnation.live, *incarnation.guessed)]
@@ -105,7 +105,7 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
             left[footer.path] = record
     ledger = _ledger(incarnation, broken)
     commits = list(_commits(incarnation, schemas, list(records.values()), ledger, new.time))
-    state = _put(new, commits)
+    state = _write_log(new, commits)
     return Recovered(
         broken=broken.url,
         table=new.url,
@@ -133,7 +133,7 @@ def _check_unkeyed(schemas: dict[int, Schema], table: str) -> None:
         )
 
 
-def _filled(known_schemas: dict[int, Schema]) -> tuple[dict[int, Schema], list[int]]:
+def _without_gaps(known_schemas: dict[int, Schema]) -> tuple[dict[int, Schema], list[int]]:
     """Fill gaps between known schema versions by repeating the one before; return these, too."""
     schemas: dict[int, Schema] = {}
     substituted: list[int] = []
@@ -265,7 +265,7 @@ def _commits(
         yield Commit(head("append"), next_id, imported=change)
 
 
-def _put(new: Store, commits: list[Commit]) -> TableState:
+def _write_log(new: Store, commits: list[Commit]) -> TableState:
     """Write the log, the first entry last, so that the table appears when it is complete."""
     state: TableState | None = None
     entries: list[Commit] = []

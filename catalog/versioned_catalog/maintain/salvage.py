@@ -238,10 +238,10 @@ def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
         CorruptTableError: no schema is known.
     """
     state = log.state
-    incarnation = Incarnation("") if state is None else _of_state(state)
+    incarnation = Incarnation("") if state is None else _incarnation_of_state(state)
     for commit in log.later:
-        incarnation = _followed(incarnation, commit)
-    incarnation = incarnation if incarnation.table_uuid else _of_footers(segments, table)
+        incarnation = _after_commit(incarnation, commit)
+    incarnation = incarnation if incarnation.table_uuid else _newest_incarnation(segments, table)
     left = {path: f"is damaged: {why}" for path, why in segments.damaged.items()}
     live = [path for path in incarnation.live if path in segments.footers]
     absent = (path for path in incarnation.live if path not in {*live, *left})
@@ -276,7 +276,7 @@ def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
     )
 
 
-def _of_state(state: TableState) -> Incarnation:
+def _incarnation_of_state(state: TableState) -> Incarnation:
     return Incarnation(
         table_uuid=state.table_uuid,
         schemas={schema.version: schema for schema in state.own_schemas},
@@ -289,7 +289,7 @@ def _of_state(state: TableState) -> Incarnation:
     )
 
 
-def _followed(incarnation: Incarnation, commit: Commit) -> Incarnation:
+def _after_commit(incarnation: Incarnation, commit: Commit) -> Incarnation:
     """Apply a readable entry after a gap."""
     if commit.head.operation in NEW_INCARNATION or commit.head.table_uuid != incarnation.table_uuid:
         next_id = incarnation.next_column_id
@@ -314,7 +314,7 @@ def _followed(incarnation: Incarnation, commit: Commit) -> Incarnation:
     )
 
 
-def _of_footers(segments: Segments, table: str) -> Incarnation:
+def _newest_incarnation(segments: Segments, table: str) -> Incarnation:
     """The newest incarnation that segments belong to."""
     newest = max(
         segments.footers.values(),

@@ -11,10 +11,10 @@ from versioned_catalog.interop import interop
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.expiry import (
-    ago,
     check_retention,
-    clock_of,
     newest_before,
+    store_time,
+    time_before,
     write_stubs,
 )
 from versioned_catalog.maintain.orphans import (
@@ -29,7 +29,7 @@ from versioned_catalog.maintain.orphans import (
 from versioned_catalog.storage.local import make_reserve, with_room
 from versioned_catalog.storage.store import Store
 
-BREAKS = "the segments of a write in flight may be deleted, and its commit is refused then"
+RISKS = "the segments of a write in flight may be deleted, and its commit is refused then"
 """What a short retention may break."""
 
 AT_ONCE = 1000
@@ -110,8 +110,8 @@ def vacuum(
     commit_id: str | None,
 ) -> Vacuumed:
     """Delete the orphan files of a table. See ``Maintenance.vacuum``."""
-    span = check_retention(retention, handle.name, BREAKS, force=force)
-    now = clock_of(handle.store, dry_run=dry_run)
+    span = check_retention(retention, handle.name, RISKS, force=force)
+    now = store_time(handle.store, dry_run=dry_run)
     plan = plan_vacuum(handle.log, handle.refresh().state, handle.name, span, now)
     if not dry_run:
         interop("keep_readable")(handle, plan.cutoff)
@@ -132,7 +132,7 @@ def plan_vacuum(
 
     It keeps files younger than the retention, and allows writes on versions that were current since.
     """
-    cutoff = ago(now, retention)
+    cutoff = time_before(now, retention)
     fence = max(state.fence, newest_before(timeline, state, cutoff), 0)
     listed = listing(timeline.store)
     state, needed = references(timeline, state)
@@ -166,7 +166,7 @@ def vacuum_dropped(
     Arguments are those of ``plan_vacuum``. Nothing is deleted while the drop is younger than the
     retention.
     """
-    cutoff = ago(clock_of(timeline.store, dry_run=dry_run), retention)
+    cutoff = time_before(store_time(timeline.store, dry_run=dry_run), retention)
     listed = listing(timeline.store)
     needed = References(frozenset(), frozenset(), state.version)
     is_due = newest_before(timeline, state, cutoff) >= state.version

@@ -35,7 +35,7 @@ class _Verification:
         self._timeline: TableLog = table_log(store)
         self._table = table
         self._deep = deep
-        self._every = every_version
+        self._every_version = every_version
         self._progress = progress
         self._findings: list[Finding] = []
         self._notes: list[str] = []
@@ -59,7 +59,7 @@ class _Verification:
         for step in log_check.check_log(timeline, versions, self._report):
             self._progress("read the log", step.version + 1, versions[-1] + 1)
             last = step.after or last
-            if self._every and newest is not None:
+            if self._every_version and newest is not None:
                 self._check_leaving(step, newest)
                 if step.after is not None and step.after.version >= newest.floor:
                     self._check_pages(step.after)
@@ -98,10 +98,10 @@ class _Verification:
         log_check.check_tags(self._timeline, state, self._report)
         self._check_pages(state)
         self._check_stubs(state)
-        self._check(state, frozenset(state.segments.paths))
-        for kept in self._tagged(state) if self._every else ():
+        self._check_segments(state, frozenset(state.segments.paths))
+        for kept in self._tagged(state) if self._every_version else ():
             self._check_pages(kept)
-            self._check(kept, frozenset(kept.segments.paths))
+            self._check_segments(kept, frozenset(kept.segments.paths))
         if self._unrecorded and self._deep:
             self._notes.append(f"{self._unrecorded} segments have no recorded checksum")
 
@@ -133,9 +133,9 @@ class _Verification:
             return
         new_incarnation = commit.head.operation in NEW_INCARNATION
         removed = before.segments.paths if new_incarnation else commit.removed
-        self._check(before, frozenset(removed))
+        self._check_segments(before, frozenset(removed))
 
-    def _check(self, state: TableState, paths: frozenset[str]) -> None:
+    def _check_segments(self, state: TableState, paths: frozenset[str]) -> None:
         new = paths - self._checked
         if not new:
             return

@@ -56,7 +56,7 @@ def _merged(old: Definition, table: Definition) -> Definition:
     assert table.table_uuid is not None
     is_listed = table.table_uuid in old.tables
     tables = old.tables if is_listed else (*old.tables, table.table_uuid)
-    pairs = dict(_pairs(table.schema.columns, old.schema.columns, old.given_ids))
+    pairs = dict(_paired_ids(table.schema.columns, old.schema.columns, old.given_ids))
     elsewhere: Mapping[int, Mapping[str, int]] = {
         now: old.ids_elsewhere[then] for now, then in pairs.items() if then in old.ids_elsewhere
     }
@@ -69,7 +69,7 @@ def _merged(old: Definition, table: Definition) -> Definition:
     )
 
 
-def _pairs(
+def _paired_ids(
     columns: Iterable[Column], old: Iterable[Column], given_ids: frozenset[int]
 ) -> Iterator[tuple[int, int]]:
     """Pairs of the ID of a column in the table and the ID of the same column in the file."""
@@ -84,4 +84,4 @@ def _pairs(
         del free[match.id]
         yield column.id, match.id
         if type(column.type) is type(match.type):
-            yield from _pairs(children(column.type), children(match.type), given_ids)
+            yield from _paired_ids(children(column.type), children(match.type), given_ids)

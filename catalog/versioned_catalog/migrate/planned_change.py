@@ -88,7 +88,7 @@ def planned_change(step: Step, state: TableState, table: str) -> PlannedChange:
         case Risk.LOST_COLUMN:
             safety, (segments, rows) = Safety.DESTRUCTIVE, segments_holding(state, {step.column_id})
         case Risk.HIDDEN_ROWS:
-            safety, (segments, rows) = Safety.DESTRUCTIVE, _expiring(state, step)
+            safety, (segments, rows) = Safety.DESTRUCTIVE, _segments_hidden_by_ttl(state, step)
     return PlannedChange(
         change.kind,
         change.path if isinstance(change, ColumnChange) else (),
@@ -102,7 +102,7 @@ def planned_change(step: Step, state: TableState, table: str) -> PlannedChange:
     )
 
 
-def _expiring(state: TableState, step: Step) -> tuple[int, int]:
+def _segments_hidden_by_ttl(state: TableState, step: Step) -> tuple[int, int]:
     """The number of live segments that may hold rows which a ``ttl`` hides, and of their rows."""
     time_index, cut = state.schema.time_index, ttl_cutoff(step.after.properties, utc_now())
     if time_index is None or cut is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.alteration import listed
+from versioned_catalog.alteration import transform_texts
 from versioned_catalog.commit.operations import Create, Replace
 from versioned_catalog.errors import (
     AlreadyExistsError,
@@ -82,7 +82,7 @@ def creation(
         key = key_names(schema)
     check_properties(new_properties)
     columns, kept_by, kept_sort = _declared(schema)
-    partitions = listed(partitioned_by) or kept_by
+    partitions = transform_texts(partitioned_by) or kept_by
     requests: list[Change] = [SetPartitioning(partitions)] if partitions else []
     requests += [SetProperty(key, value) for key, value in {**kept_sort, **new_properties}.items()]
 

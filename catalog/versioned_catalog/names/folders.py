@@ -20,7 +20,7 @@ from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.expiry import check_retention
-from versioned_catalog.maintain.vacuum import BREAKS, Vacuumed, vacuum_dropped
+from versioned_catalog.maintain.vacuum import RISKS, Vacuumed, vacuum_dropped
 from versioned_catalog.storage.local import make_reserve
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
@@ -175,7 +175,7 @@ def vacuum_at(
     if not loaded.state.dropped:
         maintenance = Table(timeline, loaded, store.url).maintenance
         return maintenance.vacuum(retention, dry_run=dry_run, force=force, progress=progress)
-    span = check_retention(retention, store.url, BREAKS, force=force)
+    span = check_retention(retention, store.url, RISKS, force=force)
     return vacuum_dropped(
         timeline, loaded.state, store.url, span, dry_run=dry_run, progress=progress
     )

@@ -171,7 +171,7 @@ def _decode(data: bytes, what: str) -> WarehouseEntry | Stub:
             "Catalog.load_path, or open the Catalog on another folder, such as the one above"
         )
     with naming_file(what):
-        return _entry(value)
+        return _entry_from_json(value)
 
 
 def _encode(entry: WarehouseEntry) -> bytes:
@@ -191,9 +191,9 @@ def _decode_checkpoint(data: bytes, what: str) -> WarehouseState:
     """Decode a checkpoint. Raises CorruptTableError if it is not as FORMAT.md says."""
     value = load_document(data, what)
     check_members(value, _STATE_MEMBERS)
-    names = _names(member(value, "namespaces", list))
-    described = map(_namespace, optional(value, "namespace_properties", list) or [])
-    tables = [_table(table) for table in member(value, "tables", list)]
+    names = _names_from_json(member(value, "namespaces", list))
+    described = map(_namespace_from_json, optional(value, "namespace_properties", list) or [])
+    tables = [_table_from_json(table) for table in member(value, "tables", list)]
     views = map(view_from_json, optional(value, "views", list) or [])
     return WarehouseState(
         member(value, "table_uuid", str),
@@ -253,7 +253,7 @@ _NAMESPACE_MEMBERS = frozenset({"name", "properties"})
 _TABLE_MEMBERS = frozenset({"name", "location", "table_uuid"})
 
 
-def _entry(value: Json) -> WarehouseEntry | Stub:
+def _entry_from_json(value: Json) -> WarehouseEntry | Stub:
     if value.get("stub") is True:
         return stub_from_json(value)
     check_members(value, _MEMBERS)
@@ -265,28 +265,28 @@ def _entry(value: Json) -> WarehouseEntry | Stub:
         check_members(changes, _NAME_CHANGES)
     return WarehouseEntry(
         head_from_json(value),
-        _names(optional(namespaces, "add", list) or []),
-        tuple(map(_namespace, optional(namespaces, "set", list) or [])),
-        _names(optional(namespaces, "remove", list) or []),
-        tuple(_table(table) for table in optional(tables, "set", list) or []),
-        _names(optional(tables, "remove", list) or []),
+        _names_from_json(optional(namespaces, "add", list) or []),
+        tuple(map(_namespace_from_json, optional(namespaces, "set", list) or [])),
+        _names_from_json(optional(namespaces, "remove", list) or []),
+        tuple(_table_from_json(table) for table in optional(tables, "set", list) or []),
+        _names_from_json(optional(tables, "remove", list) or []),
         tuple(map(view_from_json, optional(views, "set", list) or [])),
-        _names(optional(views, "remove", list) or []),
+        _names_from_json(optional(views, "remove", list) or []),
     )
 
 
-def _names(values: list[Json]) -> tuple[Name, ...]:
+def _names_from_json(values: list[Json]) -> tuple[Name, ...]:
     return tuple(map(name_from_json, values))
 
 
-def _namespace(value: Json) -> Namespace:
+def _namespace_from_json(value: Json) -> Namespace:
     check_members(value, _NAMESPACE_MEMBERS)
-    (name,) = _names([member(value, "name", list)])
+    (name,) = _names_from_json([member(value, "name", list)])
     return Namespace(name, texts(member(value, "properties", dict)))
 
 
-def _table(value: Json) -> TableName:
+def _table_from_json(value: Json) -> TableName:
     check_members(value, _TABLE_MEMBERS)
-    (name,) = _names([member(value, "name", list)])
+    (name,) = _names_from_json([member(value, "name", list)])
     location = safe_path(member(value, "location", str))
     return TableName(name, location, member(value, "table_uuid", str))

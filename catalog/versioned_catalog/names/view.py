@@ -121,7 +121,7 @@ def view_from_json(value: Json) -> View:
     return View(
         name_from_json(member(value, "name", list)),
         member(value, "sql", str),
-        tuple(map(_column, member(value, "columns", list))),
+        tuple(map(_column_from_json, member(value, "columns", list))),
         tuple(text_list(value, "query_columns")),
         optional(value, "catalog", str),
         tuple(text_list(value, "namespace")),
@@ -129,7 +129,7 @@ def view_from_json(value: Json) -> View:
         optional(value, "comment", str),
         texts(optional(value, "properties", dict) or {}),
         texts(optional(value, "settings", dict) or {}),
-        tuple(map(_table, optional(value, "reads", list) or [])),
+        tuple(map(_table_from_json, optional(value, "reads", list) or [])),
         tuple(map(name_from_json, optional(value, "reads_views", list) or [])),
     )
 
@@ -145,7 +145,7 @@ def name_from_json(value: Json) -> Parts:
     return tuple(value)
 
 
-def _column(value: Json) -> ViewColumn:
+def _column_from_json(value: Json) -> ViewColumn:
     nullable = optional(value, "nullable", bool)
     return ViewColumn(
         member(value, "name", str),
@@ -155,16 +155,16 @@ def _column(value: Json) -> ViewColumn:
     )
 
 
-def _table(value: Json) -> ReadTable:
+def _table_from_json(value: Json) -> ReadTable:
     return ReadTable(
         name_from_json(member(value, "name", list)),
         member(value, "created_uuid", str),
         member(value, "table_uuid", str),
-        tuple(map(_read, member(value, "columns", list))),
+        tuple(map(_read_from_json, member(value, "columns", list))),
     )
 
 
-def _read(value: Json) -> ReadColumn:
+def _read_from_json(value: Json) -> ReadColumn:
     below = optional(value, "below", list) or []
     if not all(type(column_id) is int for column_id in below):
         raise CorruptTableError("the member 'below' of a view holds something else than IDs")

@@ -49,7 +49,7 @@ def bind(name: Name, state: TableState, paths: Iterable[ColumnPath]) -> ReadTabl
     schema = state.schema.visible
     paths_by_id = {schema.get(path).id: path for path in paths}
     columns = tuple(
-        ReadColumn(i, schema.path(i), _below(schema.column(i))) for i in sorted(paths_by_id)
+        ReadColumn(i, schema.path(i), _nested_ids(schema.column(i))) for i in sorted(paths_by_id)
     )
     return ReadTable(name, state.created_uuid, state.table_uuid, columns)
 
@@ -58,9 +58,9 @@ def problems(
     view: View, read: ReadTable, state: TableState, shown: Shown = render_path
 ) -> Iterator[Problem]:
     """Find the columns of one table that a view can no longer read, by the table's current state."""
-    bound = state.table_uuid == read.table_uuid
+    problem_of = _problem_by_id if state.table_uuid == read.table_uuid else _problem_by_name
     for column in read.columns:
-        text = (_bound if bound else _by_name)(view, read, column, state.schema.visible, shown)
+        text = problem_of(view, read, column, state.schema.visible, shown)
         if text is not None:
             yield Problem(view.name, read.name, column.path, column.id, text)
 
@@ -87,7 +87,7 @@ def missing_view(view: View, name: Name, shown: Shown = render_path) -> Problem:
     return Problem(view.name, name, None, None, text)
 
 
-def _bound(
+def _problem_by_id(
     view: View, read: ReadTable, column: ReadColumn, schema: Schema, shown: Shown
 ) -> str | None:
     """Describe the problem of a column, if any; the table is the same incarnation."""
@@ -95,7 +95,7 @@ def _bound(
     table = shown(read.name)
     subject = f"the view {shown(view.name)} reads the column {_quoted(column)} of {table}, "
     if here is not None and here.id == column.id:
-        if view.schema_mode in EVOLVING_MODES or _below(here) == column.below:
+        if view.schema_mode in EVOLVING_MODES or _nested_ids(here) == column.below:
             return None
         return f"{subject}whose fields have changed, or their order; {_replace(view, shown)}"
     if here is None and view.schema_mode == EVOLUTION:
@@ -114,7 +114,7 @@ def _bound(
     )
 
 
-def _by_name(
+def _problem_by_name(
     view: View, read: ReadTable, column: ReadColumn, schema: Schema, shown: Shown
 ) -> str | None:
     """Describe the problem of a column, if any; the table is another, or another incarnation."""
@@ -148,7 +148,7 @@ def _replace(view: View, shown: Shown) -> str:
     )
 
 
-def _below(column: Column) -> tuple[int, ...]:
+def _nested_ids(column: Column) -> tuple[int, ...]:
     return tuple(inner.id for inner, _ in walk(children(column.type)))
 
 
@@ -194,7 +194,7 @@ class ViewReports:
             for view in self._views()
             for read in view.reads
             if only in (None, read.created_uuid)
-            for problem in self._of_table(view, read)
+            for problem in self._table_problems(view, read)
         ]
 
     def problems_after(self, table: str | Name, schema: Schema) -> list[Problem]:
@@ -220,8 +220,8 @@ class ViewReports:
             problem
             for read in view.reads
             if full_key(read.name) == key
-            for problem in self._of_table(view, read)
-        ] + [problem for problem in self._of_views(view) if full_key(problem.table) == key]
+            for problem in self._table_problems(view, read)
+        ] + [problem for problem in self._missing_views(view) if full_key(problem.table) == key]
 
     def _identity(self, table: str | Name | None) -> str | None:
         """Return the created UUID of a table."""
@@ -248,14 +248,16 @@ class ViewReports:
                 yield from (view_row | row for row in self._rows_of_table(view, read))
         if only is not None:
             return
-        problem_texts = {problem.table: problem.text for problem in self._of_views(view)}
+        problem_texts = {problem.table: problem.text for problem in self._missing_views(view)}
         for name in view.reads_views:
             yield view_row | {"reads": render_path(name), "problem": problem_texts.get(name)}
         if not view.reads and not view.reads_views:
             yield view_row
 
     def _rows_of_table(self, view: View, read: ReadTable) -> Iterator[dict[str, Any]]:
-        problem_texts = {problem.column_id: problem.text for problem in self._of_table(view, read)}
+        problem_texts = {
+            problem.column_id: problem.text for problem in self._table_problems(view, read)
+        }
         table_problem, table_row = problem_texts.get(None), {"reads": render_path(read.name)}
         for column in read.columns:
             yield table_row | {
@@ -266,14 +268,14 @@ class ViewReports:
         if not read.columns:
             yield table_row | {"problem": table_problem}
 
-    def _of_views(self, view: View) -> list[Problem]:
+    def _missing_views(self, view: View) -> list[Problem]:
         return [
             missing_view(view, name, self._shown)
             for name in view.reads_views
             if full_key(name) not in self._state.views and full_key(name) not in self._state.tables
         ]
 
-    def _of_table(self, view: View, read: ReadTable) -> list[Problem]:
+    def _table_problems(self, view: View, read: ReadTable) -> list[Problem]:
         if full_key(read.name) in self._state.views:
             return []  # a view of the same columns may have replaced the table
         named = self._state.tables.get(full_key(read.name))

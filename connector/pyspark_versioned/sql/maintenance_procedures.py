@@ -19,7 +19,7 @@ from pyspark_versioned.sql.procedure import (
 from pyspark_versioned.sql.values import parse_timestamp
 from pyspark_versioned.sql.view_errors import full_name
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.maintain.expiry import DEFAULT
+from versioned_catalog.maintain.expiry import DEFAULT_RETENTION
 
 
 def _vacuum(call: Invocation) -> Iterable[Row]:
@@ -27,7 +27,7 @@ def _vacuum(call: Invocation) -> Iterable[Row]:
     # If a commit landed and its response was lost, vacuum runs again and reports what is left.
     has_landed = call.landed(table) is not None
     result = table.maintenance.vacuum(
-        call.hours("retention_hours", DEFAULT),
+        call.hours("retention_hours", DEFAULT_RETENTION),
         dry_run=call.flag("dry_run", True),
         force=call.flag("force", False),
         commit_id=None if has_landed else call.commit.id,
@@ -39,7 +39,7 @@ def _vacuum(call: Invocation) -> Iterable[Row]:
 
 def _expire(call: Invocation) -> Iterable[Row]:
     table, arguments = call.table, call.arguments
-    older_than = call.hours("older_than_hours", DEFAULT)
+    older_than = call.hours("older_than_hours", DEFAULT_RETENTION)
     if arguments["older_than"] is not None:
         if arguments["older_than_hours"] is not None:
             raise InvalidRequestError(
