@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from versioned_catalog.commit.table_entries import features_of
 from versioned_catalog.commit.table_handle import Progress
@@ -95,8 +96,8 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
     records: dict[str, SegmentRecord] = {}
     footers = [segments.footers[path] for path in (*incarnation.live, *incarnation.guessed)]
     _check_unkeyed(schemas, broken.url)
-    copier = _Copier(broken, new, schemas)
-    copied = zip(footers, in_parallel(copier.copy, footers, threads=4), strict=True)
+    copy = partial(_copy_segment, broken, new, schemas)
+    copied = zip(footers, in_parallel(copy, footers, threads=4), strict=True)
     for number, (footer, record) in enumerate(copied, 1):
         progress("copy segments", number, len(footers))
         if isinstance(record, SegmentRecord):
@@ -146,50 +147,40 @@ def _without_gaps(known_schemas: dict[int, Schema]) -> tuple[dict[int, Schema], 
     return schemas, substituted
 
 
-@dataclass(frozen=True)
-class _Copier:
-    """Copies segments, reading all their rows."""
-
-    broken: Store
-    new: Store
-    schemas: dict[int, Schema]
-
-    def copy(self, footer: Footer) -> SegmentRecord | str:
-        """Copy a segment; return its record, or why it was left out."""
-        schema = self.schemas[footer.schema.version]
-        bare = SegmentRecord(footer.path, schema.version, footer.rows, footer.bytes)
-        if footer.schema != schema:
-            return f"has a schema version {schema.version} that differs from the known one"
-        try:
-            task = record_task(footer.table_uuid, schema, bare, schema.columns)
-            contents = contents_of(self.broken, task, schema)
-        except VersionedError as error:
-            check_lost(error, self.broken)
-            return f"is damaged: {error}"
-        except Exception as error:  # damaged files make libraries raise anything
-            return f"is damaged: {type(error).__name__}: {error}"
-        if schema.partitioning and len(contents.partitions) != 1:
-            return f"holds rows of {len(contents.partitions)} partitions"
-        (partition,) = contents.partitions or {()}
-        path, size, checksum = self._copy_bytes(footer.path)
-        return replace(
-            bare,
-            path=path,
-            bytes=size,
-            partition=partition,
-            columns=contents.columns,
-            checksum=checksum,
-        )
-
-    def _copy_bytes(self, path: str) -> tuple[str, int, str]:
-        # The name starts with the base version, which vacuum compares with the fence.
-        target = f"{DATA}/0-{uuid.uuid4().hex}.parquet"
-        size = crc = 0
-        with opened(self.broken, path) as source, self.new.create(target) as sink:
-            while chunk := source.read(_CHUNK):
-                sink.write(chunk)
-                size, crc = size + len(chunk), zlib.crc32(chunk, crc)
-        return target, size, f"crc32:{crc:08x}"
+def _copy_segment(
+    broken: Store, new: Store, schemas: dict[int, Schema], footer: Footer
+) -> SegmentRecord | str:
+    """Copy a segment, reading all its rows; return its record, or why it was left out."""
+    schema = schemas[footer.schema.version]
+    bare = SegmentRecord(footer.path, schema.version, footer.rows, footer.bytes)
+    if footer.schema != schema:
+        return f"has a schema version {schema.version} that differs from the known one"
+    try:
+        task = record_task(footer.table_uuid, schema, bare, schema.columns)
+        contents = contents_of(broken, task, schema)
+    except VersionedError as error:
+        check_lost(error, broken)
+        return f"is damaged: {error}"
+    except Exception as error:  # damaged files make libraries raise anything
+        return f"is damaged: {type(error).__name__}: {error}"
+    if schema.partitioning and len(contents.partitions) != 1:
+        return f"holds rows of {len(contents.partitions)} partitions"
+    (partition,) = contents.partitions or {()}
+    # The name starts with the base version, which vacuum compares with the fence.
+    path = f"{DATA}/0-{uuid.uuid4().hex}.parquet"
+    size = crc = 0
+    with opened(broken, footer.path) as source, new.create(path) as sink:
+        while chunk := source.read(_CHUNK):
+            sink.write(chunk)
+            size, crc = size + len(chunk), zlib.crc32(chunk, crc)
+    return replace(
+        bare,
+        path=path,
+        bytes=size,
+        partition=partition,
+        columns=contents.columns,
+        checksum=f"crc32:{crc:08x}",
+    )
 
 
 def _ledger(incarnation: Incarnation, broken: Store) -> list[ImportedFile] | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import timedelta
 
 from versioned_catalog.commit.operations import Base, Fence
 from versioned_catalog.commit.table_handle import Progress, TableHandle
@@ -18,7 +18,6 @@ from versioned_catalog.maintain.expiry import (
     write_stubs,
 )
 from versioned_catalog.maintain.orphans import (
-    Listing,
     OrphanFiles,
     References,
     find_orphans,
@@ -63,43 +62,6 @@ class Vacuumed:
     version: int
 
 
-@dataclass(frozen=True)
-class Vacuum:
-    """A planned vacuum.
-
-    Args:
-        retention: see ``Vacuumed``.
-        cutoff: files written since then are kept.
-        state: the state that it was planned on.
-        fence: the fence to commit before anything is deleted.
-        listed: the files, listed before ``needed`` was read.
-        needed: the files that the versions retained by the state need.
-    """
-
-    table: str
-    retention: timedelta
-    cutoff: datetime
-    state: TableState
-    fence: int
-    listed: Listing
-    needed: References
-    orphans: OrphanFiles
-
-    def report(self, *, dry_run: bool, version: int | None = None) -> Vacuumed:
-        """Return the result."""
-        return Vacuumed(
-            table=self.table,
-            dry_run=dry_run,
-            retention=self.retention,
-            fence=max(self.fence, self.state.fence),
-            segments=tuple(self.orphans.segments),
-            others=tuple(self.orphans.others),
-            bytes=self.orphans.bytes,
-            foreign=self.orphans.foreign,
-            version=self.state.version if version is None else version,
-        )
-
-
 def vacuum(
     handle: TableHandle,
     retention: timedelta,
@@ -109,47 +71,34 @@ def vacuum(
     progress: Progress,
     commit_id: str | None,
 ) -> Vacuumed:
-    """Delete the orphan files of a table. See ``Maintenance.vacuum``."""
-    span = check_retention(retention, handle.name, RISKS, force=force)
-    now = store_time(handle.store, dry_run=dry_run)
-    plan = plan_vacuum(handle.log, handle.refresh().state, handle.name, span, now)
-    if not dry_run:
-        interop("keep_readable")(handle, plan.cutoff)
-    if dry_run or not plan.orphans.paths:
-        return plan.report(dry_run=dry_run)
-    if plan.orphans.segments and plan.state.fence < plan.fence:
-        fence = Fence(Base.of(plan.state), plan.fence)
-        with_room(handle.store, lambda: handle.commit(fence, commit_id), plan.orphans.unfenced)
-    done = clean(handle.log, plan, handle.refresh().state, progress)
-    make_reserve(handle.store)
-    return done
-
-
-def plan_vacuum(
-    timeline: TableLog, state: TableState, table: str, retention: timedelta, now: datetime
-) -> Vacuum:
-    """Plan a vacuum of a table; nothing is written.
+    """Delete the orphan files of a table. See ``Maintenance.vacuum``.
 
     It keeps files younger than the retention, and allows writes on versions that were current since.
     """
-    cutoff = time_before(now, retention)
-    fence = max(state.fence, newest_before(timeline, state, cutoff), 0)
-    listed = listing(timeline.store)
-    state, needed = references(timeline, state)
-    orphans = find_orphans(listed, needed, fence, cutoff, timeline.is_stub)
-    return Vacuum(table, retention, cutoff, state, fence, listed, needed, orphans)
-
-
-def clean(timeline: TableLog, plan: Vacuum, newest: TableState, progress: Progress) -> Vacuumed:
-    """Delete the orphan files of a plan after its fence is committed.
-
-    The needed files are determined again, by a state that has the fence: a commit may have
-    added segments since, and an expiry may have moved the oldest retained version.
-    """
-    _, needed = references_since(timeline, plan.state, plan.needed, newest)
-    orphans = find_orphans(plan.listed, needed, plan.fence, plan.cutoff, timeline.is_stub)
-    delete(timeline.store, orphans.paths, progress)
-    return replace(plan, orphans=orphans).report(dry_run=False, version=newest.version)
+    span, log = check_retention(retention, handle.name, RISKS, force=force), handle.log
+    cutoff = time_before(store_time(handle.store, dry_run=dry_run), span)
+    state = handle.refresh().state
+    fence = max(state.fence, newest_before(log, state, cutoff), 0)
+    listed = listing(handle.store)
+    state, needed = references(log, state)
+    orphans = find_orphans(listed, needed, fence, cutoff, log.is_stub)
+    version = state.version
+    if not dry_run:
+        interop("keep_readable")(handle, cutoff)
+    if not dry_run and orphans.paths:
+        if orphans.segments and state.fence < fence:
+            operation = Fence(Base.of(state), fence)
+            with_room(handle.store, lambda: handle.commit(operation, commit_id), orphans.unfenced)
+        # Of a state with the fence: a commit may have added segments since, and an expiry may have
+        # moved the oldest retained version.
+        newest = handle.refresh().state
+        _, needed = references_since(log, state, needed, newest)
+        orphans = find_orphans(listed, needed, fence, cutoff, log.is_stub)
+        delete(handle.store, orphans.paths, progress)
+        make_reserve(handle.store)
+        version = newest.version
+    fence = max(fence, state.fence)
+    return _report(handle.name, span, fence, orphans, version, dry_run=dry_run)
 
 
 def vacuum_dropped(
@@ -163,19 +112,20 @@ def vacuum_dropped(
 ) -> Vacuumed:
     """Delete all data of a dropped table; its log stays, as stubs.
 
-    Arguments are those of ``plan_vacuum``. Nothing is deleted while the drop is younger than the
-    retention.
+    Nothing is deleted while the drop is younger than the retention.
+
+    Args:
+        state: the state after the drop.
+        table: the name for the result.
     """
     cutoff = time_before(store_time(timeline.store, dry_run=dry_run), retention)
     listed = listing(timeline.store)
-    needed = References(frozenset(), frozenset(), state.version)
     is_due = newest_before(timeline, state, cutoff) >= state.version
-    if not is_due:
-        orphans = OrphanFiles({}, {}, ())
-    else:
+    orphans = OrphanFiles({}, {}, ())
+    if is_due:
         # Older entries become stubs before anything is deleted.
+        needed = References(frozenset(), frozenset(), state.version)
         orphans = find_orphans(listed, needed, state.version, cutoff, lambda version: True)
-    plan = Vacuum(table, retention, cutoff, state, state.fence, listed, needed, orphans)
     if not dry_run and orphans.segments:
 
         def close() -> None:
@@ -186,7 +136,29 @@ def vacuum_dropped(
         delete(timeline.store, orphans.paths, progress)
     if not dry_run and is_due:
         interop("unpublish")(timeline.store)
-    return plan.report(dry_run=dry_run)
+    return _report(table, retention, state.fence, orphans, state.version, dry_run=dry_run)
+
+
+def _report(
+    table: str,
+    retention: timedelta,
+    fence: int,
+    orphans: OrphanFiles,
+    version: int,
+    *,
+    dry_run: bool,
+) -> Vacuumed:
+    return Vacuumed(
+        table=table,
+        dry_run=dry_run,
+        retention=retention,
+        fence=fence,
+        segments=tuple(orphans.segments),
+        others=tuple(orphans.others),
+        bytes=orphans.bytes,
+        foreign=orphans.foreign,
+        version=version,
+    )
 
 
 def delete(store: Store, paths: list[str], progress: Progress) -> None:
