@@ -16,12 +16,10 @@ from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
 from versioned_catalog.log.pinned_state import check_schema_version
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import moment
-from versioned_catalog.maintain.metadata_tables import pinned_path
 from versioned_catalog.model import changes as requests
 from versioned_catalog.model.bound_changes import plan_changes, render_changes
 from versioned_catalog.model.changes import Change, PinSchema, RetirePin
 from versioned_catalog.model.ddl import parse_type
-from versioned_catalog.model.evolution import BoundChange, Evolution
 from versioned_catalog.model.pins import Pin, PinnedSchema, check_label
 from versioned_catalog.model.table_text import sql_name
 from versioned_catalog.model.type_text import parse_path, render_path
@@ -293,13 +291,22 @@ def retire_schema(handle: TableHandle, label: str, dry_run: bool, commit_id: str
     """Remove a pin. See ``Table.retire_schema``."""
     state = handle.state
     check_newest(state, handle.name)  # a dry run commits nothing, so no rule would refuse it
-    _, after = _plan(state, RetirePin(label))
+    next_version = state.schemas.newest.version + 1
+    _, after = plan_changes((RetirePin(label),), state.evolution, next_version)
     ids = state.schema.ids - after.schema.ids
     top = (i for i in sorted(ids) if not ids & {c.id for c in state.schema.ancestors(i)})
-    dropped = tuple(pinned_path(state, column_id) for column_id in top)
+    dropped = tuple(_pinned_path(state, column_id) for column_id in top)
     segments, rows = segments_holding(state, ids)
     version = state.version if dry_run else _commit(handle, RetirePin(label), commit_id)
     return Retired(label, version, dropped, segments, rows)
+
+
+def _pinned_path(state: TableState, column_id: int) -> str:
+    """The dotted path of a column in the newest schema in which it was not hidden."""
+    for schema in reversed(state.own_schemas):
+        if column_id in schema.visible.ids:
+            return schema.visible.path_text(column_id)
+    return state.schema.path_text(column_id)
 
 
 def segments_holding(state: TableState, ids: Collection[int | None]) -> tuple[int, int]:
@@ -311,18 +318,8 @@ def segments_holding(state: TableState, ids: Collection[int | None]) -> tuple[in
     return len(rows), pc.sum(rows).as_py() or 0
 
 
-def _plan(state: TableState, change: Change) -> tuple[tuple[BoundChange, ...], Evolution]:
-    return plan_changes((change,), state.evolution, state.schemas.newest.version + 1)
-
-
 def _commit(handle: TableHandle, change: Change, commit_id: str | None) -> int:
-    state = handle.state
-    bound, _ = _plan(state, change)
-    return handle.commit(Alter(Base.of(state), bound, _no_nulls), commit_id)
-
-
-def _no_nulls(state: TableState, column: Column) -> int:
-    raise AssertionError("pins make no column NOT NULL")
+    return Alteration(handle).add_all([change]).commit(commit_id=commit_id)
 
 
 def roll_back(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -269,10 +268,10 @@ def differences(state: TableState, stored_state: TableState) -> Iterable[str]:
 
 def _first_difference(core: pa.Table, other: pa.Table) -> str:
     expected, stored = core["path"].to_pylist(), other["path"].to_pylist()
-    for path in itertools.chain(set(expected) ^ set(stored)):
+    if unequal := set(expected) ^ set(stored):
         return (
             f"has {len(stored)} segments, but by the entries there are {len(expected)}; "
-            f"{path} is in one of them only"
+            f"{min(unequal)} is in one of them only"
         )
     return "differs from the entries in a segment, or in the order of segments"
 

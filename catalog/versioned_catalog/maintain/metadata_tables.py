@@ -122,14 +122,6 @@ def _pin_row(state: TableState, label: str, pin: Pin | None, writes: list[Head])
     }
 
 
-def pinned_path(state: TableState, column_id: int) -> str:
-    """The dotted path of a column in the newest schema in which it was not hidden."""
-    for schema in reversed(state.own_schemas):
-        if column_id in schema.visible.ids:
-            return schema.visible.path_text(column_id)
-    return state.schema.path_text(column_id)
-
-
 HISTORY = pa.schema(
     {
         "version": pa.int64(),
