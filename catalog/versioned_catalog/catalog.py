@@ -888,7 +888,12 @@ class Catalog:
         with naming_table(shown_name(name)):
             conversion.check()
             if self.table_exists(name):
-                table = self._converted(name)
+                table = self.load_table(name)
+                if SOURCE not in table.state.properties:
+                    raise AlreadyExistsError(
+                        f"there is a table {table.name} already, which was not converted; choose "
+                        "another name"
+                    )
                 return table, interop("sync")(table.handle, request)
             source, root = interop("open_source")(request, self._store)
             bare = creation(
@@ -901,12 +906,3 @@ class Catalog:
             operation = conversion.creation(bare, source, root)
             table = self._create_now(name, operation, "create")
             return table, interop("sync_from")(table.handle, source)
-
-    def _converted(self, name: str | Name) -> Table:
-        table = self.load_table(name)
-        if SOURCE not in table.state.properties:
-            shown = render_path(parse_path(name))
-            raise AlreadyExistsError(
-                f"there is a table {shown} already, which was not converted; choose another name"
-            )
-        return table

@@ -30,12 +30,7 @@ def storage_values(arguments: Sequence[str], environment: Mapping[str, str]) -> 
     options = environment.get(STORAGE_VARIABLE, "").split()
     options += [after for at, after in pairwise(arguments) if at == STORAGE]
     options += [text.partition("=")[2] for text in arguments if text.startswith(f"{STORAGE}=")]
-    return frozenset(value for option in options if (value := _storage_value(option)))
-
-
-def _storage_value(option: str) -> str:
-    key, equals, value = option.partition("=")
-    return value if equals else key
+    return frozenset(value for option in options if (value := option.split("=", 1)[-1]))
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:

@@ -63,10 +63,6 @@ class Failure:
     message: str
     commit_id: str | None = None
 
-    def text(self) -> str:
-        """The error line for people."""
-        return f"error: {self.message}"
-
     def json(self) -> str:
         """The error as JSON, for scripts."""
         document = {"error": self.message, "kind": self.kind, "exit_code": self.code}
@@ -218,7 +214,8 @@ class Program(Group):
             code = BROKEN_PIPE
         except Exception as error:  # reported with its type and its exit code
             failure = failure_of(error, storage_values(arguments, os.environ))
-            click.echo(failure.json() if "--json" in arguments else failure.text(), err=True)
+            text = failure.json() if "--json" in arguments else f"error: {failure.message}"
+            click.echo(text, err=True)
             code = failure.code
         sys.exit(code)
 

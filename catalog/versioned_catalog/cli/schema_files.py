@@ -127,21 +127,19 @@ def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> lis
         raise NotFoundError(
             f"there are no schema files (*.sql) at {source}; write them with versioned ddl --out FOLDER"
         )
-    plans: list[FilePlan] = []
+    plans: dict[tuple[str, ...], FilePlan] = {}
     for file in files:
         text = read_text(file, A_SCHEMA_FILE)
         try:
             plan = plan_text(text, catalog, allow_drop)
-        except VersionedError as error:
-            raise _in_file(error, file) from error
-        key = path_key(parse_path(plan.table))
-        for other in plans:
-            if path_key(parse_path(other.plan.table)) == key:
-                raise InvalidRequestError(
-                    f"{file} and {other.file} are both of {plan.table}; keep one of them"
-                )
-        plans.append(FilePlan(file, plan))
-    return plans
+        except (InvalidRequestError, NotFoundError) as error:
+            raise InvalidRequestError(f"{file}: {error}") from error
+        other = plans.setdefault(path_key(parse_path(plan.table)), FilePlan(file, plan))
+        if other.file != file:
+            raise InvalidRequestError(
+                f"{file} and {other.file} are both of {plan.table}; keep one of them"
+            )
+    return list(plans.values())
 
 
 def _sql_files(folder: Path) -> Iterator[Path]:
@@ -165,13 +163,6 @@ def _sql_files(folder: Path) -> Iterator[Path]:
         for name in [*folders, *files]:
             if name.lower().endswith(".sql"):
                 yield Path(above, name)
-
-
-def _in_file(error: VersionedError, file: Path) -> VersionedError:
-    """Prefix an error with the file that can't be planned."""
-    if isinstance(error, InvalidRequestError | NotFoundError):
-        return InvalidRequestError(f"{file}: {error}")
-    return error
 
 
 def plan_text(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,6 @@ from versioned_catalog.errors import CorruptTableError, StorageError, VersionedE
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.ledger import Ledger, LedgerChange
-from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import EARLIEST
 from versioned_catalog.maintain.log_check import entry_versions, in_parallel, stored_states
@@ -82,13 +81,11 @@ class Segments:
 def read_log(timeline: TableLog) -> LogRemains:
     """Read as much of a log as possible, from the start that leads furthest."""
     entries, unreadable = _entries(timeline)
-    states = list(_states(timeline))
-    starts: list[LoadedState[TableState]] = [LoadedState(), *map(LoadedState, states)]
-    state: TableState | None = None
-    for start in starts:
-        candidate = _furthest(start.state, entries)
-        if candidate is not None and (state is None or candidate.version > state.version):
-            state = candidate
+    loaded = (timeline.restore(version, path) for version, path in stored_states(timeline))
+    states = [each.state for each in loaded if each is not None and each.state is not None]
+    reached = (_furthest(start, entries) for start in (None, *states))
+    followed = (candidate for candidate in reached if candidate is not None)
+    state = max(followed, key=lambda candidate: candidate.version, default=None)
     newest = -1 if state is None else state.version
     later = tuple(commit for version, commit in sorted(entries.items()) if version > newest)
     mentioned = {record.path for commit in entries.values() for record in commit.added}
@@ -135,13 +132,6 @@ def check_lost(error: Exception, store: Store) -> None:
     """
     if isinstance(error, StorageError) and (store.is_remote or not is_media_error(error)):
         raise error
-
-
-def _states(timeline: TableLog) -> Iterator[TableState]:
-    for version, path in stored_states(timeline):
-        loaded = timeline.restore(version, path)
-        if loaded is not None and loaded.state is not None:
-            yield loaded.state
 
 
 def _furthest(state: TableState | None, entries: Mapping[int, Commit]) -> TableState | None:
