@@ -6,10 +6,13 @@ import bisect
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from versioned_catalog.model.sql_literals import to_sql
 from versioned_catalog.model.type_text import render_path, render_type
 from versioned_catalog.model.types import Column, DataType, is_nested, walk
+
+T = TypeVar("T")
 
 MOST_VERSIONS = 200
 MOST_CELLS = 200_000
@@ -119,11 +122,15 @@ def _chosen(schemas: Mapping[int, Sequence[Column]]) -> tuple[int, ...]:
     if not every:
         return ()
     columns = max(1, len(schemas[every[-1]]))
-    most = max(2, min(MOST_VERSIONS, MOST_CELLS // columns))
-    if len(every) <= most:
-        return tuple(every)
-    last = len(every) - 1
-    return tuple(every[at * last // (most - 1)] for at in range(most))
+    return tuple(evenly(every, max(2, min(MOST_VERSIONS, MOST_CELLS // columns))))
+
+
+def evenly(items: Sequence[T], most: int) -> Sequence[T]:
+    """At most so many items at even distances, the first and the last among them."""
+    if len(items) <= most:
+        return items
+    last = len(items) - 1
+    return [items[at * last // (most - 1)] for at in range(most)]
 
 
 def _seen(columns: Sequence[Column]) -> dict[int, _Seen]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from versioned_catalog.commit.table_handle import TableHandle
+from versioned_catalog.log.state import TableState
+from versioned_catalog.maintain.column_tables import rows_of
+from versioned_catalog.maintain.metadata_tables import segments
+from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.storage.secrets import without_credentials
-from versioned_interop.pages.contents import (
-    ColumnSize,
-    CommitLine,
-    OlderCommits,
-    PageModel,
-    Point,
-    Share,
-    gather,
-)
+from versioned_interop.pages.contents import Point, Sizes, column_sizes, walk_log
 from versioned_interop.pages.drawing import (
     STYLE,
     Markup,
@@ -26,6 +25,7 @@ from versioned_interop.pages.drawing import (
     tag,
     time_text,
 )
+from versioned_interop.pages.lineage import evenly, trace
 from versioned_interop.pages.lineage_svg import draw_lineage, lay_out
 
 _WIDTH, _HEIGHT = 1000.0, 120.0
@@ -88,6 +88,8 @@ def _hover(start: float, end: float, text: str) -> Markup:
 
 def bars(rows: Sequence[tuple[str, float, str, str]]) -> Markup:
     """Bars below each other: label, length from 0 to 1, text, and a longer text as its tooltip."""
+    if not rows:
+        return tag("p", "No segments.")
     return tag("div", *(_bar(*row) for row in rows), class_="bars")
 
 
@@ -98,38 +100,56 @@ def _bar(label: str, length: float, text: str, full: str) -> Markup:
         tag("div", bar, class_="track"),
         tag("div", text, class_="value"),
     ]
-    return join(tag("div", *cells, class_="row", title=full))
+    return tag("div", *cells, class_="row", title=full)
 
 
 MOST_LANES = 60
+MOST_POINTS = 200
+MOST_SHARES = 24
+MOST_COMMITS = 100
+MOST_MONTHS = 24
 
 
-def head(model: PageModel) -> Markup:
+def head(state: TableState, title: str) -> Markup:
     """The name of the table, its comment and its figures."""
+    schema = state.seen.schema
+    key = ", ".join(map(schema.path_text, schema.primary_key))
     facts = [
-        tag("div", tag("dt", name), tag("dd", text), class_="fact") for name, text in model.facts
+        ("version", count_text(state.version)),
+        ("stored rows" if key else "rows", count_text(state.segments.rows)),
+        ("size", size_text(state.segments.bytes)),
+        ("segments", count_text(state.segments.count)),
+        ("columns", count_text(len(schema.columns))),
+        ("schema version", count_text(schema.version)),
+        ("primary key", key),
+        ("partitioned by", ", ".join(partition_fields(schema))),
+        ("tags", ", ".join(f"{name} = {version}" for name, version in sorted(state.tags.items()))),
     ]
-    comment = [tag("p", model.comment, class_="comment")] if model.comment else []
-    when = tag("p", f"As of {time_text(model.time)} UTC", class_="soft")
-    return tag("header", tag("h1", model.title), *comment, when, tag("dl", *facts))
+    shown = [
+        tag("div", tag("dt", name), tag("dd", text), class_="fact") for name, text in facts if text
+    ]
+    comment = [tag("p", state.comment, class_="comment")] if state.comment else []
+    when = tag("p", f"As of {time_text(state.time)} UTC", class_="soft")
+    return tag("header", tag("h1", title), *comment, when, tag("dl", *shown))
 
 
-def lineage(model: PageModel) -> Markup:
+def lineage(state: TableState) -> Markup:
     """The columns through the schema versions."""
+    columns = {version: schema.visible.columns for version, schema in state.schemas.items()}
     return _section(
         "Columns",
         "Each line is a column, from the schema version that added it to the one that dropped it. "
         "The numbers at the top are schema versions.",
-        draw_lineage(lay_out(model.lineage, MOST_LANES)),
+        draw_lineage(lay_out(trace(columns), MOST_LANES)),
     )
 
 
-def growth(model: PageModel) -> Markup:
+def growth(versions: Sequence[Point]) -> Markup:
     """Rows and bytes over time."""
-    points = model.growth
+    points = evenly(versions, MOST_POINTS)
     note = "Rows and bytes in live segments, by the time of the commit (UTC)."
-    if len(points) < model.versions:
-        note += f" {len(points)} of {count_text(model.versions)} versions are drawn."
+    if len(points) < len(versions):
+        note += f" {len(points)} of {count_text(len(versions))} versions are drawn."
     charts = [
         steps("Rows", points, lambda point: point.rows, count_text),
         steps("Size", points, lambda point: point.bytes, size_text),
@@ -137,76 +157,95 @@ def growth(model: PageModel) -> Markup:
     return _section("Growth", note, tag("div", *charts, class_="pair"))
 
 
-def shares(model: PageModel) -> Markup:
-    """Which live segments were written under which schema version."""
-    total = max((share.bytes for share in model.shares), default=0) or 1
-    rows = [
-        (f"schema {share.schemas}", share.bytes / total, _share_text(share), _share_full(share))
-        for share in model.shares
+def shares(state: TableState) -> Markup:
+    """Live segments by the schema version of their writer, oldest first; many are joined to ranges."""
+    totals = (
+        segments(state)
+        .group_by("schema_version")
+        .aggregate([("rows", "count"), ("rows", "sum"), ("bytes", "sum")])
+    )
+    rows = sorted(rows_of(totals), key=lambda row: row["schema_version"])
+    size = max(1, -(-len(rows) // MOST_SHARES))
+    groups = [_share(rows[at : at + size]) for at in range(0, len(rows), size)]
+    total = max((stored for *_, stored in groups), default=0) or 1
+    drawn = [
+        (label, stored / total, text, f"{label}: {text}, {size_text(stored)}")
+        for label, text, stored in groups
     ]
     note = (
         "Live segments by the schema version that they were written under. A change of the schema "
+        "rewrites none."
     )
-    note += "rewrites none."
-    return _section("Segments by schema", note, bars(rows) if rows else _nothing("No segments."))
+    return _section("Segments by schema", note, bars(drawn))
 
 
-def _share_text(share: Share) -> str:
-    return f"{plural(share.segments, 'segment')}, {plural(share.rows, 'row')}"
+def _share(rows: Sequence[dict[str, Any]]) -> tuple[str, str, int]:
+    """The label, the numbers of segments and rows, and the bytes of some schema versions."""
+    first, last = rows[0]["schema_version"], rows[-1]["schema_version"]
+    count, stored_rows, stored = (
+        sum(row[name] for row in rows) for name in ("rows_count", "rows_sum", "bytes_sum")
+    )
+    text = f"{plural(count, 'segment')}, {plural(stored_rows, 'row')}"
+    return f"schema {first}" if first == last else f"schema {first}–{last}", text, stored
 
 
-def _share_full(share: Share) -> str:
-    return f"schema {share.schemas}: {_share_text(share)}, {size_text(share.bytes)}"
-
-
-def sizes(model: PageModel) -> Markup:
+def sizes(measured: Sizes) -> Markup:
     """Bytes by column."""
-    column_sizes = model.sizes
-    total = max((size.bytes for size in column_sizes.columns), default=0) or 1
-    rows = [_size(size, total) for size in column_sizes.columns]
-    others, rest = column_sizes.others
+    total = max((size for _, size in measured.columns), default=0) or 1
+    rows = [
+        (name, size / total, size_text(size), f"{name}: {count_text(size)} bytes")
+        for path, size in measured.columns
+        for name in ("dropped columns" if path is None else path,)
+    ]
+    others, rest = measured.others
     if others:
         rows.append((plural(others, "other column"), rest / max(total, rest), size_text(rest), ""))
     note = "Compressed bytes in live segments."
-    if column_sizes.measured < column_sizes.live:
-        live = plural(column_sizes.live, "segment")
-        note = f"Compressed bytes, estimated from {column_sizes.measured} of {live}."
-    return _section("Size by column", note, bars(rows) if rows else _nothing("No segments."))
+    if measured.measured < measured.live:
+        live = plural(measured.live, "segment")
+        note = f"Compressed bytes, estimated from {measured.measured} of {live}."
+    return _section("Size by column", note, bars(rows))
 
 
-def _size(size: ColumnSize, total: int) -> tuple[str, float, str, str]:
-    name = "dropped columns" if size.path is None else size.path
-    full = f"{name}: {count_text(size.bytes)} bytes"
-    return name, size.bytes / total, size_text(size.bytes), full
-
-
-def history(model: PageModel) -> Markup:
+def history(commits: Sequence[dict[str, Any]]) -> Markup:
     """The commits, newest first."""
     names = ("Version", "Time (UTC)", "Commit", "Rows added", "Segments", "Writer")
     numbers = {"Version", "Rows added", "Segments"}
     header = [tag("th", name, class_="number" if name in numbers else None) for name in names]
-    rows = [*map(_commit, model.commits), *map(_older, model.older)]
+    newest, older = commits[:MOST_COMMITS], commits[MOST_COMMITS:]
+    months = [list(group) for _, group in itertools.groupby(older, _month)]
+    if joined := months[MOST_MONTHS - 1 :]:
+        months[MOST_MONTHS - 1 :] = [list(itertools.chain.from_iterable(joined))]
+    rows = [*map(_commit, newest), *map(_older, months)]
     note = "Newest first."
-    if model.older:
-        older = sum(count for summary in model.older for _, count in summary.operations)
-        note += f" The {count_text(older)} commits before the newest {len(model.commits)} are "
+    if older:
+        note += f" The {count_text(len(older))} commits before the newest {len(newest)} are "
         note += "summed up by month."
     table = tag("table", tag("thead", tag("tr", *header)), tag("tbody", *rows), class_="history")
     return _section("History", note, table)
 
 
-def _commit(commit: CommitLine) -> Markup:
-    cell: list[str] = [tag("b", commit.operation or "expired")]
-    if commit.changes:
-        cell.append(tag("div", "; ".join(commit.changes), class_="soft changes"))
+def _month(commit: dict[str, Any]) -> str:
+    return f"{commit['time']:%Y-%m}"
+
+
+def _commit(commit: dict[str, Any]) -> Markup:
+    cell: list[str] = [tag("b", commit["operation"] or "expired")]
+    if commit["changes"]:
+        cell.append(tag("div", "; ".join(commit["changes"]), class_="soft changes"))
+    signs = (("+", commit["segments_added"]), ("−", commit["segments_removed"]))
     return tag(
         "tr",
-        tag("td", count_text(commit.version), class_="number version"),
-        tag("td", time_text(commit.time), class_="time"),
+        tag("td", count_text(commit["version"]), class_="number version"),
+        tag("td", time_text(commit["time"]), class_="time"),
         tag("td", *cell, class_="what"),
-        _rows_cell(commit.rows_added),
-        tag("td", _segments(commit), class_="number segments"),
-        tag("td", commit.writer or "", class_="soft who"),
+        _rows_cell(commit["rows_added"] or 0),
+        tag(
+            "td",
+            " ".join(f"{sign}{count_text(count)}" for sign, count in signs if count),
+            class_="number segments",
+        ),
+        tag("td", commit["writer"] or "", class_="soft who"),
     )
 
 
@@ -214,21 +253,20 @@ def _rows_cell(rows: int) -> Markup:
     return tag("td", f"+{count_text(rows)}" if rows else "", class_="number rows")
 
 
-def _segments(commit: CommitLine) -> str:
-    added, removed = commit.segments_added, commit.segments_removed
-    signs = [f"+{count_text(added)}"] if added else []
-    return " ".join([*signs, *([f"−{count_text(removed)}"] if removed else [])])
-
-
-def _older(summary: OlderCommits) -> Markup:
-    cell = ", ".join(f"{count_text(count)} {operation}" for operation, count in summary.operations)
-    versions = f"{count_text(summary.first)}–{count_text(summary.last)}"
+def _older(commits: Sequence[dict[str, Any]]) -> Markup:
+    """The commits of a month, or of several, summed up."""
+    first, last = _month(commits[-1]), _month(commits[0])
+    counts = Counter(commit["operation"] or "expired" for commit in commits)
+    cell = ", ".join(
+        f"{count_text(count)} {operation}" for operation, count in counts.most_common()
+    )
+    versions = f"{count_text(commits[-1]['version'])}–{count_text(commits[0]['version'])}"
     return tag(
         "tr",
         tag("td", versions, class_="number version"),
-        tag("td", summary.month, class_="time"),
+        tag("td", last if first == last else f"{first} to {last}", class_="time"),
         tag("td", cell, class_="what"),
-        _rows_cell(summary.rows_added),
+        _rows_cell(sum(commit["rows_added"] or 0 for commit in commits)),
         tag("td", "", class_="number segments"),
         tag("td", "", class_="who"),
         class_="older",
@@ -237,16 +275,6 @@ def _older(summary: OlderCommits) -> Markup:
 
 def _section(title: str, note: str, inside: Markup) -> Markup:
     return tag("section", tag("h2", title), tag("p", note, class_="soft"), inside)
-
-
-def _nothing(text: str) -> Markup:
-    return tag("p", text)
-
-
-def body(model: PageModel) -> Markup:
-    """All sections."""
-    parts = (head, lineage, growth, shares, sizes, history)
-    return join(*(part(model) for part in parts))
 
 
 _STYLE = """
@@ -313,19 +341,26 @@ figcaption { margin-bottom: .35rem; }
 
 def table_page(handle: TableHandle) -> str:
     """The page of a table, as the text of an HTML file in UTF-8."""
-    return document(gather(handle, without_credentials(handle.name)))
-
-
-def document(model: PageModel) -> str:
-    """A page as the text of an HTML file."""
-    head = tag(
+    title, state = without_credentials(handle.name), handle.state
+    commits, points = walk_log(handle)
+    head_element = tag(
         "head",
         Markup('<meta charset="utf-8">'),
         Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
         Markup('<link rel="icon" href="data:,">'),  # or browsers ask for one
-        tag("title", model.title),
+        tag("title", title),
         STYLE,
         tag("style", Markup(_STYLE)),
     )
-    main = tag("main", body(model), class_="vt")
-    return str(join(Markup("<!doctype html>\n"), tag("html", head, tag("body", main), lang="en")))
+    main = tag(
+        "main",
+        head(state, title),
+        lineage(state),
+        growth(points),
+        shares(state),
+        sizes(column_sizes(handle.store, state)),
+        history(rows_of(commits)[::-1]),
+        class_="vt",
+    )
+    page = tag("html", head_element, tag("body", main), lang="en")
+    return str(join(Markup("<!doctype html>\n"), page))
