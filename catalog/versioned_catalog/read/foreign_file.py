@@ -104,7 +104,7 @@ class ForeignFile:
             CorruptTableError: a column is not in the file.
         """
         fields = list(self.parquet.schema_arrow)
-        if sum(_count(field.type) for field in fields) != self.parquet.metadata.num_columns:
+        if sum(leaf_count(field.type) for field in fields) != self.parquet.metadata.num_columns:
             raise self.changed("has columns that can't be told apart")
         return self._below(fields, needed, 0)
 
@@ -115,7 +115,7 @@ class ForeignFile:
         places: dict[str, tuple[int, pa.Field] | None] = {}
         for field in fields:
             places[field.name] = None if field.name in places else (start, field)
-            start += _count(field.type)
+            start += leaf_count(field.type)
         for column in columns:
             place = places.get(column.physical_name)
             if place is None:
@@ -133,13 +133,13 @@ class ForeignFile:
                 yield from self._below(
                     list(type_) if pa.types.is_struct(type_) else [], fields, start
                 )
-            case Array(element) if _is_list(type_):
+            case Array(element) if is_list(type_):
                 yield from self._inside(type_.value_type, element, start)
             case Map(key, value) if pa.types.is_map(type_):
                 yield from self._inside(type_.key_type, key, start)
-                yield from self._inside(type_.item_type, value, start + _count(type_.key_type))
+                yield from self._inside(type_.item_type, value, start + leaf_count(type_.key_type))
             case _:
-                for index in range(start, start + _count(type_)):
+                for index in range(start, start + leaf_count(type_)):
                     yield Leaf(index, type_, column)
 
     def changed(self, problem: str) -> CorruptTableError:
@@ -155,21 +155,22 @@ def changed_error(name: str, problem: str) -> CorruptTableError:
     )
 
 
-def _is_list(type_: pa.DataType) -> bool:
+def is_list(type_: pa.DataType) -> bool:
+    """Whether PyArrow shows a column as a list of any kind."""
     t = pa.types
     kinds = (t.is_list, t.is_large_list, t.is_fixed_size_list, t.is_list_view, t.is_large_list_view)
     return any(is_kind(type_) for is_kind in kinds)
 
 
-def _count(type_: Any) -> int:
+def leaf_count(type_: Any) -> int:
     """The number of leaves of a Parquet column, by its type in PyArrow."""
     if isinstance(type_, pa.BaseExtensionType):
-        return _count(type_.storage_type)
+        return leaf_count(type_.storage_type)
     if pa.types.is_struct(type_):
-        return sum(_count(field.type) for field in type_)
+        return sum(leaf_count(field.type) for field in type_)
     if pa.types.is_map(type_):
-        return _count(type_.key_type) + _count(type_.item_type)
-    return _count(type_.value_type) if _is_list(type_) else 1
+        return leaf_count(type_.key_type) + leaf_count(type_.item_type)
+    return leaf_count(type_.value_type) if is_list(type_) else 1
 
 
 def _holds(type_: pa.DataType, physical: str, column: Column, form: Form | None) -> bool:

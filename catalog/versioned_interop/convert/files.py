@@ -9,37 +9,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.foreign_statistics import foreign_stats
 from versioned_catalog.log.statistics import ColumnStats
 from versioned_catalog.model.id_map import Held, IdMap, file_columns
-from versioned_catalog.model.parquet_forms import Form, SeenAs, can_hold, seen_as
+from versioned_catalog.model.parquet_forms import Form, SeenAs
 from versioned_catalog.model.schema import PartitionField, Schema
 from versioned_catalog.model.types import (
     Array,
-    Atom,
     Column,
     DataType,
     Map,
     Struct,
-    Time,
+    children,
     is_floating,
     is_nested,
-    is_opaque,
     is_text,
 )
 from versioned_catalog.model.user_values import widen_text
-from versioned_catalog.model.widening import type_name, widens
+from versioned_catalog.model.widening import type_name
 from versioned_catalog.read.foreign_file import OpenedFile, open_foreign
-from versioned_catalog.read.foreign_values import Julian, julian_leaves
 from versioned_catalog.storage.store import PREFIX, Store
 from versioned_catalog.write.external import ExternalFile
 from versioned_interop.convert.source import SourceFile, SourcePartition
+from versioned_interop.imports.file_schema import FileColumn, FileSchema, Kind, LeafRules, held_as
+from versioned_interop.imports.reading import ParquetReader
 
 _FIELD_ID = b"PARQUET:field_id"
 
@@ -71,18 +68,16 @@ class MappedFile:
     """The columns of one file.
 
     Args:
-        parquet: the file.
-        name: its name in errors.
+        columns: the columns.
+        name: the file in errors.
         names: the rules for matching its columns.
         has_ids: whether it has field IDs, and they count.
-        julian: the leaves of the Julian calendar.
     """
 
-    parquet: pq.ParquetFile
+    columns: FileSchema
     name: str
     names: Names
     has_ids: bool
-    julian: Julian = field(default_factory=dict)
 
     def id_map(self, columns: Sequence[Column]) -> IdMap:
         """Map top-level columns to those of the file, without columns that it lacks.
@@ -96,100 +91,59 @@ class MappedFile:
                 f"{self.name} has no field IDs, and the table no name mapping by which its columns "
                 "could be found; set schema.name-mapping.default in the source"
             )
-        schema = self.parquet.schema_arrow
-        return IdMap(dict(self._level(list(schema), columns, 0, ())))
+        return IdMap(dict(self._level(self.columns, columns)))
 
-    def _level(
-        self,
-        fields: Sequence[pa.Field],
-        columns: Sequence[Column],
-        start: int,
-        above: tuple[str, ...],
-    ) -> Iterator[tuple[int, Held]]:
-        """The columns of one level; ``start`` is the index of its first leaf."""
-        starts = _starts(fields, start)
+    def _level(self, stored: FileSchema, columns: Sequence[Column]) -> Iterator[tuple[int, Held]]:
         for column in columns:
-            at = self._place(fields, column)
-            if at is not None:
-                yield from self._column(fields[at], column, starts[at], above)
+            match = self._match(stored, column)
+            if match is not None:
+                name = None if match.name == column.physical_name else match.name
+                yield from self._column(match, column, name)
 
-    def _place(self, fields: Sequence[pa.Field], column: Column) -> int | None:
+    def _match(self, stored: FileSchema, column: Column) -> FileColumn | None:
         key = self.names.keys.get(column.id)
         if key is None:
             return None
         if self.has_ids:
-            wanted = key.encode()
-            places = [
-                at for at, f in enumerate(fields) if (f.metadata or {}).get(_FIELD_ID) == wanted
-            ]
+            matches = [candidate for candidate in stored if _field_id(candidate) == key.encode()]
         else:
             names = self.names.names(key)
-            places = [at for at, stored in enumerate(fields) if stored.name in names]
-        if len(places) > 1:
+            matches = [candidate for candidate in stored if candidate.name in names]
+        if len(matches) > 1:
             raise InvalidRequestError(
-                f"{self.name} has {len(places)} columns that could be {column.name}; rewrite it in the "
+                f"{self.name} has {len(matches)} columns that could be {column.name}; rewrite it in the "
                 "source"
             )
-        return places[0] if places else None
+        return matches[0] if matches else None
 
     def _column(
-        self, stored: pa.Field, column: Column, start: int, above: tuple[str, ...]
+        self, stored: FileColumn, column: Column, name: str | None
     ) -> Iterator[tuple[int, Held]]:
-        name = None if stored.name == column.physical_name else stored.name
-        path = (*above, stored.name)
-        match column.type:
-            case Struct(fields) if pa.types.is_struct(stored.type):
-                inner = dict(self._level(list(stored.type), fields, start, path))
+        """The entries of a column and of all inside it; elements, keys and values need no name."""
+        match stored.kind, column.type:
+            case Kind.STRUCT, Struct(fields):
+                inner = dict(self._level(stored.fields, fields))
                 if not inner:
-                    raise self._differs(stored, column, "has none of its fields")
+                    raise self._differs(column, "has none of its fields")
                 yield column.id, Held(name)
                 yield from inner.items()
-            case Array(element) if _is_list(stored.type):
-                yield column.id, Held(name, form=self._list_form(start, path))
-                yield from self._inner(stored.type.value_field, element, start, (*path, "list"))
-            case Map(key, value) if pa.types.is_map(stored.type):
-                entries = (*path, "key_value")
-                after = start + _count(stored.type.key_type)
-                yield column.id, Held(name)
-                yield from self._inner(stored.type.key_field, key, start, entries)
-                yield from self._inner(stored.type.item_field, value, after, entries)
-            case Struct() | Array() | Map():
-                raise self._differs(stored, column, f"holds it as {stored.type}")
-            case _ if is_opaque(column.type):
-                raise self._differs(stored, column, "holds a type that is not taken over")
+            case (Kind.ARRAY, Array()) | (Kind.MAP | Kind.REFUSED, Map()) if stored.fields:
+                # An import refuses nested keys, which it would have to compare.
+                yield column.id, Held(name, form=stored.form)
+                for part, inside in zip(stored.fields, children(column.type), strict=True):
+                    yield from self._column(part, inside, None)
+            case Kind.REFUSED, _:
+                raise self._differs(column, f"can't be taken over, since {stored.reason}")
             case _:
-                yield column.id, self._leaf(stored, column, name, start)
+                seen = _held_as(stored, column.type)
+                if seen is None:
+                    raise self._differs(column, f"holds it as {stored.stored.type}")
+                yield (
+                    column.id,
+                    Held(name, None if seen.type == column.type else seen.type, seen.form),
+                )
 
-    def _inner(
-        self, stored: pa.Field, column: Column, start: int, above: tuple[str, ...]
-    ) -> Iterator[tuple[int, Held]]:
-        """An element, key or value, which needs no name."""
-        for column_id, entry in self._column(stored, column, start, above):
-            yield column_id, Held(None, entry.type, entry.form) if column_id == column.id else entry
-
-    def _list_form(self, start: int, path: tuple[str, ...]) -> Form | None:
-        text = self.parquet.metadata.schema.column(start).path
-        standard = ".".join((*path, "list", "element"))
-        return None if text == standard or text.startswith(f"{standard}.") else Form.LIST
-
-    def _leaf(self, stored: pa.Field, column: Column, name: str | None, start: int) -> Held:
-        physical = self.parquet.metadata.schema.column(start).physical_type
-        try:
-            seen = seen_as(stored.type, physical)
-        except InvalidRequestError:
-            raise self._differs(stored, column, f"holds it as {stored.type}") from None
-        julian = self.julian.get(start)
-        if isinstance(julian, str):
-            raise self._differs(stored, column, f"can't be taken over, since {julian}")
-        type_, form = _as_held(seen, stored.type, column.type)
-        form = julian or form
-        if form is not None and not can_hold(form, type_):
-            raise self._differs(stored, column, f"holds it as {stored.type}")
-        if type_ != column.type and not widens(type_, column.type):
-            raise self._differs(stored, column, f"holds it as {stored.type}")
-        return Held(name, None if type_ == column.type else type_, form)
-
-    def _differs(self, stored: pa.Field, column: Column, fault: str) -> InvalidRequestError:
+    def _differs(self, column: Column, fault: str) -> InvalidRequestError:
         return InvalidRequestError(
             f"{self.name} {fault} in the column {column.name}, which is {type_name(column.type)}; "
             "rewrite the file in the source",
@@ -197,48 +151,18 @@ class MappedFile:
         )
 
 
-def _as_held(seen: SeenAs, arrow: pa.DataType, wanted: DataType) -> tuple[DataType, Form | None]:
-    """The type and form in which a file stores values of the wanted type."""
-    if is_text(wanted):
-        if seen.form is Form.UUID or (seen.form is Form.FIXED and arrow == pa.binary(16)):
-            return wanted, Form.UUID
-        if seen.type is Atom.BINARY and seen.form is None:
-            return wanted, Form.TEXT
-    if wanted is Atom.BINARY and seen.form is Form.UUID:
-        return wanted, Form.FIXED
-    if isinstance(wanted, Time) and isinstance(seen.type, Time):
-        return wanted, seen.form
-    if wanted is Atom.TIMESTAMP_NTZ and seen.form is Form.INT96:
-        return wanted, seen.form
-    return seen.type, seen.form
+def _field_id(column: FileColumn) -> bytes | None:
+    field_id: bytes | None = (column.stored.metadata or {}).get(_FIELD_ID)
+    return field_id
 
 
-def has_field_ids(schema: pa.Schema) -> bool:
-    """Whether a file has field IDs."""
-    return any((field.metadata or {}).get(_FIELD_ID) is not None for field in schema)
-
-
-def _starts(fields: Sequence[pa.Field], start: int) -> list[int]:
-    starts = []
-    for stored in fields:
-        starts.append(start)
-        start += _count(stored.type)
-    return starts
-
-
-def _is_list(arrow: Any) -> bool:
-    return bool(pa.types.is_list(arrow) or pa.types.is_large_list(arrow))
-
-
-def _count(arrow: Any) -> int:
-    """The number of leaves of a Parquet column, by the type that PyArrow gives it."""
-    if isinstance(arrow, pa.BaseExtensionType):
-        return _count(arrow.storage_type)
-    if pa.types.is_struct(arrow):
-        return sum(_count(child.type) for child in arrow)
-    if pa.types.is_map(arrow):
-        return _count(arrow.key_type) + _count(arrow.item_type)
-    return _count(arrow.value_type) if _is_list(arrow) else 1
+def _held_as(stored: FileColumn, wanted: DataType) -> SeenAs | None:
+    """The type and form in which a file stores values of a type; None if it stores none of these."""
+    if stored.form is Form.FIXED and is_text(wanted) and stored.stored.type == pa.binary(16):
+        return SeenAs(wanted, Form.UUID)  # a UUID without annotation
+    seen = held_as(stored, wanted)
+    # The metadata says the type, so a local time or a column without type contradicts it.
+    return None if seen is None or seen.form in (Form.LOCAL, Form.NULL) else seen
 
 
 THREADS = 16
@@ -270,6 +194,7 @@ class Adopter:
     names: Names
     root: str
     _maps: dict[IdMap, IdMap] = field(default_factory=dict, init=False)
+    _reader: ParquetReader = field(default_factory=lambda: ParquetReader(LeafRules()), init=False)
 
     def all(self, files: Sequence[SourceFile]) -> Iterable[ExternalFile]:
         """The external files, in order; their footers are read in parallel."""
@@ -306,14 +231,12 @@ class Adopter:
 
     def _is_remapped(self, file: SourceFile, before: Names) -> bool:
         path = external_path(self.root, file.path)
-        parquet = open_foreign(self.store, path).parquet
-        if self.names.by_field_id and has_field_ids(parquet.schema_arrow):
+        mapped = self._mapped(open_foreign(self.store, path), path)
+        if mapped.has_ids:
             return False
         columns = self.schema.visible.columns
         old, new = (
-            MappedFile(parquet, path, names, has_ids=False).id_map(columns)
-            if names.mapping
-            else IdMap({})
+            replace(mapped, names=names).id_map(columns) if names.mapping else IdMap({})
             for names in (before, self.names)
         )
         return old != new
@@ -343,13 +266,17 @@ class Adopter:
 
     def _id_map(self, opened: OpenedFile, path: str, constants: Mapping[int, str | None]) -> IdMap:
         columns = [column for column in self.schema.visible.columns if column.id not in constants]
-        has_ids = self.names.by_field_id and has_field_ids(opened.parquet.schema_arrow)
-        julian = julian_leaves(opened.parquet, opened.footer)
-        id_map_of_file = MappedFile(opened.parquet, path, self.names, has_ids, julian).id_map(
-            columns
-        )
-        id_map_of_file = replace(id_map_of_file, codec=opened.odd_codec)
-        return self._maps.setdefault(id_map_of_file, id_map_of_file)
+        id_map = self._mapped(opened, path).id_map(columns)
+        id_map = replace(id_map, codec=opened.odd_codec)
+        return self._maps.setdefault(id_map, id_map)
+
+    def _mapped(self, opened: OpenedFile, path: str) -> MappedFile:
+        try:
+            columns = self._reader.schema(opened)
+        except InvalidRequestError as error:
+            raise InvalidRequestError(f"{path}: {error}") from None
+        has_ids = self.names.by_field_id and any(map(_field_id, columns))
+        return MappedFile(columns, path, self.names, has_ids)
 
     def _stats(self, file: SourceFile, opened: OpenedFile, id_map: IdMap) -> dict[int, ColumnStats]:
         """Statistics from the footer, and counts of NaNs from the source's metadata."""

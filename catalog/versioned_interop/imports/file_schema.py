@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -33,7 +33,7 @@ from versioned_catalog.model.types import (
     is_stored_alike,
 )
 from versioned_catalog.model.widening import MOST_DIGITS, widens
-from versioned_catalog.read.foreign_file import OpenedFile
+from versioned_catalog.read.foreign_file import OpenedFile, is_list, leaf_count
 from versioned_catalog.read.foreign_values import Julian
 
 
@@ -133,6 +133,7 @@ class FileColumn:
         fields: the columns inside.
         reason: why it is refused.
         candidates: of a column of text, all types that its values fit, the preferred one first.
+        stored: the field of a Parquet file in its Arrow schema.
     """
 
     name: str
@@ -143,6 +144,7 @@ class FileColumn:
     fields: tuple[FileColumn, ...] = ()
     reason: str = ""
     candidates: tuple[DataType, ...] = ()
+    stored: Any = field(default=None, compare=False, repr=False)
 
 
 FileSchema = tuple[FileColumn, ...]
@@ -193,11 +195,11 @@ def schema_of(file: OpenedFile, rules: LeafRules, julian: Julian) -> FileSchema:
 
 def schema_of_arrow(schema: pa.Schema, rules: LeafRules) -> FileSchema:
     """The columns of rows that are no Parquet file: of ORC, and of text that was parsed."""
-    return tuple(_arrow_column(field, rules) for field in schema)
+    return tuple(_arrow_column(column, rules) for column in schema)
 
 
-def _arrow_column(field: Any, rules: LeafRules) -> FileColumn:
-    name, arrow = field.name, plain(field.type)
+def _arrow_column(column: Any, rules: LeafRules) -> FileColumn:
+    name, arrow = column.name, plain(column.type)
     if pa.types.is_null(arrow):
         return FileColumn(name, Kind.VOID)
     if pa.types.is_struct(arrow) and arrow.num_fields:
@@ -263,19 +265,20 @@ class _Reader:
     ) -> Iterator[FileColumn]:
         """The columns of sibling fields, the first of whose leaves is the leaf ``start``."""
         at = start
-        for field in fields:
-            yield self.column(field, (*above, field.name), at)
-            at += leaf_count(field.type)
+        for stored in fields:
+            yield self.column(stored, (*above, stored.name), at)
+            at += leaf_count(stored.type)
 
-    def column(self, field: pa.Field, path: tuple[str, ...], at: int) -> FileColumn:
+    def column(self, stored: pa.Field, path: tuple[str, ...], at: int) -> FileColumn:
         """One column, whose first leaf is the leaf ``at``."""
         try:
-            return self._column(field, path, at)
+            column = self._column(stored, path, at)
         except InvalidRequestError as error:
-            return FileColumn(field.name, Kind.REFUSED, field.nullable, reason=str(error))
+            column = FileColumn(stored.name, Kind.REFUSED, stored.nullable, reason=str(error))
+        return replace(column, stored=stored)
 
-    def _column(self, field: Any, path: tuple[str, ...], at: int) -> FileColumn:
-        name, nullable, arrow = field.name, field.nullable, plain(field.type)
+    def _column(self, stored: Any, path: tuple[str, ...], at: int) -> FileColumn:
+        name, nullable, arrow = stored.name, stored.nullable, plain(stored.type)
         if len(path) > TYPE_DEPTH:
             raise InvalidRequestError(f"it is nested more than {TYPE_DEPTH} deep")
         if path in self.variants:
@@ -292,7 +295,7 @@ class _Reader:
             )
             form = None if self._is_standard_list(path, at) else Form.LIST
             return FileColumn(name, Kind.ARRAY, nullable, form=form, fields=(inner,))
-        seen = leaf_of(field.type, self.leaves[at], self.rules)
+        seen = leaf_of(stored.type, self.leaves[at], self.rules)
         julian = self.julian.get(at)
         if isinstance(julian, str):
             raise InvalidRequestError(julian)
@@ -312,11 +315,10 @@ class _Reader:
         key = self.column(arrow.key_field, (*path, "key_value", "key"), at)
         after = at + leaf_count(arrow.key_type)
         value = self.column(arrow.item_field, (*path, "key_value", "value"), after)
-        if key.kind is not Kind.LEAF:
-            raise InvalidRequestError(
-                f"it is a map whose keys are {key.reason or 'nested'}, which can't be compared"
-            )
         inner = (replace(key, name="key"), replace(value, name="value"))
+        if key.kind is not Kind.LEAF:
+            reason = f"it is a map whose keys are {key.reason or 'nested'}, which can't be compared"
+            return FileColumn(name, Kind.REFUSED, nullable, fields=inner, reason=reason)
         return FileColumn(name, Kind.MAP, nullable, fields=inner)
 
     def _is_standard_list(self, path: tuple[str, ...], at: int) -> bool:
@@ -327,7 +329,7 @@ class _Reader:
 
 
 def _variant(name: str, arrow: Any, *, nullable: bool) -> FileColumn:
-    names = [field.name for field in arrow]
+    names = [part.name for part in arrow]
     if "typed_value" in names:
         raise InvalidRequestError("it is a shredded VARIANT; rewrite it without shredding")
     if sorted(names) != ["metadata", "value"]:
@@ -338,23 +340,6 @@ def _variant(name: str, arrow: Any, *, nullable: bool) -> FileColumn:
 def plain(arrow: Any) -> Any:
     """The storage of an extension type."""
     return arrow.storage_type if isinstance(arrow, pa.BaseExtensionType) else arrow
-
-
-def is_list(arrow: pa.DataType) -> bool:
-    """Whether Arrow shows a column as a list of any kind."""
-    t = pa.types
-    kinds = (t.is_list, t.is_large_list, t.is_fixed_size_list, t.is_list_view, t.is_large_list_view)
-    return any(is_kind(arrow) for is_kind in kinds)
-
-
-def leaf_count(arrow: Any) -> int:
-    """How many leaves a Parquet column has, by the type that PyArrow gives it."""
-    arrow = plain(arrow)
-    if pa.types.is_struct(arrow):
-        return sum(leaf_count(field.type) for field in arrow)
-    if pa.types.is_map(arrow):
-        return leaf_count(arrow.key_type) + leaf_count(arrow.item_type)
-    return leaf_count(arrow.value_type) if is_list(arrow) else 1
 
 
 _NUMBERS = (Family.INTEGER, Family.FLOAT, Family.DECIMAL)
@@ -430,6 +415,6 @@ def fits(column: FileColumn, wanted: DataType, *, copy: bool) -> bool:
 
 
 def _struct_fits(column: FileColumn, fields: tuple[Column, ...], *, copy: bool) -> bool:
-    by_name = {field.name: field for field in column.fields}
-    pairs = [(by_name[field.name], field.type) for field in fields if field.name in by_name]
+    by_name = {part.name: part for part in column.fields}
+    pairs = [(by_name[inner.name], inner.type) for inner in fields if inner.name in by_name]
     return all(fits(part, type_, copy=copy) for part, type_ in pairs)
