@@ -905,4 +905,4 @@ class Catalog:
             )
             operation = conversion.creation(bare, source, root)
             table = self._create_now(name, operation, "create")
-            return table, interop("sync_from")(table.handle, source)
+            return table, interop("follow")(table.handle, source)

@@ -26,7 +26,8 @@ from conversion.sources import (
     sorted_rows,
 )
 from versioned_catalog import InvalidRequestError, Table
-from versioned_interop.convert.convert import Request, open_source, sync_from
+from versioned_interop.convert.convert import Request, open_source
+from versioned_interop.convert.sync import follow
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType()),
@@ -351,19 +352,19 @@ def test_files_with_deleted_rows_are_copied_without_them(lake: Lake) -> None:
         return replace(opened, files=changed, version=str(version), batch=version)
 
     table = catalog.convert("t", lake.delta_path, version=0)
-    assert sync_from(table.handle, with_deletes(5, of_10=[0, 3, 9])).copied == 1
+    assert follow(table.handle, with_deletes(5, of_10=[0, 3, 9])).copied == 1
     assert ids(table) == [1, 2, 4, 5, 6, 7, 8, 10, 11]
     table.append(pa.table({"id": [100]}))
-    done = sync_from(table.handle, with_deletes(6, of_10=[0, 1, 3, 9], of_2=[0, 1]))
+    done = follow(table.handle, with_deletes(6, of_10=[0, 1, 3, 9], of_2=[0, 1]))
     assert (done.copied, done.removed) == (1, 2)
     assert ids(table) == [2, 4, 5, 6, 7, 8, 100]
-    sync_from(table.handle, with_deletes(7, of_10=[0, 1, 2, 3, 9]))
+    follow(table.handle, with_deletes(7, of_10=[0, 1, 2, 3, 9]))
     assert ids(table) == [4, 5, 6, 7, 8, 10, 11, 100]
     table.delete([("id", "=", 4)])
     with pytest.raises(
         InvalidRequestError, match=r"source has removed or rewritten|has expired there"
     ):
-        sync_from(table.handle, with_deletes(8))
+        follow(table.handle, with_deletes(8))
 
 
 def test_files_with_deleted_rows_can_be_refused(lake: Lake) -> None:
@@ -374,7 +375,7 @@ def test_files_with_deleted_rows_can_be_refused(lake: Lake) -> None:
     table = lake.catalog.convert("t", lake.delta_path, deletes="refuse")
     later = replace(opened, files=lambda: [marked], version="9", batch=9)
     with pytest.raises(InvalidRequestError, match=r"1 files .* have deleted rows.*REORG TABLE"):
-        sync_from(table.handle, later)
+        follow(table.handle, later)
     assert ids(table) == [1, 2]
 
 

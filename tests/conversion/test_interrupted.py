@@ -15,7 +15,8 @@ import pytest
 from conversion.sources import Lake, delta_rows, rows_of
 from faults.store import Fault, FaultyStore, Plan
 from versioned_catalog import Catalog, CommitConflictError, VersionedError
-from versioned_interop.convert.convert import Request, open_source, sync_from
+from versioned_interop.convert.convert import Request, open_source
+from versioned_interop.convert.sync import follow
 
 LATER = pa.table({"id": [3, 4], "v": ["c", None], "w": [1, 2]})
 
@@ -117,9 +118,9 @@ def test_a_sync_that_another_one_overtook_adds_no_row_twice(tmp_path: Path, copy
     second = lake.catalog.load_table("t")
     lake.write_delta(pa.table({"id": [3, 4]}), mode="append")
     source, _ = open_source(Request(lake.delta_path), lake.catalog._store)
-    sync_from(first.handle, source)
+    follow(first.handle, source)
     with pytest.raises(CommitConflictError, match=r"another process followed|run it again"):
-        sync_from(second.handle, source)
+        follow(second.handle, source)
     assert rows_of(lake.catalog.load_table("t")) == delta_rows(lake.delta())
 
 

@@ -1,21 +1,161 @@
-"""Convert a table of another format in place, and follow it."""
+"""Convert a table of another format in place, and follow it.
+
+The format of a source is detected, and the external root above its files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from versioned_catalog.storage.opening import plain_url
 
 from versioned_catalog.commit.operations import Create
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
-from versioned_catalog.model.schema import Schema
-from versioned_catalog.storage.opening import missing_root
-from versioned_catalog.storage.store import RootPath
-from versioned_interop.convert.evolving import first_schema, with_origin
-from versioned_interop.convert.opening import Request, open_source
-from versioned_interop.convert.origin import Origin, origin_of
-from versioned_interop.convert.source import SourceTable
+from versioned_catalog.storage.opening import missing_root, reopen
+from versioned_catalog.storage.store import RootPath, Store, check_name
+from versioned_interop.convert.delta import delta_source, load_delta
+from versioned_interop.convert.evolving import with_origin
+from versioned_interop.convert.iceberg import iceberg_source, load_iceberg
+from versioned_interop.convert.origin import origin_of
+from versioned_interop.convert.source import SourceTable, decoded, encoded, newest_metadata
 from versioned_interop.convert.sync import ADOPT, COPY, REFUSE, Synced, follow
+
+__all__ = ["Conversion", "Request", "Synced", "open_source", "sync"]
+
+ICEBERG, DELTA = "iceberg", "delta"
+KINDS = (ICEBERG, DELTA)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A source as the user names it.
+
+    Args:
+        source: the URL or path of a table's folder or of an Iceberg metadata file; or a table of
+            PyIceberg or deltalake.
+        kind: ``iceberg`` or ``delta``; detected if omitted.
+        root: name of the external root; the one that holds the source if omitted.
+        version: a snapshot ID or version number; the newest one if omitted.
+        options: of the library that reads the metadata, such as credentials.
+    """
+
+    source: Any
+    kind: str | None = None
+    root: str | None = None
+    version: int | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def open_source(
+    request: Request, store: Store, since: int | None = None
+) -> tuple[SourceTable, str]:
+    """The source, and the name of the external root that its files lie below.
+
+    Args:
+        store: the store of the table or warehouse, with the roots that its reader allows.
+        since: the number of a schema that is known already; see ``delta_source``.
+
+    Raises:
+        InvalidRequestError: it can't be read, or no root holds it.
+    """
+    kind = _kind(request, store)
+    if kind == ICEBERG:
+        table = request.source
+        if isinstance(table, str):
+            table = load_iceberg(_metadata_file(request, store), request.options)
+        root, url = _root(request, store, table.location())
+        return iceberg_source(table, url, request.version), root
+    table = request.source
+    if isinstance(table, str):
+        table = load_delta(encoded(plain_url(table)), request.options, request.version)
+    root, url = _root(request, store, decoded(table.table_uri))
+    return delta_source(table, url, request.options, since), root
+
+
+def _kind(request: Request, store: Store) -> str:
+    source = request.source
+    module = type(source).__module__.partition(".")[0]
+    if not isinstance(source, str):
+        kind = {"pyiceberg": ICEBERG, "deltalake": DELTA}.get(module)
+        if kind is None:
+            raise InvalidRequestError(
+                f"{type(source).__name__} is not a table to convert; give a URL or path, or a table of "
+                "PyIceberg or deltalake"
+            )
+        return kind
+    if request.kind is not None:
+        if request.kind not in KINDS:
+            raise InvalidRequestError(
+                f"kind must be one of {', '.join(KINDS)}, got {request.kind!r}",
+                condition="INVALID_OPTION",
+            )
+        return request.kind
+    return _found_kind(request, store)
+
+
+def _found_kind(request: Request, store: Store) -> str:
+    location = request.source
+    if location.endswith(".metadata.json"):
+        return ICEBERG
+    below = _below_root(request, store, location)
+    if any(name.endswith(".json") for name in below.list("_delta_log")):
+        return DELTA
+    if any(name.endswith(".metadata.json") for name in below.list("metadata")):
+        return ICEBERG
+    raise InvalidRequestError(
+        f"{location} is neither a Delta table (it has no _delta_log/*.json) nor an Iceberg table (no "
+        "metadata/*.metadata.json); name the table's folder, or import files with import_files"
+    )
+
+
+def _below_root(request: Request, store: Store, location: str) -> Store:
+    name, url = _root(request, store, location)
+    root = reopen(dict(store.location.roots)[name])
+    rest = plain_url(location)[len(plain_url(url)) + 1 :]
+    return root.child(check_name(rest)) if rest else root
+
+
+def _metadata_file(request: Request, store: Store) -> str:
+    """The newest metadata file of a table in a folder."""
+    location: str = request.source
+    if location.endswith(".json"):
+        return location
+    names = _below_root(request, store, location).list("metadata")
+    newest = newest_metadata(names)
+    if newest is None:
+        raise InvalidRequestError(
+            f"{location} has no metadata/*.metadata.json, so it is no Iceberg table; name the folder of "
+            "a table"
+        )
+    return f"{plain_url(location)}/metadata/{newest}"
+
+
+def _root(request: Request, store: Store, location: str) -> tuple[str, str]:
+    """The name and the URL of the external root that holds a location.
+
+    Raises:
+        InvalidRequestError: there is none; the message says what to pass.
+    """
+    roots = {name: location.url for name, location in store.location.roots}
+    urls = {
+        name: url
+        for name, url in roots.items()
+        if f"{plain_url(location)}/".startswith(f"{plain_url(url)}/")
+        and request.root in (None, name)
+    }
+    if urls:
+        return max(urls.items(), key=lambda item: (len(item[1]), item[0]))
+    name = request.root or "lake"
+    raise InvalidRequestError(
+        f"{location} lies below no external root that is allowed here. Files are adopted where they "
+        f'are, so allow a root that holds them: roots={{"{name}": "{plain_url(location)}"}} in Python, '
+        f"--root {name}={plain_url(location)} in the command line, "
+        f"spark.sql.catalog.<catalog>.root.{name} in Spark",
+        condition="INVALID_OPTION",
+    )
 
 
 @dataclass(frozen=True)
@@ -52,25 +192,11 @@ class Conversion:
 
     def creation(self, bare: Create, source: SourceTable, root: str) -> Create:
         """The operation that creates the table with the source's first schema, without rows."""
-        mode = COPY if self.copy else ADOPT
-        origin = Origin(
-            source.kind,
-            source.uuid,
-            source.location,
-            root,
-            Schema(()),
-            {},
-            source.schemas[0].schema_id,
-            mode=mode,
-            deletes=self.deletes,
-        )
-        return with_origin(bare, source, origin)
+        return with_origin(bare, source, root, COPY if self.copy else ADOPT, self.deletes)
 
 
 _TRIES = 5
 """How often a sync looks at the newest version again."""
-
-__all__ = ["Conversion", "Request", "Synced", "first_schema", "open_source", "sync", "sync_from"]
 
 
 def sync(handle: TableHandle, request: Request) -> Synced:
@@ -102,9 +228,4 @@ def _sync(handle: TableHandle, request: Request) -> Synced:
         root=origin.root,
     )
     source, _ = open_source(full_request, handle.store, origin.schema_id)
-    return follow(handle, source)
-
-
-def sync_from(handle: TableHandle, source: SourceTable) -> Synced:
-    """Follow a source that is open already."""
     return follow(handle, source)

@@ -141,12 +141,9 @@ def _check(handle: TableHandle, imported: set[ImportedFile], paths: Mapping[str,
     rows = _Rows(handle, imported)
     unknown = rows.follow()
     live = rows.paths & {*handle.state.segments.paths}
-    in_place = sorted(file_of(path) for path in live if path.startswith(PREFIX))
+    in_place = sorted(path for path in live if path.startswith(PREFIX))
     if in_place:
-        raise InvalidRequestError(
-            f"{handle.name}: {in_place[0]} was imported here and belongs to the source now; take it "
-            "out with Table.remove_external, and sync again"
-        )
+        raise imported_before(handle.name, in_place[0])
     if live or unknown:
         path = min(paths[file.place] for file in unknown or imported)
         raise InvalidRequestError(
@@ -154,6 +151,14 @@ def _check(handle: TableHandle, imported: set[ImportedFile], paths: Mapping[str,
             "would be here twice. Roll this table back to before the import (Table.rollback), or "
             "convert the source under a new name"
         )
+
+
+def imported_before(table: str, segment: str) -> InvalidRequestError:
+    """The error for a file of the source that an import has adopted, by the path of its segment."""
+    return InvalidRequestError(
+        f"{table}: {file_of(segment)} was imported here and belongs to the source now; take it "
+        "out with Table.remove_external, and sync again"
+    )
 
 
 @dataclass(frozen=True)

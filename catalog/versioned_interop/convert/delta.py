@@ -79,7 +79,6 @@ def delta_source(
         for key, text in metadata.configuration.items()
         if key.startswith("delta.constraints.")
     ]
-    fields = [_partition_key(current, name) for name in metadata.partition_columns]
     return SourceTable(
         "delta",
         metadata.id,
@@ -90,7 +89,7 @@ def delta_source(
         partial(reader.files, table),
         reader.files_at,
         partial(reader.oldest_first, table),
-        tuple(SourcePartition(key, "identity") for key in fields if _can_partition(current, key)),
+        _partitioning(current.partitioning(metadata.partition_columns)),
         by_field_id=_mode(table) == "id",
         stable_keys=_mode(table) != "none",
         physical=current.physical,
@@ -108,24 +107,13 @@ def _schema(table: Any) -> DeltaSchema:
     return delta_schema(stored, table.version(), mapped=_mode(table) != "none")
 
 
-def _partition_key(current: DeltaSchema, name: str) -> str:
-    """The key of a partition column; the log names it as the schema does."""
-    columns = dict(zip((c.name for c in current.schema.columns), _top_keys(current), strict=True))
-    return columns[name]
-
-
-def _top_keys(current: DeltaSchema) -> list[str]:
-    top = {column.id for column in current.schema.columns}
-    return [current.schema.keys[column_id - 1] for column_id in sorted(top)]
-
-
-def _can_partition(current: DeltaSchema, key: str) -> bool:
-    """Whether the column can partition a table here, too: not if it is a float."""
-    return _types(current)[key] not in (Atom.FLOAT, Atom.DOUBLE)
-
-
-def _types(current: DeltaSchema) -> dict[str, DataType]:
-    return {key: column.type for key, column in current.schema.keyed()}
+def _partitioning(types: Mapping[str, DataType]) -> tuple[SourcePartition, ...]:
+    """The partitioning by columns that can partition a table here, too: all but floats."""
+    return tuple(
+        SourcePartition(key, "identity")
+        for key, type_ in types.items()
+        if type_ not in (Atom.FLOAT, Atom.DOUBLE)
+    )
 
 
 @dataclass(frozen=True)
@@ -177,49 +165,39 @@ class _Reader:
         """The files of a version."""
         current = _schema(table)
         names = table.metadata().partition_columns
-        partitions = [(name, _partition_key(current, name)) for name in names]
+        types = current.partitioning(names)
+        fields = _partitioning(types)
         deleted = self._deleted(table)
         actions = pa.table(table.get_add_actions())
-        rows = actions.to_pylist()
-        values = self._values(actions, partitions, current)
-        return [
-            self._file(row, {key: texts[at] for key, texts in values.items()}, current, deleted)
-            for at, row in enumerate(rows)
-        ]
-
-    def _values(
-        self, actions: pa.Table, partitions: Sequence[tuple[str, str]], current: DeltaSchema
-    ) -> dict[str, list[str | None]]:
-        """The value texts of the partition columns of all files, by key."""
-        if not partitions:
-            return {}
-        parts = actions["partition"].combine_chunks()
         texts: dict[str, list[str | None]] = {}
-        for name, key in partitions:
-            names = [field.name for field in parts.type]
-            at = names.index(name if name in names else current.physical[key])
-            type_ = _types(current)[key]
-            texts[key] = [_text_of(value, type_) for value in parts.field(at)]
-        return texts
+        if names:
+            parts = actions["partition"].combine_chunks()
+            stored = [part.name for part in parts.type]
+            for name, (key, type_) in zip(names, types.items(), strict=True):
+                at = stored.index(name if name in stored else current.physical[key])
+                texts[key] = [_text_of(value, type_) for value in parts.field(at)]
+        return [
+            self._file(action, {key: values[at] for key, values in texts.items()}, fields, deleted)
+            for at, action in enumerate(actions.to_pylist())
+        ]
 
     def _file(
         self,
         action: Mapping[str, Any],
         constants: dict[str, str | None],
-        current: DeltaSchema,
+        fields: tuple[SourcePartition, ...],
         deleted: Mapping[str, pa.Array],
     ) -> SourceFile:
         path = self._path(action["path"])
         positions = deleted.get(path)
-        fields = [key for key in constants if _can_partition(current, key)]
         return SourceFile(
             path,
             action.get("num_records"),
             action["size_bytes"],
             constants,
             overrides=True,
-            partition=tuple(constants[key] for key in fields),
-            partitioning=tuple(SourcePartition(key, "identity") for key in fields),
+            partition=tuple(constants[field.key] for field in fields),
+            partitioning=fields,
             deletes="" if positions is None else _identity(positions),
             deleted=None if positions is None else (lambda: positions),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +60,11 @@ class DeltaSchema:
     schema: SourceSchema
     physical: dict[str, str]
     dropped: list[str]
+
+    def partitioning(self, names: Sequence[str]) -> dict[str, DataType]:
+        """The types of partition columns, by key; the log names them as the schema does."""
+        columns = {column.name: column for column in self.schema.columns}
+        return {self.schema.keys[columns[name].id - 1]: columns[name].type for name in names}
 
 
 def delta_schema(stored: Any, version: int, *, mapped: bool) -> DeltaSchema:

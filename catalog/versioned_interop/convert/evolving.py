@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -34,12 +34,14 @@ from versioned_interop.convert.schemas import (
 from versioned_interop.convert.source import APPLICATION, SourceSchema, SourceTable
 
 
-def with_origin(creation: Create, source: SourceTable, origin: Origin) -> Create:
+def with_origin(
+    creation: Create, source: SourceTable, root: str, mode: str, deletes: str
+) -> Create:
     """A creation of a table, with the columns of the source's first schema, that remembers its source.
 
     Args:
         creation: creates a table with the columns of ``first_schema``.
-        origin: the source; its columns and keys are set here.
+        root, mode, deletes: of the ``Origin``.
     """
     kept, first = kept_ids(source), source.schemas[0]
     columns = creation.columns if kept is None else kept.columns
@@ -47,10 +49,18 @@ def with_origin(creation: Create, source: SourceTable, origin: Origin) -> Create
     def arrange(evolution: Evolution) -> Evolution:
         done = creation.arrange(evolution)
         ids = [column.id for column, _ in walk(done.schema.columns)]
-        keys = dict(zip(first.keys, ids, strict=True))
-        base = _as_in_source(done.schema, first)
-        new_origin = replace(origin, columns=base, keys=keys, schema_id=first.schema_id)
-        return replace(done, properties={**done.properties, **new_origin.properties()})
+        origin = Origin(
+            source.kind,
+            source.uuid,
+            source.location,
+            root,
+            _as_in_source(done.schema, first),
+            dict(zip(first.keys, ids, strict=True)),
+            first.schema_id,
+            mode=mode,
+            deletes=deletes,
+        )
+        return replace(done, properties={**done.properties, **origin.properties()})
 
     return replace(creation, columns=columns, arrange=arrange, keeps_ids=kept is not None)
 
@@ -181,25 +191,19 @@ def _changes(state: TableState, target: Schema) -> tuple[list[Change], dict[int,
     """
     new = target.ids - state.schema.ids
     roots = {id_ for id_ in new if not new & {above.id for above in target.ancestors(id_)}}
-    first = difference_by_id(state.evolution, _map(target, roots, _as_added))
+
+    def as_added(column: Column) -> Column:
+        default = column.read_default
+        if column.id not in roots:
+            return column
+        return replace(column, write_default=default, nullable=column.nullable or default is None)
+
+    added = replace(target, columns=tuple(map_columns(top, as_added) for top in target.columns))
+    first = difference_by_id(state.evolution, added)
     between = first[-1].after if first else state.evolution
     ids = {column_id: between.schema.visible.get(target.path(column_id)).id for column_id in new}
     second = difference_by_id(between, _renumbered(target, ids))
     return [step.change for step in (*first, *second)], ids
-
-
-def _as_added(column: Column) -> Column:
-    default = column.read_default
-    return replace(column, write_default=default, nullable=column.nullable or default is None)
-
-
-def _map(schema: Schema, ids: set[int], change: Callable[[Column], Column]) -> Schema:
-    """A schema in which some columns are changed."""
-
-    def changed(column: Column) -> Column:
-        return change(column) if column.id in ids else column
-
-    return replace(schema, columns=tuple(map_columns(column, changed) for column in schema.columns))
 
 
 def _renumbered(schema: Schema, ids: dict[int, int]) -> Schema:
@@ -283,23 +287,16 @@ def partition_versions(
     """
     state = handle.state
     versions = {state.schema.partitioning: state.schema}
-    candidates = [schema for schema in _versions(state) if schema.columns == state.schema.columns]
-    for schema in candidates:
-        versions.setdefault(schema.partitioning, schema)
+    for version in state.schemas:
+        schema = state.schemas[version]
+        if schema.columns == state.schema.columns:
+            versions.setdefault(schema.partitioning, schema)
     missing = [fields for fields in dict.fromkeys(wanted) if fields not in versions]
     for fields in (*missing, *((state.schema.partitioning,) if missing else ())):
-        _partition(handle, fields)
+        planned = handle.state
+        target = replace(planned.schema.visible, partitioning=fields)
+        changes = [step.change for step in difference_by_id(planned.evolution, target)]
+        if changes:
+            Alteration(handle).add_all(changes).commit_on(PlannedOn.of(planned))
         versions.setdefault(fields, handle.state.schema)
     return versions
-
-
-def _versions(state: TableState) -> list[Schema]:
-    return [state.schemas[version] for version in state.schemas]
-
-
-def _partition(handle: TableHandle, fields: Sequence[PartitionField]) -> None:
-    state = handle.state
-    target = replace(state.schema.visible, partitioning=tuple(fields))
-    changes = [step.change for step in difference_by_id(state.evolution, target)]
-    if changes:
-        Alteration(handle).add_all(changes).commit_on(PlannedOn.of(state))

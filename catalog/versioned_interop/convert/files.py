@@ -34,7 +34,7 @@ from versioned_catalog.model.widening import type_name
 from versioned_catalog.read.foreign_file import OpenedFile, open_foreign
 from versioned_catalog.storage.store import PREFIX, Store
 from versioned_catalog.write.external import ExternalFile
-from versioned_interop.convert.source import SourceFile, SourcePartition
+from versioned_interop.convert.source import SourceFile
 from versioned_interop.imports.file_schema import FileColumn, FileSchema, Kind, LeafRules, held_as
 from versioned_interop.imports.reading import ParquetReader
 
@@ -258,10 +258,7 @@ class Adopter:
             column = top.get(self.ids.get(key, 0))
             if column is None or is_nested(column.type):
                 continue
-            source_type = self.source.column(column.id).type
-            widened = text if text is None else widen_text(text, source_type, column.type)
-            assert widened is None or isinstance(widened, str)
-            constants[column.id] = widened
+            constants[column.id] = _widened(text, self.source.column(column.id), column)
         return constants
 
     def _id_map(self, opened: OpenedFile, path: str, constants: Mapping[int, str | None]) -> IdMap:
@@ -290,31 +287,24 @@ class Adopter:
         return statistics
 
 
-def wanted_partitioning(
-    partitioning: Sequence[SourcePartition], ids: Mapping[str, int], schema: Schema
-) -> tuple[PartitionField, ...]:
-    """The partitioning of a file as that of the table.
-
-    Fields of columns that the table has dropped are left out; see ``partition_of``.
-    """
-    fields = ((ids.get(f.key, 0), f.transform) for f in partitioning)
-    return tuple(PartitionField(id_, text) for id_, text in fields if id_ in schema.ids)
-
-
 def partition_of(
     file: SourceFile, ids: Mapping[str, int], schema: Schema, source: Schema
-) -> tuple[str | None, ...]:
-    """The value texts of ``wanted_partitioning``."""
-    pairs = zip(file.partitioning, file.partition, strict=True)
-    texts: list[str | None] = []
-    for source_field, text in pairs:
-        column_id = ids.get(source_field.key, 0)
-        if column_id not in schema.ids:
-            continue
-        if text is not None and source_field.transform == "identity":
-            old, new = source.column(column_id).type, schema.column(column_id).type
-            widened = widen_text(text, old, new)
-            assert isinstance(widened, str)
-            text = widened
-        texts.append(text)
-    return tuple(texts)
+) -> dict[PartitionField, str | None]:
+    """The partitioning of a file as that of the table, with its value texts.
+
+    Fields of columns that the table has dropped are left out.
+    """
+    partition: dict[PartitionField, str | None] = {}
+    for part, text in zip(file.partitioning, file.partition, strict=True):
+        id_ = ids.get(part.key, 0)
+        if id_ in schema.ids:
+            is_value = part.transform == "identity"
+            widened = _widened(text, source.column(id_), schema.column(id_)) if is_value else text
+            partition[PartitionField(id_, part.transform)] = widened
+    return partition
+
+
+def _widened(text: str | None, old: Column, new: Column) -> str | None:
+    widened = None if text is None else widen_text(text, old.type, new.type)
+    assert widened is None or isinstance(widened, str), "it is a value of a leaf type"
+    return widened

@@ -6,12 +6,11 @@ are those of FORMAT.md, section 4.5, but for a UUID, which Iceberg hashes as byt
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 import uuid
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.calendars import temporal
 from versioned_catalog.model.sql_literals import constant
 from versioned_catalog.model.transforms import Bucket, Truncate, parse_transform, render
 from versioned_catalog.model.types import (
@@ -21,7 +20,10 @@ from versioned_catalog.model.types import (
     Constant,
     DataType,
     Decimal,
+    Family,
+    LeafType,
     Map,
+    NestedType,
     Struct,
     Time,
 )
@@ -114,7 +116,7 @@ def _default(value: Any, type_: DataType, path: tuple[str, ...]) -> Constant | N
     """
     if value is None:
         return None
-    if isinstance(type_, Struct | Array | Map):
+    if isinstance(type_, NestedType):
         if value in ({}, []):
             return None
         raise InvalidRequestError(
@@ -125,26 +127,12 @@ def _default(value: Any, type_: DataType, path: tuple[str, ...]) -> Constant | N
     return constant(_plain(value, type_), type_)
 
 
-def _plain(value: Any, type_: DataType) -> Any:
+def _plain(value: Any, type_: LeafType) -> Any:
     match value:
         case uuid.UUID():
             return str(value)
-        case int() if type_ is Atom.DATE:
-            return dt.date(1970, 1, 1) + dt.timedelta(days=value)
-        case int() if type_ is Atom.TIMESTAMP:
-            return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=value)
-        case int() if type_ is Atom.TIMESTAMP_NTZ:
-            return dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=value)
-        case int() if isinstance(type_, Time):
-            return (dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=value)).time()
-        case str() if type_ is Atom.DATE:
-            return dt.date.fromisoformat(value)
-        case str() if type_ in (Atom.TIMESTAMP, Atom.TIMESTAMP_NTZ):
-            return dt.datetime.fromisoformat(value)
-        case str() if isinstance(type_, Time):
-            return dt.time.fromisoformat(value)
-        case str() if isinstance(type_, Decimal):
-            return decimal.Decimal(value)
+        case int() if type_.leaf.family is Family.TEMPORAL:
+            return temporal(type_).to_python(value)
         case str() if type_ is Atom.BINARY:
             return bytes.fromhex(value)
     return value

@@ -14,21 +14,21 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.changes import SetProperty
-from versioned_catalog.model.evolution import BoundChange
 from versioned_catalog.model.schema import PartitionField
 from versioned_catalog.read.filters import Always
 from versioned_catalog.read.foreign_file import size_of
 from versioned_catalog.storage.opening import root_store
-from versioned_catalog.storage.store import RootPath, file_of
+from versioned_catalog.storage.store import RootPath
 from versioned_catalog.write.external import ExternalFile, external_records, used_roots
 from versioned_interop.convert.copying import (
     check_not_imported,
     copy_file,
     copy_token,
+    imported_before,
     source_token,
 )
 from versioned_interop.convert.evolving import follow_schemas, partition_versions
-from versioned_interop.convert.files import Adopter, Names, partition_of, wanted_partitioning
+from versioned_interop.convert.files import Adopter, Names, partition_of
 from versioned_interop.convert.origin import Origin, origin_of
 from versioned_interop.convert.source import SourceFile, SourceTable, digest_of, token_of
 
@@ -72,7 +72,7 @@ def follow(handle: TableHandle, source: SourceTable) -> Synced:
             f"{source.location} is {source.uuid}: it was replaced there. Convert it under a new name"
         )
     schemas = follow_schemas(handle, source)
-    done = _Files(handle, source).commit()
+    done = _Files(handle, source, origin_of(handle.state.properties, handle.name)).commit()
     roots = {origin.root: dict(handle.store.location.roots)[origin.root].url}
     return replace(
         done,
@@ -89,26 +89,30 @@ class _Files:
 
     handle: TableHandle
     source: SourceTable
-
-    @property
-    def _origin(self) -> Origin:
-        return origin_of(self.handle.state.properties, self.handle.name)
+    origin: Origin
 
     def commit(self) -> Synced:
         """Add the files that the source added, and remove those that it removed."""
-        origin, source = self._origin, self.source
+        origin, source = self.origin, self.source
         nothing = Synced(0, source.version)
         if source.batch is None:
             return nothing
         if origin.version != source.version:
-            self._check_newer(origin)
-        elif not self._is_remapped(origin):
+            if source.batch <= origin.number:
+                raise InvalidRequestError(
+                    f"{self.handle.name} shows version {origin.version} of {origin.location} already, "
+                    f"which is newer than {source.version}; to see an earlier one, use the table's own "
+                    "history"
+                )
+        elif not self._is_remapped:
             return nothing
         files = {file.token: file for file in source.files()}
         live = _live(self.handle.state, origin.root)
-        before = self._before(origin, live)
-        self._check_not_imported(before, files, live)
-        remapped = self._remapped(origin, before, files, live)
+        before = self._before(live)
+        twice = [live[token] for token in files.keys() - before.keys() if token in live]
+        if twice:
+            raise imported_before(self.handle.name, min(twice)[0])
+        remapped = self._remapped(before, files, live)
         removed = self._removed(before, files, live, remapped)
         came = [file for token, file in files.items() if token not in before or token in remapped]
         new: list[SourceFile] = []
@@ -116,35 +120,33 @@ class _Files:
             new = [file for file in came if not {file.token, token_of(file.path)} & before.keys()]
             check_not_imported(self.handle, new, origin.root)
         known_at = self.handle.state.version
-        adopted, copied = self._added(origin, came)
+        copied_files = [file for file in came if self._is_copied(file)]
+        refused = [file for file in copied_files if file.deletes]
+        if origin.deletes == REFUSE and refused:
+            raise InvalidRequestError(
+                f"{self.handle.name}: {len(refused)} files of the source have deleted rows, such as "
+                f"{refused[0].path}; {_PURGE[source.kind]}, or convert with deletes='copy'"
+            )
+        adopted = self._adopted([file for file in came if not self._is_copied(file)])
+        copied = self._copied(copied_files)
         if removed and self.handle.state.schema.is_keyed:
             raise InvalidRequestError(
                 f"{self.handle.name} has a primary key, and {len(removed)} files are gone or changed in "
                 "the source: their rows can't be taken back here. Convert the source under a new name"
             )
         records = [*adopted, *(record for parts in copied for record in parts)]
-        copied_files = [file for file in came if _is_copied(origin, file)]
         imported = self._imported([*new, *copied_files])
         copies = tuple(imported[file.token] for file in copied_files)
         new_files = NewFiles(tuple(imported[file.token] for file in new), known_at)
         self._commit(records, removed, files, copies, new_files)
         return replace(nothing, adopted=len(adopted), copied=len(copied), removed=len(removed))
 
-    def _check_newer(self, origin: Origin) -> None:
-        if self.source.batch is not None and self.source.batch <= origin.number:
-            raise InvalidRequestError(
-                f"{self.handle.name} shows version {origin.version} of {origin.location} already, which "
-                f"is newer than {self.source.version}; to see an earlier one, use the table's own "
-                "history"
-            )
-
-    def _before(
-        self, origin: Origin, live: Mapping[str, list[str]]
-    ) -> Mapping[str, SourceFile | None]:
+    def _before(self, live: Mapping[str, list[str]]) -> Mapping[str, SourceFile | None]:
         """The source's files at the last sync, by token.
 
         Read from the live segments if this table has kept all files, else from the source.
         """
+        origin = self.origin
         if not origin.version:
             return {}
         if digest_of(set(live)) == origin.digest:
@@ -158,31 +160,13 @@ class _Files:
             )
         return {file.token: file for file in earlier_files}
 
-    def _check_not_imported(
-        self,
-        before: Mapping[str, SourceFile | None],
-        files: Mapping[str, SourceFile],
-        live: Mapping[str, list[str]],
-    ) -> None:
-        """Refuse files that the source added, and that were imported into this table before.
-
-        Raises:
-            InvalidRequestError: naming a file.
-        """
-        twice = [live[token] for token in files.keys() - before.keys() if token in live]
-        if twice:
-            raise InvalidRequestError(
-                f"{self.handle.name}: {file_of(min(twice)[0])} was imported here and belongs to the "
-                "source now; take it out with Table.remove_external, and sync again"
-            )
-
-    def _is_remapped(self, origin: Origin) -> bool:
+    @property
+    def _is_remapped(self) -> bool:
         """Whether files without field IDs may show other columns than at the last sync."""
-        return bool(self.source.name_mapping) and self.source.name_mapping != origin.names
+        return bool(self.source.name_mapping) and self.source.name_mapping != self.origin.names
 
     def _remapped(
         self,
-        origin: Origin,
         before: Mapping[str, SourceFile | None],
         files: Mapping[str, SourceFile],
         live: Mapping[str, list[str]],
@@ -191,14 +175,15 @@ class _Files:
 
         A changed mapping can map older files to a column that was dropped and added again.
         """
-        if not self._is_remapped(origin):
+        if not self._is_remapped:
             return set()
+        names = self.origin.names
         followed = [
             file
             for token, file in files.items()
-            if token in before and (token in live or origin.names is not None)
+            if token in before and (token in live or names is not None)
         ]
-        return self._adopter(origin).remapped(followed, self._names(origin, origin.names or {}))
+        return self._adopter().remapped(followed, self._names(names or {}))
 
     def _removed(
         self,
@@ -225,32 +210,23 @@ class _Files:
                 )
         return sorted(segments)
 
-    def _added(
-        self, origin: Origin, came: Sequence[SourceFile]
-    ) -> tuple[list[SegmentRecord], list[list[SegmentRecord]]]:
-        """Records of files that are adopted, and of those that are copied."""
-        copied = [file for file in came if _is_copied(origin, file)]
-        if origin.deletes == REFUSE and (refused := [file for file in copied if file.deletes]):
-            raise InvalidRequestError(
-                f"{self.handle.name}: {len(refused)} files of the source have deleted rows, such as "
-                f"{refused[0].path}; {_PURGE[self.source.kind]}, or convert with deletes='copy'"
-            )
-        copied = [file for file in copied if not file.is_empty()]
-        if self.handle.state.schema.is_keyed:
-            copied = self.source.oldest_first(copied)
-        adopter = self._adopter(origin)
-        in_place = [file for file in came if not _is_copied(origin, file)]
-        records = self._records(origin, in_place, adopter)
+    def _is_copied(self, file: SourceFile) -> bool:
+        return self.origin.mode == COPY or bool(file.deletes)
+
+    def _copied(self, files: Sequence[SourceFile]) -> list[list[SegmentRecord]]:
+        """The copies of files of which rows remain, in the order that a primary key needs."""
         schema = self.handle.state.schema
-        copies = [
+        copied = [file for file in files if not file.is_empty()]
+        if schema.is_keyed:
+            copied = self.source.oldest_first(copied)
+        return [
             copy_file(self.handle, schema, file, external)
-            for file, external in zip(copied, adopter.all(copied), strict=True)
+            for file, external in zip(copied, self._adopter().all(copied), strict=True)
         ]
-        return records, copies
 
     def _imported(self, files: Sequence[SourceFile]) -> dict[str, ImportedFile]:
         """Ledger entries of files by token, marked as copied; a file may be named twice."""
-        root = root_store(self.handle.store, RootPath(self._origin.root, ""))
+        root = root_store(self.handle.store, RootPath(self.origin.root, ""))
 
         def size(file: SourceFile) -> int:
             return size_of(root.open(file.path)) if file.bytes is None else file.bytes
@@ -266,19 +242,15 @@ class _Files:
             for token, file in {file.token: file for file in files}.items()
         }
 
-    def _records(
-        self, origin: Origin, files: Sequence[SourceFile], adopter: Adopter
-    ) -> list[SegmentRecord]:
+    def _adopted(self, files: Sequence[SourceFile]) -> list[SegmentRecord]:
         """Records of files in place, each under a schema version that is partitioned as the file is."""
-        handle, ids = self.handle, origin.keys
-        schema = handle.state.schema
-        wanted = [wanted_partitioning(file.partitioning, ids, schema) for file in files]
-        versions = partition_versions(handle, wanted)
+        handle, origin, schema = self.handle, self.origin, self.handle.state.schema
+        partitions = [partition_of(file, origin.keys, schema, origin.columns) for file in files]
+        versions = partition_versions(handle, [tuple(partition) for partition in partitions])
         groups: dict[tuple[PartitionField, ...], list[ExternalFile]] = {}
-        for file, fields, external in zip(files, wanted, adopter.all(files), strict=True):
-            under = versions[fields]
-            partition = partition_of(file, ids, schema, origin.columns)
-            placed = replace(external, schema_version=under.version, partition=partition)
+        for partition, external in zip(partitions, self._adopter().all(files), strict=True):
+            fields, values = tuple(partition), tuple(partition.values())
+            placed = replace(external, schema_version=versions[fields].version, partition=values)
             groups.setdefault(fields, []).append(placed)
         return [
             record
@@ -288,18 +260,18 @@ class _Files:
             )
         ]
 
-    def _adopter(self, origin: Origin) -> Adopter:
+    def _adopter(self) -> Adopter:
         return Adopter(
             self.handle.store,
             self.handle.state.schema,
-            origin.columns,
-            origin.keys,
-            self._names(origin, self.source.names),
-            origin.root,
+            self.origin.columns,
+            self.origin.keys,
+            self._names(self.source.names),
+            self.origin.root,
         )
 
-    def _names(self, origin: Origin, mapping: Mapping[str, tuple[str, ...]]) -> Names:
-        keys = {column_id: key for key, column_id in origin.keys.items()}
+    def _names(self, mapping: Mapping[str, tuple[str, ...]]) -> Names:
+        keys = {column_id: key for key, column_id in self.origin.keys.items()}
         return Names(keys, self.source.by_field_id, mapping, self.source.physical)
 
     def _commit(
@@ -314,10 +286,11 @@ class _Files:
         tokens = {token for token, file in files.items() if not file.deletes} | {
             token for record in records if (token := copy_token(record.path)) is not None
         }
-        tokens |= {token for token in _live(state, self._origin.root) if token in files}
+        tokens |= {token for token in _live(state, self.origin.root) if token in files}
+        before = origin_of(state.properties, handle.name)
         origin = replace(
-            self._origin,
-            schema_id=max(self._origin.schema_id, self.source.schema.schema_id),
+            before,
+            schema_id=max(before.schema_id, self.source.schema.schema_id),
             names=self.source.name_mapping,
             version=self.source.version,
             number=self.source.batch or 0,
@@ -327,7 +300,12 @@ class _Files:
         # Not the source's number, so that a table that was rolled back can sync again.
         application = self.source.application
         batch = Batch(application, state.applications.get(application, -1) + 1)
-        changes = _noted(state, origin)
+        requests = [
+            SetProperty(key, text)
+            for key, text in origin.properties().items()
+            if state.properties.get(key) != text
+        ]
+        changes, _ = plan_changes(requests, state.evolution, state.schemas.newest.version + 1)
         parts = (base, tuple(records), changes, tuple(removed), batch, roots, copied, new_files)
         operation = (
             Rewrite(*parts, kind="overwrite", reads=Always(False)) if removed else Append(*parts)
@@ -345,21 +323,6 @@ _PURGE = {
     "iceberg": "rewrite them in the source (rewrite_data_files with delete-file-threshold 1)",
     "delta": "rewrite them in the source (REORG TABLE ... APPLY (PURGE))",
 }
-
-
-def _is_copied(origin: Origin, file: SourceFile) -> bool:
-    return origin.mode == COPY or bool(file.deletes)
-
-
-def _noted(state: TableState, origin: Origin) -> tuple[BoundChange, ...]:
-    """The change of the property that names the source's version."""
-    requests = [
-        SetProperty(key, text)
-        for key, text in origin.properties().items()
-        if state.properties.get(key) != text
-    ]
-    bound, _ = plan_changes(requests, state.evolution, state.schemas.newest.version + 1)
-    return bound
 
 
 def _live(state: TableState, root: str) -> dict[str, list[str]]:
