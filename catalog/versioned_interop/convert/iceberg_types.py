@@ -28,6 +28,7 @@ from versioned_catalog.model.types import (
     Time,
 )
 from versioned_interop.convert.source import SourcePartition, SourceSchema, optional_import
+from versioned_interop.publish.iceberg_specs import transform_of
 
 _ATOMS: dict[str, DataType] = {
     "boolean": Atom.BOOLEAN,
@@ -160,10 +161,8 @@ def transform_text(text: str) -> str | None:
     >>> transform_text("bucket[16]"), transform_text("day"), transform_text("void")
     ('bucket(16)', 'days', None)
     """
-    text = text.replace("[", "(").replace("]", ")")
-    text = {"year": "years", "month": "months", "day": "days", "hour": "hours"}.get(text, text)
     try:
-        return render(parse_transform(text))
+        return render(parse_transform(transform_of(text)))
     except InvalidRequestError:
         return None
 

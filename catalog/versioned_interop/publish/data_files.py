@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -32,26 +32,23 @@ from versioned_catalog.model.types import (
     walk,
 )
 from versioned_catalog.model.value_text import leaf_text
-from versioned_interop.publish.iceberg_specs import (
-    UNPARTITIONED,
-    SpecField,
-    Specs,
-    is_portable,
-    partition_record,
-    result_types,
-)
+from versioned_interop.publish.iceberg_specs import MAPS, Layout, Specs, is_portable
 
 Row = dict[str, Any]
 
 
-def _fastavro() -> Any:
+def library(name: str) -> Any:
+    """Import a library of the extra ``iceberg``.
+
+    Raises:
+        InvalidRequestError: it is not installed.
+    """
     try:
-        import fastavro
+        return import_module(name)
     except ImportError:
         raise InvalidRequestError(
-            "publishing as Iceberg needs fastavro: pip install 'pyspark-versioned[iceberg]'"
+            f"publishing as Iceberg needs {name}: pip install 'pyspark-versioned[iceberg]'"
         ) from None
-    return fastavro
 
 
 def parsed(schema: Any) -> Any:
@@ -60,13 +57,13 @@ def parsed(schema: Any) -> Any:
     Raises:
         InvalidRequestError: fastavro is not installed.
     """
-    return _fastavro().parse_schema(schema)
+    return library("fastavro").parse_schema(schema)
 
 
 def encode(schema: Any, rows: Sequence[Row], metadata: Mapping[str, str]) -> bytes:
     """Return an Avro file of rows, with some metadata in its header. The schema is ``parsed``."""
     out = io.BytesIO()
-    _fastavro().writer(out, schema, rows, codec="deflate", metadata=dict(metadata))
+    library("fastavro").writer(out, schema, rows, codec="deflate", metadata=dict(metadata))
     return out.getvalue()
 
 
@@ -77,7 +74,7 @@ def decode(data: bytes, name: str) -> tuple[list[Row], dict[str, str]]:
         CorruptTableError: it is not such a file; ``name`` is used in the error.
     """
     try:
-        reader = _fastavro().reader(io.BytesIO(data))
+        reader = library("fastavro").reader(io.BytesIO(data))
         return list(reader), dict(reader.metadata)
     except (ValueError, EOFError, KeyError, TypeError) as error:
         raise CorruptTableError(
@@ -90,14 +87,14 @@ _CUT_BELOW, _CUT_ABOVE = 1, 2
 """Bits of the statistic ``inexact`` (FORMAT.md, section 8)."""
 
 
-def live_records(state: TableState) -> list[LiveSegment]:
+def live_records(state: TableState, *, with_statistics: bool = True) -> list[LiveSegment]:
     """Return the live segments in order, with the statistics of the current schema's columns.
 
     Bounds are value text in the type of the current schema, whatever the segment was written with.
     """
     rows = state.segments.core.to_pylist()
     statistics: list[dict[int, ColumnStats]] = [{} for _ in rows]
-    for column, _ in walk(state.schema.columns):
+    for column, _ in walk(state.schema.columns) if with_statistics else ():
         for of_segment, stats in zip(statistics, _statistics(state, column), strict=True):
             if stats is not None:
                 of_segment[column.id] = stats
@@ -162,21 +159,6 @@ POSITION_DELETES = 1
 """Content of a deletion vector."""
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The partition layout that the files of a manifest share.
-
-    Args:
-        spec_id: ID of the partition spec.
-        fields: its fields.
-        types: the types of the partition values.
-    """
-
-    spec_id: int = UNPARTITIONED
-    fields: tuple[SpecField, ...] = ()
-    types: tuple[LeafType, ...] = ()
-
-
 class DataFiles:
     """Describes the segments of one snapshot.
 
@@ -202,34 +184,22 @@ class DataFiles:
             return Layout()
         spec_id = self._specs.find(schema)
         assert spec_id is not None, "the specs include those of all segments"
-        if spec_id == UNPARTITIONED:
-            return Layout()
-        return Layout(spec_id, self._specs.specs[spec_id], result_types(schema))
+        return self._specs.layout(spec_id, schema)
 
     def data_file(self, record: SegmentRecord, schema: Schema, layout: Layout) -> Row:
         """A segment as a manifest entry holds it; ``schema`` is the one that it was written under."""
-        partition = record.partition if layout.fields else ()
         return {
             "content": DATA,
             "file_path": self.url(record.path),
             "file_format": "PARQUET",
-            "partition": partition_record(layout.fields, layout.types, partition),
+            "partition": layout.record(record.partition),
             "record_count": record.rows,
             "file_size_in_bytes": record.bytes,
             **self._statistics(record, schema),
         }
 
     def _statistics(self, record: SegmentRecord, schema: Schema) -> Row:
-        values: dict[str, list[Row]] = {
-            name: []
-            for name in (
-                "value_counts",
-                "null_value_counts",
-                "nan_value_counts",
-                "lower_bounds",
-                "upper_bounds",
-            )
-        }
+        values: dict[str, list[Row]] = {name: [] for name in MAPS}
 
         def add(name: str, key: int, value: Any) -> None:
             if value is not None:

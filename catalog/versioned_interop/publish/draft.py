@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,20 +11,22 @@ from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.iceberg import schema_json
-from versioned_catalog.model.keys import TTL_FLOOR
+from versioned_catalog.model.keys import TTL_FLOOR, user_properties
 from versioned_catalog.storage.store import Store
 from versioned_interop.publish.data_files import DATA, DataFiles, live_records
 from versioned_interop.publish.iceberg_specs import Specs
 from versioned_interop.publish.manifests import (
-    Entry,
+    ADDED,
+    EXISTING,
     FilesOf,
     ManifestRow,
     ManifestSet,
     Writer,
-    added,
-    existing,
+    merged,
+    new_entry,
 )
 from versioned_interop.publish.metadata import hides_rows, obstacles, operation_of, snapshot_json
+from versioned_interop.publish.publication import DISCARDED, VERSION, sealed
 from versioned_interop.publish.vectors import change_vectors, neighbours
 
 
@@ -73,12 +75,8 @@ class Draft:
             return
         segments = live_records(state)
         manifests, files = self._prepared(state, [live.record for live in segments], ())
-        entries = self._entries(
-            files,
-            state,
-            ((live.record, lambda row, at=live.sequence: existing(row, at)) for live in segments),
-        )
-        manifests.add(_merged(entries), DATA)
+        pairs = ((live.record, live.sequence) for live in segments)
+        manifests.add(merged(_entries(files, state, pairs, EXISTING)), DATA)
         if hides_rows(state):
             change_vectors(manifests, files, state, state.segments.paths, ())
         self._finish(state, None, manifests)
@@ -100,9 +98,8 @@ class Draft:
         if commit.added or commit.removed:
             manifests.without_dead()
             manifests.remove(set(map(files.url, commit.removed)), DATA)
-            version = state.version
-            add = ((record, lambda row: added(row, version)) for record in commit.added)
-            manifests.add(self._entries(files, state, add), DATA)
+            pairs = ((record, state.version) for record in commit.added)
+            manifests.add(_entries(files, state, pairs, ADDED), DATA)
         if hides_rows(state):
             touched = _touched(commit, before, state)
             change_vectors(manifests, files, state, touched, commit.removed)
@@ -141,18 +138,6 @@ class Draft:
         manifests = ManifestSet(self.writer, self.specs, state, self.next_row_id, list(rows))
         return manifests, DataFiles(self.specs, self.root, state.schema)
 
-    def _entries(self, files: DataFiles, state: TableState, records: Iterable[Any]) -> FilesOf:
-        """The entries of segments, each given with the function that makes a file's entry."""
-        entries: FilesOf = defaultdict(list)
-        for record, entry_of in records:
-            if record.delta.deletes_only:
-                continue
-            schema = state.schemas[record.schema_version]
-            layout = files.layout(record, schema)
-            entry = entry_of(files.data_file(record, schema, layout))
-            entries[layout, schema.version].append(entry)
-        return entries
-
     def _finish(self, state: TableState, commit: Commit | None, manifests: ManifestSet) -> None:
         last = max(self.snapshots, default=None)
         parent = last if commit is not None else None
@@ -171,16 +156,86 @@ class Draft:
             row_ids if self.format_version >= 3 else None,
         )
 
+    def metadata(self, state: TableState, discarded: Sequence[str]) -> bytes:
+        """Return the metadata file of the newest version.
 
-def _merged(entries_of: FilesOf) -> FilesOf:
-    """The same entries by layout alone, under the newest schema version of each."""
-    newest: dict[Any, int] = {}
-    for layout, version in entries_of:
-        newest[layout] = max(version, newest.get(layout, 0))
-    merged: dict[Any, list[Entry]] = defaultdict(list)
-    for (layout, _), entries in entries_of.items():
-        merged[layout, newest[layout]] += entries
-    return merged
+        Args:
+            discarded: names of metadata files of other engines whose changes are not in the table.
+        """
+        snapshots = [self.snapshots[version] for version in sorted(self.snapshots)]
+        schema_ids = {snapshot["schema-id"] for snapshot in snapshots}
+        times = [{key: row[key] for key in ("snapshot-id", "timestamp-ms")} for row in snapshots]
+        _, default_spec = self.specs.including(state.schema)
+        document: dict[str, Any] = {
+            "format-version": self.format_version,
+            "table-uuid": state.table_uuid,
+            "location": f"{self.root}/iceberg",
+            "last-sequence-number": state.version + 1,
+            "last-updated-ms": times[-1]["timestamp-ms"],
+            "last-column-id": state.next_column_id - 1,
+            "current-schema-id": state.schema_version,
+            "schemas": [self.schemas[schema_id] for schema_id in sorted(schema_ids)],
+            "default-spec-id": default_spec,
+            "partition-specs": self.specs.to_json(),
+            "last-partition-id": self.specs.last_field_id,
+            "properties": _properties(state, discarded),
+            "current-snapshot-id": state.version,
+            "refs": _refs(state, self.snapshots.keys()),
+            "snapshots": snapshots,
+            "snapshot-log": times,
+            **_UNUSED,
+        }
+        if self.format_version >= 3:
+            document["next-row-id"] = self.next_row_id
+        return sealed(document)
+
+
+MAIN = "main"
+"""Iceberg's name of the current branch, which no tag can have there."""
+
+
+_UNUSED: dict[str, Any] = {
+    "default-sort-order-id": 0,
+    "sort-orders": [{"order-id": 0, "fields": []}],
+    "metadata-log": [],
+    "statistics": [],
+    "partition-statistics": [],
+}
+"""Members of Iceberg's metadata that are constant here."""
+
+
+def _refs(state: TableState, published: Collection[int]) -> dict[str, Any]:
+    tags = {name: version for name, version in state.tags.items() if version in published}
+    return {
+        **{name: {"snapshot-id": version, "type": "tag"} for name, version in tags.items()},
+        MAIN: {"snapshot-id": state.version, "type": "branch"},
+    }
+
+
+def _properties(state: TableState, discarded: Sequence[str]) -> dict[str, str]:
+    """The user's properties, and those that keep other engines from deleting the table's files."""
+    reserved = {VERSION: str(state.version), "gc.enabled": "false"}
+    if discarded:
+        reserved[DISCARDED] = "/".join(discarded)
+    comment = {"comment": state.comment} if state.comment else {}
+    return {**user_properties(state.properties), **comment, **reserved}
+
+
+def _entries(
+    files: DataFiles,
+    state: TableState,
+    records: Iterable[tuple[SegmentRecord, int]],
+    status: int,
+) -> FilesOf:
+    """The entries of segments with rows, each given with the version that added it."""
+    entries: FilesOf = defaultdict(list)
+    for record, version in records:
+        if not record.delta.deletes_only:
+            schema = state.schemas[record.schema_version]
+            layout = files.layout(record, schema)
+            row = files.data_file(record, schema, layout)
+            entries[layout, schema.version].append(new_entry(row, version, status))
+    return entries
 
 
 def _touched(commit: Commit, before: TableState | None, state: TableState) -> set[str]:

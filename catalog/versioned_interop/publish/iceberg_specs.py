@@ -20,6 +20,7 @@ from versioned_catalog.model.transforms import (
     Truncate,
     Years,
     parse_transform,
+    result_type,
 )
 from versioned_catalog.model.types import (
     Atom,
@@ -46,6 +47,36 @@ class SpecField:
     transform: str
     id: int
     name: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The partition layout that the files of a manifest share.
+
+    Args:
+        spec_id: ID of the partition spec.
+        fields: its fields.
+        types: the types of the partition values.
+    """
+
+    spec_id: int = UNPARTITIONED
+    fields: tuple[SpecField, ...] = ()
+    types: tuple[LeafType, ...] = ()
+
+    def avro_fields(self) -> list[Json]:
+        """The fields of the partition in the Avro schema of manifest entries."""
+        return [
+            _optional(field.name, avro_type(type_, field.id), field.id)
+            for field, type_ in zip(self.fields, self.types, strict=True)
+        ]
+
+    def record(self, partition: Sequence[str | None]) -> dict[str, Any]:
+        """A segment's partition as the Avro writer takes it; empty without fields."""
+        texts = partition if self.fields else ()
+        return {
+            field.name: None if text is None else partition_value(text, type_)
+            for field, type_, text in zip(self.fields, self.types, texts, strict=True)
+        }
 
 
 @dataclass(frozen=True)
@@ -101,6 +132,13 @@ class Specs:
                 return number
         return None
 
+    def layout(self, spec_id: int, schema: Schema) -> Layout:
+        """The layout of files that were written under a schema, by the ID of their spec."""
+        if spec_id == UNPARTITIONED:
+            return Layout()
+        types = tuple(_result_type(schema, part) for part in schema.partitioning)
+        return Layout(spec_id, self.specs[spec_id], types)
+
 
 def _truncates_decimal(schema: Schema, part: PartitionField) -> bool:
     truncates = isinstance(parse_transform(part.transform), Truncate)
@@ -114,38 +152,33 @@ def fields_json(fields: Sequence[SpecField]) -> list[Json]:
             "source-id": field.source,
             "field-id": field.id,
             "name": field.name,
-            "transform": transform_name(parse_transform(field.transform)),
+            "transform": transform_name(field.transform),
         }
         for field in fields
     ]
 
 
 def _field_of(value: Json) -> SpecField:
-    name, _, number = value["transform"].rstrip("]").partition("[")
-    transform = f"{_OURS.get(name, name)}({number})" if number else _OURS.get(name, name)
+    transform = transform_of(value["transform"])
     return SpecField(value["source-id"], transform, value["field-id"], value["name"])
 
 
-_OURS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
+_UNITS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
+_OURS = {name: ours for ours, name in _UNITS.items()}
 
 
-def transform_name(transform: Transform) -> str:
-    """The name of a transform in Iceberg."""
-    match transform:
-        case Identity():
-            return "identity"
-        case Years():
-            return "year"
-        case Months():
-            return "month"
-        case Days():
-            return "day"
-        case Hours():
-            return "hour"
-        case Bucket(count):
-            return f"bucket[{count}]"
-        case Truncate(width):
-            return f"truncate[{width}]"
+def transform_name(transform: str) -> str:
+    """The name of a transform in Iceberg.
+
+    >>> transform_name("bucket(16)"), transform_name("days")
+    ('bucket[16]', 'day')
+    """
+    return _UNITS.get(transform, transform.replace("(", "[").replace(")", "]"))
+
+
+def transform_of(name: str) -> str:
+    """The transform that a name in Iceberg stands for; of other names there may be none."""
+    return _OURS.get(name, name.replace("[", "(").replace("]", ")"))
 
 
 def _name(schema: Schema, part: PartitionField, field_id: int) -> str:
@@ -154,23 +187,12 @@ def _name(schema: Schema, part: PartitionField, field_id: int) -> str:
     return f"_p{field_id}_{source}_{part.transform.partition('(')[0]}"
 
 
-def result_types(schema: Schema) -> tuple[LeafType, ...]:
-    """The types of the partition values of segments written under a schema, as Iceberg has them."""
-    return tuple(
-        _result_type(parse_transform(part.transform), schema.column(part.source).type)
-        for part in schema.partitioning
-    )
-
-
-def _result_type(transform: Transform, source: DataType) -> LeafType:
-    assert not isinstance(source, NestedType)
-    match transform:
-        case Identity() | Truncate():
-            return source
-        case Days():
-            return Atom.DATE
-        case Years() | Months() | Hours() | Bucket():
-            return Atom.INT
+def _result_type(schema: Schema, part: PartitionField) -> LeafType:
+    """The type of a field's partition values, as Iceberg has it."""
+    transform = parse_transform(part.transform)
+    type_ = result_type(transform, schema.column(part.source).type)
+    assert not isinstance(type_, NestedType)
+    return Atom.DATE if isinstance(transform, Days) else type_
 
 
 def is_portable(schema: Schema, wanted: Schema, partition: Sequence[str | None]) -> bool:
@@ -215,29 +237,6 @@ _DAY = 86_400_000_000
 """The microseconds of a day."""
 
 
-def avro_fields(fields: Sequence[SpecField], types: Sequence[LeafType]) -> list[Json]:
-    """The fields of the partition in the Avro schema of manifest entries."""
-    return [
-        {
-            "name": field.name,
-            "type": ["null", avro_type(type_, field.id)],
-            "default": None,
-            "field-id": field.id,
-        }
-        for field, type_ in zip(fields, types, strict=True)
-    ]
-
-
-def partition_record(
-    fields: Sequence[SpecField], types: Sequence[LeafType], partition: Sequence[str | None]
-) -> dict[str, Any]:
-    """A segment's partition as the Avro writer takes it."""
-    return {
-        field.name: None if text is None else partition_value(text, type_)
-        for field, type_, text in zip(fields, types, partition, strict=True)
-    }
-
-
 def _required(name: str, type_: Json, field_id: int) -> Json:
     return {"name": name, "type": type_, "field-id": field_id}
 
@@ -253,13 +252,17 @@ def _by_column(key_id: int, value_id: int, type_: str) -> Json:
     return {"type": "array", "items": record, "logicalType": "map"}
 
 
-def entry_schema(partition: Sequence[Json], format_version: int) -> Json:
-    """The schema of manifest entries whose partition has these fields."""
+MAPS = ("value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
+"""Members of a data file that are maps by column ID."""
+
+
+def entry_schema(layout: Layout, format_version: int) -> Json:
+    """The schema of manifest entries of files with a layout."""
     data_file = [
         _required("content", "int", 134),
         _required("file_path", "string", 100),
         _required("file_format", "string", 101),
-        _required("partition", _record("r102", partition), 102),
+        _required("partition", _record("r102", layout.avro_fields()), 102),
         _required("record_count", "long", 103),
         _required("file_size_in_bytes", "long", 104),
         _optional("value_counts", _by_column(119, 120, "long"), 109),

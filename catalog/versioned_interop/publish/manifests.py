@@ -19,7 +19,6 @@ from versioned_catalog.storage.store import Store
 from versioned_interop.publish.data_files import (
     DATA,
     DELETES,
-    Layout,
     Row,
     decode,
     encode,
@@ -27,13 +26,12 @@ from versioned_interop.publish.data_files import (
     summaries,
 )
 from versioned_interop.publish.iceberg_specs import (
-    UNPARTITIONED,
+    MAPS,
+    Layout,
     Specs,
-    avro_fields,
     entry_schema,
     fields_json,
     list_schema,
-    result_types,
 )
 
 METADATA = "iceberg/metadata"
@@ -174,25 +172,16 @@ class Writer:
         return live, int(header[WRITTEN])
 
 
-_MAPS = (
-    "value_counts",
-    "null_value_counts",
-    "nan_value_counts",
-    "lower_bounds",
-    "upper_bounds",
-)
-
-
 def _tagged(entry: Entry) -> Entry:
     """Say which branch of its union each map takes: fastavro tries them out, in twice the time."""
     file = entry["data_file"]
-    maps = {name: ("array", file[name]) for name in _MAPS if file.get(name)}
+    maps = {name: ("array", file[name]) for name in MAPS if file.get(name)}
     return {**entry, "data_file": {**file, **maps}}
 
 
 @lru_cache(maxsize=64)
 def _entry_schema(layout: Layout, format_version: int) -> Any:
-    return parsed(entry_schema(avro_fields(layout.fields, layout.types), format_version))
+    return parsed(entry_schema(layout, format_version))
 
 
 @cache
@@ -289,7 +278,7 @@ class ManifestSet:
                 continue
             left -= removed
             marked = [_without(entry, removed, self.state.version) for entry in entries]
-            layout = self.layout(row, schema_version)
+            layout = self._layout(row, schema_version)
             kept.append(self._written(marked, layout, content, schema_version))
         self.rows = kept[::-1]
 
@@ -306,23 +295,15 @@ class ManifestSet:
     def _merge(self, rows: Sequence[ManifestRow], content: int) -> None:
         urls = {row["manifest_path"] for row in rows}
         self.rows = [row for row in self.rows if row["manifest_path"] not in urls]
-        merged: dict[Layout, list[Entry]] = defaultdict(list)
-        newest: dict[Layout, int] = {}
+        files: FilesOf = defaultdict(list)
         for row in rows:
             entries, schema_version = self.writer.live_entries(row)
-            layout = self.layout(row, schema_version)
-            merged[layout] += entries
-            newest[layout] = max(schema_version, newest.get(layout, 0))
-        files = {(layout, newest[layout]): entries for layout, entries in merged.items()}
-        self.add(files, content)
+            files[self._layout(row, schema_version), schema_version] += entries
+        self.add(merged(files), content)
 
-    def layout(self, row: ManifestRow, schema_version: int) -> Layout:
+    def _layout(self, row: ManifestRow, schema_version: int) -> Layout:
         """The layout of a manifest that names a schema version."""
-        spec_id = row["partition_spec_id"]
-        if spec_id == UNPARTITIONED:
-            return Layout()
-        types = result_types(self.state.schemas[schema_version])
-        return Layout(spec_id, self.specs.specs[spec_id], types)
+        return self.specs.layout(row["partition_spec_id"], self.state.schemas[schema_version])
 
     def vectors(self) -> dict[str, Entry]:
         """The live deletion vectors, by the URL of their data file."""
@@ -375,23 +356,24 @@ def _without(entry: Entry, removed: Collection[str], version: int) -> Entry:
     return {**entry, "status": DELETED, "snapshot_id": version}
 
 
-def added(data_file: Entry, version: int) -> Entry:
-    """The entry of a file that a version adds; it inherits its sequence number."""
-    return {
-        "status": ADDED,
-        "snapshot_id": version,
-        "sequence_number": None,
-        "file_sequence_number": None,
-        "data_file": data_file,
-    }
+def merged(files: FilesOf) -> FilesOf:
+    """The same entries by layout alone, under the newest schema version of each."""
+    newest: dict[Layout, int] = {}
+    for layout, version in files:
+        newest[layout] = max(version, newest.get(layout, 0))
+    entries_of: FilesOf = defaultdict(list)
+    for (layout, _), entries in files.items():
+        entries_of[layout, newest[layout]] += entries
+    return entries_of
 
 
-def existing(data_file: Entry, version: int) -> Entry:
-    """The entry of a file that a version added, in a snapshot that begins with later ones."""
+def new_entry(data_file: Row, version: int, status: int) -> Entry:
+    """The entry of a file that a version added; one that it adds now inherits its sequence number."""
+    sequence = None if status == ADDED else version + 1
     return {
-        "status": EXISTING,
+        "status": status,
         "snapshot_id": version,
-        "sequence_number": version + 1,
-        "file_sequence_number": version + 1,
+        "sequence_number": sequence,
+        "file_sequence_number": sequence,
         "data_file": data_file,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,11 @@ from versioned_catalog.log.features import PATCH_ROW
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.iceberg import unreadable, unsayable
 from versioned_catalog.model.iceberg_values import timestamp_ms
-from versioned_catalog.model.keys import TTL, TTL_FLOOR, user_properties
+from versioned_catalog.model.keys import TTL, TTL_FLOOR
 from versioned_catalog.read.overlaps import key_ranges, overlapping
 from versioned_catalog.storage.store import PREFIX
-from versioned_interop.publish.iceberg_specs import Specs
 from versioned_interop.publish.manifests import ManifestRow
-from versioned_interop.publish.publication import DISCARDED, VERSION, sealed
-
-MAIN = "main"
-"""Iceberg's name of the current branch, which no tag can have there."""
+from versioned_interop.publish.publication import VERSION
 
 
 def snapshot_json(
@@ -85,78 +81,6 @@ def operation_of(commit: Commit | None) -> str:
             return "delete"
         case _:
             return "overwrite"
-
-
-def table_json(
-    state: TableState,
-    location: str,
-    format_version: int,
-    specs: Specs,
-    default_spec: int,
-    schemas: Mapping[int, Any],
-    snapshots: Sequence[Mapping[str, Any]],
-    next_row_id: int,
-    discarded: Sequence[str],
-) -> bytes:
-    """Return the metadata file of a version.
-
-    Args:
-        location: URL of the folder that holds ``metadata/``.
-        default_spec: ID of the current partition spec.
-        schemas: JSON of the schemas of all snapshots, by version.
-        snapshots: of ``snapshot_json``, oldest first; the last one is current.
-        discarded: names of metadata files of other engines whose changes are not in the table.
-    """
-    times = [{key: row[key] for key in ("snapshot-id", "timestamp-ms")} for row in snapshots]
-    document: dict[str, Any] = {
-        "format-version": format_version,
-        "table-uuid": state.table_uuid,
-        "location": location,
-        "last-sequence-number": state.version + 1,
-        "last-updated-ms": times[-1]["timestamp-ms"],
-        "last-column-id": state.next_column_id - 1,
-        "current-schema-id": state.schema_version,
-        "schemas": [schemas[version] for version in sorted(schemas)],
-        "default-spec-id": default_spec,
-        "partition-specs": specs.to_json(),
-        "last-partition-id": specs.last_field_id,
-        "properties": _properties(state, discarded),
-        "current-snapshot-id": state.version,
-        "refs": _refs(state, {time["snapshot-id"] for time in times}),
-        "snapshots": list(snapshots),
-        "snapshot-log": times,
-        **_UNUSED,
-    }
-    if format_version >= 3:
-        document["next-row-id"] = next_row_id
-    return sealed(document)
-
-
-_UNUSED: dict[str, Any] = {
-    "default-sort-order-id": 0,
-    "sort-orders": [{"order-id": 0, "fields": []}],
-    "metadata-log": [],
-    "statistics": [],
-    "partition-statistics": [],
-}
-"""Members of Iceberg's metadata that are constant here."""
-
-
-def _refs(state: TableState, published: Collection[int]) -> dict[str, Any]:
-    tags = {name: version for name, version in state.tags.items() if version in published}
-    return {
-        **{name: {"snapshot-id": version, "type": "tag"} for name, version in tags.items()},
-        MAIN: {"snapshot-id": state.version, "type": "branch"},
-    }
-
-
-def _properties(state: TableState, discarded: Sequence[str]) -> dict[str, str]:
-    """The user's properties, and those that keep other engines from deleting the table's files."""
-    reserved = {VERSION: str(state.version), "gc.enabled": "false"}
-    if discarded:
-        reserved[DISCARDED] = "/".join(discarded)
-    comment = {"comment": state.comment} if state.comment else {}
-    return {**user_properties(state.properties), **comment, **reserved}
 
 
 _COMPACT = "compact the table with the strategy full, and publish again"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.storage.store import Put, Store
 from versioned_interop.publish.draft import Draft, Listed, needs_before
 from versioned_interop.publish.iceberg_specs import Specs
-from versioned_interop.publish.metadata import check_snapshot, hides_rows, table_json
+from versioned_interop.publish.metadata import check_snapshot, hides_rows
 from versioned_interop.publish.publication import (
     Publication,
     catalog_files,
@@ -131,9 +131,8 @@ def _publish_once(
         draft = _draft(handle, state, root, format_version, publication, None)
     draft.writer.flush()
     number = 1 if publication is None else publication.number + 1
-    data = _metadata_of(
-        draft, state, catalog_files(handle.store) if publication is None else publication.others
-    )
+    others = catalog_files(handle.store) if publication is None else publication.others
+    data = draft.metadata(state, others)
     if not _put(handle.store, number, data):
         return None
     return Published(
@@ -145,24 +144,6 @@ def _publish_once(
         draft.writer.files + 2,
         draft.writer.size + len(data),
         draft.left_out,
-    )
-
-
-def _metadata_of(draft: Draft, state: TableState, discarded: Sequence[str]) -> bytes:
-    """The metadata file of a draft whose newest version is a state."""
-    snapshots = [draft.snapshots[version] for version in sorted(draft.snapshots)]
-    schema_ids = [snapshot["schema-id"] for snapshot in snapshots]
-    schemas = {schema_id: draft.schemas[schema_id] for schema_id in schema_ids}
-    return table_json(
-        state,
-        f"{draft.root}/iceberg",
-        draft.format_version,
-        draft.specs,
-        draft.specs.including(state.schema)[1],
-        schemas,
-        snapshots,
-        draft.next_row_id,
-        discarded,
     )
 
 
@@ -181,11 +162,8 @@ def _continued(
     same_place = metadata["location"] == f"{root}/iceberg"
     version = metadata["current-snapshot-id"]
     newer = state.version - KEPT < version <= state.version and version >= state.floor
-    return metadata if same_place and newer and _format_is(metadata, format_version) else None
-
-
-def _format_is(metadata: dict[str, Any], format_version: int) -> bool:
-    return bool(metadata["format-version"] == format_version)
+    same_format = metadata["format-version"] == format_version
+    return metadata if same_place and newer and same_format else None
 
 
 def _draft(

@@ -14,7 +14,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,19 +29,26 @@ from versioned_catalog.read.metadata_columns import find_metadata
 from versioned_catalog.read.overlaps import key_ranges, overlapping
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.storage.store import Store
-from versioned_interop.publish.data_files import DELETES, POSITION_DELETES, DataFiles
-from versioned_interop.publish.iceberg_specs import partition_record
-from versioned_interop.publish.manifests import Entry, FilesOf, ManifestSet, Writer, added
+from versioned_interop.publish.data_files import (
+    DELETES,
+    POSITION_DELETES,
+    DataFiles,
+    library,
+    live_records,
+)
+from versioned_interop.publish.manifests import (
+    ADDED,
+    Entry,
+    FilesOf,
+    ManifestSet,
+    Writer,
+    new_entry,
+)
 
 Positions = npt.NDArray[np.int64]
 
 _PUFFIN = b"PFA1"
 _VECTOR = b"\xd1\xd3\x39\x64"
-_NO_RUNS = 12346
-"""Roaring's cookie of a bitmap without run containers."""
-
-_ARRAY_MOST = 4096
-"""The most values of a container that lists them; a larger one is a bit set."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ def puffin_file(path: str, positions: Positions) -> PuffinFile:
         path: the data file, as manifests name it.
         positions: sorted, without duplicates, not empty.
     """
-    body = _VECTOR + _bitmap64(positions)
+    body = _VECTOR + library("pyroaring").BitMap64(positions.astype(np.uint64)).serialize()
     blob = struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
     described: dict[str, Any] = {
         "type": "deletion-vector-v1",
@@ -75,42 +81,6 @@ def puffin_file(path: str, positions: Positions) -> PuffinFile:
     footer = json.dumps({"blobs": [described], "properties": {}}).encode()
     tail = _PUFFIN + footer + struct.pack("<i", len(footer)) + bytes(4) + _PUFFIN
     return PuffinFile(_PUFFIN + blob + tail, len(_PUFFIN), len(blob))
-
-
-def _bitmap64(positions: Positions) -> bytes:
-    """The portable form: the number of 32-bit bitmaps, and each after its high half."""
-    highs = positions >> 32
-    parts = [struct.pack("<q", len(np.unique(highs)))]
-    for first, end in _runs(highs):
-        low = (positions[first:end] & 0xFFFFFFFF).astype(np.uint32)
-        parts += [struct.pack("<I", int(highs[first])), _bitmap32(low)]
-    return b"".join(parts)
-
-
-def _runs(keys: npt.NDArray[Any]) -> list[tuple[int, int]]:
-    """The ``[first, end)`` positions of each run of equal keys in sorted keys."""
-    cuts = (np.flatnonzero(np.diff(keys)) + 1).tolist()
-    return list(pairwise([0, *cuts, len(keys)]))
-
-
-def _bitmap32(values: npt.NDArray[np.uint32]) -> bytes:
-    """Roaring's standard form: a description and an offset of each container, then the containers."""
-    keys = (values >> 16).astype(np.uint16)
-    runs = _runs(keys)
-    containers = [_container((values[a:b] & 0xFFFF).astype("<u2")) for a, b in runs]
-    described = b"".join(struct.pack("<HH", int(keys[a]), b - a - 1) for a, b in runs)
-    head = struct.pack("<II", _NO_RUNS, len(runs)) + described
-    first = len(head) + 4 * len(runs)
-    offsets = np.cumsum([first, *map(len, containers[:-1])]).astype("<u4").tobytes()
-    return head + offsets + b"".join(containers)
-
-
-def _container(values: npt.NDArray[np.uint16]) -> bytes:
-    if len(values) <= _ARRAY_MOST:
-        return values.tobytes()
-    bits = np.zeros(1 << 16, np.uint8)
-    bits[values] = 1
-    return np.packbits(bits, bitorder="little").tobytes()
 
 
 Mask = npt.NDArray[np.bool_]
@@ -179,9 +149,11 @@ def change_vectors(
     """
     old = manifests.vectors() if any(row["content"] == DELETES for row in manifests.rows) else {}
     positions = superseded(manifests.writer.store, state, touched)
+    segments = live_records(_restricted(state, positions), with_statistics=False)
+    records = [segment.record for segment in segments]
     new = {
         files.url(record.path): _Vector(manifests.writer, files, record, positions[record.path])
-        for record in _records(state, positions)
+        for record in records
         if not record.delta.deletes_only
     }
     same = {url for url, vector in new.items() if url in old and vector.is_in(old[url])}
@@ -192,11 +164,8 @@ def change_vectors(
         vector = new[url]
         schema = state.schemas[vector.record.schema_version]
         layout = files.layout(vector.record, schema)
-        partition = vector.record.partition if layout.fields else ()
-        row = vector.written() | {
-            "partition": partition_record(layout.fields, layout.types, partition)
-        }
-        entries[layout, schema.version].append(added(row, state.version))
+        row = vector.written() | {"partition": layout.record(vector.record.partition)}
+        entries[layout, schema.version].append(new_entry(row, state.version, ADDED))
     manifests.add(entries, DELETES)
 
 
@@ -233,21 +202,3 @@ class _Vector:
             "content_offset": file.offset,
             "content_size_in_bytes": file.length,
         }
-
-
-def _records(state: TableState, paths: Collection[str]) -> list[SegmentRecord]:
-    """The records of live segments, without statistics."""
-    wanted = pc.is_in(state.segments.core["path"], array_of(list(paths), pa.string()))
-    rows = state.segments.core.filter(wanted).to_pylist()
-    deltas = state.segments.deltas.filter(wanted.combine_chunks()).decode()
-    return [
-        SegmentRecord(
-            path=row["path"],
-            schema_version=row["schema_version"],
-            rows=row["rows"],
-            bytes=row["bytes"],
-            partition=tuple(row["partition"] or ()),
-            delta=delta,
-        )
-        for row, delta in zip(rows, deltas, strict=True)
-    ]
