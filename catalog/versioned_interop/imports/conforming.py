@@ -158,6 +158,11 @@ class Conforming:
         in_file: ColumnPath,
     ) -> pa.Array:
         """The values of a column of a file, whose path in the table is ``path``."""
+
+        def inside(values: pa.Array, at: int, column: Column) -> pa.Array:
+            part = file.fields[at]
+            return self._conform(values, part, column, (*path, part.name), (*in_file, part.name))
+
         match file.kind, wanted.type:
             case Kind.STRUCT, Struct(fields):
                 columns_by_key = by_name(file.fields, self.target.names, in_file)
@@ -177,14 +182,14 @@ class Conforming:
             case Kind.ARRAY, Array(element):
                 offsets, values, mask = arrays.list_values(array)
                 with _in_rows(offsets):
-                    elements = self._part(values, file.fields[0], element, path, in_file)
+                    elements = inside(values, 0, element)
                 return arrays.list_of(offsets, elements, mask, pa.list_(elements.type))
             case Kind.MAP, Map(key, value):
                 offsets, entries, mask = arrays.list_values(array)
                 keys, items = (arrays.struct_child(entries, at) for at in (0, 1))
                 with _in_rows(offsets):
-                    first = self._part(keys, file.fields[0], key, path, in_file)
-                    second = self._part(items, file.fields[1], value, path, in_file)
+                    first = inside(keys, 0, key)
+                    second = inside(items, 1, value)
                 kind = pa.map_(pa.field("key", first.type, nullable=False), second.type)
                 return arrays.map_of(offsets, first, second, mask, kind)
             case Kind.VOID, _:
@@ -192,21 +197,10 @@ class Conforming:
             case _:
                 return self._leaf(array, file, wanted.type, path)
 
-    def _part(
-        self,
-        array: pa.Array,
-        file: FileColumn,
-        wanted: Column,
-        path: ColumnPath,
-        in_file: ColumnPath,
-    ) -> pa.Array:
-        """The elements of a list, or the keys or values of a map."""
-        return self._conform(array, file, wanted, (*path, file.name), (*in_file, file.name))
-
     def _leaf(
         self, array: pa.Array, file: FileColumn, wanted: DataType, path: ColumnPath
     ) -> pa.Array:
-        read_type = own_type(file)
+        read_type = as_type(file)
         if widens(read_type, wanted) or (is_text(read_type) and is_text(wanted)):
             return array
         format_ = self.target.format(path)
@@ -330,30 +324,12 @@ def _in_float_range(array: pa.Array, converted: pa.Array) -> pa.Array:
     return converted
 
 
-def own_type(file: FileColumn) -> DataType:
-    """The type in which a leaf is read."""
-    return as_type(file)
-
-
 def _numbered(column: FileColumn, entries: dict[int, Held]) -> Column | None:
     """A column of a file with IDs, whose forms go into ``entries``; None if it can't be read."""
     number = len(entries) + 1
-    match column.kind:
-        case Kind.REFUSED:
-            return None
-        case Kind.VOID:
-            entries[number] = Held(form=Form.NULL)
-            return Column(number, column.name, Atom.STRING, physical_name=column.name)
-        case Kind.LEAF:
-            assert column.type is not None, "a leaf has a type"
-            entries[number] = Held(form=column.form)
-            return Column(number, column.name, column.type, physical_name=column.name)
-        case _:
-            return _numbered_nested(column, entries, number)
-
-
-def _numbered_nested(column: FileColumn, entries: dict[int, Held], number: int) -> Column | None:
-    entries[number] = Held(form=column.form)
+    if column.kind is Kind.REFUSED:
+        return None
+    entries[number] = Held(form=Form.NULL if column.kind is Kind.VOID else column.form)
     inner = [_numbered(part, entries) for part in column.fields]
     readable = tuple(part for part in inner if part is not None)
     type_: DataType
@@ -364,6 +340,8 @@ def _numbered_nested(column: FileColumn, entries: dict[int, Held], number: int) 
             type_ = Map(replace(readable[0], nullable=False), readable[1])
         case Kind.STRUCT if readable:
             type_ = Struct(readable)
+        case Kind.LEAF | Kind.VOID:
+            type_ = as_type(column)
         case _:
             return None
     return Column(number, column.name, type_, physical_name=column.name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -62,7 +62,7 @@ def leaf_of(arrow: pa.DataType, leaf: Any, rules: LeafRules) -> SeenAs:
 
     Args:
         arrow: the type that PyArrow gives it.
-        leaf: the ``ColumnSchema`` of PyArrow.
+        leaf: the ``ColumnSchema`` of PyArrow; None if the file is no Parquet file.
 
     Raises:
         InvalidRequestError: no column type can hold it; the message is the reason.
@@ -73,39 +73,29 @@ def leaf_of(arrow: pa.DataType, leaf: Any, rules: LeafRules) -> SeenAs:
     Traceback (most recent call last):
     versioned_catalog.errors.InvalidRequestError: decimal256(40, 2) has more than 38 digits
     """
-    for is_refused, reason in _REFUSED:
-        if is_refused(arrow, leaf):
-            raise InvalidRequestError(f"{arrow} {reason}")
-    if leaf.logical_type.type in _ANNOTATED:
-        return _ANNOTATED[leaf.logical_type.type]
+    if pa.types.is_decimal(arrow) and arrow.precision > MOST_DIGITS:
+        raise InvalidRequestError(f"{arrow} has more than 38 digits")
+    if pa.types.is_decimal(arrow) and not 0 <= arrow.scale <= arrow.precision:
+        raise InvalidRequestError(
+            f"{arrow} has a scale that is negative or larger than its precision"
+        )
+    if leaf is not None and leaf.converted_type == "INTERVAL":
+        raise InvalidRequestError(
+            f"{arrow} is an INTERVAL of months, days and milliseconds, which no column type holds"
+        )
+    annotation, physical = (
+        ("", "") if leaf is None else (leaf.logical_type.type, leaf.physical_type)
+    )
+    if annotation in _ANNOTATED:
+        return _ANNOTATED[annotation]
     if pa.types.is_dictionary(arrow):
         return leaf_of(arrow.value_type, leaf, rules)
-    seen = seen_as(arrow, leaf.physical_type)
+    seen = seen_as(arrow, physical)
     if seen.form is Form.NANOS and rules.truncate_nanoseconds:
         return SeenAs(seen.type, Form.NANOS_CUT)
-    is_plain = seen == SeenAs(Atom.BINARY) and leaf.logical_type.type == "NONE"
-    if is_plain and rules.binary_as_string:
+    if seen == SeenAs(Atom.BINARY) and annotation == "NONE" and rules.binary_as_string:
         return SeenAs(Atom.STRING, Form.TEXT)
     return seen
-
-
-def _is_long_decimal(arrow: Any, _: Any) -> bool:
-    return bool(pa.types.is_decimal(arrow) and arrow.precision > MOST_DIGITS)
-
-
-def _is_odd_decimal(arrow: Any, _: Any) -> bool:
-    return pa.types.is_decimal(arrow) and not 0 <= arrow.scale <= arrow.precision
-
-
-def _is_interval(_: Any, leaf: Any) -> bool:
-    return bool(leaf.converted_type == "INTERVAL")
-
-
-_REFUSED: tuple[tuple[Callable[[Any, Any], bool], str], ...] = (
-    (_is_long_decimal, "has more than 38 digits"),
-    (_is_odd_decimal, "has a scale that is negative or larger than its precision"),
-    (_is_interval, "is an INTERVAL of months, days and milliseconds, which no column type holds"),
-)
 
 
 class Kind(enum.Enum):
@@ -127,7 +117,6 @@ class FileColumn:
     Args:
         name: inside its parent in the file; ``element``, ``key`` and ``value`` in lists and maps.
         kind: see ``Kind``.
-        nullable: False if the file declares it to be never null.
         type: of a leaf.
         form: how a leaf or a list is stored, if not as FORMAT.md, section 4.1, says.
         fields: the columns inside.
@@ -138,7 +127,6 @@ class FileColumn:
 
     name: str
     kind: Kind
-    nullable: bool = True
     type: DataType | None = None
     form: Form | None = None
     fields: tuple[FileColumn, ...] = ()
@@ -195,29 +183,7 @@ def schema_of(file: OpenedFile, rules: LeafRules, julian: Julian) -> FileSchema:
 
 def schema_of_arrow(schema: pa.Schema, rules: LeafRules) -> FileSchema:
     """The columns of rows that are no Parquet file: of ORC, and of text that was parsed."""
-    return tuple(_arrow_column(column, rules) for column in schema)
-
-
-def _arrow_column(column: Any, rules: LeafRules) -> FileColumn:
-    name, arrow = column.name, plain(column.type)
-    if pa.types.is_null(arrow):
-        return FileColumn(name, Kind.VOID)
-    if pa.types.is_struct(arrow) and arrow.num_fields:
-        return FileColumn(
-            name, Kind.STRUCT, fields=tuple(_arrow_column(child, rules) for child in arrow)
-        )
-    if pa.types.is_map(arrow):
-        inner = (arrow.key_field.with_name("key"), arrow.item_field.with_name("value"))
-        return FileColumn(name, Kind.MAP, fields=tuple(_arrow_column(f, rules) for f in inner))
-    if is_list(arrow):
-        element = _arrow_column(arrow.value_field.with_name("element"), rules)
-        return FileColumn(name, Kind.ARRAY, fields=(element,))
-    try:
-        seen = seen_as(arrow, "")
-    except InvalidRequestError as error:
-        return FileColumn(name, Kind.REFUSED, reason=str(error))
-    is_cut = seen.form is Form.NANOS and rules.truncate_nanoseconds
-    return FileColumn(name, Kind.LEAF, type=seen.type, form=Form.NANOS_CUT if is_cut else seen.form)
+    return tuple(_Reader(None, frozenset(), rules, {}).columns(list(schema), (), 0))
 
 
 def interning_key(file: OpenedFile) -> tuple[str, str, bool]:
@@ -253,9 +219,13 @@ def _variants(parquet: str) -> frozenset[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Walks the Arrow schema of a file, and its leaves, which are in the same order."""
+    """Walks an Arrow schema, and the leaves of its Parquet file, which are in the same order.
 
-    leaves: Sequence[Any]
+    Args:
+        leaves: None if the file is no Parquet file.
+    """
+
+    leaves: Sequence[Any] | None
     variants: frozenset[tuple[str, ...]]
     rules: LeafRules
     julian: Julian
@@ -274,67 +244,62 @@ class _Reader:
         try:
             column = self._column(stored, path, at)
         except InvalidRequestError as error:
-            column = FileColumn(stored.name, Kind.REFUSED, stored.nullable, reason=str(error))
+            column = FileColumn(stored.name, Kind.REFUSED, reason=str(error))
         return replace(column, stored=stored)
 
     def _column(self, stored: Any, path: tuple[str, ...], at: int) -> FileColumn:
-        name, nullable, arrow = stored.name, stored.nullable, plain(stored.type)
-        if len(path) > TYPE_DEPTH:
+        name, arrow = stored.name, plain(stored.type)
+        if self.leaves is not None and len(path) > TYPE_DEPTH:
             raise InvalidRequestError(f"it is nested more than {TYPE_DEPTH} deep")
         if path in self.variants:
-            return _variant(name, arrow, nullable=nullable)
+            return _variant(name, arrow)
         if pa.types.is_null(arrow):
-            return FileColumn(name, Kind.VOID, nullable)
+            return FileColumn(name, Kind.VOID)
         if pa.types.is_struct(arrow):
-            return self._struct(name, arrow, path, at, nullable=nullable)
+            inner = tuple(self.columns(list(arrow), path, at))
+            if not inner:
+                raise InvalidRequestError("it is a struct without fields")
+            return FileColumn(name, Kind.STRUCT, fields=inner)
         if pa.types.is_map(arrow):
-            return self._map(name, arrow, path, at, nullable=nullable)
+            return self._map(name, arrow, path, at)
         if is_list(arrow):
-            inner = replace(
-                self.column(arrow.value_field, (*path, "list", "element"), at), name="element"
-            )
+            element = self.column(arrow.value_field, (*path, "list", "element"), at)
             form = None if self._is_standard_list(path, at) else Form.LIST
-            return FileColumn(name, Kind.ARRAY, nullable, form=form, fields=(inner,))
-        seen = leaf_of(stored.type, self.leaves[at], self.rules)
+            return FileColumn(
+                name, Kind.ARRAY, form=form, fields=(replace(element, name="element"),)
+            )
+        seen = leaf_of(stored.type, None if self.leaves is None else self.leaves[at], self.rules)
         julian = self.julian.get(at)
         if isinstance(julian, str):
             raise InvalidRequestError(julian)
-        return FileColumn(name, Kind.LEAF, nullable, seen.type, julian or seen.form)
+        return FileColumn(name, Kind.LEAF, seen.type, julian or seen.form)
 
-    def _struct(
-        self, name: str, arrow: Any, path: tuple[str, ...], at: int, *, nullable: bool
-    ) -> FileColumn:
-        inner = tuple(self.columns(list(arrow), path, at))
-        if not inner:
-            raise InvalidRequestError("it is a struct without fields")
-        return FileColumn(name, Kind.STRUCT, nullable, fields=inner)
-
-    def _map(
-        self, name: str, arrow: Any, path: tuple[str, ...], at: int, *, nullable: bool
-    ) -> FileColumn:
+    def _map(self, name: str, arrow: Any, path: tuple[str, ...], at: int) -> FileColumn:
         key = self.column(arrow.key_field, (*path, "key_value", "key"), at)
         after = at + leaf_count(arrow.key_type)
         value = self.column(arrow.item_field, (*path, "key_value", "value"), after)
         inner = (replace(key, name="key"), replace(value, name="value"))
-        if key.kind is not Kind.LEAF:
+        if key.kind is not Kind.LEAF and self.leaves is not None:
             reason = f"it is a map whose keys are {key.reason or 'nested'}, which can't be compared"
-            return FileColumn(name, Kind.REFUSED, nullable, fields=inner, reason=reason)
-        return FileColumn(name, Kind.MAP, nullable, fields=inner)
+            return FileColumn(name, Kind.REFUSED, fields=inner, reason=reason)
+        return FileColumn(name, Kind.MAP, fields=inner)
 
     def _is_standard_list(self, path: tuple[str, ...], at: int) -> bool:
         """Whether a list, and all lists around it, are a group ``list`` of ``element``."""
+        if self.leaves is None:
+            return True
         prefix = ".".join((*path, "list", "element"))
         leaf_path = self.leaves[at].path
         return bool(leaf_path == prefix or leaf_path.startswith(f"{prefix}."))
 
 
-def _variant(name: str, arrow: Any, *, nullable: bool) -> FileColumn:
+def _variant(name: str, arrow: Any) -> FileColumn:
     names = [part.name for part in arrow]
     if "typed_value" in names:
         raise InvalidRequestError("it is a shredded VARIANT; rewrite it without shredding")
     if sorted(names) != ["metadata", "value"]:
         raise InvalidRequestError("it is a VARIANT without a value")
-    return FileColumn(name, Kind.LEAF, nullable, Atom.VARIANT)
+    return FileColumn(name, Kind.LEAF, Atom.VARIANT)
 
 
 def plain(arrow: Any) -> Any:

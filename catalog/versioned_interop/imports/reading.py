@@ -44,7 +44,6 @@ _CALENDAR = 11
 """A field of the message ``Footer``."""
 
 _JULIAN_GREGORIAN, _GREGORIAN = 1, 2
-_CODECS = {2: "snappy", 4: "lz4", 5: "zstd"}
 _MOST_BLOCK = 1 << 26
 
 
@@ -100,48 +99,27 @@ def _decompressed(data: bytes, compression: int, block: int) -> bytes:
 
 
 def _inflated(chunk: bytes, compression: int, block: int) -> bytes:
-    if compression == 1:
-        return zlib.decompressobj(-15).decompress(chunk, block)
-    match _CODECS.get(compression):
-        case "zstd":
-            return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read(block))
-        case "snappy":
+    match compression:
+        case 1:
+            return zlib.decompressobj(-15).decompress(chunk, block)
+        case 2:
             size, _ = _varint(chunk, 0)
             return bytes(pa.Codec("snappy").decompress(chunk, min(size, _MOST_BLOCK)))
-        case "lz4":
-            return _inflated_lz4(chunk, block)
+        case 4:
+            framed = _LZ4_FRAME + len(chunk).to_bytes(4, "little") + chunk + bytes(4)
+            return _streamed(framed, "lz4", block)
+        case 5:
+            return _streamed(chunk, "zstd", block)
         case _:
             raise ValueError(f"it has the compression {compression}")
 
 
-def _inflated_lz4(chunk: bytes, block: int) -> bytes:
-    """The content of a block of LZ4; PyArrow has to know its length."""
-    content, at = bytearray(), 0
-    while at < len(chunk) and len(content) <= block:
-        token = chunk[at]
-        literals, at = _lz4_length(chunk, at + 1, token >> 4)
-        content += chunk[at : at + literals]
-        at += literals
-        if at >= len(chunk):
-            break
-        distance = int.from_bytes(chunk[at : at + 2], "little")
-        length, at = _lz4_length(chunk, at + 2, token & 15)
-        if not 0 < distance <= len(content):
-            raise ValueError("a match of LZ4 begins before the data")
-        for _ in range(min(length + 4, block)):
-            content.append(content[-distance])
-    return bytes(content)
+def _streamed(data: bytes, codec: str, most: int) -> bytes:
+    return bytes(pa.CompressedInputStream(pa.BufferReader(data), codec).read(most))
 
 
-def _lz4_length(chunk: bytes, at: int, start: int) -> tuple[int, int]:
-    length = start
-    if start == 15:
-        while True:
-            byte = chunk[at]
-            length, at = length + byte, at + 1
-            if byte < 255:
-                break
-    return length, at
+_LZ4_FRAME = b"\x04\x22\x4d\x18\x60\x70\x73"
+"""The header of a frame of blocks of up to 4 MiB without checksums; ORC stores bare blocks."""
 
 
 def _numbers(message: bytes) -> Iterator[tuple[int, int]]:
