@@ -5,9 +5,8 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.tokens import sql_string
 from versioned_catalog.model.type_text import ColumnPath, quote, render_path, render_type
 from versioned_catalog.model.types import Atom, Column, DataType, Decimal, Struct, is_nested
@@ -122,26 +121,6 @@ class Disagreement:
         if not self.hints:
             return shown
         return f"{shown}. Pass {' or '.join(hint.text(dialect) for hint in self.hints)}"
-
-
-@dataclass
-class Report:
-    """Collects disagreements, to refuse an import with all of them at once."""
-
-    disagreements: list[Disagreement] = field(default_factory=list)
-
-    def add(self, disagreement: Disagreement) -> None:
-        """Add a disagreement."""
-        self.disagreements.append(disagreement)
-
-    def check(self, source: str, files: int, dialect: Dialect) -> None:
-        """Refuse the import if there are disagreements.
-
-        Raises:
-            InvalidRequestError: listing each column.
-        """
-        if self.disagreements:
-            raise InvalidRequestError(report_text(self.disagreements, source, files, dialect))
 
 
 def report_text(problems: Sequence[Disagreement], source: str, files: int, dialect: Dialect) -> str:

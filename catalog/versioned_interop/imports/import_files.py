@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -45,12 +45,10 @@ from versioned_interop.imports.options import Again, import_options
 from versioned_interop.imports.path_parts import path_parts, value_text
 from versioned_interop.imports.planning import Planned, is_wanted, plan_import
 from versioned_interop.imports.reading import ParquetReader
-from versioned_interop.imports.survey import Unreadable, file_path, open_path
+from versioned_interop.imports.survey import Unreadable
 
 _MOST_ATTEMPTS = 32
 """How often a batch is imported while other processes import files of it."""
-
-_THREADS, _REMOTE_THREADS = 2, 16
 
 
 @dataclass(frozen=True)
@@ -121,48 +119,30 @@ def run_import(handle: TableHandle, planned: Planned, progress: Progress) -> Imp
     if changes and planned.options.evolve:
         Alteration(handle).add_all(changes).commit()
     compared = planned.compared
-    done = list(_batches(handle, planned, progress)) if planned.survey.files else []
-    files = sum(batch.files for batch in done)
+    files = rows = 0
+    if planned.survey.files:
+        run = _Run(
+            handle,
+            planned,
+            _target(handle, planned),
+            progress,
+            handle.state.schema.version,
+            {file.place: file for file in compared.early},
+            handle.state.created_version if planned.known_at is None else planned.known_at,
+        )
+        left = iter(enumerate(planned.survey.files, start=1))
+        while batch := list(islice(left, planned.options.batch_files)):
+            files_taken, rows_taken = run.batch(batch)
+            files, rows = files + files_taken, rows + rows_taken
     return Imported(
         handle.state.version,
         files,
-        sum(batch.rows for batch in done),
+        rows,
         compared.known + len(planned.survey.files) - files,
         compared.changed,
         compared.missing,
         planned.survey.unreadable,
     )
-
-
-class _Done(NamedTuple):
-    """Numbers of files and rows that a commit imported."""
-
-    files: int = 0
-    rows: int = 0
-
-
-def _batches(handle: TableHandle, planned: Planned, progress: Progress) -> Iterator[_Done]:
-    """Import batch by batch."""
-    early = {file.place: file for file in planned.compared.early}
-    schema_version = handle.state.schema.version
-    run = _Run(handle, planned, _target(handle, planned), progress, schema_version, early)
-    known_at = planned.known_at
-    checked = _Checked(None, handle.state.created_version if known_at is None else known_at)
-    files = iter(enumerate(planned.survey.files, start=1))
-    while some := list(islice(files, planned.options.batch_files)):
-        done, checked = run.batch(some, checked)
-        yield done
-
-
-class _Checked(NamedTuple):
-    """The version at which files were compared with the ledger.
-
-    Args:
-        ledger: the imported files at that version; None if all files were compared already.
-    """
-
-    ledger: KnownFiles | None
-    version: int
 
 
 def _target(handle: TableHandle, planned: Planned) -> Target:
@@ -178,52 +158,62 @@ def _target(handle: TableHandle, planned: Planned) -> Target:
 _Numbered = Sequence[tuple[int, StoredFile]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Run:
+    """The batches of an import.
+
+    Args:
+        early: the files from before the ledger, by place, which the next commit puts in it.
+        known_at: the version at which files were compared with the ledger.
+        ledger: the imported files at that version; None if all files were compared already.
+    """
+
     handle: TableHandle
     planned: Planned
     target: Target
     progress: Progress
     schema_version: int
     early: dict[str, ImportedFile]
-    """The files from before the ledger, by place, which the next commit puts in it."""
+    known_at: int
+    ledger: KnownFiles | None = None
 
-    def batch(self, files: _Numbered, checked: _Checked) -> tuple[_Done, _Checked]:
-        """Commit files; return their numbers, and the version of the last comparison with the ledger.
+    def batch(self, files: _Numbered) -> tuple[int, int]:
+        """Commit files, and return the numbers of files and rows that came in.
 
         Files that another process imports meanwhile are skipped.
         """
         import_batch = self._copy if self.planned.options.copy else self._adopt
         for attempt in range(1, _MOST_ATTEMPTS + 1):
-            files = self._new(files, checked.ledger)
+            files = self._new(files)
             if not files:
-                return _Done(), checked
+                return 0, 0
             beside_pages = len(self.handle.state.ledger.files)
             try:
-                done = import_batch(files, checked.version)
-                self.early.clear()
-                folded = len(self.handle.state.ledger.files) < beside_pages
-                # A fold does not show which files it added: the next batch would start again for it.
-                return done, self._checked_now() if folded else checked
+                rows = import_batch(files)
             except ImportedMeanwhileError:
                 if attempt == _MOST_ATTEMPTS:
                     raise
-            self.handle.refresh()
-            checked = self._checked_now()
+                self.handle.refresh()
+                self._load_ledger()
+                continue
+            self.early.clear()
+            if len(self.handle.state.ledger.files) < beside_pages:
+                # A fold does not show which files it added: the next batch would start again for it.
+                self._load_ledger()
+            return len(files), rows
         raise AssertionError("the last attempt returns or raises")
 
-    def _checked_now(self) -> _Checked:
+    def _load_ledger(self) -> None:
         """Read the ledger again."""
-        ledger = known_files(self.handle)
-        for place in [file.place for file in self.early.values() if ledger.earlier(file)]:
+        self.ledger, self.known_at = known_files(self.handle), self.handle.state.version
+        for place in [file.place for file in self.early.values() if self.ledger.earlier(file)]:
             del self.early[place]
-        return _Checked(ledger, self.handle.state.version)
 
-    def _new(self, files: _Numbered, ledger: KnownFiles | None) -> _Numbered:
+    def _new(self, files: _Numbered) -> _Numbered:
         """The files that the table does not have, or that are to be imported again."""
+        ledger, again = self.ledger, self.planned.options.again
         if ledger is None:
             return files
-        again = self.planned.options.again
         return [pair for pair in files if is_wanted(self._standing(ledger, pair[1]), again)]
 
     def _standing(self, ledger: KnownFiles, file: StoredFile) -> Standing:
@@ -251,7 +241,7 @@ class _Run:
         return outdated_segments(self.handle, ledger, now, self.planned.options.again)
 
     def _import(
-        self, files: _Numbered, taken: Mapping[str, Taken], known_at: int
+        self, files: _Numbered, taken: Mapping[str, Taken]
     ) -> Callable[[Base, Sequence[SegmentRecord], tuple[BoundChange, ...]], Import]:
         """The operation that commits the segments of files."""
         new = (self._record(file, taken[file.name]) for _, file in files)
@@ -261,7 +251,7 @@ class _Run:
         def operation(
             base: Base, segments: Sequence[SegmentRecord], changes: tuple[BoundChange, ...]
         ) -> Import:
-            new = None if again else NewFiles(records, known_at)
+            new = None if again else NewFiles(records, self.known_at)
             return Import(
                 base,
                 tuple(segments),
@@ -274,8 +264,8 @@ class _Run:
 
         return operation
 
-    def _adopt(self, files: _Numbered, known_at: int) -> _Done:
-        """Commit files in place."""
+    def _adopt(self, files: _Numbered) -> int:
+        """Commit files in place, and return their rows."""
         self._check_schema()
         reader, source = self.planned.reader, self.planned.source
         assert isinstance(reader, ParquetReader), "other formats are copied"
@@ -288,35 +278,36 @@ class _Run:
             self._check_date(file)
             return adopted
 
-        threads = _REMOTE_THREADS if source.store.is_remote else _THREADS
         adopted_files: list[ExternalFile] = []
-        for (number, _), read in zip(files, in_parallel(external, files, threads), strict=True):
+        for (number, _), read in zip(
+            files, in_parallel(external, files, source.threads), strict=True
+        ):
             adopted_files.append(read)
             self._report(number)
         taken = {
             file.name: Taken.ADOPTED if read.rows else Taken.EMPTY
             for (_, file), read in zip(files, adopted_files, strict=True)
         }
-        operation = self._import(files, taken, known_at)
+        operation = self._import(files, taken)
         full = [file for file in adopted_files if file.rows]
         Transaction(self.handle).commit_adopted(full, operation)
-        return _Done(len(files), sum(file.rows for file in full))
+        return sum(file.rows for file in full)
 
-    def _copy(self, files: _Numbered, known_at: int) -> _Done:
-        """Commit the rows of files."""
+    def _copy(self, files: _Numbered) -> int:
+        """Commit the rows of files, and return how many."""
         self._check_schema()
         handle, rows = self.handle, dict.fromkeys((file.name for _, file in files), 0)
         plan = plan_now(handle.store, handle.state, handle.name)
         records = plan.write_mixed(self._batches(files, rows), handle.store)
         taken = {name: Taken.COPIED if count else Taken.EMPTY for name, count in rows.items()}
-        operation = self._import(files, taken, known_at)
+        operation = self._import(files, taken)
         Transaction(handle).commit_copied(plan, records, operation)
-        return _Done(len(files), sum(record.rows for record in records))
+        return sum(record.rows for record in records)
 
     def _batches(self, files: _Numbered, rows: dict[str, int]) -> Iterator[pa.RecordBatch]:
         """The rows of files; their numbers are added to ``rows``, by the name of the file."""
         for number, file in files:
-            store, path = open_path(self.handle.store, self.planned.source, file.name)
+            store, path = self.planned.source.opened_by(self.handle.store, file.name)
             constants = {
                 column.name: to_scalar(to_constant(text), column.type)
                 for column, text in self._constants(file)
@@ -345,7 +336,7 @@ class _Run:
 
     def _constants(self, file: StoredFile) -> Iterator[tuple[Column, str | None]]:
         """The values of the columns that stand in the path of a file, as value texts."""
-        _, below = file_path(self.planned.source, file)
+        below = self.planned.source.below(file.name)
         parts = {name_key(name): text for name, text in path_parts(below).items()}
         for column in self.target.columns:
             key = name_key(column.name)

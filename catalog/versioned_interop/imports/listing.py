@@ -57,6 +57,24 @@ class FileSource:
     pattern: str | None
     shown: str
 
+    @property
+    def prefix(self) -> str:
+        """How the names of the listed files begin."""
+        return f"{self.folder}/" if self.folder else ""
+
+    @property
+    def threads(self) -> int:
+        """The number of files to read at a time."""
+        return 16 if self.store.is_remote else 2
+
+    def below(self, name: str) -> str:
+        """The path of a file below the folder that is listed."""
+        return name.removeprefix(self.prefix)
+
+    def opened_by(self, table: Store, name: str) -> tuple[Store, str]:
+        """The store and path by which a file is opened: those of its segment, if it has a root."""
+        return (self.store, name) if self.root is None else (table, self.identity(name))
+
     def identity(self, name: str) -> str:
         """The identity of a file in the table: the path of its segment, or its URL."""
         return (
@@ -80,7 +98,7 @@ class FileSource:
 
     def covers(self, identity: str) -> bool:
         """Whether a file that the table knows would be listed, if it were there."""
-        prefix = self.identity(f"{self.folder}/" if self.folder else "")
+        prefix = self.identity(self.prefix)
         if not identity.startswith(prefix):
             return False
         return self.pattern is None or matches(self.pattern, identity.removeprefix(prefix))
@@ -207,13 +225,12 @@ def selected(source: FileSource, listed: Iterable[StoredFile]) -> Iterator[Store
     Args:
         listed: the files below its folder.
     """
-    prefix = f"{source.folder}/" if source.folder else ""
     for file in listed:
         if is_hidden(file.name) or not file.bytes:
             continue
         if source.pattern is None or matches(source.pattern, file.name):
             check_name(file.name)
-            yield StoredFile(prefix + file.name, file.bytes, file.modified, file.etag)
+            yield StoredFile(source.prefix + file.name, file.bytes, file.modified, file.etag)
 
 
 def is_hidden(path: str) -> bool:
@@ -355,7 +372,7 @@ def refuse_tables(
     Raises:
         InvalidRequestError: naming the table and what to do instead.
     """
-    prefix = f"{source.folder}/" if source.folder else ""
+    prefix = source.prefix
     tables = list(_tables_among(prefix + file.name for file in listed))
     for file in files:
         for kind, folder in tables:

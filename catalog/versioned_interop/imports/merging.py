@@ -27,42 +27,28 @@ from versioned_catalog.model.types import (
 )
 from versioned_catalog.model.widening import common_type, widens
 from versioned_interop.imports import disagreements
-from versioned_interop.imports.disagreements import Group, Report, Source
+from versioned_interop.imports.disagreements import Disagreement, Group, Source
 from versioned_interop.imports.file_schema import FileColumn, FileSchema, Kind, as_type, fits
-from versioned_interop.imports.path_parts import PathColumn
-from versioned_interop.imports.provided import Names, Provided
+from versioned_interop.imports.options import ImportOptions
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Constraints on the merged schema.
+def merge(
+    groups: Sequence[Group],
+    options: ImportOptions,
+    paths: Mapping[str, DataType],
+    table: Schema | None,
+) -> tuple[tuple[Column, ...], list[Disagreement]]:
+    """The columns of a table that holds all files, without IDs, and what can't be merged.
 
     Args:
-        provided: the provided schema.
-        names: aliases and left out columns.
         paths: columns that stand in the paths of the files; they win over columns in files.
-        copy: whether values can be converted.
-        table: the columns of the table to import into, if it exists.
-        evolve: whether that table may get new columns and wider types.
+        table: the schema of the table to import into, if it exists.
     """
-
-    provided: Provided = field(default_factory=Provided)
-    names: Names = field(default_factory=Names)
-    paths: tuple[PathColumn, ...] = ()
-    copy: bool = False
-    table: Schema | None = None
-    evolve: bool = False
-
-
-def merge(groups: Sequence[Group], wanted: Wanted, report: Report) -> tuple[Column, ...]:
-    """The columns of a table that holds all files, without IDs.
-
-    What can't be merged is reported and left out.
-    """
-    merger = _Merger(wanted, report)
+    merger = _Merger(options, paths, table)
     parents = [_Parent(group.schema, (), group) for group in groups]
-    top = wanted.table.columns if wanted.table is not None else ()
-    return tuple(merger.columns((), parents, tuple(c for c in top if not c.hidden)))
+    top = table.columns if table is not None else ()
+    columns = tuple(merger.columns((), parents, tuple(c for c in top if not c.hidden)))
+    return columns, merger.report
 
 
 @dataclass(frozen=True)
@@ -76,20 +62,22 @@ class _Parent:
 
 @dataclass(frozen=True)
 class _Merger:
-    wanted: Wanted
-    report: Report
+    options: ImportOptions
+    paths: Mapping[str, DataType]
+    table: Schema | None
+    report: list[Disagreement] = field(default_factory=list, init=False)
 
     def columns(
         self, path: ColumnPath, parents: Sequence[_Parent], existing: tuple[Column, ...]
     ) -> Iterator[Column]:
         """The merged siblings below a path: of the table, provided, of the files, of their paths."""
         spelled = {name_key(column.name): column.name for column in existing}
-        for name in self.wanted.provided.inside(path):
+        for name in self.options.provided.inside(path):
             spelled.setdefault(name_key(name), name)
-        in_paths = {} if path else {name_key(column.name): column for column in self.wanted.paths}
+        in_paths = {} if path else {name_key(name): type_ for name, type_ in self.paths.items()}
         sources = self._sources(path, parents, spelled)
-        for key, path_column in in_paths.items():
-            spelled.setdefault(key, path_column.name)
+        for name in () if path else self.paths:
+            spelled.setdefault(name_key(name), name)
         by_key = {name_key(column.name): column for column in existing}
         for key, name in spelled.items():
             here, of_table = (*path, name), by_key.get(key)
@@ -109,12 +97,14 @@ class _Merger:
             taken: dict[str, FileColumn] = {}
             beside = [column.name for column in parent.fields]
             for column in parent.fields:
-                name = self.wanted.names.name((*parent.above, column.name), beside)
-                if name is None or not self.wanted.provided.takes((*path, name)):
+                name = self.options.names.name((*parent.above, column.name), beside)
+                if name is None or not self.options.provided.takes((*path, name)):
                     continue
                 key = name_key(name)
                 if key in taken:
-                    self.report.add(disagreements.clash(path, (taken[key], column), parent.group))
+                    self.report.append(
+                        disagreements.clash(path, (taken[key], column), parent.group)
+                    )
                     continue
                 taken[key] = column
                 spelled.setdefault(key, name)
@@ -123,12 +113,12 @@ class _Merger:
         return by_name
 
     def _path_column(
-        self, path: ColumnPath, path_column: PathColumn, existing: Column | None
+        self, path: ColumnPath, type_: DataType, existing: Column | None
     ) -> Column | None:
-        provided = self.wanted.provided.at(path)
         if existing is not None:
             return existing
-        column = Column(0, path[-1], path_column.type) if provided is None else provided.column
+        provided = self.options.provided.at(path)
+        column = Column(0, path[-1], type_) if provided is None else provided.column
         return self._new(path, replace(column, name=path[-1], id=0), [])
 
     def _column(
@@ -138,21 +128,29 @@ class _Merger:
         parents: Sequence[_Parent],
         existing: Column | None,
     ) -> Column | None:
-        refused = [source for source in sources if source.column.kind is Kind.REFUSED]
-        if refused:
-            self.report.add(disagreements.refused(path, refused))
-            return None
-        provided = self.wanted.provided.at(path)
-        named = provided.column.type if provided is not None else None
         if not sources and existing is not None:
             return existing
+        merged = self._merged(path, sources, existing)
+        if merged is None:
+            return None
+        self._check_missing(merged, path, sources, parents)
+        return merged if existing is not None else self._new(path, merged, sources)
+
+    def _merged(
+        self, path: ColumnPath, sources: list[Source], existing: Column | None
+    ) -> Column | None:
+        """The column of the table, or the provided one, or a new one, with the type of all files."""
+        refused = [source for source in sources if source.column.kind is Kind.REFUSED]
+        if refused:
+            self.report.append(disagreements.refused(path, refused))
+            return None
+        provided = self.options.provided.at(path)
+        named = provided.column.type if provided is not None else None
         type_ = self._type(path, sources, named, existing)
         if type_ is None:
             return None
-        base = existing or (provided.column if provided is not None else Column(0, path[-1], type_))
-        merged = replace(base, name=path[-1], type=type_)
-        self._check_missing(merged, path, sources, parents)
-        return merged if existing is not None else self._new(path, replace(merged, id=0), sources)
+        new = Column(0, path[-1], type_) if provided is None else replace(provided.column, id=0)
+        return replace(existing or new, name=path[-1], type=type_)
 
     def _new(self, path: ColumnPath, column: Column, sources: list[Source]) -> Column | None:
         """Check a column that the table does not have; report it if it can't be added."""
@@ -161,10 +159,10 @@ class _Merger:
             if not column.name.strip():
                 raise InvalidRequestError("the column name is empty; choose another name")
         except InvalidRequestError as error:
-            self.report.add(disagreements.unnameable(path, sources, str(error)))
+            self.report.append(disagreements.unnameable(path, sources, str(error)))
             return None
-        if self.wanted.table is not None and not self.wanted.evolve:
-            self.report.add(disagreements.unknown(path, sources))
+        if self.table is not None and not self.options.evolve:
+            self.report.append(disagreements.unknown(path, sources))
             return None
         return column
 
@@ -181,7 +179,7 @@ class _Merger:
         present = {id(source.group) for source in sources}
         lacking = [parent.group for parent in parents if id(parent.group) not in present]
         if lacking:
-            self.report.add(disagreements.missing(path, column, lacking))
+            self.report.append(disagreements.missing(path, column, lacking))
 
     def _type(
         self,
@@ -198,8 +196,8 @@ class _Merger:
         of_table = existing.type if existing is not None else None
         required = [type_ for type_ in (named, of_table) if type_ is not None]
         if others or not all(_is_kind(kind, type_) for type_ in required):
-            self.report.add(
-                disagreements.differ(path, typed, named, of_table, copy=self.wanted.copy)
+            self.report.append(
+                disagreements.differ(path, typed, named, of_table, copy=self.options.copy)
             )
             return None
         if kind is Kind.LEAF:
@@ -216,20 +214,20 @@ class _Merger:
         type_ = named or of_table
         if type_ is None:
             type_ = _merged_type([source.column for source in sources])
-        elif not self._fit(sources, type_) and named is None and self.wanted.evolve:
+        elif not self._fit(sources, type_) and named is None and self.options.evolve:
             type_ = leaf_type([type_, *(as_type(source.column) for source in sources)])
         is_legal = type_ is not None and self._fit(sources, type_)
         if of_table is not None and type_ is not None and type_ != of_table:
-            is_legal = is_legal and self.wanted.evolve and widens(of_table, type_)
+            is_legal = is_legal and self.options.evolve and widens(of_table, type_)
         if not is_legal:
-            self.report.add(
-                disagreements.differ(path, sources, named, of_table, copy=self.wanted.copy)
+            self.report.append(
+                disagreements.differ(path, sources, named, of_table, copy=self.options.copy)
             )
             return None
         return type_
 
     def _fit(self, sources: list[Source], wanted: DataType) -> bool:
-        return all(fits(source.column, wanted, copy=self.wanted.copy) for source in sources)
+        return all(fits(source.column, wanted, copy=self.options.copy) for source in sources)
 
     def _nested(
         self, path: ColumnPath, sources: list[Source], of_table: DataType | None
@@ -243,40 +241,20 @@ class _Merger:
             ]
             fields = tuple(self.columns(path, parents, existing))
             return Struct(fields) if fields else None
-        inner = [
-            self._inner(path, sources, at, existing) for at in range(len(sources[0].column.fields))
-        ]
+        inner = []
+        for at, part in enumerate(sources[0].column.fields):
+            parts = [
+                Source(source.column.fields[at], (*source.path, part.name), source.group)
+                for source in sources
+            ]
+            of_part = existing[at] if existing else None
+            inner.append(self._merged((*path, part.name), parts, of_part))
         whole = [column for column in inner if column is not None]
         if len(whole) < len(inner):
             return None
         if kind is Kind.ARRAY:
             return Array(whole[0])
         return Map(replace(whole[0], nullable=False), whole[1])
-
-    def _inner(
-        self, path: ColumnPath, sources: list[Source], at: int, existing: tuple[Column, ...]
-    ) -> Column | None:
-        """The element, key or value of lists or maps."""
-        parts = [
-            Source(inner, (*source.path, inner.name), source.group)
-            for source in sources
-            for inner in (source.column.fields[at],)
-        ]
-        here = (*path, parts[0].column.name)
-        refused = [part for part in parts if part.column.kind is Kind.REFUSED]
-        if refused:
-            self.report.add(disagreements.refused(path, refused))
-            return None
-        provided = self.wanted.provided.at(here)
-        of_table = existing[at] if existing else None
-        named = provided.column.type if provided is not None else None
-        type_ = self._type(here, parts, named, of_table)
-        if type_ is None:
-            return None
-        if of_table is not None:
-            return replace(of_table, type=type_)
-        nullable = provided.column.nullable if provided is not None else True
-        return Column(0, here[-1], type_, nullable)
 
 
 def _is_kind(kind: Kind, type_: DataType) -> bool:
@@ -309,15 +287,15 @@ _GENERATED = re.compile(r"f[0-9]+")
 """The names that PyArrow gives the columns of a file without a header."""
 
 
-def names_by_position(wanted: Wanted) -> tuple[str, ...]:
+def names_by_position(options: ImportOptions, paths: Mapping[str, DataType]) -> tuple[str, ...]:
     """The names of the columns of CSV without a header: those of the provided schema, as in Drill.
 
     Columns that stand in paths are no columns of the files. If the schema, an alias or ``exclude`` uses
     ``f0``, ``f1``, … , these are the names.
     """
-    in_paths = {name_key(column.name) for column in wanted.paths}
-    provided = [name for name in wanted.provided.inside(()) if name_key(name) not in in_paths]
-    used = [*provided, *(path[0] for path in (*wanted.names.aliases, *wanted.names.excluded))]
+    in_paths = set(map(name_key, paths))
+    provided = [name for name in options.provided.inside(()) if name_key(name) not in in_paths]
+    used = [*provided, *(path[0] for path in (*options.names.aliases, *options.names.excluded))]
     return () if any(map(_GENERATED.fullmatch, used)) else tuple(provided)
 
 
@@ -327,17 +305,17 @@ def by_position(schema: FileSchema, names: tuple[str, ...]) -> FileSchema:
     return (*named, *schema[len(names) :])
 
 
-def with_named_text(schema: FileSchema, wanted: Wanted) -> FileSchema:
+def with_named_text(schema: FileSchema, options: ImportOptions, table: Schema | None) -> FileSchema:
     """The schema of a CSV file, with text where the provided schema or the table says the type."""
-    table = () if wanted.table is None else wanted.table.columns
-    of_table = frozenset(name_key(column.name) for column in table)
+    columns = () if table is None else table.columns
+    of_table = frozenset(name_key(column.name) for column in columns)
     beside = [column.name for column in schema]
 
     def named(column: FileColumn) -> FileColumn:
-        name = wanted.names.name((column.name,), beside)
+        name = options.names.name((column.name,), beside)
         if name is None or column.kind is not Kind.LEAF:
             return column
-        is_known = name_key(name) in of_table or wanted.provided.at((name,)) is not None
+        is_known = name_key(name) in of_table or options.provided.at((name,)) is not None
         return replace(column, type=Atom.STRING, candidates=()) if is_known else column
 
     return tuple(map(named, schema))

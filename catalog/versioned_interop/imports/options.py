@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.ddl import take_path
@@ -107,15 +108,13 @@ def parse_aliases(text: str | None) -> dict[str, str]:
     >>> parse_aliases("plz = zip, `a.b`.c = d")
     {'plz': 'zip', '`a.b`.c': 'd'}
     """
-    aliases: dict[str, str] = {}
-    cursor = Cursor(text or "", "list of aliases")
-    while cursor.token.kind is not TokenKind.END:
+
+    def take(cursor: Cursor) -> tuple[str, str]:
         old = render_path(take_path(cursor))
         cursor.expect("=")
-        aliases[old] = render_path(take_path(cursor))
-        if not cursor.accept(","):
-            cursor.expect_end()
-    return aliases
+        return old, render_path(take_path(cursor))
+
+    return dict(_parsed(text, "list of aliases", take))
 
 
 def parse_paths(text: str | None) -> list[str]:
@@ -127,10 +126,17 @@ def parse_paths(text: str | None) -> list[str]:
     >>> parse_paths("a, b.c")
     ['a', 'b.c']
     """
-    paths: list[str] = []
-    cursor = Cursor(text or "", "list of columns")
+    return _parsed(text, "list of columns", lambda cursor: render_path(take_path(cursor)))
+
+
+T = TypeVar("T")
+
+
+def _parsed(text: str | None, what: str, take: Callable[[Cursor], T]) -> list[T]:
+    items: list[T] = []
+    cursor = Cursor(text or "", what)
     while cursor.token.kind is not TokenKind.END:
-        paths.append(render_path(take_path(cursor)))
+        items.append(take(cursor))
         if not cursor.accept(","):
             cursor.expect_end()
-    return paths
+    return items

@@ -5,8 +5,7 @@ from __future__ import annotations
 import decimal
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from urllib.parse import unquote
 
 from versioned_catalog.errors import InvalidRequestError
@@ -41,42 +40,21 @@ def path_parts(path: str) -> dict[str, str | None]:
     return parts
 
 
-@dataclass(frozen=True, slots=True)
-class PathColumn:
-    """A column that stands in paths."""
+def path_types(paths: Iterable[str]) -> dict[str, DataType]:
+    """The types of the columns in relative paths, in the order of their first appearance.
 
-    name: str
-    type: DataType
-
-
-class PathTypes:
-    """Collects the parts of all paths, and finds the type of each.
-
-    >>> types = PathTypes()
-    >>> for path in ("y=2023/d=2024-01-01/c=1/f", "y=2024/d=2024-01-02/c=x/f"):
-    ...     types.add(path_parts(path))
-    >>> [(column.name, column.type.value) for column in types.columns()]
+    >>> types = path_types(["y=2023/d=2024-01-01/c=1/f", "Y=2024/d=2024-01-02/c=x/f"])
+    >>> [(name, type_.value) for name, type_ in types.items()]
     [('y', 'int'), ('d', 'date'), ('c', 'string')]
     """
-
-    def __init__(self) -> None:
-        self._names: dict[str, str] = {}
-        self._texts: dict[str, set[str]] = {}
-
-    def add(self, parts: Mapping[str, str | None]) -> None:
-        """Take the parts of one path."""
-        for name, text in parts.items():
+    names: dict[str, str] = {}
+    texts: dict[str, set[str]] = {}
+    for path in paths:
+        for name, text in path_parts(path).items():
             key = name_key(name)
-            self._names.setdefault(key, name)
-            texts = self._texts.setdefault(key, set())
-            if text is not None:
-                texts.add(text)
-
-    def columns(self) -> tuple[PathColumn, ...]:
-        """The columns in the order of their first appearance."""
-        return tuple(
-            PathColumn(name, type_of(self._texts[key])) for key, name in self._names.items()
-        )
+            names.setdefault(key, name)
+            texts.setdefault(key, set()).update(() if text is None else (text,))
+    return {name: type_of(texts[key]) for key, name in names.items()}
 
 
 def type_of(texts: Iterable[str]) -> DataType:

@@ -11,7 +11,7 @@ from versioned_catalog.log.ledger import ImportedFile, Taken
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import Column
 from versioned_catalog.storage.store import Store, StoredFile
-from versioned_interop.imports.disagreements import Report
+from versioned_interop.imports.disagreements import report_text
 from versioned_interop.imports.known_files import (
     KnownFiles,
     Standing,
@@ -22,7 +22,6 @@ from versioned_interop.imports.known_files import (
 )
 from versioned_interop.imports.listing import FileSource, common_format, refuse_tables, selected
 from versioned_interop.imports.merging import (
-    Wanted,
     by_position,
     merge,
     names_by_position,
@@ -110,18 +109,23 @@ def plan_import(
     surveyed = survey(store, source, compared.new, reader, progress, with_paths=with_paths)
     if not options.skip_unreadable:
         surveyed.check(source.shown)
-    wanted = Wanted(
-        options.provided,
-        options.names,
-        surveyed.paths.columns(),
-        options.copy,
-        None if handle is None else handle.state.schema,
-        options.evolve,
-    )
+    table = None if handle is None else handle.state.schema
     if isinstance(reader, CsvReader):
-        reader, surveyed = _with_names(reader, surveyed, wanted)
-    columns = _merged(surveyed, wanted, source, options)
-    elsewhere = frozenset(name_key(column.name) for column in wanted.paths)
+        names = () if options.csv.header else names_by_position(options, surveyed.paths)
+        reader = CsvReader(replace(options.csv, names=names))
+        groups = (
+            replace(group, schema=with_named_text(by_position(group.schema, names), options, table))
+            for group in surveyed.groups
+        )
+        surveyed = replace(surveyed, groups=tuple(groups))
+    columns, report = merge(surveyed.groups, options, surveyed.paths, table)
+    if report:
+        raise InvalidRequestError(
+            report_text(report, source.shown, len(surveyed.files), options.dialect)
+        )
+    if not columns:
+        raise InvalidRequestError(f"the files in {source.shown} have no columns to import")
+    elsewhere = frozenset(map(name_key, surveyed.paths))
     known_at = None if handle is None else handle.state.version
     return Planned(source, options, reader, columns, elsewhere, compared, surveyed, known_at)
 
@@ -211,29 +215,3 @@ def _reader(files: Sequence[StoredFile], source: FileSource, options: ImportOpti
             return JsonReader(options.rules)
         case _:
             return ParquetReader(options.rules)
-
-
-def _with_names(reader: CsvReader, surveyed: Survey, wanted: Wanted) -> tuple[CsvReader, Survey]:
-    """The reader and the schemas of CSV, with what is provided of its columns."""
-    names = () if reader.options.header else names_by_position(wanted)
-    groups = tuple(
-        replace(group, schema=with_named_text(by_position(group.schema, names), wanted))
-        for group in surveyed.groups
-    )
-    return CsvReader(replace(reader.options, names=names)), replace(surveyed, groups=groups)
-
-
-def _merged(
-    surveyed: Survey, wanted: Wanted, source: FileSource, options: ImportOptions
-) -> tuple[Column, ...]:
-    """The columns of the table afterwards.
-
-    Raises:
-        InvalidRequestError: the files can't be brought together.
-    """
-    report = Report()
-    columns = merge(surveyed.groups, wanted, report)
-    report.check(source.shown, len(surveyed.files), options.dialect)
-    if not columns:
-        raise InvalidRequestError(f"the files in {source.shown} have no columns to import")
-    return columns

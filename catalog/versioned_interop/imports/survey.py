@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import InvalidRequestError, StorageError, VersionedError
 from versioned_catalog.maintain.log_check import in_parallel
+from versioned_catalog.model.types import DataType
 from versioned_catalog.storage.store import Store, StoredFile
 from versioned_interop.imports.disagreements import Group
 from versioned_interop.imports.file_schema import FileSchema
 from versioned_interop.imports.listing import FileSource
-from versioned_interop.imports.path_parts import PathTypes, path_parts
+from versioned_interop.imports.path_parts import path_types
 from versioned_interop.imports.reading import Reader
 
-_THREADS, _REMOTE_THREADS = 2, 16
 _SAMPLES = 3
 _SHOWN = 10
 
@@ -42,13 +42,13 @@ class Survey:
         files: the readable files, in order.
         groups: their schemas, in the order of their first file.
         unreadable: the other files.
-        paths: the columns in their paths.
+        paths: the types of the columns in their paths, by name.
     """
 
     files: tuple[StoredFile, ...]
     groups: tuple[Group, ...]
     unreadable: tuple[Unreadable, ...]
-    paths: PathTypes
+    paths: Mapping[str, DataType]
 
     def check(self, source: str) -> None:
         """Refuse the import if a file is unreadable.
@@ -64,19 +64,6 @@ class Survey:
                 f"can't import {source}: {len(self.unreadable)} of its files can't be read; repair "
                 f"or move them, or leave them out (skip_unreadable)\n{lines}"
             )
-
-
-def file_path(source: FileSource, file: StoredFile) -> tuple[str, str]:
-    """A file's path in its store, and the path below the folder that was listed."""
-    prefix = f"{source.folder}/" if source.folder else ""
-    return file.name, file.name.removeprefix(prefix)
-
-
-def open_path(table: Store, source: FileSource, name: str) -> tuple[Store, str]:
-    """The store and path by which a file is opened: those of its segment, if it lies below a root."""
-    if source.root is None:
-        return source.store, name
-    return table, source.identity(name)
 
 
 def survey(
@@ -98,14 +85,13 @@ def survey(
     """
     counts: dict[FileSchema, _Count] = {}
     by_id: dict[int, _Count] = {}
-    readable, unreadable, paths = list[StoredFile](), list[Unreadable](), PathTypes()
+    readable, unreadable = list[StoredFile](), list[Unreadable]()
     for done, (file, schemas) in enumerate(_schemas(table, source, files, reader), start=1):
-        _, below = file_path(source, file)
+        below = source.below(file.name)
         if isinstance(schemas, str):
             unreadable.append(Unreadable(below, schemas))
         else:
             readable.append(file)
-            paths.add(path_parts(below) if with_paths else {})
             for schema in schemas:
                 # Files share schema objects; only the first is compared by value.
                 count = by_id.get(id(schema))
@@ -116,6 +102,7 @@ def survey(
                     count.samples.append(below)
         progress("schemas", done, len(files))
     groups = (Group(schema, count.files, tuple(count.samples)) for schema, count in counts.items())
+    paths = path_types(source.below(file.name) for file in readable) if with_paths else {}
     return Survey(tuple(readable), tuple(groups), tuple(unreadable), paths)
 
 
@@ -125,7 +112,7 @@ def _schemas(
     """The schemas of each file, or why it can't be read."""
 
     def read(file: StoredFile) -> tuple[StoredFile, list[FileSchema] | str]:
-        store, path = open_path(table, source, file.name)
+        store, path = source.opened_by(table, file.name)
         try:
             return file, reader.schemas(store, path)
         except StorageError:
@@ -133,8 +120,7 @@ def _schemas(
         except VersionedError as error:
             return file, _reason(str(error), file.name)
 
-    threads = _REMOTE_THREADS if source.store.is_remote else _THREADS
-    return in_parallel(read, files, threads)
+    return in_parallel(read, files, source.threads)
 
 
 def _reason(text: str, path: str) -> str:
