@@ -37,6 +37,8 @@ from versioned_interop.imports.mapping import by_name
 from versioned_interop.imports.provided import Key, Names, key_of
 from versioned_interop.imports.text_formats import parse_text
 
+BATCH_ROWS = 65_536
+
 _SHOWN = 80
 """The most characters of a value in an error."""
 

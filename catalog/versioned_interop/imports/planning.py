@@ -28,14 +28,9 @@ from versioned_interop.imports.merging import (
     with_named_text,
 )
 from versioned_interop.imports.options import Again, ImportOptions
-from versioned_interop.imports.reading import (
-    CsvReader,
-    JsonReader,
-    OrcReader,
-    ParquetReader,
-    Reader,
-)
+from versioned_interop.imports.reading import OrcReader, ParquetReader, Reader
 from versioned_interop.imports.survey import Survey, survey
+from versioned_interop.imports.text_files import CsvReader, JsonReader
 
 
 @dataclass(frozen=True)

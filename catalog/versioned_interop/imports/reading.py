@@ -7,35 +7,29 @@ the field; other writers of Java that use the Gregorian calendar say so.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain, starmap
+from itertools import chain
 from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.model.arrow import one_array
 from versioned_catalog.model.parquet_forms import Form
-from versioned_catalog.model.schema import name_key
-from versioned_catalog.model.types import Array, Atom, DataType, Struct
+from versioned_catalog.model.types import Atom
 from versioned_catalog.read.foreign_file import ForeignFile, open_foreign
 from versioned_catalog.read.foreign_values import julian_leaves
 from versioned_catalog.storage.opening import open_file
 from versioned_catalog.storage.store import Store
-from versioned_interop.imports import text_files
-from versioned_interop.imports.conforming import Conforming, Target, conformed
+from versioned_interop.imports.conforming import BATCH_ROWS, Conforming, Target, conformed
 from versioned_interop.imports.file_schema import (
     FileColumn,
     FileSchema,
-    Kind,
     LeafRules,
     interning_key,
     schema_of,
     schema_of_arrow,
 )
-from versioned_interop.imports.text_files import CsvOptions, TextTyper
 
 _COMPRESSION, _BLOCK_SIZE = 2, 3
 """Fields of the message ``PostScript``."""
@@ -154,9 +148,6 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
             raise ValueError("its footer has a number of more than 64 bits")
 
 
-_BATCH_ROWS = 65_536
-
-
 class Reader(Protocol):
     """Reads files of one format."""
 
@@ -202,7 +193,7 @@ class ParquetReader:
         conforming = Conforming.of(self.schema(opened), target)
         file, needed = ForeignFile(opened.parquet, path), conforming.needed
         groups = range(opened.parquet.num_row_groups)
-        read = (file.read(group, needed, conforming.id_map, _BATCH_ROWS) for group in groups)
+        read = (file.read(group, needed, conforming.id_map, BATCH_ROWS) for group in groups)
         yield from conformed(conforming, chain.from_iterable(read), constants, _row)
 
 
@@ -248,126 +239,3 @@ def _with_julian_dates(columns: FileSchema) -> FileSchema:
         return replace(column, form=form, fields=_with_julian_dates(column.fields))
 
     return tuple(map(marked, columns))
-
-
-@dataclass(frozen=True)
-class CsvReader:
-    """Reads CSV: all values are text, typed by a full pass."""
-
-    options: CsvOptions
-
-    def schemas(self, store: Store, path: str) -> list[FileSchema]:
-        return [text_files.csv_schema(store, path, self.options)]
-
-    def batches(
-        self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
-    ) -> Iterator[pa.RecordBatch]:
-        def place(row: int) -> str:
-            return text_files.csv_place(store, path, self.options, row)
-
-        batches = text_files.csv_batches(store, path, self.options)
-        yield from _text_rows(batches, target, constants, place)
-
-
-@dataclass(frozen=True)
-class JsonReader:
-    """Reads lines of JSON; strings are text, whatever they look like."""
-
-    rules: LeafRules
-
-    def schemas(self, store: Store, path: str) -> list[FileSchema]:
-        schemas: dict[FileSchema, None] = {}
-        for rows in text_files.json_tables(store, path):
-            columns = _with_numbers(schema_of_arrow(rows.table.schema, self.rules))
-            if any(map(_has_long_numbers, rows.table.columns)):
-                exact = rows.with_exact_numbers()
-                arrays = map(one_array, exact.columns)
-                columns = tuple(starmap(_without_long_numbers, zip(columns, arrays, strict=True)))
-            schemas[columns] = None
-        return list(schemas)
-
-    def batches(
-        self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
-    ) -> Iterator[pa.RecordBatch]:
-        for rows in text_files.json_tables(store, path):
-            file = Conforming.of(schema_of_arrow(rows.table.schema, self.rules), target)
-            is_exact = not any(_loses_digits(m.file, m.wanted.type) for m in file.matches)
-            table = rows.table if is_exact else rows.with_exact_numbers()
-            yield from _text_rows(table.to_batches(_BATCH_ROWS), target, constants, rows.place)
-
-
-def _with_numbers(columns: FileSchema) -> FileSchema:
-    """The columns of JSON, where a whole number may be one of a column of others."""
-    numbers = {Atom.LONG: (Atom.LONG, Atom.DOUBLE), Atom.DOUBLE: (Atom.DOUBLE,)}
-
-    def widened(column: FileColumn) -> FileColumn:
-        types: tuple[DataType, ...] = (
-            numbers.get(column.type, ()) if isinstance(column.type, Atom) else ()
-        )
-        return replace(column, candidates=types, fields=_with_numbers(column.fields))
-
-    return tuple(map(widened, columns))
-
-
-_EXACT_DOUBLES = 1e15
-"""Numbers below have up to 15 digits before the point, which a DOUBLE keeps."""
-
-
-def _has_long_numbers(column: Any) -> bool:
-    """Whether a column of JSON, or a part of one, may have numbers that a DOUBLE rounds."""
-    values = one_array(column)
-    arrow = values.type
-    if pa.types.is_struct(arrow):
-        return any(_has_long_numbers(values.field(at)) for at in range(arrow.num_fields))
-    if pa.types.is_list(arrow):
-        return _has_long_numbers(values.values)
-    if not pa.types.is_floating(arrow):
-        return False
-    return bool(pc.any(pc.greater_equal(pc.abs(values), _EXACT_DOUBLES)).as_py())
-
-
-def _without_long_numbers(column: FileColumn, exact: Any) -> FileColumn:
-    """A column of JSON that is text if a DOUBLE would round some of its numbers, as in CSV."""
-    match column.kind:
-        case Kind.STRUCT:
-            parts = zip(column.fields, range(exact.type.num_fields), strict=True)
-            fields = tuple(_without_long_numbers(part, exact.field(at)) for part, at in parts)
-            return replace(column, fields=fields)
-        case Kind.ARRAY:
-            return replace(column, fields=(_without_long_numbers(column.fields[0], exact.values),))
-        case Kind.LEAF if column.type is Atom.DOUBLE:
-            typer = TextTyper()
-            typer.add(exact)
-            if Atom.DOUBLE not in typer.types:
-                return replace(column, type=Atom.STRING, candidates=(Atom.STRING,))
-    return column
-
-
-def _loses_digits(column: FileColumn, wanted: DataType) -> bool:
-    """Whether DOUBLE numbers become another type, and would lose digits on the way."""
-    match column.kind, wanted:
-        case Kind.STRUCT, Struct(fields):
-            by_key = {name_key(field.name): field.type for field in fields}
-            parts = ((part, by_key.get(name_key(part.name))) for part in column.fields)
-            # An alias may name a part: text is right for it, too.
-            return any(type_ is None or _loses_digits(part, type_) for part, type_ in parts)
-        case Kind.ARRAY, Array(element):
-            return _loses_digits(column.fields[0], element.type)
-        case Kind.LEAF, _:
-            return column.type is Atom.DOUBLE and wanted is not Atom.DOUBLE
-    return False
-
-
-def _text_rows(
-    batches: Iterable[pa.RecordBatch],
-    target: Target,
-    constants: dict[str, pa.Scalar],
-    place: Callable[[int], str],
-) -> Iterator[pa.RecordBatch]:
-    """The rows of batches with the same columns."""
-    left = iter(batches)
-    first = next(left, None)
-    if first is not None:
-        conforming = Conforming.of(schema_of_arrow(first.schema, LeafRules()), target)
-        read = ((batch.num_rows, conforming.needed_arrays(batch)) for batch in chain([first], left))
-        yield from conformed(conforming, read, constants, place)

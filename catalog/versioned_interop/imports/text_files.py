@@ -20,9 +20,11 @@ from __future__ import annotations
 import csv as plain_csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, starmap
 from typing import Any
 
 import pyarrow as pa
@@ -30,10 +32,19 @@ import pyarrow.compute as pc
 from pyarrow import csv, json
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.model.types import Atom
+from versioned_catalog.model.schema import name_key
+from versioned_catalog.model.types import Array, Atom, DataType, Struct
+from versioned_catalog.read.arrays import one_array
 from versioned_catalog.storage.opening import open_file
 from versioned_catalog.storage.store import Store
-from versioned_interop.imports.file_schema import FileColumn, FileSchema, Kind
+from versioned_interop.imports.conforming import BATCH_ROWS, Conforming, Target, conformed
+from versioned_interop.imports.file_schema import (
+    FileColumn,
+    FileSchema,
+    Kind,
+    LeafRules,
+    schema_of_arrow,
+)
 from versioned_interop.imports.text_formats import parse_text
 
 _DAY = r"\d{4}-\d\d-\d\d"
@@ -114,10 +125,6 @@ class CsvOptions:
     null: str = ""
     names: tuple[str, ...] = ()
 
-    def named(self, generated: Sequence[str]) -> list[str]:
-        """The names of the columns of a file, from those that PyArrow gives them."""
-        return [*self.names[: len(generated)], *generated[len(self.names) :]]
-
 
 def _stream(store: Store, path: str) -> Any:
     source = open_file(store, path)
@@ -126,83 +133,86 @@ def _stream(store: Store, path: str) -> Any:
     return raw if codec is None else pa.CompressedInputStream(raw, codec)
 
 
-def csv_schema(store: Store, path: str, options: CsvOptions) -> FileSchema:
-    """The columns of a CSV file, with types that all its values fit.
+@dataclass(frozen=True)
+class CsvReader:
+    """Reads CSV: all values are text, typed by a full pass."""
 
-    Raises:
-        InvalidRequestError: it is no CSV.
-    """
-    typers: dict[int, TextTyper] = {}
-    names: list[str] = []
-    for batch in csv_batches(store, path, options):
-        names = batch.schema.names
-        for at, values in enumerate(batch.columns):
-            typers.setdefault(at, TextTyper()).add(values)
-    return tuple(_text_column(name, typers[at].types) for at, name in enumerate(names))
+    options: CsvOptions
+
+    def schemas(self, store: Store, path: str) -> list[FileSchema]:
+        typers: dict[int, TextTyper] = {}
+        names: list[str] = []
+        for batch in self._rows(store, path):
+            names = batch.schema.names
+            for at, values in enumerate(batch.columns):
+                typers.setdefault(at, TextTyper()).add(values)
+        return [tuple(_text_column(name, typers[at].types) for at, name in enumerate(names))]
+
+    def batches(
+        self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
+    ) -> Iterator[pa.RecordBatch]:
+        place = partial(self._place, store, path)
+        yield from _text_rows(self._rows(store, path), target, constants, place)
+
+    def _rows(self, store: Store, path: str) -> Iterator[pa.RecordBatch]:
+        """The rows as strings; at least one batch, which may be empty.
+
+        Raises:
+            InvalidRequestError: it is no CSV.
+        """
+        try:
+            generated = self._open(store, path, {}).schema.names
+            reader = self._open(store, path, dict.fromkeys(generated, pa.string()))
+            has_batches, given = False, self.options.names
+            names = [*given[: len(generated)], *generated[len(given) :]]
+            for batch in reader:
+                has_batches = True
+                yield pa.RecordBatch.from_arrays(batch.columns, names)
+            if not has_batches:
+                yield pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in names], names)
+        except pa.ArrowException as error:
+            raise InvalidRequestError(f"it can't be read as CSV: {error}") from None
+
+    def _open(self, store: Store, path: str, types: dict[str, Any]) -> Any:
+        options = self.options
+        return csv.open_csv(
+            _stream(store, path),
+            csv.ReadOptions(
+                block_size=BLOCK, use_threads=False, autogenerate_column_names=not options.header
+            ),
+            csv.ParseOptions(delimiter=self._delimiter(path), newlines_in_values=True),
+            csv.ConvertOptions(
+                column_types=types,
+                null_values=[options.null],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+
+    def _delimiter(self, path: str) -> str:
+        is_tabbed = ".tsv" in path.lower().rpartition("/")[2]
+        return self.options.delimiter or ("\t" if is_tabbed else ",")
+
+    def _place(self, store: Store, path: str, row: int) -> str:
+        """Where a row is, counted from 0, for an error."""
+        with suppress(plain_csv.Error, UnicodeDecodeError), _stream(store, path) as stream:
+            lines = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+            records = plain_csv.reader(lines, delimiter=self._delimiter(path))
+            left, before = row + self.options.header, 0
+            for record in records:
+                if not record:  # PyArrow skips empty lines, too
+                    before = records.line_num
+                    continue
+                if not left:
+                    return f"line {before + 1}"
+                left, before = left - 1, records.line_num
+        return f"row {row + 1}"
 
 
 def _text_column(name: str, types: tuple[Atom, ...]) -> FileColumn:
     if not types:
         return FileColumn(name, Kind.VOID)
     return FileColumn(name, Kind.LEAF, type=types[0], candidates=types)
-
-
-def csv_batches(store: Store, path: str, options: CsvOptions) -> Iterator[pa.RecordBatch]:
-    """The rows of a CSV file, as strings; at least one batch, which may be empty.
-
-    Raises:
-        InvalidRequestError: it is no CSV.
-    """
-    try:
-        names = _csv_reader(store, path, options, {}).schema.names
-        reader = _csv_reader(store, path, options, dict.fromkeys(names, pa.string()))
-        has_batches = False
-        named = options.named(names)
-        for batch in reader:
-            has_batches = True
-            yield pa.RecordBatch.from_arrays(batch.columns, named)
-        if not has_batches:
-            yield pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in named], named)
-    except pa.ArrowException as error:
-        raise InvalidRequestError(f"it can't be read as CSV: {error}") from None
-
-
-def _csv_reader(store: Store, path: str, options: CsvOptions, types: dict[str, Any]) -> Any:
-    convert = csv.ConvertOptions(
-        column_types=types,
-        null_values=[options.null],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    return csv.open_csv(
-        _stream(store, path),
-        csv.ReadOptions(
-            block_size=BLOCK, use_threads=False, autogenerate_column_names=not options.header
-        ),
-        csv.ParseOptions(delimiter=_delimiter(path, options), newlines_in_values=True),
-        convert,
-    )
-
-
-def _delimiter(path: str, options: CsvOptions) -> str:
-    is_tabbed = ".tsv" in path.lower().rpartition("/")[2]
-    return options.delimiter or ("\t" if is_tabbed else ",")
-
-
-def csv_place(store: Store, path: str, options: CsvOptions, row: int) -> str:
-    """Where a row of a CSV file is, counted from 0, for an error."""
-    with suppress(plain_csv.Error, UnicodeDecodeError), _stream(store, path) as stream:
-        lines = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-        records = plain_csv.reader(lines, delimiter=_delimiter(path, options))
-        left, before = row + options.header, 0
-        for record in records:
-            if not record:  # PyArrow skips empty lines, too
-                before = records.line_num
-                continue
-            if not left:
-                return f"line {before + 1}"
-            left, before = left - 1, records.line_num
-    return f"row {row + 1}"
 
 
 def json_tables(store: Store, path: str) -> Iterator[JsonRows]:
@@ -308,3 +318,107 @@ def _without_times(arrow: Any) -> pa.DataType:
     if pa.types.is_list(arrow):
         return pa.list_(_without_times(arrow.value_type))
     return arrow
+
+
+@dataclass(frozen=True)
+class JsonReader:
+    """Reads lines of JSON; strings are text, whatever they look like."""
+
+    rules: LeafRules
+
+    def schemas(self, store: Store, path: str) -> list[FileSchema]:
+        schemas: dict[FileSchema, None] = {}
+        for rows in json_tables(store, path):
+            columns = _with_numbers(schema_of_arrow(rows.table.schema, self.rules))
+            if any(map(_has_long_numbers, rows.table.columns)):
+                exact = rows.with_exact_numbers()
+                arrays = map(one_array, exact.columns)
+                columns = tuple(starmap(_without_long_numbers, zip(columns, arrays, strict=True)))
+            schemas[columns] = None
+        return list(schemas)
+
+    def batches(
+        self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
+    ) -> Iterator[pa.RecordBatch]:
+        for rows in json_tables(store, path):
+            file = Conforming.of(schema_of_arrow(rows.table.schema, self.rules), target)
+            is_exact = not any(_loses_digits(m.file, m.wanted.type) for m in file.matches)
+            table = rows.table if is_exact else rows.with_exact_numbers()
+            yield from _text_rows(table.to_batches(BATCH_ROWS), target, constants, rows.place)
+
+
+def _with_numbers(columns: FileSchema) -> FileSchema:
+    """The columns of JSON, where a whole number may be one of a column of others."""
+    numbers = {Atom.LONG: (Atom.LONG, Atom.DOUBLE), Atom.DOUBLE: (Atom.DOUBLE,)}
+
+    def widened(column: FileColumn) -> FileColumn:
+        types: tuple[DataType, ...] = (
+            numbers.get(column.type, ()) if isinstance(column.type, Atom) else ()
+        )
+        return replace(column, candidates=types, fields=_with_numbers(column.fields))
+
+    return tuple(map(widened, columns))
+
+
+_EXACT_DOUBLES = 1e15
+"""Numbers below have up to 15 digits before the point, which a DOUBLE keeps."""
+
+
+def _has_long_numbers(column: Any) -> bool:
+    """Whether a column of JSON, or a part of one, may have numbers that a DOUBLE rounds."""
+    values = one_array(column)
+    arrow = values.type
+    if pa.types.is_struct(arrow):
+        return any(_has_long_numbers(values.field(at)) for at in range(arrow.num_fields))
+    if pa.types.is_list(arrow):
+        return _has_long_numbers(values.values)
+    if not pa.types.is_floating(arrow):
+        return False
+    return bool(pc.any(pc.greater_equal(pc.abs(values), _EXACT_DOUBLES)).as_py())
+
+
+def _without_long_numbers(column: FileColumn, exact: Any) -> FileColumn:
+    """A column of JSON that is text if a DOUBLE would round some of its numbers, as in CSV."""
+    match column.kind:
+        case Kind.STRUCT:
+            parts = zip(column.fields, range(exact.type.num_fields), strict=True)
+            fields = tuple(_without_long_numbers(part, exact.field(at)) for part, at in parts)
+            return replace(column, fields=fields)
+        case Kind.ARRAY:
+            return replace(column, fields=(_without_long_numbers(column.fields[0], exact.values),))
+        case Kind.LEAF if column.type is Atom.DOUBLE:
+            typer = TextTyper()
+            typer.add(exact)
+            if Atom.DOUBLE not in typer.types:
+                return replace(column, type=Atom.STRING, candidates=(Atom.STRING,))
+    return column
+
+
+def _loses_digits(column: FileColumn, wanted: DataType) -> bool:
+    """Whether DOUBLE numbers become another type, and would lose digits on the way."""
+    match column.kind, wanted:
+        case Kind.STRUCT, Struct(fields):
+            by_key = {name_key(field.name): field.type for field in fields}
+            parts = ((part, by_key.get(name_key(part.name))) for part in column.fields)
+            # An alias may name a part: text is right for it, too.
+            return any(type_ is None or _loses_digits(part, type_) for part, type_ in parts)
+        case Kind.ARRAY, Array(element):
+            return _loses_digits(column.fields[0], element.type)
+        case Kind.LEAF, _:
+            return column.type is Atom.DOUBLE and wanted is not Atom.DOUBLE
+    return False
+
+
+def _text_rows(
+    batches: Iterable[pa.RecordBatch],
+    target: Target,
+    constants: dict[str, pa.Scalar],
+    place: Callable[[int], str],
+) -> Iterator[pa.RecordBatch]:
+    """The rows of batches with the same columns."""
+    left = iter(batches)
+    first = next(left, None)
+    if first is not None:
+        conforming = Conforming.of(schema_of_arrow(first.schema, LeafRules()), target)
+        read = ((batch.num_rows, conforming.needed_arrays(batch)) for batch in chain([first], left))
+        yield from conformed(conforming, read, constants, place)
