@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from versioned_catalog.errors import InvalidRequestError
+
 _MODULES: Mapping[str, str] = {
     "Dialect": "versioned_interop.imports.disagreements",
     "parse_aliases": "versioned_interop.imports.options",
@@ -39,3 +41,23 @@ _MODULES: Mapping[str, str] = {
 def interop(name: str) -> Any:
     """Return a function or class of an optional package; its module is imported on first use."""
     return getattr(import_module(_MODULES[name]), name)
+
+
+def optional_import(module: str, purpose: str, install: str) -> Any:
+    """Import a module of an optional library.
+
+    Args:
+        purpose: what needs it.
+        install: what to pass to ``pip install``.
+
+    Raises:
+        InvalidRequestError: it can't be imported; the message says what to install.
+    """
+    library = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ImportError as error:
+        problem = "is not installed" if error.name == library else f"can't be imported ({error})"
+        raise InvalidRequestError(
+            f"{purpose} needs {library}, which {problem}: pip install {install}"
+        ) from None

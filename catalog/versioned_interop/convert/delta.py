@@ -24,7 +24,7 @@ from versioned_interop.convert.source import (
     SourceTable,
     below,
     decoded,
-    optional_import,
+    library,
 )
 
 EXTRA = "delta"
@@ -46,8 +46,8 @@ def load_delta(
     Raises:
         InvalidRequestError: there is no such table or version, or deltalake can't read it.
     """
-    deltalake = optional_import("deltalake", EXTRA)
-    errors = optional_import("deltalake.exceptions", EXTRA)
+    deltalake = library("deltalake", EXTRA)
+    errors = library("deltalake.exceptions", EXTRA)
     try:
         return deltalake.DeltaTable(location, version=version, storage_options=dict(options or {}))
     except (errors.DeltaError, OSError, ValueError) as error:
@@ -229,7 +229,7 @@ class _Reader:
 
     def _commits(self, newest: int) -> Iterator[tuple[int, list[Any]]]:
         """The actions of each version whose log is there, oldest first."""
-        handler = optional_import("deltalake.fs", EXTRA).DeltaStorageHandler
+        handler = library("deltalake.fs", EXTRA).DeltaStorageHandler
         files = fs.PyFileSystem(handler(self.location, self.options))
         infos = files.get_file_info(fs.FileSelector("_delta_log"))
         names = sorted(info.base_name for info in infos if _COMMIT.fullmatch(info.base_name))
@@ -251,7 +251,7 @@ class _Reader:
         return positions_by_path
 
     def _vectors(self, table: Any) -> list[pa.RecordBatch]:
-        errors = optional_import("deltalake.exceptions", EXTRA)
+        errors = library("deltalake.exceptions", EXTRA)
         try:
             return [pa.record_batch(batch) for batch in table.deletion_vectors()]
         except errors.DeltaError as error:

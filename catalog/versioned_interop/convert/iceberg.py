@@ -22,7 +22,7 @@ from versioned_interop.convert.source import (
     SourcePartition,
     SourceTable,
     below,
-    optional_import,
+    library,
 )
 
 EXTRA = "iceberg"
@@ -39,7 +39,7 @@ def load_iceberg(location: str, options: Mapping[str, str] | None = None) -> Any
     Raises:
         InvalidRequestError: it can't be read.
     """
-    tables = optional_import("pyiceberg.table", EXTRA)
+    tables = library("pyiceberg.table", EXTRA)
     try:
         return tables.StaticTable.from_metadata(location, dict(options or {}))
     except (FileNotFoundError, OSError, ValueError) as error:
@@ -291,8 +291,8 @@ def _positions(io: Any, path: str, delete: Any) -> list[pa.Array]:
 
     data = io.new_input(delete.file_path).open().read()
     if delete.file_format.value.upper() == "PUFFIN":
-        puffin = optional_import("pyiceberg.table.puffin", EXTRA)
-        vectors = optional_import("pyiceberg.table.deletion_vector", EXTRA)
+        puffin = library("pyiceberg.table.puffin", EXTRA)
+        vectors = library("pyiceberg.table.deletion_vector", EXTRA)
         deletion_vectors = vectors.deletion_vectors_from_puffin_file(puffin.PuffinFile(data))
         return [
             chunk.cast(pa.int64())

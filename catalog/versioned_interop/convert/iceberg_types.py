@@ -27,7 +27,7 @@ from versioned_catalog.model.types import (
     Struct,
     Time,
 )
-from versioned_interop.convert.source import SourcePartition, SourceSchema, optional_import
+from versioned_interop.convert.source import SourcePartition, SourceSchema, library
 from versioned_interop.publish.iceberg_specs import transform_of
 
 _ATOMS: dict[str, DataType] = {
@@ -82,7 +82,7 @@ class _Reader:
         )
 
     def type(self, type_: Any, path: tuple[str, ...]) -> DataType:
-        types = optional_import("pyiceberg.types", "iceberg")
+        types = library("pyiceberg.types", "iceberg")
         match type_:
             case types.StructType():
                 return Struct(tuple(self.field(nested, path) for nested in type_.fields))

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.interop import optional_import
 from versioned_catalog.model.types import Column, walk
 from versioned_catalog.storage.opening import plain_url
 from versioned_catalog.storage.store import check_name
@@ -184,23 +185,13 @@ class SourceTable:
         return f"{APPLICATION}{self.kind}:{self.uuid}"
 
 
-def optional_import(module: str, extra: str) -> Any:
-    """Import a module of an extra.
+def library(module: str, extra: str) -> Any:
+    """Import a module of the library that reads the metadata of a format.
 
     Raises:
         InvalidRequestError: it is not installed; the message names the extra.
     """
-    from importlib import import_module
-
-    from versioned_catalog.errors import InvalidRequestError
-
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise InvalidRequestError(
-            f"reading {extra} tables needs {module.partition('.')[0]}, which can't be imported "
-            f"({error}); install it: pip install 'pyspark-versioned[{extra}]'"
-        ) from None
+    return optional_import(module, f"reading {extra} tables", f"'pyspark-versioned[{extra}]'")
 
 
 _METADATA = re.compile(r"(?:v|0*)([0-9]+)(?:-[^.]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from importlib import import_module
 from typing import Any
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.interop import optional_import
 from versioned_catalog.read.arrow_stream import Readable
 from versioned_interop.engines.polars_filters import translate_polars
 from versioned_interop.engines.pushdown import Pushdown
@@ -69,17 +68,5 @@ def _frames(
     yield polars.from_arrow(wanted.schema.empty_table())  # Polars wants one frame at least
 
 
-def _require(library: str, method: str) -> Any:
-    """Import an optional library for the method that needs it.
-
-    Raises:
-        InvalidRequestError: the library is not installed.
-    """
-    try:
-        return import_module(library)
-    except ModuleNotFoundError as error:
-        if error.name != library:
-            raise
-        raise InvalidRequestError(
-            f"{method} needs {library}, which is not installed: pip install {library}"
-        ) from None
+def _require(module: str, method: str) -> Any:
+    return optional_import(module, method, module.partition(".")[0])

@@ -35,7 +35,6 @@ from versioned_interop.imports.conforming import Target, checked
 from versioned_interop.imports.known_files import (
     KnownFiles,
     Standing,
-    imported_file,
     known_files,
     outdated_segments,
 )
@@ -218,12 +217,8 @@ class _Run:
 
     def _standing(self, ledger: KnownFiles, file: StoredFile) -> Standing:
         return ledger.standing(
-            self.planned.source.identity(file.name), self._record(file, Taken.ADOPTED)
+            self.planned.source.identity(file.name), self.planned.source.imported(file)
         )
-
-    def _record(self, file: StoredFile, taken: Taken) -> ImportedFile:
-        source = self.planned.source
-        return imported_file(source.place(file.name), source.identity(file.name), file, taken)
 
     def _check_schema(self) -> None:
         if self.handle.state.schema.version != self.schema_version:
@@ -237,14 +232,16 @@ class _Run:
         if self.planned.options.again is None:
             return ()
         source, ledger = self.planned.source, known_files(self.handle)
-        now = ((source.identity(file.name), self._record(file, Taken.ADOPTED)) for _, file in files)
+        now = (
+            (source.identity(file.name), self.planned.source.imported(file)) for _, file in files
+        )
         return outdated_segments(self.handle, ledger, now, self.planned.options.again)
 
     def _import(
         self, files: _Numbered, taken: Mapping[str, Taken]
     ) -> Callable[[Base, Sequence[SegmentRecord], tuple[BoundChange, ...]], Import]:
         """The operation that commits the segments of files."""
-        new = (self._record(file, taken[file.name]) for _, file in files)
+        new = (self.planned.source.imported(file, taken[file.name]) for _, file in files)
         records = (*self.early.values(), *new)
         removed, again = self._outdated(files), self.planned.options.again is Again.ALL
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from versioned_catalog.commit.table_handle import TableHandle
@@ -21,26 +20,11 @@ from versioned_catalog.log.features import IMPORTS_FOLDER as FOLDER
 from versioned_catalog.log.ledger import ImportedFile, Taken, imported_files
 from versioned_catalog.log.state import TableState
 from versioned_catalog.storage.opening import check_roots, root_store
-from versioned_catalog.storage.store import PREFIX, Store, StoredFile, file_of, split_root
+from versioned_catalog.storage.store import PREFIX, Store, file_of, split_root
 from versioned_catalog.storage.text import parse_json
 from versioned_interop.imports.options import Again
 
 _DONE = ".done"
-
-
-def imported_file(place: str, identity: str, file: StoredFile, taken: Taken) -> ImportedFile:
-    """A file as its store lists it.
-
-    Args:
-        identity: by ``FileSource.identity``.
-    """
-    name = identity if identity.startswith(PREFIX) else ""
-    return ImportedFile(place, file.bytes, _micros(file.modified), file.etag, taken, name)
-
-
-def _micros(time: datetime) -> int:
-    since = time - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 class Standing(enum.Enum):

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from fsspec.core import split_protocol
 
@@ -15,6 +16,8 @@ from versioned_catalog.errors import (
     StorageError,
     VersionedError,
 )
+from versioned_catalog.log.ledger import ImportedFile, Taken
+from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.storage.opening import open_store, plain_url, root_store
 from versioned_catalog.storage.store import (
     PREFIX,
@@ -87,6 +90,18 @@ class FileSource:
             return self.store.resolved(name)
         except CorruptTableError:  # a link that leads outside, which is never read
             return self.identity(name)
+
+    def imported(self, file: StoredFile, taken: Taken = Taken.ADOPTED) -> ImportedFile:
+        """The ledger entry of a file as its store lists it."""
+        identity, since_1970 = self.identity(file.name), file.modified - UNIX_EPOCH
+        return ImportedFile(
+            self.place(file.name),
+            file.bytes,
+            since_1970 // timedelta(microseconds=1),
+            file.etag,
+            taken,
+            identity if self.root is not None else "",
+        )
 
     def identity_at(self, place: str) -> str | None:
         """The identity of a file that would be listed if it were at a place; None if it would not."""

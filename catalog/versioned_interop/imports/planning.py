@@ -15,7 +15,6 @@ from versioned_interop.imports.disagreements import report_text
 from versioned_interop.imports.known_files import (
     KnownFiles,
     Standing,
-    imported_file,
     known_files,
     live_files,
     outdated_segments,
@@ -135,11 +134,10 @@ def _compared(
     new, changed, places = list[StoredFile](), list[str](), dict[str, str]()
     early, now = list[ImportedFile](), list[tuple[str, ImportedFile]]()
     for file in files:
-        identity, place = source.identity(file.name), source.place(file.name)
-        if place in places:
+        identity, as_it_is = source.identity(file.name), source.imported(file)
+        if as_it_is.place in places:
             continue  # a link to a file that is listed, too
-        places[place] = identity
-        as_it_is = imported_file(place, identity, file, Taken.ADOPTED)
+        places[as_it_is.place] = identity
         standing = ledger.standing(identity, as_it_is)
         before = ledger.early_file(identity, as_it_is)
         if before is not None and standing is Standing.SAME:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.interop import optional_import
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.segment_table import statistics_of
 from versioned_catalog.log.state import TableState
@@ -43,12 +43,7 @@ def library(name: str) -> Any:
     Raises:
         InvalidRequestError: it is not installed.
     """
-    try:
-        return import_module(name)
-    except ImportError:
-        raise InvalidRequestError(
-            f"publishing as Iceberg needs {name}: pip install 'pyspark-versioned[iceberg]'"
-        ) from None
+    return optional_import(name, "publishing as Iceberg", "'pyspark-versioned[iceberg]'")
 
 
 def parsed(schema: Any) -> Any:
