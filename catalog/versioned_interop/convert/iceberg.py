@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from versioned_interop.convert.source import (
     SourcePartition,
     SourceTable,
     below,
+    digest_of,
     library,
 )
 
@@ -245,7 +245,7 @@ class _Reader:
             if str(field.transform) == "identity" and str(field.source_id) in self.types
         }
         values = [self._value(file.partition[at], field) for at, field in fields]
-        deletes = sorted(_identity(delete) for delete in task.delete_files)
+        deletes = [_identity(delete) for delete in task.delete_files]
         return SourceFile(
             path,
             file.record_count,
@@ -254,7 +254,7 @@ class _Reader:
             nans={str(key): count for key, count in (file.nan_value_counts or {}).items()},
             partition=tuple(values),
             partitioning=tuple(field for _, field in fields),
-            deletes=_short(deletes),
+            deletes=digest_of(deletes) if deletes else "",
             deleted=partial(_deleted, self.table.io, file.file_path, tuple(task.delete_files))
             if deletes
             else None,
@@ -273,10 +273,6 @@ def _text(value: Any, type_: DataType) -> str | None:
 def _identity(delete: Any) -> str:
     """Identity of a delete file; the row count distinguishes the vectors of a Puffin file."""
     return f"{delete.file_path}#{delete.record_count}"
-
-
-def _short(deletes: Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(deletes).encode()).hexdigest()[:32] if deletes else ""
 
 
 def _deleted(io: Any, path: str, deletes: tuple[Any, ...]) -> pa.Array:

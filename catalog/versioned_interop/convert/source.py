@@ -122,8 +122,8 @@ def token_of(path: str, deletes: str = "") -> str:
     return f"{digits[:12]}c{digits[12:15]}"
 
 
-def digest_of(tokens: Sequence[str] | set[str]) -> str:
-    """Identity of a set of files, by their tokens."""
+def digest_of(tokens: Iterable[str]) -> str:
+    """Identity of a set of files, by their tokens or names."""
     return hashlib.sha256("\0".join(sorted(tokens)).encode()).hexdigest()[:32]
 
 
