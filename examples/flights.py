@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from pyspark_versioned.java import JavaMissing, require_java
+from pyspark_versioned.jar import JavaMissing, require_java
 from versioned_catalog import Catalog, Table, VersionedError
 
 if TYPE_CHECKING:

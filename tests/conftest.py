@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 import progress
 from jar import ROOT, built_jar
-from pyspark_versioned.java import JavaMissing, require_java
+from pyspark_versioned.jar import JavaMissing, require_java
 from s3.proxied import Proxied, proxied
 from s3.server import BUCKET, Server, serve
 

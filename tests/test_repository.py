@@ -30,7 +30,7 @@ def test_the_tool_finds_nothing(tool: str) -> None:
     [
         ("versioned_catalog", {"pyspark", "pandas", "pyarrow.dataset"}),
         ("pyspark_versioned", {"pyspark"}),
-        ("pyspark_versioned.java", {"pyspark"}),
+        ("pyspark_versioned.jar", {"pyspark"}),
     ],
 )
 def test_import_is_light(package: str, heavy: set[str]) -> None:

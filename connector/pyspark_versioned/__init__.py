@@ -19,7 +19,7 @@ def __getattr__(name: str) -> Any:
 
             return configure
         case "follow":
-            from pyspark_versioned.following import follow
+            from pyspark_versioned.stream_reader import follow
 
             return follow
         case "jar_path":

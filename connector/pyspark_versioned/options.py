@@ -1,25 +1,35 @@
-"""The options of the data source, parsed and checked."""
+"""The options of the data source, parsed and checked, and the table that they name."""
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from pyspark_versioned.batch_options import parse_batch
 from pyspark_versioned.option_names import ANY_USE, OF_JAR, ROOT, STORAGE, Use, accepted
 from pyspark_versioned.sql.protocol.codec import decode
 from pyspark_versioned.sql.protocol.rows import PythonCommit
 from pyspark_versioned.stream_options import stream_options
-from versioned_catalog import CorruptTableError, InvalidRequestError
+from versioned_catalog import (
+    Catalog,
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+    Table,
+)
 from versioned_catalog.commit.version_rules import version_or_tag
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.model.keys import split_names
 from versioned_catalog.model.partitioning import split_fields, split_outside
 from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.storage.text import parse_json
+from versioned_catalog.write.retry import batch_of
+
+OF_BATCHES = ("application", "batch")
+"""The options with which a write that is repeated happens once."""
 
 
 @dataclass(frozen=True)
@@ -141,10 +151,32 @@ def parse_options(options: Mapping[str, str], use: Use | None = None, table: str
         overflow=parse_overflow(values["onoverflow"]),
         batch=parse_batch(values["application"], values["batch"], values["path"]),
         pushdown=None if values["pushdown"] == "auto" else _flag("pushdown", values["pushdown"]),
-        commit=_message(PythonCommit, "commit", values["commit"]),
+        commit=_commit(values["commit"]),
         stream=stream_options(user_options),
         storage=storage,
     )
+
+
+def parse_batch(application: str | None, number: str | None, table: str) -> Batch | None:
+    """The batch that a write names; None if it names none.
+
+    Raises:
+        InvalidRequestError: one option is missing, or the number is not one.
+    """
+    if application is None and number is None:
+        return None
+    if application is None or number is None:
+        raise InvalidRequestError(
+            f"{table}: application and batch go together: the name of a job, and the number of its "
+            "batch, as foreachBatch gives it",
+            condition="INVALID_OPTION",
+        )
+    if not number.strip().isdecimal():
+        raise InvalidRequestError(
+            f"{table}: batch is {number!r}; it must be a number from 0 on",
+            condition="INVALID_OPTION",
+        )
+    return batch_of((application, int(number)), table)
 
 
 def parse_overflow(text: str | None) -> str:
@@ -176,39 +208,17 @@ def _instant(text: str) -> datetime:
     return instant
 
 
-def _message(message: Any, name: str, text: str | None) -> Any:
-    """A message of the jar (``connector/PROTOCOL.md``)."""
+def _commit(text: str | None) -> PythonCommit | None:
+    """The commit that the jar leaves to Python (``connector/PROTOCOL.md``)."""
     if text is None:
         return None
     try:
-        return decode(message, _json(name, text, object), f"the option {name}")
-    except InvalidRequestError as error:
+        return decode(PythonCommit, parse_json(text, "the option commit"), "the option commit")
+    except (CorruptTableError, InvalidRequestError) as error:
         raise InvalidRequestError(
-            f"the option {name} is for the jar alone; leave it out ({error})",
+            f"the option commit is for the jar alone; leave it out ({error})",
             condition="INVALID_OPTION",
         ) from None
-
-
-def _json(name: str, text: str, kind: type[Any]) -> Any:
-    """The value of an option in JSON."""
-    try:
-        value = parse_json(text, f"the option {name}")
-    except CorruptTableError:
-        value = None
-    if not isinstance(value, kind):
-        raise InvalidRequestError(
-            f"the option {name} is for the jar alone; leave it out", condition="INVALID_OPTION"
-        )
-    return value
-
-
-def _listed(name: str, text: str, kind: type[Any]) -> list[Any]:
-    values: list[Any] = _json(name, text, list)
-    if not all(isinstance(value, kind) for value in values):
-        raise InvalidRequestError(
-            f"the option {name} is for the jar alone; leave it out", condition="INVALID_OPTION"
-        )
-    return values
 
 
 def _flag(name: str, text: str | None) -> bool | None:
@@ -238,6 +248,71 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _fields(text: str) -> tuple[str, ...]:
     """Comma separated transforms, or the JSON list of names that Spark's ``partitionBy`` makes."""
-    if text.startswith("["):
-        return tuple(render_path((name,)) for name in _listed("partitionBy", text, str))
-    return split_fields(text, "partitionBy")
+    if not text.startswith("["):
+        return split_fields(text, "partitionBy")
+    try:
+        names = parse_json(text, "the option partitionBy")
+    except CorruptTableError:
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidRequestError(
+            "the option partitionBy is for the jar alone; leave it out", condition="INVALID_OPTION"
+        )
+    return tuple(render_path((name,)) for name in names)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table by its folder, or by its name in a warehouse.
+
+    Args:
+        path: the folder, or the name.
+        warehouse: the warehouse's folder, or None.
+        storage: options of the file system; may hold secrets, so they have no repr.
+        schema, overflow: the schema in which it is seen; see ``Table.seen_as``.
+    """
+
+    path: str
+    warehouse: str | None
+    storage: Mapping[str, Any] = field(repr=False)
+    schema: str | None = None
+    overflow: str = "error"
+
+    @staticmethod
+    def of(options: Options) -> Target:
+        """The table that options name."""
+        # A worker may run in another folder than the driver.
+        here = options.path if options.warehouse or "://" in options.path else None
+        path = here if here is not None else os.path.abspath(os.path.expanduser(options.path))
+        storage = dict(options.storage)
+        return Target(path, options.warehouse, storage, options.schema, options.overflow)
+
+    def load(self) -> Table:
+        """The table at its newest version, in the schema in which it is seen.
+
+        Raises:
+            NotFoundError: there is no table, or no such schema.
+        """
+        return self.seen(self.open())
+
+    def seen(self, table: Table) -> Table:
+        """The table in the schema in which it is seen."""
+        return table if self.schema is None else table.seen_as(self.schema, overflow=self.overflow)
+
+    def open(self) -> Table:
+        """The table at its newest version, in its current schema.
+
+        Raises:
+            NotFoundError: there is no table.
+        """
+        if self.warehouse is None:
+            return Catalog.load_path(self.path, self.storage)
+        return Catalog(self.warehouse, self.storage).load_table(self.path)
+
+    def find(self) -> Table | None:
+        """The table, or None if there is none."""
+        try:
+            table = self.open()
+        except NotFoundError:
+            return None
+        return self.seen(table)

@@ -1,8 +1,8 @@
-"""The schema of a read as a projection: matched by name, checked, then bound to column IDs."""
+"""Columns matched by name: the schema of a read, checked and bound to column IDs, and that of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import types as spark
@@ -11,7 +11,7 @@ from pyspark_versioned.spark_types import from_spark, to_spark
 from versioned_catalog import InvalidRequestError, NotFoundError
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.type_text import ColumnPath, render_path
-from versioned_catalog.model.types import Array, Column, Map, Struct, children
+from versioned_catalog.model.types import Array, Column, Map, Struct, children, with_children
 from versioned_catalog.read.metadata_columns import find_metadata
 
 
@@ -111,3 +111,18 @@ def finder(columns: tuple[Column, ...]) -> Callable[[ColumnPath], Column]:
         return column
 
     return find
+
+
+def bound(row_columns: Sequence[Column], table_columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Columns with the IDs of the table's columns that they name. Each name must exist."""
+    columns = []
+    for column in row_columns:
+        target = named(column.name, table_columns)
+        inner = bound(children(column.type), children(target.type))
+        columns.append(replace(column, id=target.id, type=with_children(column.type, inner)))
+    return tuple(columns)
+
+
+def named(name: str, columns: Sequence[Column]) -> Column:
+    """The column of a name."""
+    return next(column for column in columns if name_key(column.name) == name_key(name))

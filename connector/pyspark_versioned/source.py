@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from pyspark_versioned.changes_reader import changes_reader
 from pyspark_versioned.option_names import Use
-from pyspark_versioned.options import Options, parse_options
+from pyspark_versioned.options import Options, Target, parse_options
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import PushdownReader, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema, to_spark_schema
@@ -31,7 +31,6 @@ from pyspark_versioned.stream_options import (
 )
 from pyspark_versioned.stream_reader import RefusedStream, StreamReader
 from pyspark_versioned.stream_writer import Began, SinkOptions, stream_writer
-from pyspark_versioned.target import Target
 from pyspark_versioned.unseen import shown_columns, unseen_columns
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import plan_writer

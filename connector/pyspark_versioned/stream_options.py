@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pyspark_versioned.option_names import names_of_topic
 from pyspark_versioned.sql.protocol.table import VersionRange
 from versioned_catalog import InvalidRequestError, Table
 from versioned_catalog.commit.version_rules import version_or_tag
 from versioned_catalog.spelling import one_of
+from versioned_catalog.stream.change_planner import Request
 from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.consumers import check_name
-from versioned_catalog.stream.offsets import (
-    Limits,
-    OnDrop,
-    OnRewrite,
-    SchemaMode,
-    Settings,
-)
+from versioned_catalog.stream.offsets import Limits, OnDrop, OnRewrite, SchemaMode, Settings
 from versioned_catalog.stream.row_stream import TableStream
 
 READ_CHANGES = "readChanges"
@@ -61,17 +55,8 @@ def stream_settings(options: Mapping[str, str], schema_version: int | None, tabl
     )
 
 
-@dataclass(frozen=True)
-class ChangesWanted:
-    """Which changes a read shows, and how: see ``stream.change_planner.Request``."""
-
-    net: bool
-    carryovers: bool
-    updates: bool
-
-
-def wanted_changes(options: Mapping[str, str], table: str) -> ChangesWanted | None:
-    """Which changes are read; None to read rows.
+def wanted_changes(options: Mapping[str, str], table: str) -> Request | None:
+    """Which changes are read, and how; None to read rows.
 
     Args:
         options: of ``stream_options``.
@@ -95,7 +80,7 @@ def wanted_changes(options: Mapping[str, str], table: str) -> ChangesWanted | No
             condition="INVALID_OPTION",
         )
     updates = _flag(options, "computeUpdates", table)
-    return ChangesWanted(mode == "netchanges", mode == "none", updates)
+    return Request(mode == "netchanges", mode == "none", updates)
 
 
 def changes_asked(options: Mapping[str, str], table: Table, end: int) -> VersionRange | None:
@@ -110,7 +95,12 @@ def changes_asked(options: Mapping[str, str], table: Table, end: int) -> Version
     """
     wanted = wanted_changes(options, table.name)
     if wanted is None:
-        check_starts_nothing(options, table.name)
+        if "startingVersion" in options:
+            raise InvalidRequestError(
+                f"{table.name}: startingVersion is an option of streams and of reads of changes; leave "
+                "it out, or add the option readChanges",
+                condition="INVALID_OPTION",
+            )
         return None
     version = options.get("startingVersion")
     if version is None:
@@ -120,20 +110,6 @@ def changes_asked(options: Mapping[str, str], table: Table, end: int) -> Version
         )
     start = table.version_of(version_or_tag(version))
     return VersionRange(start, end, wanted.net, wanted.carryovers, wanted.updates)
-
-
-def check_starts_nothing(options: Mapping[str, str], table: str) -> None:
-    """Refuse a version to start with in a batch read of rows.
-
-    Raises:
-        InvalidRequestError: there is one.
-    """
-    if "startingVersion" in options:
-        raise InvalidRequestError(
-            f"{table}: startingVersion is an option of streams and of reads of changes; leave it out, "
-            "or add the option readChanges",
-            condition="INVALID_OPTION",
-        )
 
 
 def _flag(options: Mapping[str, str], name: str, table: str) -> bool:

@@ -1,9 +1,10 @@
-"""Readers of streams of a table, without the jar."""
+"""Readers of streams of a table, without the jar; queries that go on through changes of the schema."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -14,7 +15,7 @@ from pyspark_versioned.projection import project
 from pyspark_versioned.reader import VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, to_spark_schema
 from pyspark_versioned.worker_errors import shows_errors
-from versioned_catalog import InvalidRequestError, VersionedError
+from versioned_catalog import InvalidRequestError, SchemaChangedError, VersionedError
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import walk
@@ -23,6 +24,9 @@ from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.offsets import NO_LIMITS, Limits, Offset
 from versioned_catalog.stream.row_stream import TableStream
 from versioned_catalog.stream.stream_log import shown
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -210,3 +214,29 @@ class RefusedStream(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> NoReturn:
         """Raise the error."""
         raise self._error
+
+
+def follow(build: Callable[[], DataStreamWriter], checkpoint: str | os.PathLike[str]) -> None:
+    """Run a query that stops at changes of the schema, and build it anew after each.
+
+    The query reads with the option ``schemaMode = stop``. A batch then ends at the ALTER, and the query
+    that ``build`` makes next has the new columns. Rows are neither lost nor read twice.
+
+    Args:
+        build: makes the query: a DataFrame that is read anew, and how it is written.
+        checkpoint: the query's checkpoint, which all of its runs share.
+
+    Raises:
+        StreamingQueryException: the query failed for another reason.
+    """
+    from pyspark.errors import StreamingQueryException
+
+    while True:
+        query = build().option("checkpointLocation", os.fspath(checkpoint)).start()
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            if f"[{SchemaChangedError('').condition}]" not in str(error):
+                raise
+        else:
+            return

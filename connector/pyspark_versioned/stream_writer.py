@@ -9,12 +9,10 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from pyspark_versioned.change_options import check_table_stays
-from pyspark_versioned.given_columns import bound
-from pyspark_versioned.options import Options
-from pyspark_versioned.sink_options import check_sink_options, sink_schema
-from pyspark_versioned.target import Target
+from pyspark_versioned.options import Options, Target
+from pyspark_versioned.projection import bound
 from pyspark_versioned.worker_errors import shows_errors
+from pyspark_versioned.write_options import check_sink_options, check_table_stays, sink_schema
 from pyspark_versioned.writer import (
     check_key,
     check_keys_apart,

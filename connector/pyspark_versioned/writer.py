@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,13 +11,16 @@ from dataclasses import asdict, dataclass, replace
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from pyspark_versioned.batch_options import OF_BATCHES, check_no_batch
-from pyspark_versioned.change_options import check_applied_by, check_table_stays
-from pyspark_versioned.options import NO_KEY, KeyOptions, Options
-from pyspark_versioned.overwrite_options import Replaces, check_overwrites, replaced_rows
-from pyspark_versioned.scratch import scratch
-from pyspark_versioned.target import Target
+from pyspark_versioned.options import NO_KEY, OF_BATCHES, KeyOptions, Options, Target
 from pyspark_versioned.worker_errors import shows_errors
+from pyspark_versioned.write_options import (
+    Replaces,
+    check_applied_by,
+    check_no_batch,
+    check_overwrites,
+    check_table_stays,
+    replaced_rows,
+)
 from versioned_catalog import (
     AlreadyExistsError,
     Catalog,
@@ -72,6 +76,11 @@ def write_planned(plan: WritePlan, rows: Iterator[pa.RecordBatch]) -> list[Segme
     if first is None:
         return []
     return plan.write(first.schema, itertools.chain([first], rows), scratch=scratch())
+
+
+def scratch() -> str | None:
+    """The folder for data that does not fit in memory: the first of Spark's, or None."""
+    return os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
 
 
 def records_of(messages: list[WriterCommitMessage | None]) -> tuple[SegmentRecord, ...]:

@@ -1,17 +1,73 @@
-"""``CALL <catalog>.system.compact``: planned here, carried out by a Spark job, committed here."""
+"""``CALL <catalog>.system.compact``: planned and committed on the driver, carried out by a Spark job."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from pyspark_versioned.compacting import DONE, CompactingReader, Work, planned
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StringType, StructType
+
 from pyspark_versioned.reader import planned_read
 from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.protocol.names import ProcedureJob
-from versioned_catalog.log.record import record_from_json
+from pyspark_versioned.worker_errors import shows_errors
+from pyspark_versioned.writer import scratch
+from versioned_catalog import Table
+from versioned_catalog.log.record import record_from_json, record_to_json
+from versioned_catalog.model.keys import split_names
+from versioned_catalog.read.where import parse_where
+from versioned_catalog.storage.opening import reopen
+from versioned_catalog.storage.store import Location
+from versioned_catalog.write.compaction_choice import CompactionTask
+
+DONE = StructType().add("paths", StringType()).add("records", StringType())
+"""One row a compaction task: paths of the removed segments and records of the new ones, as JSON."""
+
+
+@dataclass
+class Work(InputPartition):
+    """The input of one Spark task."""
+
+    task: CompactionTask
+
+    def __init__(self, task: CompactionTask) -> None:
+        super().__init__(None)
+        self.task = task
+
+
+def _planned(table: Table, request: Mapping[str, Any]) -> list[CompactionTask]:
+    """Plan the tasks of a compaction; every process plans the same.
+
+    Args:
+        table: the table.
+        request: ``version``, ``where`` (SQL condition or null), ``strategy``, and ``zorder`` (column
+            names or null).
+    """
+    where = None if request["where"] is None else parse_where(request["where"])
+    names = request["zorder"]
+    zorder = () if names is None else split_names(names, "zorder")
+    snapshot = table.as_of(request["version"])
+    return snapshot.maintenance.plan_compaction(where, request["strategy"], zorder=zorder)
+
+
+@shows_errors
+class CompactingReader(DataSourceReader):
+    """Runs compaction tasks, and returns one row each."""
+
+    def __init__(self, location: Location) -> None:
+        self._location = location
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Run a compaction task."""
+        assert isinstance(partition, Work)
+        records = partition.task.run(reopen(self._location), scratch())
+        row = [list(partition.task.paths), [record_to_json(record) for record in records]]
+        yield pa.RecordBatch.from_arrays([pa.array([json.dumps(cell)]) for cell in row], DONE.names)
 
 
 def _request(call: Invocation, version: int) -> dict[str, Any]:
@@ -30,7 +86,7 @@ def _job(call: Invocation) -> ProcedureJob | None:
     if call.flag("dry_run", False) or call.landed(table) is not None:
         return None
     request = _request(call, table.version)
-    tasks = planned(table, request)
+    tasks = _planned(table, request)
     if not tasks:
         return None
     read = planned_read(CompactingReader(table.store.location), list(map(Work, tasks)), DONE)
@@ -44,12 +100,12 @@ def _compact(call: Invocation) -> Iterable[Row]:
         yield 0, 0, 0, 0, 0, before
         return
     if call.request.job is None:
-        plans = planned(table, _request(call, table.version))
+        plans = _planned(table, _request(call, table.version))
         removed, size = sum(len(p.paths) for p in plans), sum(p.bytes for p in plans)
         yield removed, size, 0, 0, 0, table.version
         return
     request = json.loads(call.request.job)
-    plans = planned(table, request)
+    plans = _planned(table, request)
     by_paths = {plan.paths: plan for plan in plans}
     done = [
         (by_paths[tuple(json.loads(paths))], tuple(map(record_from_json, json.loads(records))))

@@ -8,9 +8,8 @@ from pyspark.sql import types as spark
 
 from pyspark_versioned.changes_reader import reader_of, table_columns
 from pyspark_versioned.option_names import Use
-from pyspark_versioned.options import parse_options
+from pyspark_versioned.options import Target, parse_options
 from pyspark_versioned.projection import project
-from pyspark_versioned.sink_options import check_sink_options, sink_schema
 from pyspark_versioned.spark_types import from_spark_schema
 from pyspark_versioned.sql.changes_requests import plan_of_changes
 from pyspark_versioned.sql.protocol import messages
@@ -19,8 +18,8 @@ from pyspark_versioned.sql.snapshots import at_location, open_snapshot, open_str
 from pyspark_versioned.sql.table_description import describe
 from pyspark_versioned.stream_options import stream_limits
 from pyspark_versioned.stream_writer import sink_table
-from pyspark_versioned.target import Target
 from pyspark_versioned.unseen import Shared
+from pyspark_versioned.write_options import check_sink_options, sink_schema
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.stream.change_stream import ChangeStream

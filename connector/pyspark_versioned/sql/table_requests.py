@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeAlias
 
 from pyspark_versioned.option_names import Use
-from pyspark_versioned.options import parse_options, parse_overflow
+from pyspark_versioned.options import Target, parse_options, parse_overflow
 from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.declarations import parse_declaration
 from pyspark_versioned.sql.metadata_requests import (
@@ -29,7 +29,6 @@ from pyspark_versioned.sql.table_description import describe
 from pyspark_versioned.sql.values import parse_timestamp, parse_type
 from pyspark_versioned.sql.view_errors import full_name, refuse_view, view_problems
 from pyspark_versioned.sql.write_plans import describe_plan, plan_of
-from pyspark_versioned.target import Target
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.commit.version_rules import version_or_tag
 from versioned_catalog.log.state import TableState

@@ -7,10 +7,8 @@ from dataclasses import asdict, replace
 
 from pyspark.sql.types import StructType
 
-from pyspark_versioned.batch_options import check_no_batch
-from pyspark_versioned.change_options import check_applied_by
-from pyspark_versioned.given_columns import bound, named
 from pyspark_versioned.native import is_written_alike
+from pyspark_versioned.projection import bound, named
 from pyspark_versioned.spark_types import arrow_schema, can_declare, from_spark_schema
 from pyspark_versioned.sql.declarations import Declaration, parse_declaration
 from pyspark_versioned.sql.distribution import distribution_by_key, distribution_of
@@ -21,6 +19,7 @@ from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import Opened, open_catalog, open_snapshot
 from pyspark_versioned.sql.stored_rows import check_projected, stored_rows
 from pyspark_versioned.sql.table_description import name_and_size
+from pyspark_versioned.write_options import check_applied_by, check_no_batch
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.commit.operations import Base
 from versioned_catalog.model.pins import Seen
