@@ -137,7 +137,7 @@ class VersionedDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """The writer of a frame."""
         if self._parsed.commit is not None:
-            from pyspark_versioned.sql.jar_writer import JarWriter
+            from pyspark_versioned.sql.write_requests import JarWriter
 
             return JarWriter.of(self._parsed.commit)
         with _naming(self.options):

@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructType
 
 from pyspark_versioned.source import VersionedDataSource
-from pyspark_versioned.sql.jar_writer import JarWriter
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.protocol.common import TableRef
 from pyspark_versioned.sql.protocol.rows import (
@@ -21,6 +20,7 @@ from pyspark_versioned.sql.protocol.rows import (
     WritePlan,
 )
 from pyspark_versioned.sql.write_plans import plan_write
+from pyspark_versioned.sql.write_requests import JarWriter
 from versioned_catalog import Catalog, InvalidRequestError, Table
 
 UNVERSIONED = (

@@ -14,7 +14,6 @@ from pyspark.sql.types import StructType
 from pyspark_versioned.reader import shaped
 from pyspark_versioned.source import VersionedDataSource
 from pyspark_versioned.spark_types import to_spark_schema
-from pyspark_versioned.sql.changes_requests import plan_changes
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.protocol.common import (
     ColumnTerm,
@@ -22,10 +21,9 @@ from pyspark_versioned.sql.protocol.common import (
     PredicateTerm,
     TypedValue,
 )
-from pyspark_versioned.sql.protocol.rows import PlanChanges
-from pyspark_versioned.sql.protocol.stream import MicroBatch, PlanMicroBatch, StreamRef
+from pyspark_versioned.sql.protocol.rows import MicroBatch, PlanChanges, PlanMicroBatch, StreamRef
 from pyspark_versioned.sql.protocol.table import VersionRange
-from pyspark_versioned.sql.stream_requests import plan_micro_batch
+from pyspark_versioned.sql.stream_requests import plan_changes, plan_micro_batch
 from sql import planned_reads
 from sql.planned_reads import ref_of
 from versioned_catalog import Catalog, CorruptTableError, Table

@@ -26,7 +26,6 @@ from model.test_keyed import KeyedHistories
 from model.test_model import Histories
 from pyspark_versioned.source import VersionedDataSource
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
-from pyspark_versioned.sql.changes_requests import plan_changes
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.protocol.common import (
     ColumnTerm,
@@ -37,6 +36,7 @@ from pyspark_versioned.sql.protocol.common import (
 )
 from pyspark_versioned.sql.protocol.rows import PlanChanges
 from pyspark_versioned.sql.protocol.table import VersionRange
+from pyspark_versioned.sql.stream_requests import plan_changes
 from sql import planned_reads
 from sql.planned_reads import ref_of, scanned
 from versioned_catalog import Catalog, Table

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql.types import StructType
 
 from pyspark_versioned.source import VersionedDataSource
-from pyspark_versioned.sql.option_requests import accept_options
 from pyspark_versioned.sql.protocol.table import AcceptOptions
+from pyspark_versioned.sql.table_requests import accept_options
 from pyspark_versioned.stream_options import (
     stream_limits,
     stream_of,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark_versioned.sql.constraints import refuse_new_constraint, refuse_new_key
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type
 from versioned_catalog import InvalidRequestError
@@ -80,9 +79,10 @@ def _parse(requested: messages.Change, schema: Schema, table: str) -> list[Chang
         case messages.UnsetProperty(key):
             return [UnsetProperty(_property(key, table))]
         case messages.AddConstraint(constraint):
-            refuse_new_constraint(constraint, table)
+            primary_key_columns(constraint, table)
+            raise _unchangeable_key(table)
         case messages.DropConstraint():
-            refuse_new_key(table)
+            raise _unchangeable_key(table)
         case messages.OtherChange("ClusterBy"):
             raise InvalidRequestError(
                 f"{table}: CLUSTER BY is not supported; SET TBLPROPERTIES ('sort_by' = 'a, b') sorts "
@@ -112,3 +112,26 @@ def _property(key: str, table: str) -> str:
             condition="NOT_SUPPORTED",
         )
     return key
+
+
+def _unchangeable_key(table: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"{table}: a primary key is set when a table is created and can't be changed; create another "
+        "table with the PRIMARY KEY that you want, and write the rows of this one to it",
+        condition="NOT_SUPPORTED",
+    )
+
+
+def primary_key_columns(constraint: messages.Constraint, table: str) -> Sequence[Sequence[str]]:
+    """The columns of a PRIMARY KEY.
+
+    Raises:
+        InvalidRequestError: it is another constraint.
+    """
+    if constraint.primary_key is None:
+        raise InvalidRequestError(
+            f"{table} can't enforce {constraint.ddl}; leave it out, and check the rows before they are "
+            "written: a versioned table has PRIMARY KEY and NOT NULL only",
+            condition="NOT_SUPPORTED",
+        )
+    return constraint.primary_key

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StringType, StructType
 
 from pyspark_versioned.reader import planned_read
-from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row
+from pyspark_versioned.sql.procedure import TABLE, Invocation, Procedure, Row, optional
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.protocol.names import ProcedureJob
 from pyspark_versioned.worker_errors import shows_errors
@@ -128,24 +128,21 @@ PROCEDURES = {
         "Rewrites many segments as few, in the newest schema; query results stay the same.",
         (
             TABLE,
-            Parameter(
+            optional(
                 "where",
                 "STRING",
                 "a condition: compacts only segments with such rows; by default all",
-                required=False,
             ),
-            Parameter(
+            optional(
                 "strategy",
                 "STRING",
                 "auto (small and overlapping segments), full or small; by default auto",
-                required=False,
             ),
-            Parameter("dry_run", "BOOLEAN", "true only reports", required=False),
-            Parameter(
+            optional("dry_run", "BOOLEAN", "true only reports"),
+            optional(
                 "zorder",
                 "STRING",
                 "columns, as in 'host, ts': rewrites all segments, rows clustered by these",
-                required=False,
             ),
         ),
         "STRUCT<removed_segments: BIGINT, removed_bytes: BIGINT, added_segments: BIGINT, "

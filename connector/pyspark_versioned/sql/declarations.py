@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark_versioned.sql.constraints import primary_key_of
+from pyspark_versioned.sql.changes import primary_key_columns
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type, read_default
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.commit.operations import Create
 from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import UNASSIGNED, Column
 from versioned_catalog.names.creation import creation
 
@@ -75,6 +76,7 @@ def parse_declaration(
             condition="NOT_SUPPORTED",
         )
     comment = properties.pop("comment", None)
+    key = [path for c in declaration.constraints for path in primary_key_columns(c, table)]
     _refuse_clustering(declaration.partitioning, table)
     return Declaration(
         tuple(declaration.name),
@@ -82,7 +84,7 @@ def parse_declaration(
         tuple(declaration.partitioning),
         {key: value for key, value in properties.items() if key not in _ADDED_BY_SPARK},
         comment,
-        primary_key_of(declaration.constraints, table),
+        tuple(render_path(tuple(path)) for path in key),
     )
 
 

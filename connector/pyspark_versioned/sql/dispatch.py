@@ -6,14 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, get_type_hints
 
 from pyspark_versioned.sql import (
-    changes_requests,
     distribution,
     metadata_requests,
     namespace_requests,
-    option_requests,
     procedure_requests,
     scan_requests,
-    stage_requests,
     stream_requests,
     table_requests,
     view_requests,
@@ -51,14 +48,11 @@ def handshake(request: Handshake) -> Done:
 
 FUNCTIONS = (
     handshake,
-    *changes_requests.HANDLERS,
     *distribution.HANDLERS,
     *metadata_requests.HANDLERS,
     *namespace_requests.HANDLERS,
-    *option_requests.HANDLERS,
     *procedure_requests.HANDLERS,
     *scan_requests.HANDLERS,
-    *stage_requests.HANDLERS,
     *stream_requests.HANDLERS,
     *table_requests.HANDLERS,
     *view_requests.HANDLERS,

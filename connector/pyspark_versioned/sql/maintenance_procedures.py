@@ -12,12 +12,12 @@ from pyspark_versioned.sql.procedure import (
     FORCE,
     TABLE,
     Invocation,
-    Parameter,
     Procedure,
     Row,
+    optional,
 )
+from pyspark_versioned.sql.snapshots import full_name
 from pyspark_versioned.sql.values import parse_timestamp
-from pyspark_versioned.sql.view_errors import full_name
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.maintain.expiry import DEFAULT_RETENTION
 
@@ -38,19 +38,21 @@ def _vacuum(call: Invocation) -> Iterable[Row]:
 
 
 def _expire(call: Invocation) -> Iterable[Row]:
-    table, arguments = call.table, call.arguments
+    table = call.table
     older_than = call.hours("older_than_hours", DEFAULT_RETENTION)
-    if arguments["older_than"] is not None:
-        if arguments["older_than_hours"] is not None:
+    moment = call.number("older_than")
+    if moment is not None:
+        if call.arguments["older_than_hours"] is not None:
             raise InvalidRequestError(
                 f"{table.name}: give older_than or older_than_hours, not both"
             )
-        older_than = table.store.now() - parse_timestamp(int(arguments["older_than"]))
+        older_than = table.store.now() - parse_timestamp(moment)
+    keep_last = call.number("keep_last")
     if call.landed(table) is not None:
         older_than = timedelta.max  # only what the commit left undone
     done = table.maintenance.expire(
         older_than,
-        1 if arguments["keep_last"] is None else int(arguments["keep_last"]),
+        1 if keep_last is None else keep_last,
         dry_run=call.flag("dry_run", True),
         force=call.flag("force", False),
         commit_id=call.commit.id,
@@ -73,9 +75,8 @@ def _verify(call: Invocation) -> Iterable[Row]:
 
 
 def _publish(call: Invocation) -> Iterable[Row]:
-    version = call.arguments["format_version"]
     done = call.table.maintenance.publish(
-        format_version=None if version is None else int(version),
+        format_version=call.number("format_version"),
         overwrite=call.flag("overwrite", False),
     )
     yield done.version, done.metadata, done.format_version, done.snapshots, done.files
@@ -95,11 +96,10 @@ PROCEDURES = {
         "Deletes files that no retained version needs; reports them only, unless dry_run => false.",
         (
             TABLE,
-            Parameter(
+            optional(
                 "retention_hours",
                 "DOUBLE",
                 "keeps younger files, and those of running writes; by default a week",
-                required=False,
             ),
             DRY_RUN,
             FORCE,
@@ -111,16 +111,13 @@ PROCEDURES = {
         "Expires old versions without tags; reports them only, unless dry_run => false.",
         (
             TABLE,
-            Parameter(
+            optional(
                 "older_than_hours",
                 "DOUBLE",
                 "expires versions that were replaced longer ago; by default a week",
-                required=False,
             ),
-            Parameter(
-                "older_than", "TIMESTAMP", "or versions replaced before this", required=False
-            ),
-            Parameter("keep_last", "INT", "keeps this many in any case", required=False),
+            optional("older_than", "TIMESTAMP", "or versions replaced before this"),
+            optional("keep_last", "INT", "keeps this many in any case"),
             DRY_RUN,
             FORCE,
         ),
@@ -132,10 +129,8 @@ PROCEDURES = {
         "Checks log, checkpoints and segments against each other; one row for each finding.",
         (
             TABLE,
-            Parameter("deep", "BOOLEAN", "true also reads the rows", required=False),
-            Parameter(
-                "every_version", "BOOLEAN", "true also checks older versions", required=False
-            ),
+            optional("deep", "BOOLEAN", "true also reads the rows"),
+            optional("every_version", "BOOLEAN", "true also checks older versions"),
         ),
         "STRUCT<path: STRING, problem: STRING>",
         _verify,
@@ -145,17 +140,15 @@ PROCEDURES = {
         "Publishes the newest version as Iceberg metadata, for other engines; no data is copied.",
         (
             TABLE,
-            Parameter(
+            optional(
                 "format_version",
                 "INT",
                 "of Iceberg, 3 or 2; by default that of the last publication, at first 3",
-                required=False,
             ),
-            Parameter(
+            optional(
                 "overwrite",
                 "BOOLEAN",
                 "true writes all metadata again, also over what another engine wrote",
-                required=False,
             ),
         ),
         "STRUCT<version: BIGINT, metadata: STRING, format_version: INT, snapshots: INT, files: INT>",

@@ -26,6 +26,11 @@ class Parameter:
     required: bool = True
 
 
+def optional(name: str, type_: str, comment: str) -> Parameter:
+    """A parameter that may be omitted."""
+    return Parameter(name, type_, comment, required=False)
+
+
 @dataclass(frozen=True)
 class Invocation:
     """One call of a procedure; the name is its table's, or empty without a table."""
@@ -52,6 +57,11 @@ class Invocation:
     def text(self, parameter: str) -> str:
         """A required argument."""
         return self.arguments[parameter] or ""
+
+    def number(self, parameter: str) -> int | None:
+        """An integer, None for null."""
+        text = self.arguments[parameter]
+        return None if text is None else int(text)
 
     def hours(self, parameter: str, default: timedelta) -> timedelta:
         """A number of hours as a time span.
@@ -118,7 +128,5 @@ def one_commit(
 
 
 TABLE = Parameter("table", "STRING", "the table's name, namespace first")
-DRY_RUN = Parameter(
-    "dry_run", "BOOLEAN", "false deletes; true, the default, only reports", required=False
-)
-FORCE = Parameter("force", "BOOLEAN", "true allows less than an hour", required=False)
+DRY_RUN = optional("dry_run", "BOOLEAN", "false deletes; true, the default, only reports")
+FORCE = optional("force", "BOOLEAN", "true allows less than an hour")

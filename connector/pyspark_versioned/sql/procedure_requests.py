@@ -6,13 +6,10 @@ from typing import Any
 
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql import (
+    commit_procedures,
     compact_procedure,
-    consumer_procedures,
-    conversion_procedures,
-    import_procedure,
+    import_procedures,
     maintenance_procedures,
-    pin_procedures,
-    version_procedures,
 )
 from pyspark_versioned.sql import procedure as defined
 from pyspark_versioned.sql.protocol import messages
@@ -27,13 +24,10 @@ from versioned_catalog.spelling import meant
 _NAMESPACE = ("system",)
 
 PROCEDURES: dict[str, defined.Procedure] = {
-    **version_procedures.PROCEDURES,
-    **pin_procedures.PROCEDURES,
-    **consumer_procedures.PROCEDURES,
+    **commit_procedures.PROCEDURES,
     **compact_procedure.PROCEDURES,
-    **import_procedure.PROCEDURES,
+    **import_procedures.PROCEDURES,
     **maintenance_procedures.PROCEDURES,
-    **conversion_procedures.PROCEDURES,
 }
 
 

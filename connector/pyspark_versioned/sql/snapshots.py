@@ -10,13 +10,14 @@ from typing import Generic, TypeVar
 from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.protocol.base import Commit
 from pyspark_versioned.sql.protocol.common import CatalogRef, Change, TableRef
-from pyspark_versioned.sql.protocol.stream import StreamRef
+from pyspark_versioned.sql.protocol.rows import StreamRef
 from pyspark_versioned.stream_options import stream_of
 from versioned_catalog import Catalog, NotFoundError, Table
 from versioned_catalog.log.pinned_state import RowsOf, check_schema_version
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.evolution import BoundChange
+from versioned_catalog.model.type_text import render_path
 from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.follower import gone
 from versioned_catalog.stream.row_stream import TableStream
@@ -64,6 +65,11 @@ def open_catalog(ref: CatalogRef) -> Catalog:
     """The catalog of a reference."""
     key = (ref.warehouse, _options(ref.storage))
     return _catalogs.get(key, lambda: Catalog(ref.warehouse, ref.storage))
+
+
+def full_name(catalog: CatalogRef, name: Sequence[str]) -> str:
+    """The name of a table or view in SQL, catalog first."""
+    return render_path((catalog.name, *name))
 
 
 def remember(table: Table, storage: Mapping[str, str]) -> Table:

@@ -1,13 +1,13 @@
-"""Requests about tables: load, create, change, drop, rename."""
+"""Requests about tables and their options: load, create, change, drop, rename."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
-from pyspark_versioned.option_names import Use
+from pyspark_versioned.option_names import Use, accepted
 from pyspark_versioned.options import Target, parse_options, parse_overflow
 from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.declarations import parse_declaration
@@ -20,6 +20,7 @@ from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
 from pyspark_versioned.sql.snapshots import (
     Opened,
+    full_name,
     landed,
     open_catalog,
     open_table,
@@ -27,14 +28,14 @@ from pyspark_versioned.sql.snapshots import (
 )
 from pyspark_versioned.sql.table_description import describe
 from pyspark_versioned.sql.values import parse_timestamp, parse_type
-from pyspark_versioned.sql.view_errors import full_name, refuse_view, view_problems
 from pyspark_versioned.sql.write_plans import describe_plan, plan_of
+from pyspark_versioned.writer import check_partitioning
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.commit.version_rules import version_or_tag
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import to_arrow_schema
 from versioned_catalog.model.changes import ChangeType
-from versioned_catalog.model.type_text import render_path
+from versioned_catalog.model.type_text import quote, render_path
 from versioned_catalog.model.types import Struct
 from versioned_catalog.model.widening import widens
 from versioned_catalog.write.conditions import unknown_columns
@@ -73,13 +74,37 @@ def _load_metadata(catalog: Catalog, request: _AnyLoad) -> messages.LoadedMetada
     name = tuple(request.name)
     counts_as_missing = isinstance(request, messages.Load) and request.views
     if not counts_as_missing and catalog.view_exists(name):
-        refuse_view(request)
+        _refuse_view(request)
     described = described_table(catalog, name)
     if described is None:
         raise Refused("missing")
     table = _opened(described, request.catalog, name[:-1])
     ref = describe(table, _snapshot(table, request), request.catalog.storage).table
     return describe_metadata(ref, name[-1])
+
+
+def _refuse_view(request: _AnyLoad) -> NoReturn:
+    """Refuse to load a view as a table.
+
+    Raises:
+        InvalidRequestError: always.
+    """
+    catalog = request.catalog.name
+    view = full_name(request.catalog, request.name)
+    if isinstance(request, messages.LoadToWrite):
+        raise InvalidRequestError(
+            f"{view} is a view and holds no rows; write to the tables that it reads, which "
+            f"CALL {quote(catalog)}.system.views() lists"
+        )
+    if request.version is not None or request.timestamp is not None:
+        raise InvalidRequestError(
+            f"{view} is a view, which has no versions; write VERSION AS OF or TIMESTAMP AS OF after "
+            "the tables in a query of your own"
+        )
+    raise InvalidRequestError(
+        f"{view} is a view; to read it, use Spark 4.2 or newer and set "
+        f"spark.sql.catalog.{catalog} to versioned.spark.VersionedRelationCatalog"
+    )
 
 
 def _opened(table: Table, catalog: messages.CatalogRef, name: Sequence[str]) -> Table:
@@ -210,6 +235,20 @@ def needs_change(request: messages.NeedsChange) -> messages.Needed:
     return messages.Needed(widens(state.seen.schema.get(change.path).type, change.type))
 
 
+def accept_options(request: messages.AcceptOptions) -> messages.Accepted:
+    """Refuse options that no use honours, and return the others under their documented names."""
+    uses = [Use(use) for use in request.uses]
+    return messages.Accepted(accepted(request.options, uses, request.table, named=request.named))
+
+
+def check_save(request: messages.CheckSave) -> messages.Done:
+    """Refuse another format, place or partitioning than that of a table that saveAsTable overwrites."""
+    declared = parse_declaration(request.declaration)
+    table, state = open_table(request.table)
+    check_partitioning(declared.partitioned_by or None, state.seen.schema, table.name)
+    return messages.Done()
+
+
 def drop(request: messages.Drop, commit: Commit) -> messages.Dropped:
     """Drop a table."""
     catalog, name = open_catalog(request.catalog), tuple(request.name)
@@ -236,7 +275,8 @@ def rename(request: messages.Rename, commit: Commit) -> messages.Renamed:
     if catalog.table_exists(new) or catalog.view_exists(new):
         raise Refused("exists")
     catalog.rename_table(old, new)
-    return messages.Renamed(view_problems(catalog, request.catalog, new))
+    problems = catalog.view_problems(new, partial(full_name, request.catalog))
+    return messages.Renamed([problem.text for problem in problems])
 
 
 def without_catalog(
@@ -257,6 +297,8 @@ HANDLERS = (
     evolve,
     refuse_rows,
     needs_change,
+    accept_options,
+    check_save,
     drop,
     rename,
 )

@@ -10,9 +10,8 @@ from typing import Any, cast
 from pyspark_versioned.sql.namespace_requests import open_namespace
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
-from pyspark_versioned.sql.snapshots import open_catalog, open_table
+from pyspark_versioned.sql.snapshots import full_name, open_catalog, open_table
 from pyspark_versioned.sql.table_requests import load, without_catalog
-from pyspark_versioned.sql.view_errors import full_name
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import parse_path, render_path

@@ -1,24 +1,52 @@
-"""Requests that commit writes and deletes."""
+"""Requests that commit writes and deletes, and create tables together with their rows.
+
+Different processes may serve the two requests of a table that is created, so everything that the first
+decides travels in a ``Creation``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.datasource import WriterCommitMessage
 
+from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.options import parse_batch
+from pyspark_versioned.sql.declarations import parse_declaration
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
-from pyspark_versioned.sql.protocol.base import Commit
-from pyspark_versioned.sql.snapshots import landed, open_snapshot, open_table
-from pyspark_versioned.sql.write_plans import overwrite_condition, plan_of, plan_write
+from pyspark_versioned.sql.protocol.base import Commit, Refused
+from pyspark_versioned.sql.snapshots import (
+    full_name,
+    landed,
+    open_catalog,
+    open_snapshot,
+    open_table,
+)
+from pyspark_versioned.sql.table_description import describe_schema
+from pyspark_versioned.sql.write_plans import (
+    declared_of,
+    describe_plan,
+    of_stored_rows,
+    overwrite_condition,
+    placement_of,
+    plan_creation,
+    plan_of,
+    plan_write,
+)
 from pyspark_versioned.sql.written_segments import parse_records
+from pyspark_versioned.worker_errors import shows_errors
+from pyspark_versioned.writer import PlannedWriter, records_of
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
 from versioned_catalog.commit.row_rules import Isolation, isolation_of
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.keys import hides_rows
+from versioned_catalog.names.folders import Mode, Placement
 from versioned_catalog.read.filters import AllOf
 from versioned_catalog.write.plan import WritePlan
 
@@ -205,4 +233,100 @@ def delete(request: messages.Delete, commit: Commit) -> messages.Committed:
     return messages.Committed(table.delete(_translated(request.filters), commit_id=commit.id))
 
 
-HANDLERS = (plan_write, commit_write, truncate, can_delete, delete)
+def stage(request: messages.Stage) -> messages.Staged:
+    """Choose the location of a new table and describe it; nothing is written."""
+    # Whether a query yields the rows is not known yet; if one does, its columns have no defaults.
+    catalog = open_catalog(request.catalog)
+    declared = parse_declaration(request.declaration, defaults=False)
+    if not catalog.namespace_exists(declared.name[:-1]):
+        raise Refused("missing_namespace")
+    exists = catalog.table_exists(declared.name)
+    if request.mode == "create" and (exists or catalog.view_exists(declared.name)):
+        raise Refused("exists")
+    if request.mode == "replace" and not exists:
+        raise Refused("missing")
+    placement = _sent(catalog.plan_creation(declared.name, cast(Mode, request.mode)))
+    creation = messages.Creation(request.catalog, request.declaration, placement, True, None)
+    plan = plan_creation(creation)
+    location, storage = plan.location.url, request.catalog.storage
+    table = messages.TableRef(
+        location,
+        storage,
+        hadoop_folder(location, storage),
+        full_name(request.catalog, declared.name),
+        placement.table_uuid,
+        max(placement.base_version, 0),
+        schema_version=0,
+        pending=(),
+        seen=None,
+        overflow="error",
+        written_as=None,
+    )
+    schema = plan.spec.schema
+    described = describe_schema(table, schema, dict(declared.properties), declared.comment)
+    plan_of_rows = describe_plan(plan, request.declaration.properties)
+    return messages.Staged(described, placement, plan_of_rows)
+
+
+def commit_stage(request: messages.CommitStage, commit: Commit) -> messages.Committed:
+    """Create a table with the segments that the jar wrote for it."""
+    creation = request.creation
+    schema = plan_creation(creation).spec.schema
+    table = full_name(creation.catalog, creation.declaration.name)
+    records = parse_records(request.segments, schema, table)
+    return messages.Committed(_create_staged(creation, records, commit.id))
+
+
+def _create_staged(
+    creation: messages.Creation, records: Sequence[SegmentRecord], commit_id: str
+) -> int:
+    """Create a table with segments; idempotent for a commit ID.
+
+    Returns:
+        The version of the commit.
+    """
+    declared = declared_of(creation)
+    operation = replace(declared.operation(), records=tuple(records))
+    catalog = open_catalog(creation.catalog)
+    return catalog.commit_creation(
+        declared.name, placement_of(creation), operation, commit_id
+    ).version
+
+
+def _sent(placement: Placement) -> messages.Placement:
+    members = asdict(placement)
+    del members["read_version"]
+    return messages.Placement(**members)
+
+
+@shows_errors
+class JarWriter(PlannedWriter):
+    """Writes rows and commits them as the jar asks, or creates a table with them."""
+
+    def __init__(self, plan: WritePlan, request: messages.PythonCommit) -> None:
+        super().__init__(plan)
+        self._request = request
+
+    @staticmethod
+    def of(request: messages.PythonCommit) -> JarWriter:
+        """The writer for a commit of the jar."""
+        if request.creation is not None:
+            return JarWriter(plan_creation(request.creation), request)
+        if request.write is not None:
+            write = request.write
+            plan = plan_of(open_snapshot(write.table), write.mode, write.change_column)
+            return JarWriter(of_stored_rows(plan) if request.stored else plan, request)
+        raise InvalidRequestError("the option commit names neither a write nor a table to create")
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Commit the segments of all tasks."""
+        records, request = records_of(messages), self._request
+        if request.creation is not None:
+            _create_staged(request.creation, records, request.commit_id)
+        elif request.write is not None:
+            table, _ = open_table(request.write.table)
+            commit = Commit(request.commit_id, retry=False)
+            commit_records(request.write, table, self._plan, records, commit)
+
+
+HANDLERS = (plan_write, commit_write, truncate, can_delete, delete, stage, commit_stage)

@@ -1,4 +1,4 @@
-"""Requests about reads and writes, and their responses. See ``connector/PROTOCOL.md``."""
+"""Requests about reads, writes and streams, and their responses. See ``connector/PROTOCOL.md``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pyspark_versioned.sql.protocol.base import (
 )
 from pyspark_versioned.sql.protocol.common import (
     CatalogRef,
+    Done,
     TableRef,
     Term,
     TypedValue,
@@ -332,3 +333,62 @@ class Stage(Request[Staged]):
 class CommitStage(CommittingRequest[Committed]):
     creation: Creation
     segments: Sequence[WrittenSegment]
+
+
+class StreamRef(Message):
+    table: TableRef
+    options: Mapping[str, str]
+
+
+class StreamPlace(Message):
+    offset: str
+
+
+class StreamLag(Message):
+    versions: int
+    segments: int
+    rows: int
+    bytes: int
+
+
+class StreamAhead(Message):
+    offset: str
+    newest: str
+    behind: StreamLag
+
+
+class MicroBatch(Message):
+    stream: StreamRef
+    start: str
+    end: str
+
+
+class StreamStart(Request[StreamPlace]):
+    stream: StreamRef
+
+
+class StreamLatest(Request[StreamAhead]):
+    stream: StreamRef
+    start: str
+    limited: bool
+    until: str | None
+
+
+class StreamNewest(Request[StreamPlace]):
+    stream: StreamRef
+
+
+class StreamBehind(Request[StreamLag]):
+    stream: StreamRef
+    offset: str
+
+
+class StreamConsumed(Request[Done]):
+    stream: StreamRef
+    offset: str
+
+
+class PlanMicroBatch(Request[ScanPlan]):
+    batch: MicroBatch
+    schema: SparkStruct
+    allow_native: bool

@@ -1,0 +1,210 @@
+"""Procedures about partitioning, rollback, tags, schema pins and consumers, of one commit each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+
+from pyspark_versioned.sql.metadata_requests import cells
+from pyspark_versioned.sql.procedure import (
+    TABLE,
+    Invocation,
+    Parameter,
+    Procedure,
+    Row,
+    one_commit,
+    optional,
+)
+from pyspark_versioned.sql.values import parse_timestamp
+from versioned_catalog import Table
+from versioned_catalog.model.partitioning import changed_partitioning, split_fields
+
+_LABEL = Parameter("label", "STRING", "the label of the pin")
+_CONSUMER = Parameter("consumer", "STRING", "the name of the consumer")
+_ROLLBACK = "STRUCT<previous_version: BIGINT, version: BIGINT>"
+
+
+def _set_partitioning(table: Table, call: Invocation) -> int:
+    fields = split_fields(call.text("fields"))
+    return table.alter().set_partitioning(fields).commit(commit_id=call.commit.id)
+
+
+def _alter_partitioning(table: Table, call: Invocation) -> int:
+    fields = changed_partitioning(table.schema, call.text("change"), table.name)
+    return table.alter().set_partitioning(fields).commit(commit_id=call.commit.id)
+
+
+def _rollback_to_version(table: Table, call: Invocation) -> int:
+    return table.rollback(int(call.text("version")), commit_id=call.commit.id)
+
+
+def _rollback_to_timestamp(table: Table, call: Invocation) -> int:
+    time = parse_timestamp(int(call.text("timestamp")))
+    return table.rollback(timestamp=time, commit_id=call.commit.id)
+
+
+def _set_tag(table: Table, call: Invocation) -> int:
+    version = call.number("version")
+    tagged = table.version if version is None else version
+    return table.set_tag(call.text("tag"), tagged, commit_id=call.commit.id)
+
+
+def _set_tag_row(call: Invocation, before: int, version: int) -> Row:
+    return call.text("tag"), call.arguments["version"] or before, version
+
+
+def _drop_tag(table: Table, call: Invocation) -> int:
+    return table.drop_tag(call.text("tag"), commit_id=call.commit.id)
+
+
+def _pin_schema(table: Table, call: Invocation) -> int:
+    return table.pin_schema(
+        call.text("label"),
+        call.number("schema_version"),
+        owner=call.arguments["owner"],
+        until=call.arguments["until"],
+        commit_id=call.commit.id,
+    )
+
+
+def _pin_row(call: Invocation, before: int, version: int) -> Row:
+    pins = call.table.as_of(version).state.pins
+    return call.text("label"), pins[call.text("label")].schema_version, version
+
+
+def _retire_schema(call: Invocation) -> Iterable[Row]:
+    table, label = call.table, call.text("label")
+    done = call.landed(table)
+    if done is not None:
+        dry_result = table.as_of(done - 1).retire_schema(label, dry_run=True)
+        result = replace(dry_result, version=done)
+    else:
+        dry_run = call.flag("dry_run", False)
+        result = table.retire_schema(label, dry_run=dry_run, commit_id=call.commit.id)
+    yield result.label, list(result.dropped), result.segments, result.rows, result.version
+
+
+def _move_consumer(table: Table, call: Invocation) -> int:
+    is_kept = call.arguments["keep_hours"] is not None
+    keep = call.hours("keep_hours", timedelta(0)) if is_kept else None
+    consumer, version = call.text("consumer"), call.number("version")
+    return table.move_consumer(consumer, version, keep=keep, commit_id=call.commit.id)
+
+
+def _consumer_row(call: Invocation, before: int, version: int) -> Row:
+    consumers = call.table.as_of(version).state.consumers
+    return call.text("consumer"), consumers[call.text("consumer")].version, version
+
+
+def _drop_consumer(table: Table, call: Invocation) -> int:
+    return table.drop_consumer(call.text("consumer"), commit_id=call.commit.id)
+
+
+PROCEDURES = {
+    "set_partitioning": Procedure(
+        "Sets the partitioning of new segments; existing segments keep their partitions.",
+        (TABLE, Parameter("fields", "STRING", "as in 'days(ts), bucket(16, id)'; empty for none")),
+        "STRUCT<version: BIGINT>",
+        one_commit(_set_partitioning, lambda call, before, version: (version,)),
+    ),
+    "alter_partitioning": Procedure(
+        "Adds, drops or replaces one partition field, as ALTER TABLE ... PARTITION FIELD.",
+        (TABLE, Parameter("change", "STRING", "as in 'ADD PARTITION FIELD bucket(16, id)'")),
+        "STRUCT<version: BIGINT>",
+        one_commit(_alter_partitioning, lambda call, before, version: (version,)),
+    ),
+    "rollback_to_version": Procedure(
+        "Restores the rows and columns of an earlier version, in a new version.",
+        (TABLE, Parameter("version", "BIGINT", "the version to restore")),
+        _ROLLBACK,
+        one_commit(_rollback_to_version, lambda call, before, version: (before, version)),
+    ),
+    "rollback_to_timestamp": Procedure(
+        "Restores the rows and columns as of a time, in a new version.",
+        (
+            TABLE,
+            Parameter("timestamp", "TIMESTAMP", "the newest version up to this time is restored"),
+        ),
+        _ROLLBACK,
+        one_commit(_rollback_to_timestamp, lambda call, before, version: (before, version)),
+    ),
+    "set_tag": Procedure(
+        "Names a version, for VERSION AS OF.",
+        (
+            TABLE,
+            Parameter("tag", "STRING", "the name"),
+            optional("version", "BIGINT", "the version; by default the newest"),
+        ),
+        "STRUCT<tag: STRING, tagged_version: BIGINT, version: BIGINT>",
+        one_commit(_set_tag, _set_tag_row),
+    ),
+    "drop_tag": Procedure(
+        "Removes a tag.",
+        (TABLE, Parameter("tag", "STRING", "the tag")),
+        "STRUCT<tag: STRING, version: BIGINT>",
+        one_commit(_drop_tag, lambda call, before, version: (call.text("tag"), version)),
+    ),
+    "pin_schema": Procedure(
+        "Declares that a job uses the table in a schema version, or changes such a pin.",
+        (
+            TABLE,
+            _LABEL,
+            optional("schema_version", "INT", "the schema version; by default the current one"),
+            optional("owner", "STRING", "who to ask about the job"),
+            optional("until", "STRING", "when the job will have moved on, as in 2027-03-31"),
+        ),
+        "STRUCT<label: STRING, schema_version: INT, version: BIGINT>",
+        one_commit(_pin_schema, _pin_row),
+    ),
+    "schema_pins": Procedure(
+        "Lists the schema pins, and the schemas through which others wrote.",
+        (TABLE,),
+        "STRUCT<label: STRING, schema_version: INT, owner: STRING, until: TIMESTAMP, "
+        "declared: BOOLEAN, needs_hidden: ARRAY<STRING>, may_fail: ARRAY<STRING>, writes: BIGINT, "
+        "last_version: BIGINT, last_time: TIMESTAMP>",
+        lambda call: map(tuple, cells(call.table.inspect.schema_pins())),
+        writes=False,
+    ),
+    "retire_schema": Procedure(
+        "Removes a schema pin, and the hidden columns that no other pin needs.",
+        (
+            TABLE,
+            _LABEL,
+            optional("dry_run", "BOOLEAN", "true only reports; false, the default, removes"),
+        ),
+        "STRUCT<label: STRING, dropped: ARRAY<STRING>, segments: BIGINT, rows: BIGINT, version: BIGINT>",
+        _retire_schema,
+    ),
+    "consumers": Procedure(
+        "Lists the consumers, for which expiry keeps unread versions, and how far behind each is.",
+        (TABLE,),
+        "STRUCT<name: STRING, version: BIGINT, moved: TIMESTAMP, versions_behind: BIGINT, "
+        "rows_behind: BIGINT, unread_since: TIMESTAMP, kept_until: TIMESTAMP, lapsed: BOOLEAN>",
+        lambda call: map(tuple, cells(call.table.inspect.consumers())),
+        writes=False,
+    ),
+    "move_consumer": Procedure(
+        "Says how far a consumer has read, so that expiry keeps what it has not read.",
+        (
+            TABLE,
+            _CONSUMER,
+            optional(
+                "version", "BIGINT", "the last version that it has read; by default the newest"
+            ),
+            optional(
+                "keep_hours",
+                "DOUBLE",
+                "how long versions are kept for it; at first 30 days, then as before",
+            ),
+        ),
+        "STRUCT<consumer: STRING, read: BIGINT, version: BIGINT>",
+        one_commit(_move_consumer, _consumer_row),
+    ),
+    "drop_consumer": Procedure(
+        "Removes a consumer; expiry no longer keeps versions for it.",
+        (TABLE, _CONSUMER),
+        "STRUCT<consumer: STRING, version: BIGINT>",
+        one_commit(_drop_consumer, lambda call, before, version: (call.text("consumer"), version)),
+    ),
+}

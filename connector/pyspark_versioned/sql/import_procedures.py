@@ -1,0 +1,132 @@
+"""Procedures that import files of others, convert their tables, and follow these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row, optional
+from versioned_interop.convert.convert import Conversion, Request, Synced
+from versioned_interop.imports.disagreements import Dialect
+from versioned_interop.imports.options import parse_aliases, parse_paths
+
+_FLAGS = {
+    "copy": "true copies the rows; ORC, CSV and JSON are always copied",
+    "strict": "true takes only the columns of the provided schema",
+    "evolve": "true lets the table get new columns and wider types",
+    "path_columns": "false takes no columns from name=value in paths",
+    "binary_as_string": "true takes binaries without annotation for text",
+    "header": "false if the first line of CSV is a row",
+    "skip_unreadable": "true leaves out files that can't be read, and reports them",
+}
+_TEXTS = {
+    "format": "parquet, orc, csv or json; by the names of the files if omitted",
+    "schema": "a provided schema: DDL, or the path of a file with DDL that ends in .sql",
+    "aliases": "new names, as in 'old = new, address.plz = zip'",
+    "exclude": "columns to leave out, as in 'a, b.c'",
+    "nanoseconds": "refuse or truncate digits below a microsecond",
+    "delimiter": "between the values of CSV",
+    "null": "the text of null in CSV",
+    "again": "changed or all: import files that were imported before, if they have changed, or anyway",
+}
+
+_RESULT = (
+    "STRUCT<version: BIGINT, source_version: STRING, adopted: BIGINT, copied: BIGINT, removed: BIGINT, "
+    "dropped: ARRAY<STRING>>"
+)
+
+
+def _import_files(call: Invocation) -> Iterable[Row]:
+    options: dict[str, Any] = {
+        name: call.flag(name, False) for name in _FLAGS if call.arguments[name] is not None
+    }
+    options |= {name: call.text(name) for name in _TEXTS if call.arguments[name] is not None}
+    if "aliases" in options:
+        options["aliases"] = parse_aliases(call.text("aliases"))
+    if "exclude" in options:
+        options["exclude"] = parse_paths(call.text("exclude"))
+    result = call.catalog.import_files(
+        call.name, call.text("source"), dialect=Dialect.SQL, **options
+    )
+    unreadable = [f"{file.path}: {file.reason}" for file in result.unreadable]
+    yield (
+        result.version,
+        result.files,
+        result.rows,
+        result.known,
+        list(result.changed),
+        list(result.missing),
+        unreadable,
+    )
+
+
+def _row(done: Synced) -> Row:
+    counts = done.adopted, done.copied, done.removed
+    return done.version, done.source_version, *counts, list(done.dropped)
+
+
+def _convert(call: Invocation) -> Iterable[Row]:
+    request = Request(
+        call.text("source"),
+        call.arguments["format"],
+        call.arguments["root"],
+        call.number("version"),
+    )
+    key = [k.strip() for k in (call.arguments["primary_key"] or "").split(",") if k.strip()]
+    conversion = Conversion(call.flag("copy", False), key, call.arguments["deletes"] or "copy")
+    _, done = call.catalog.convert_and_tell(call.name, request, conversion)
+    yield _row(done)
+
+
+def _sync(call: Invocation) -> Iterable[Row]:
+    yield _row(call.table.sync(call.arguments["source"]))
+
+
+PROCEDURES = {
+    "import_files": Procedure(
+        "Imports files of somebody else: Parquet in place or copied; ORC, CSV and JSON copied.",
+        (
+            TABLE,
+            Parameter("source", "STRING", "a folder, file or pattern"),
+            *(optional(name, "BOOLEAN", text) for name, text in _FLAGS.items()),
+            *(optional(name, "STRING", text) for name, text in _TEXTS.items()),
+        ),
+        "STRUCT<version: BIGINT, files: BIGINT, rows: BIGINT, known: BIGINT, "
+        "changed: ARRAY<STRING>, missing: ARRAY<STRING>, unreadable: ARRAY<STRING>>",
+        _import_files,
+    ),
+    "convert": Procedure(
+        "Converts an Iceberg or Delta table in place; its files stay where they are.",
+        (
+            TABLE,
+            Parameter("source", "STRING", "the folder of the table, or an Iceberg metadata file"),
+            optional("format", "STRING", "iceberg or delta; found out by default"),
+            optional(
+                "root", "STRING", "the external root that holds the source; found out by default"
+            ),
+            optional("version", "BIGINT", "a snapshot ID or version number; the newest by default"),
+            optional("copy", "BOOLEAN", "true copies the rows of all files; false by default"),
+            optional("primary_key", "STRING", "columns that identify a row, for a copy"),
+            optional(
+                "deletes",
+                "STRING",
+                "copy, the default, or refuse: what to do with files that have deleted rows",
+            ),
+        ),
+        _RESULT,
+        _convert,
+    ),
+    "sync": Procedure(
+        "Follows what the source of a converted table has committed since.",
+        (
+            TABLE,
+            optional(
+                "source",
+                "STRING",
+                "where the source is now; where it was converted from by default",
+            ),
+        ),
+        _RESULT,
+        _sync,
+    ),
+}
