@@ -9,12 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from versioned_catalog.storage.opening import plain_url
-
 from versioned_catalog.commit.operations import Create
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
-from versioned_catalog.storage.opening import missing_root, reopen
+from versioned_catalog.storage.opening import missing_root, plain_url, root_store
 from versioned_catalog.storage.store import RootPath, Store, check_name
 from versioned_interop.convert.delta import delta_source, load_delta
 from versioned_interop.convert.evolving import with_origin
@@ -22,6 +20,7 @@ from versioned_interop.convert.iceberg import iceberg_source, load_iceberg
 from versioned_interop.convert.origin import origin_of
 from versioned_interop.convert.source import SourceTable, decoded, encoded, newest_metadata
 from versioned_interop.convert.sync import ADOPT, COPY, REFUSE, Synced, follow
+from versioned_interop.imports.listing import no_root, place_below
 
 __all__ = ["Conversion", "Request", "Synced", "open_source", "sync"]
 
@@ -112,10 +111,9 @@ def _found_kind(request: Request, store: Store) -> str:
 
 
 def _below_root(request: Request, store: Store, location: str) -> Store:
-    name, url = _root(request, store, location)
-    root = reopen(dict(store.location.roots)[name])
-    rest = plain_url(location)[len(plain_url(url)) + 1 :]
-    return root.child(check_name(rest)) if rest else root
+    place = _place(request, store, location)
+    root = root_store(store, place)
+    return root.child(check_name(place.path)) if place.path else root
 
 
 def _metadata_file(request: Request, store: Store) -> str:
@@ -134,28 +132,21 @@ def _metadata_file(request: Request, store: Store) -> str:
 
 
 def _root(request: Request, store: Store, location: str) -> tuple[str, str]:
-    """The name and the URL of the external root that holds a location.
+    """The name and the URL of the external root that holds a location."""
+    name = _place(request, store, location).root
+    return name, dict(store.location.roots)[name].url
+
+
+def _place(request: Request, store: Store, location: str) -> RootPath:
+    """The place of a location below an external root.
 
     Raises:
         InvalidRequestError: there is none; the message says what to pass.
     """
-    roots = {name: location.url for name, location in store.location.roots}
-    urls = {
-        name: url
-        for name, url in roots.items()
-        if f"{plain_url(location)}/".startswith(f"{plain_url(url)}/")
-        and request.root in (None, name)
-    }
-    if urls:
-        return max(urls.items(), key=lambda item: (len(item[1]), item[0]))
-    name = request.root or "lake"
-    raise InvalidRequestError(
-        f"{location} lies below no external root that is allowed here. Files are adopted where they "
-        f'are, so allow a root that holds them: roots={{"{name}": "{plain_url(location)}"}} in Python, '
-        f"--root {name}={plain_url(location)} in the command line, "
-        f"spark.sql.catalog.<catalog>.root.{name} in Spark",
-        condition="INVALID_OPTION",
-    )
+    place = place_below(store, location, request.root)
+    if place is None:
+        raise no_root(store, plain_url(location), request.root or "lake")
+    return place
 
 
 @dataclass(frozen=True)

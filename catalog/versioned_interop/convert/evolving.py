@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -75,11 +75,11 @@ def _as_in_source(schema: Schema, first: SourceSchema) -> Schema:
     return replace(schema, columns=columns, primary_key=(), time_index=None)
 
 
-def _within_key(schema: Schema, ours: Schema) -> Schema:
-    """Restrict the partitioning of a keyed table to its key, by which it is also sorted."""
-    if not ours.is_keyed:
+def _within_key(schema: Schema, key: Collection[int]) -> Schema:
+    """Restrict the partitioning to a row key, by which the table is sorted; as it is without one."""
+    if not key:
         return schema
-    kept = tuple(field for field in schema.partitioning if field.source in ours.row_key)
+    kept = tuple(field for field in schema.partitioning if field.source in key)
     return replace(schema, partitioning=kept, sort_by=())
 
 
@@ -94,11 +94,7 @@ def first_schema(source: SourceTable, primary_key: Sequence[str] = ()) -> Schema
     arranged = source.partitioning if len(source.schemas) == 1 else ()
     sort_by = source.sort_by if len(source.schemas) == 1 else ()
     schema = partitioned(first.columns, arranged, sort_by, keys)
-    if not primary_key:
-        return schema
-    ids = {schema.get(parse_path(name)).id for name in primary_key}
-    kept = tuple(field for field in schema.partitioning if field.source in ids)
-    return replace(schema, partitioning=kept, sort_by=())
+    return _within_key(schema, {schema.get(parse_path(name)).id for name in primary_key})
 
 
 def follow_schemas(handle: TableHandle, source: SourceTable) -> int:
@@ -167,7 +163,7 @@ class _Step:
         if self.is_last:
             source = self.source
             arranged = partitioned(columns, source.partitioning, source.sort_by, resolved.keys)
-            return _within_key(arranged, self.handle.state.schema)
+            return _within_key(arranged, self.handle.state.schema.row_key)
         bare = Schema(columns)
         return replace(
             bare,

@@ -139,7 +139,7 @@ def file_source(table: Store, source: str | os.PathLike[str], *, in_place: bool)
     if place is not None:
         store, root, path = root_store(table, place), place.root, place.path
     elif in_place:
-        raise InvalidRequestError(_no_root(table, shown), condition="INVALID_OPTION")
+        raise no_root(table, shown, "lake", ", or copy the rows (copy=True)")
     else:
         (store, path), root = _outside(table, shown), None
     folder, pattern = _split(store, check_name(path.rstrip("/")) if path.strip("/") else "")
@@ -157,15 +157,34 @@ def _place(table: Store, shown: str) -> RootPath | None:
         split = split_root(whole)
         assert split is not None, "it starts with the prefix"
         return RootPath(split.root, rest.strip("/"), split.adoption)
-    whole = plain_url(shown)
-    best: RootPath | None = None
-    for name, location in table.location.roots:
-        url = plain_url(location.url)
-        if whole == url or whole.startswith(f"{url}/"):
-            rest = whole.removeprefix(url).strip("/")
-            if best is None or len(rest) < len(best.path):
-                best = RootPath(name, rest)
+    return place_below(table, shown)
+
+
+def place_below(store: Store, url: str, root: str | None = None) -> RootPath | None:
+    """The place of a URL or path below the innermost external root; None if no root has it.
+
+    Args:
+        root: the name of the only root to look at; None for all.
+    """
+    whole, best = plain_url(url), None
+    for name, location in store.location.roots:
+        base = plain_url(location.url)
+        if root in (None, name) and f"{whole}/".startswith(f"{base}/"):
+            place = RootPath(name, whole.removeprefix(base).strip("/"))
+            best = place if best is None or len(place.path) < len(best.path) else best
     return best
+
+
+def no_root(store: Store, shown: str, root: str, way_out: str = "") -> InvalidRequestError:
+    """The error for files below no external root, which have to stay where they are."""
+    roots = ", ".join(f"{name} ({where.url})" for name, where in store.location.roots)
+    return InvalidRequestError(
+        f"{shown} does not lie below an external root, which files that stay in place need. Allow "
+        f'one, as in Catalog(warehouse, roots={{"{root}": "{shown}"}}), --root {root}={shown} on '
+        f"the command line or spark.sql.catalog.<catalog>.root.{root} in Spark{way_out}. "
+        + (f"Known are {roots}" if roots else "No root is configured"),
+        condition="INVALID_OPTION",
+    )
 
 
 def _outside(table: Store, shown: str) -> tuple[Store, str]:
@@ -185,16 +204,6 @@ def _outside(table: Store, shown: str) -> tuple[Store, str]:
 
 def _absolute(shown: str) -> str:
     return shown if "://" in shown else os.path.abspath(os.path.expanduser(shown))
-
-
-def _no_root(table: Store, shown: str) -> str:
-    roots = ", ".join(f"{name} ({where.url})" for name, where in table.location.roots)
-    return (
-        f"{shown} does not lie below an external root, which files that stay in place need. Allow "
-        f'one, as in Catalog(warehouse, roots={{"lake": {shown!r}}}), --root lake={shown} on '
-        "the command line or spark.sql.catalog.<catalog>.root.lake in Spark, or copy the rows "
-        "(copy=True). " + (f"Known are {roots}" if roots else "No root is configured")
-    )
 
 
 def _split(store: Store, path: str) -> tuple[str, str | None]:

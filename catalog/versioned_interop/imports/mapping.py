@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.changes import UNSET, AddColumn, ChangeType
 from versioned_catalog.model.id_map import Held, IdMap
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.type_text import ColumnPath, render_path
-from versioned_catalog.model.types import Column, DataType, Struct, children, is_nested
+from versioned_catalog.model.types import Column, Struct, children, is_nested
 from versioned_catalog.model.widening import type_name
 from versioned_interop.imports.file_schema import FileColumn, FileSchema, Kind, as_type, held_as
 from versioned_interop.imports.provided import Names
@@ -44,9 +43,8 @@ def id_map_of(
     Raises:
         InvalidRequestError: a column can't be read as the table's in place.
     """
-    mapper = _Mapper(names)
     wanted = [c for c in columns if not c.hidden and name_key(c.name) not in elsewhere]
-    return IdMap(dict(mapper.siblings(file, wanted, ())))
+    return IdMap(_siblings(file, wanted, names, ()))
 
 
 def by_name(
@@ -62,50 +60,42 @@ def by_name(
     return columns
 
 
-@dataclass(frozen=True)
-class _Mapper:
-    names: Names
+def _siblings(
+    fields: Sequence[FileColumn], wanted: Sequence[Column], names: Names, above: ColumnPath
+) -> dict[int, Held]:
+    """The entries of columns and of all inside them."""
+    columns, entries = by_name(fields, names, above), dict[int, Held]()
+    for column in wanted:
+        file = columns.get(name_key(column.name))
+        if file is not None and file.kind is not Kind.REFUSED:
+            stored = None if file.name == column.physical_name else file.name
+            entries |= _column(file, column, names, stored, (*above, file.name))
+    return entries
 
-    def siblings(
-        self, fields: Sequence[FileColumn], wanted: Sequence[Column], above: ColumnPath
-    ) -> dict[int, Held]:
-        """The entries of columns and of all inside them."""
-        columns, entries = by_name(fields, self.names, above), dict[int, Held]()
-        for column in wanted:
-            file = columns.get(name_key(column.name))
-            if file is not None and file.kind is not Kind.REFUSED:
-                name = None if file.name == column.physical_name else file.name
-                entries |= self.column(file, column, name, (*above, file.name))
-        return entries
 
-    def column(
-        self, file: FileColumn, wanted: Column, name: str | None, path: ColumnPath
-    ) -> dict[int, Held]:
-        """The entries of a column; empty if the file has no part of it."""
-        inner = children(wanted.type)
-        match file.kind, wanted.type:
-            case Kind.STRUCT, Struct():
-                below = self.siblings(file.fields, inner, path)
-                return {wanted.id: Held(name), **below} if below else {}
-            case ((Kind.ARRAY | Kind.MAP), _) if len(inner) == len(file.fields):
-                entries = {wanted.id: Held(name, form=file.form)}
-                for part, column in zip(file.fields, inner, strict=True):
-                    below = self.column(part, column, None, (*path, part.name))
-                    if not below:
-                        return {}
-                    entries |= below
-                return entries
-            case Kind.VOID, type_ if is_nested(type_):
-                return {}
-            case _:
-                return {wanted.id: self._leaf(file, wanted.type, name, path)}
-
-    def _leaf(self, file: FileColumn, wanted: DataType, name: str | None, path: ColumnPath) -> Held:
-        seen = held_as(file, wanted)
-        if seen is None:
-            raise InvalidRequestError(
-                f"the column {render_path(path)} is {type_name(as_type(file))} in the file, which "
-                f"can't be read as {type_name(wanted)} in place; copy the rows (copy=True)"
-            )
-        type_ = None if seen.type == wanted else seen.type
-        return Held(name, type_, seen.form)
+def _column(
+    file: FileColumn, wanted: Column, names: Names, name: str | None, path: ColumnPath
+) -> dict[int, Held]:
+    """The entries of a column; empty if the file has no part of it."""
+    inner = children(wanted.type)
+    match file.kind, wanted.type:
+        case Kind.STRUCT, Struct():
+            below = _siblings(file.fields, inner, names, path)
+            return {wanted.id: Held(name), **below} if below else {}
+        case ((Kind.ARRAY | Kind.MAP), _) if len(inner) == len(file.fields):
+            entries = {wanted.id: Held(name, form=file.form)}
+            for part, column in zip(file.fields, inner, strict=True):
+                below = _column(part, column, names, None, (*path, part.name))
+                if not below:
+                    return {}
+                entries |= below
+            return entries
+        case Kind.VOID, type_ if is_nested(type_):
+            return {}
+    seen = held_as(file, wanted.type)
+    if seen is None:
+        raise InvalidRequestError(
+            f"the column {render_path(path)} is {type_name(as_type(file))} in the file, which "
+            f"can't be read as {type_name(wanted.type)} in place; copy the rows (copy=True)"
+        )
+    return {wanted.id: Held(name, None if seen.type == wanted.type else seen.type, seen.form)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.segment_table import statistics_of
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.statistics import ColumnStats
+from versioned_catalog.maintain.segment_check import segment_rows
 from versioned_catalog.model.iceberg_values import bound, shortest
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import (
@@ -82,35 +84,19 @@ _CUT_BELOW, _CUT_ABOVE = 1, 2
 """Bits of the statistic ``inexact`` (FORMAT.md, section 8)."""
 
 
-def live_records(state: TableState, *, with_statistics: bool = True) -> list[LiveSegment]:
+def live_records(state: TableState) -> list[LiveSegment]:
     """Return the live segments in order, with the statistics of the current schema's columns.
 
     Bounds are value text in the type of the current schema, whatever the segment was written with.
     """
-    rows = state.segments.core.to_pylist()
-    statistics: list[dict[int, ColumnStats]] = [{} for _ in rows]
-    for column, _ in walk(state.schema.columns) if with_statistics else ():
+    statistics: list[dict[int, ColumnStats]] = [{} for _ in range(state.segments.count)]
+    for column, _ in walk(state.schema.columns):
         for of_segment, stats in zip(statistics, _statistics(state, column), strict=True):
             if stats is not None:
                 of_segment[column.id] = stats
-    deltas = state.segments.deltas.decode()
     return [
-        LiveSegment(
-            SegmentRecord(
-                path=row["path"],
-                schema_version=row["schema_version"],
-                rows=row["rows"],
-                bytes=row["bytes"],
-                partition=tuple(row["partition"] or ()),
-                columns=stats,
-                checksum=row["checksum"],
-                delta=delta,
-            ),
-            row["sequence"],
-            row["ordinal"],
-            row["commit_time"],
-        )
-        for row, stats, delta in zip(rows, statistics, deltas, strict=True)
+        replace(live, record=replace(live.record, columns=columns))
+        for live, columns in zip(segment_rows(state.segments.core), statistics, strict=True)
     ]
 
 

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
+from versioned_catalog.maintain.segment_check import segment_rows
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.read.metadata_columns import find_metadata
 from versioned_catalog.read.overlaps import key_ranges, overlapping
@@ -34,7 +35,6 @@ from versioned_interop.publish.data_files import (
     POSITION_DELETES,
     DataFiles,
     library,
-    live_records,
 )
 from versioned_interop.publish.manifests import (
     ADDED,
@@ -149,8 +149,9 @@ def change_vectors(
     """
     old = manifests.vectors() if any(row["content"] == DELETES for row in manifests.rows) else {}
     positions = superseded(manifests.writer.store, state, touched)
-    segments = live_records(_restricted(state, positions), with_statistics=False)
-    records = [segment.record for segment in segments]
+    core = state.segments.core
+    with_vectors = core.filter(pc.is_in(core["path"], array_of(list(positions), pa.string())))
+    records = [live.record for live in segment_rows(with_vectors)]
     new = {
         files.url(record.path): _Vector(manifests.writer, files, record, positions[record.path])
         for record in records
