@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from pyspark_versioned.native import is_exact
 from pyspark_versioned.spark_types import to_spark
-from pyspark_versioned.sql.foreign_files import by_file_names, formed_ids, reads_exactly
-from pyspark_versioned.sql.parquet_schema import read_schema
+from pyspark_versioned.sql.parquet import (
+    by_file_names,
+    formed_ids,
+    is_exact,
+    read_schema,
+    reads_exactly,
+)
 from pyspark_versioned.sql.predicates import columns_of, is_for_parquet
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType

@@ -9,11 +9,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import types as spark
 
-from pyspark_versioned.native import is_plain, is_written_alike
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import VersionedReader, planned_read, splits
 from pyspark_versioned.spark_types import arrow_schema, to_spark
-from pyspark_versioned.sql.foreign_files import Urls
+from pyspark_versioned.sql.parquet import is_plain, is_written_alike, spark_urls
 from pyspark_versioned.sql.predicates import bound_filters
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
@@ -52,7 +51,7 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
     row_sequences = _row_sequences(scan)
     merged = scan.merged_paths()
     path: list[str] = kept["path"].to_pylist()
-    url = _urls(scan, table, path)
+    url = spark_urls(scan.store, table, path) if scan.state.roots else []
     external = {file for file, link in zip(path, url, strict=False) if link is not None}
     in_python = frozenset(path if request.in_python is None else request.in_python)
     # Spark can only read a sequence that all rows of a segment share.
@@ -116,14 +115,6 @@ def merged_plan(plans: Sequence[messages.ScanPlan]) -> messages.ScanPlan:
             values += [index + len(groups) for index in more] if name == "group" else more
         groups += plan.groups
     return messages.ScanPlan(groups, messages.Segments(**columns), sum(p.live for p in plans), ())
-
-
-def _urls(scan: Scan, table: messages.TableRef, paths: Sequence[str]) -> list[str | None]:
-    """Where Spark finds segments below external roots; empty if there are none."""
-    if not scan.state.roots:
-        return []
-    urls = Urls(scan.store, table)
-    return [urls.of(path) for path in paths]
 
 
 def _scan(

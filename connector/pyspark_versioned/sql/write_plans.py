@@ -7,12 +7,11 @@ from dataclasses import asdict, replace
 
 from pyspark.sql.types import StructType
 
-from pyspark_versioned.native import is_written_alike
 from pyspark_versioned.projection import bound, named
 from pyspark_versioned.spark_types import arrow_schema, can_declare, from_spark_schema
 from pyspark_versioned.sql.declarations import Declaration, parse_declaration
 from pyspark_versioned.sql.distribution import distribution_by_key, distribution_of
-from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
+from pyspark_versioned.sql.parquet import field_ids, is_written_alike, write_schema
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
