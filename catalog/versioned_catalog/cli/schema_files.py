@@ -248,7 +248,7 @@ def _stored_plans(file: Path) -> list[_StoredPlan]:
     text = read_text(file, "a plan")
     try:
         return list(map(_stored_plan, member(parse_json(text, str(file)), "plans", list)))
-    except VersionedError as error:
+    except (VersionedError, TypeError) as error:
         raise InvalidRequestError(
             f"{file} is not a plan: {error}; make one with plan --out"
         ) from error
@@ -257,6 +257,9 @@ def _stored_plans(file: Path) -> list[_StoredPlan]:
 def _stored_plan(plan: Any) -> _StoredPlan:
     from versioned_catalog.model.schema_json import member, optional, text_list, texts
 
+    for key in ("allow_drop", "table_uuid", "schema_version"):
+        if key not in plan:
+            raise InvalidRequestError(f"the member {key!r} of a plan is missing")
     return _StoredPlan(
         Path(member(plan, "file", str)),
         member(plan, "ddl", str),
