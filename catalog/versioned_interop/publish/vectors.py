@@ -67,7 +67,9 @@ def puffin_file(path: str, positions: Positions) -> PuffinFile:
         path: the data file, as manifests name it.
         positions: sorted, without duplicates, not empty.
     """
-    body = _VECTOR + library("pyroaring").BitMap64(positions.astype(np.uint64)).serialize()
+    # Optimized bitmaps have run containers, which not every reader has met.
+    bitmap = library("pyroaring").BitMap64(positions.astype(np.uint64), optimize=False)
+    body = _VECTOR + bitmap.serialize()
     blob = struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
     described: dict[str, Any] = {
         "type": "deletion-vector-v1",
