@@ -32,10 +32,15 @@ STATEMENTS = {
     "ALTER TABLE {t} ADD COLUMN c INT DEFAULT 7": ("load_relation {t}", "alter {t}"),
     "ALTER TABLE {t} RENAME COLUMN k TO l": ("load_relation {t}", "alter {t}"),
     "ALTER TABLE {t} ALTER COLUMN a TYPE BIGINT": ("load_relation {t}", "alter {t}"),
+    # Spark hands over a default as text, whose value depends on the type of the column
+    "ALTER TABLE {t} ALTER COLUMN a SET DEFAULT 7": ("load_relation {t}", "load {t}", "alter {t}"),
     "ALTER TABLE {t} RENAME TO {ns}.new": ("load_relation {t}", "rename {t}"),
     "DROP TABLE {t}": ("load_relation {t}", "drop {t}"),
     "TRUNCATE TABLE {t}": ("load_relation {t}", "truncate {t}"),
+    # Spark asks first whether it must read rows, which the statistics of segments decide
     "DELETE FROM {t} WHERE a = 1": (LOAD, "can_delete {t}", "delete {t}"),
+    # Spark loads it again before it runs it, as it does for a query
+    "DELETE FROM {t}": (LOAD, "load_relation {t}", "delete {t}"),
     "DESCRIBE {t}": ("load_relation {t}",),
     "SHOW TABLES IN {catalog}": ("list_tables {ns}", "list_views {ns}"),
 }
@@ -76,6 +81,18 @@ def test_a_row_change_is_planned_when_its_table_is_loaded(
         sql_spark.sql(statement.format(t=t))
     asked = [one.name for one in requests if one.name != "plan_scan"]
     assert asked == ["load_to_write", "commit_write"]
+
+
+def test_a_delete_by_key_is_not_asked_about_first(sql_spark: SparkSession, ns: str) -> None:
+    """Whatever its condition, it writes tombstones; Python's data source commits them."""
+    name = f"versioned.{ns}.keyed"
+    sql_spark.sql(f"CREATE TABLE {name} (k INT, v INT, PRIMARY KEY (k))")
+    sql_spark.sql(f"INSERT INTO {name} VALUES (1, 1), (2, 2)")
+    with recorded(sql_spark) as requests:
+        sql_spark.sql(f"DELETE FROM {name} WHERE k = 1")
+    sent = [one.name for one in requests if one.name != "plan_scan"]
+    assert sent == ["load_to_write", "plan_delta"]
+    assert [row.k for row in sql_spark.table(name).collect()] == [2]
 
 
 def test_an_insert_by_a_data_frame_asks_twice(sql_spark: SparkSession, t: str) -> None:

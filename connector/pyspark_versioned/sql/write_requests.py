@@ -200,19 +200,11 @@ def _translated(filters: Sequence[messages.Term]) -> AllOf | None:
 
 
 def can_delete(request: messages.CanDelete) -> messages.Whole:
-    """Whether a DELETE removes whole segments only."""
+    """Whether a DELETE of a table without a primary key removes whole segments only."""
     if None in [to_unbound(term) for term in request.filters]:
         return messages.Whole(False)
-    if open_snapshot(request.table).state.schema.is_keyed:
-        return messages.Whole(_are_true(request.filters))
     return messages.Whole(
         _planned_on(request.table).transaction().can_delete_whole(_translated(request.filters))
-    )
-
-
-def _are_true(filters: Sequence[messages.Term]) -> bool:
-    return all(
-        isinstance(term, messages.PredicateTerm) and term.name == "ALWAYS_TRUE" for term in filters
     )
 
 
@@ -228,7 +220,9 @@ def delete(request: messages.Delete, commit: Commit) -> messages.Committed:
     done = landed(commit, table, request.table.version)
     if done is not None:
         return messages.Committed(done)
-    if _are_true(request.filters):
+    if all(
+        isinstance(t, messages.PredicateTerm) and t.name == "ALWAYS_TRUE" for t in request.filters
+    ):
         return messages.Committed(table.transaction().delete_whole(None, commit_id=commit.id))
     return messages.Committed(table.delete(_translated(request.filters), commit_id=commit.id))
 

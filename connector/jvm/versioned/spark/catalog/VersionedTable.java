@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
@@ -307,10 +308,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
             : new DeltaOperation(this, info.command(), rowKey);
     }
 
-    /** Whether a DELETE removes whole segments only, and so reads none. */
+    /** Whether a DELETE removes whole segments only, and so reads none. One by key writes tombstones, unless it removes all rows. */
     @Override
     public boolean canDeleteWhere(Predicate[] predicates) {
-        return !isPast() && Python.send(new CanDelete(ref, Terms.of(List.of(predicates)))).whole();
+        boolean isAll = Stream.of(predicates).allMatch(predicate -> predicate.name().equals("ALWAYS_TRUE"));
+        return !isPast() && (isAll || !isKeyed() && Python.send(new CanDelete(ref, Terms.of(List.of(predicates)))).whole());
     }
 
     @Override
