@@ -2,9 +2,11 @@ package versioned.spark.catalog;
 
 import java.util.List;
 import java.util.stream.Stream;
+import org.apache.spark.sql.catalyst.trees.CurrentOrigin;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.internals.SparkCatalogs;
 import versioned.spark.protocol.*;
 
 /** The changes of ALTER TABLE as messages; Python decides what they mean and whether they are allowed. */
@@ -67,7 +69,7 @@ public final class Changes {
         if (sql == null || sql.isEmpty()) {
             return new DropDefault(path);
         }
-        DataType type = NestedField.find(schema, path).map(found -> found.field().dataType()).orElse(null);
+        DataType type = SparkCatalogs.field(schema, path, CurrentOrigin.get()).map(field -> field._2().dataType()).orElse(null);
         return new SetDefault(path, Columns.defaultOf(String.join(".", path), type, sql));
     }
 }

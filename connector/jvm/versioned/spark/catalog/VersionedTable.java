@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
@@ -39,7 +40,6 @@ import versioned.spark.python.Terms;
 import versioned.spark.python.Transforms;
 import versioned.spark.scan.VersionedScanBuilder;
 import versioned.spark.write.EpochTarget;
-import versioned.spark.write.Rerun;
 import versioned.spark.write.VersionedWriteBuilder;
 import versioned.spark.write.WriteTarget;
 
@@ -60,7 +60,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     private boolean readsAll;
     private boolean takesChanges;
     private String within;
-    private Rerun rerun = Rerun.NEVER;
+    private Consumer<Runnable> committer = Runnable::run;
     private WritePlan plan;
 
     VersionedTable(Role role, LoadedTable loaded) {
@@ -176,9 +176,9 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         takesChanges = true;
     }
 
-    /** Sets what happens to the statement that changes this table, if its commit conflicts with another. */
-    public void rerun(Rerun rerun) {
-        this.rerun = rerun;
+    /** Sets what runs the commit of a statement, as one that runs the statement again after a conflict. */
+    public void committer(Consumer<Runnable> committer) {
+        this.committer = committer;
     }
 
     /** Notes the plan of a write of all its columns; null if there is none. */
@@ -204,12 +204,12 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     @Override
     public void commit(Write write, List<WrittenSegment> segments) {
-        rerun.commit(() -> Commits.send(new CommitWrite(write, segments)));
+        committer.accept(() -> Commits.send(new CommitWrite(write, segments)));
     }
 
     @Override
     public void commitByPython(Runnable commit) {
-        rerun.commit(commit);
+        committer.accept(commit);
     }
 
     /** The UUID of this incarnation of the table. */
@@ -229,11 +229,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     @Override
     public StructType schema() {
-        StructType schema = new StructType();
-        for (Column column : columns) {
-            schema = schema.add(column.name(), column.dataType(), column.nullable());
-        }
-        return schema;
+        return Columns.schema(columns);
     }
 
     @Override
@@ -318,7 +314,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public void deleteWhere(Predicate[] predicates) {
         refusePast();
-        rerun.commit(() -> Commits.send(new Delete(ref, Terms.of(List.of(predicates)))));
+        committer.accept(() -> Commits.send(new Delete(ref, Terms.of(List.of(predicates)))));
     }
 
     @Override

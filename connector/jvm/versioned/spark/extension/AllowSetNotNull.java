@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.StructField;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTables;
+import versioned.spark.internals.SparkCatalogs;
 
 /**
  * Lets ALTER COLUMN SET NOT NULL reach the catalog, which checks the data. Spark refuses it for any nullable column, so the
@@ -30,7 +31,7 @@ public final class AllowSetNotNull extends PlanRule {
             specs.add(isRefused(spec) ? accepted(spec) : spec);
         }
         return changed
-            ? Optional.of((LogicalPlan) alter.makeCopy(with(alter, 1, CollectionConverters.asScala(specs).toSeq())))
+            ? Optional.of(with(alter, 1, CollectionConverters.asScala(specs).toSeq()))
             : Optional.empty();
     }
 
@@ -43,6 +44,6 @@ public final class AllowSetNotNull extends PlanRule {
         ResolvedFieldName found = (ResolvedFieldName) spec.column();
         StructField field = found.field();
         StructField nullFree = new StructField(field.name(), field.dataType(), false, field.metadata());
-        return (AlterColumnSpec) spec.makeCopy(with(spec, 0, found.copy(found.path(), nullFree)));
+        return (AlterColumnSpec) spec.makeCopy(SparkCatalogs.members(spec, 0, found.copy(found.path(), nullFree)));
     }
 }

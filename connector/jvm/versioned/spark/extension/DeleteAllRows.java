@@ -22,6 +22,6 @@ public final class DeleteAllRows extends Rule<LogicalPlan> {
             return plan;
         }
         LogicalPlan relation = ((Project) ((DeleteFromTable) plan).table()).child();
-        return (LogicalPlan) plan.makeCopy(PlanRule.with(plan, 0, relation));
+        return PlanRule.with(plan, 0, relation);
     }
 }

@@ -56,7 +56,7 @@ public final class DetectSelfReads extends AbstractFunction1<LogicalPlan, BoxedU
         if (tables(query).anyMatch(other -> isSame(other, table) && other.ref().version() != table.ref().version())) {
             RerunStatement.giveUp();
         } else {
-            RecordStatement.of(plan).ifPresent(statement -> table.rerun(RerunStatement.of(session, statement)));
+            RecordStatement.of(plan).ifPresent(statement -> table.committer(RerunStatement.of(session, statement)));
         }
     }
 
@@ -73,7 +73,7 @@ public final class DetectSelfReads extends AbstractFunction1<LogicalPlan, BoxedU
     }
 
     /** The versioned tables that a plan reads, also in subqueries. */
-    private static Stream<VersionedTable> tables(LogicalPlan plan) {
+    static Stream<VersionedTable> tables(LogicalPlan plan) {
         Stream<VersionedTable> own = tableOf(plan) instanceof VersionedTable table ? Stream.of(table) : Stream.empty();
         Stream<LogicalPlan> below = Stream.concat(CollectionConverters.asJava(plan.children()).stream(),
             CollectionConverters.asJava(plan.subqueries()).stream());

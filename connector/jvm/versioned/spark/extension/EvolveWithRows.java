@@ -50,7 +50,7 @@ public final class EvolveWithRows extends PlanRule {
             return Optional.empty();
         }
         return evolving(target, isWrite, !asks)
-            .map(found -> (LogicalPlan) node.makeCopy(with(node, 0, found)))
+            .map(found -> with(node, 0, found))
             .map(found -> evolves ? found : asked(found));
     }
 
@@ -86,7 +86,7 @@ public final class EvolveWithRows extends PlanRule {
         int place = SparkCatalogs.memberNamed(write, "withSchemaEvolution").orElseThrow(() -> Condition.NOT_SUPPORTED.error(
             OPTION + " in a write to a table by its name needs Spark 4.3; write with format(\"versioned\"), "
                 + "option(\"warehouse\", ...) and save(\"namespace.table\"), or ALTER TABLE ... ADD COLUMN first"));
-        return (LogicalPlan) write.makeCopy(with(write, place, true));
+        return with(write, place, true);
     }
 
     /**
@@ -95,7 +95,7 @@ public final class EvolveWithRows extends PlanRule {
      */
     private Optional<LogicalPlan> evolving(LogicalPlan target, boolean bare, boolean onlyLive) {
         if (target instanceof SubqueryAlias alias) {
-            return evolving(alias.child(), false, onlyLive).map(child -> (LogicalPlan) alias.makeCopy(with(alias, 1, child)));
+            return evolving(alias.child(), false, onlyLive).map(child -> with(alias, 1, child));
         }
         if (target instanceof DataSourceV2Relation loaded && bare && loaded.table() instanceof VersionedTable
                 && loaded.catalog().nonEmpty() && loaded.catalog().get() instanceof VersionedTables catalog) {

@@ -12,8 +12,8 @@ public final class HideUnseenColumns extends PlanRule {
     Optional<LogicalPlan> replace(LogicalPlan node) {
         if (node instanceof DescribeRelation && node.productElement(0) instanceof ResolvedTable resolved
                 && resolved.table() instanceof VersionedTable table && table.described() != table) {
-            LogicalPlan shown = (LogicalPlan) resolved.makeCopy(with(resolved, 2, table.described()));
-            return Optional.of((LogicalPlan) node.makeCopy(with(node, 0, shown)));
+            LogicalPlan shown = with(resolved, 2, table.described());
+            return Optional.of(with(node, 0, shown));
         }
         return Optional.empty();
     }

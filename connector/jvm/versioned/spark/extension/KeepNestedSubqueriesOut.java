@@ -1,13 +1,11 @@
 package versioned.spark.extension;
 
-import java.util.Collection;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceData;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import scala.Option;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Lets the source of a MERGE have correlated subqueries. Spark makes a runtime filter of the source, which it can't run if
@@ -22,18 +20,14 @@ public final class KeepNestedSubqueriesOut extends Rule<LogicalPlan> {
         for (int i = 0; i < plan.productArity(); i++) {
             if (plan.productElement(i) instanceof Option<?> filter && filter.isDefined()
                     && filter.get() instanceof Expression condition && nests(condition)) {
-                return (LogicalPlan) plan.makeCopy(PlanRule.with(plan, i, Option.empty()));
+                return PlanRule.with(plan, i, Option.empty());
             }
         }
         return plan;
     }
 
     private static boolean nests(Expression expression) {
-        if (expression instanceof SubqueryExpression subquery
-                && !((LogicalPlan) subquery.plan()).subqueriesAll().isEmpty()) {
-            return true;
-        }
-        Collection<Expression> children = CollectionConverters.asJava(expression.children());
-        return children.stream().anyMatch(KeepNestedSubqueriesOut::nests);
+        return expression.exists(
+            node -> node instanceof SubqueryExpression subquery && !((LogicalPlan) subquery.plan()).subqueriesAll().isEmpty());
     }
 }

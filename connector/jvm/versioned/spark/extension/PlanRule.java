@@ -4,21 +4,17 @@ import java.util.Optional;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import scala.Function1;
-import scala.Product;
 import scala.runtime.AbstractPartialFunction;
+import versioned.spark.internals.SparkCatalogs;
 
 /** A rule that replaces single nodes of a plan. */
 abstract class PlanRule extends Rule<LogicalPlan> {
     /** The replacement of a node; empty to keep it. */
     abstract Optional<LogicalPlan> replace(LogicalPlan node);
 
-    /** A node's members with one replaced; their number differs between releases of Spark. */
-    static Object[] with(Product node, int place, Object member) {
-        Object[] members = new Object[node.productArity()];
-        for (int i = 0; i < members.length; i++) {
-            members[i] = i == place ? member : node.productElement(i);
-        }
-        return members;
+    /** A node with another member. */
+    static LogicalPlan with(LogicalPlan node, int place, Object member) {
+        return (LogicalPlan) node.makeCopy(SparkCatalogs.members(node, place, member));
     }
 
     @Override

@@ -1,13 +1,11 @@
 package versioned.spark.extension;
 
-import java.util.List;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.connector.write.RowLevelOperationTable;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.RowChange;
 
 /**
@@ -33,13 +31,12 @@ public final class ReadCopiesPlainly extends Rule<LogicalPlan> {
     }
 
     private static boolean reads(LogicalPlan plan, RowLevelOperationTable rows) {
-        List<LogicalPlan> children = CollectionConverters.asJava(plan.children());
-        return isOf(plan, rows) || children.stream().anyMatch(child -> reads(child, rows));
+        return plan.exists(node -> isOf(node, rows));
     }
 
     private static LogicalPlan plain(LogicalPlan plan, RowLevelOperationTable rows) {
         return isOf(plan, rows)
-            ? (LogicalPlan) plan.makeCopy(PlanRule.with(plan, 0, ((RowChange) rows.operation()).table()))
+            ? PlanRule.with(plan, 0, ((RowChange) rows.operation()).table())
             : (LogicalPlan) plan.mapChildren(child -> plain((LogicalPlan) child, rows));
     }
 

@@ -1,15 +1,11 @@
 package versioned.spark.extension;
 
-import java.util.Collection;
 import java.util.Optional;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import scala.jdk.javaapi.CollectionConverters;
-import versioned.spark.catalog.VersionedTable;
 
 /**
  * Records a statement before its names are resolved, so that it can be run again. Statements on DataFrames that are analysed
@@ -26,7 +22,7 @@ public final class RecordStatement extends Rule<LogicalPlan> {
 
     @Override
     public LogicalPlan apply(LogicalPlan plan) {
-        if (isCommand(plan) && !readsVersioned(plan)) {
+        if (isCommand(plan) && DetectSelfReads.tables(plan).findAny().isEmpty()) {
             plan.setTagValue(STATEMENT, plan);
         }
         return plan;
@@ -41,15 +37,5 @@ public final class RecordStatement extends Rule<LogicalPlan> {
     private static boolean isName(Object target) {
         return target instanceof UnresolvedRelation
             || target instanceof SubqueryAlias alias && isName(alias.child());
-    }
-
-    private static boolean readsVersioned(LogicalPlan plan) {
-        return plan instanceof DataSourceV2Relation relation && relation.table() instanceof VersionedTable
-            || readsVersioned(CollectionConverters.asJava(plan.children()))
-            || readsVersioned(CollectionConverters.asJava(plan.subqueries()));
-    }
-
-    private static boolean readsVersioned(Collection<LogicalPlan> plans) {
-        return plans.stream().anyMatch(RecordStatement::readsVersioned);
     }
 }

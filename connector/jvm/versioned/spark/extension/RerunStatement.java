@@ -1,19 +1,19 @@
 package versioned.spark.extension;
 
 import java.util.Optional;
+import java.util.function.Consumer;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.internal.SQLConf;
 import versioned.spark.internals.SparkStatements;
 import versioned.spark.python.VersionedException;
-import versioned.spark.write.Rerun;
 
 /**
  * Runs a statement again after a conflict, as it was parsed, so that it is analysed and planned on the newest version.
  *
  * @param times how often it is run again
  */
-record RerunStatement(SparkSession session, LogicalPlan statement, int times) implements Rerun {
+record RerunStatement(SparkSession session, LogicalPlan statement, int times) implements Consumer<Runnable> {
     private static final String TIMES = "spark.versioned.conflictRetries";
     private static final String DEFAULT = "3";
 
@@ -32,7 +32,7 @@ record RerunStatement(SparkSession session, LogicalPlan statement, int times) im
     }
 
     @Override
-    public void commit(Runnable commit) {
+    public void accept(Runnable commit) {
         Optional<VersionedException> conflict = conflictOf(commit);
         if (RUNNING.get() == null) {
             for (int time = 0; time < times && conflict.isPresent(); time++) {

@@ -14,9 +14,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
-import versioned.spark.catalog.NestedField;
 import versioned.spark.catalog.VersionedTables;
+import versioned.spark.internals.SparkCatalogs;
 
 /**
  * Lets ALTER COLUMN change the type of a nested CHAR or VARCHAR. Spark takes a nested one for a STRING: it would leave out
@@ -37,7 +38,7 @@ public final class ResolveNestedChars extends PlanRule {
         }
         List<String> parts = CollectionConverters.asJava(table.multipartIdentifier());
         return VersionedTables.find(session, parts).flatMap(ResolveNestedChars::schema)
-            .map(schema -> (LogicalPlan) alter.makeCopy(with(alter, 1, resolved(alter, schema))));
+            .map(schema -> with(alter, 1, resolved(alter, schema)));
     }
 
     /** The path of a nested column that is given a type, or nothing. */
@@ -58,15 +59,15 @@ public final class ResolveNestedChars extends PlanRule {
     private static Object resolved(AlterColumns alter, StructType schema) {
         List<AlterColumnSpec> specs = new ArrayList<>();
         for (AlterColumnSpec spec : CollectionConverters.asJava(alter.specs())) {
-            specs.add(NestedField.find(schema, nested(spec)).map(found -> resolved(spec, found)).orElse(spec));
+            List<String> path = nested(spec);
+            specs.add(path.isEmpty() ? spec : SparkCatalogs.field(schema, path, ((UnresolvedFieldName) spec.column()).origin())
+                .map(field -> resolved(spec, field._1(), field._2())).orElse(spec));
         }
         return CollectionConverters.asScala(specs).toSeq();
     }
 
-    private static AlterColumnSpec resolved(AlterColumnSpec spec, NestedField found) {
-        StructField plain = CharVarcharUtils.replaceCharVarcharWithStringInSchema(new StructType().add(found.field()))
-            .apply(0);
-        ResolvedFieldName name = new ResolvedFieldName(CollectionConverters.asScala(found.above()).toSeq(), plain);
-        return (AlterColumnSpec) spec.makeCopy(with(spec, 0, name));
+    private static AlterColumnSpec resolved(AlterColumnSpec spec, Seq<String> above, StructField field) {
+        StructField plain = CharVarcharUtils.replaceCharVarcharWithStringInSchema(new StructType().add(field)).apply(0);
+        return (AlterColumnSpec) spec.makeCopy(SparkCatalogs.members(spec, 0, new ResolvedFieldName(above, plain)));
     }
 }

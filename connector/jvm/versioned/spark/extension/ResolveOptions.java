@@ -48,7 +48,7 @@ public final class ResolveOptions extends PlanRule {
         }
         if (node.nodeName().equals(CHANGES) && node.productElement(0) instanceof UnresolvedRelation relation) {
             return name(relation).flatMap(table -> resolved(relation, table,
-                relation.isStreaming() ? TableOptions.CHANGE_STREAM : TableOptions.CHANGES)).map(found -> (LogicalPlan) node.makeCopy(with(node, 0, found)));
+                relation.isStreaming() ? TableOptions.CHANGE_STREAM : TableOptions.CHANGES)).map(found -> with(node, 0, found));
         }
         if (node instanceof InsertIntoStatement insert && insert.table() instanceof UnresolvedRelation relation) {
             return name(relation).flatMap(table -> insert(insert, relation, table));
@@ -87,14 +87,14 @@ public final class ResolveOptions extends PlanRule {
         refuseInSql(table, options, TableOptions.OVERWRITE_SCHEMA, "write CREATE OR REPLACE TABLE ... AS SELECT");
         String mode = options.get(TableOptions.OVERWRITE_MODE);
         if (mode == null) {
-            return resolved.map(found -> (LogicalPlan) insert.makeCopy(with(insert, 0, found)));
+            return resolved.map(found -> with(insert, 0, found));
         }
         if (!insert.overwrite() || mode.equals("dynamic") != SparkStatements.overwritesPartitions()) {
             throw Condition.NOT_SUPPORTED.error(table + ": in SQL, the session says which rows INSERT OVERWRITE replaces; "
                 + "leave out " + TableOptions.OVERWRITE_MODE + ", and SET spark.sql.sources.partitionOverwriteMode = " + mode);
         }
-        return Optional.of((LogicalPlan) insert.makeCopy(with(insert, 0, relation.copy(relation.multipartIdentifier(),
-            TableOptions.without(options, Set.of(TableOptions.OVERWRITE_MODE)), relation.isStreaming()))));
+        return Optional.of(with(insert, 0, relation.copy(relation.multipartIdentifier(),
+            TableOptions.without(options, Set.of(TableOptions.OVERWRITE_MODE)), relation.isStreaming())));
     }
 
     private static void refuseInSql(String table, CaseInsensitiveStringMap options, String option, String instead) {

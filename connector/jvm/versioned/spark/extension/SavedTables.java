@@ -111,7 +111,7 @@ record SavedTables(SparkSession session) {
         LogicalPlan rows = CheckReplacedRows.checked(node.query(), overwrites.parsedCondition(),
             overwrites.condition(), overwrites.table());
         return SparkCatalogs.withWriteOptions(
-            (LogicalPlan) node.makeCopy(PlanRule.with(node, SparkCatalogs.memberNamed(node, "query").getAsInt(), rows)),
+            PlanRule.with(node, SparkCatalogs.memberNamed(node, "query").getAsInt(), rows),
             overwrites.others());
     }
 
@@ -158,7 +158,7 @@ record SavedTables(SparkSession session) {
         UnresolvedTableSpec kept = spec.copy(SparkCatalogs.asScala(properties), spec.provider(), spec.optionExpression(),
             spec.location(), Option.apply(existing.comment()), spec.collation(), spec.serde(), spec.external(), spec.constraints());
         int place = SparkCatalogs.memberNamed(partitioned, "tableSpec").getAsInt();
-        return SparkCatalogs.withWriteOptions((LogicalPlan) partitioned.makeCopy(PlanRule.with(partitioned, place, kept)),
+        return SparkCatalogs.withWriteOptions(PlanRule.with(partitioned, place, kept),
             overwrites.others());
     }
 

@@ -10,6 +10,7 @@ import org.apache.spark.sql.connector.catalog.Table;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedChangelog;
 import versioned.spark.catalog.VersionedTable;
+import versioned.spark.internals.SparkCatalogs;
 
 /**
  * Declares the columns of a stream nullable, since one may be dropped while the stream runs. Those of a stream of changes are;
@@ -26,9 +27,8 @@ public final class StreamsAreNullable extends PlanRule {
         if (nullable.equals(output)) {
             return Optional.empty();
         }
-        int place = CollectionConverters.asJava(stream.productElementNames().toList()).indexOf("output");
-        return Optional.of((LogicalPlan) stream.makeCopy(
-            with(stream, place, CollectionConverters.asScala(nullable).toSeq())));
+        int place = SparkCatalogs.memberNamed(stream, "output").orElseThrow();
+        return Optional.of(with(stream, place, CollectionConverters.asScala(nullable).toSeq()));
     }
 
     /** Spark's wrapper of changes is there since 4.3. */

@@ -11,10 +11,16 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
+import org.apache.spark.sql.catalyst.trees.Origin;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
 import scala.Product;
+import scala.Tuple2;
+import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** Spark's catalogs. Some types are classes in one release and interfaces in another, so methods are called by name. */
@@ -90,9 +96,7 @@ public final class SparkCatalogs {
     /** A write with other options. */
     public static LogicalPlan withWriteOptions(LogicalPlan write, CaseInsensitiveStringMap options) {
         int place = memberNamed(write, "writeOptions").orElseThrow();
-        Object[] members = IntStream.range(0, write.productArity()).mapToObj(i ->
-            i == place ? asScala(options.asCaseSensitiveMap()) : write.productElement(i)).toArray();
-        return (LogicalPlan) write.makeCopy(members);
+        return (LogicalPlan) write.makeCopy(members(write, place, asScala(options.asCaseSensitiveMap())));
     }
 
     /** A map as Spark's nodes have it. */
@@ -103,6 +107,18 @@ public final class SparkCatalogs {
     /** The index of a node's member by name; a node's members differ between releases. */
     public static OptionalInt memberNamed(Product node, String name) {
         return IntStream.range(0, node.productArity()).filter(i -> node.productElementName(i).equals(name)).findFirst();
+    }
+
+    /** A node's members with one replaced; their number differs between releases of Spark. */
+    public static Object[] members(Product node, int place, Object member) {
+        return IntStream.range(0, node.productArity()).mapToObj(i -> i == place ? member : node.productElement(i)).toArray();
+    }
+
+    /** The field, element, key or value at a path, by case-insensitive names, and the names of the fields around it. */
+    public static Optional<Tuple2<Seq<String>, StructField>> field(StructType schema, List<String> path, Origin origin) {
+        Option<Tuple2<Seq<String>, StructField>> field = schema.findNestedField(
+            CollectionConverters.asScala(path).toSeq(), true, (one, other) -> one.equalsIgnoreCase(other), origin);
+        return field.isEmpty() ? Optional.empty() : Optional.of(field.get());
     }
 
     private static Object call(Object on, String method, String... arguments) {

@@ -9,9 +9,6 @@ import org.apache.spark.sql.catalyst.expressions.RaiseError;
 import org.apache.spark.sql.catalyst.expressions.WindowExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.types.DataTypes;
-import scala.Function1;
-import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractPartialFunction;
 
 /** Spark's expressions. */
 public final class SparkExpressions {
@@ -26,24 +23,12 @@ public final class SparkExpressions {
 
     /** Whether it needs more than one row: an aggregate, or a function over a window. */
     public static boolean isOfManyRows(Expression expression) {
-        return expression instanceof AggregateExpression || expression instanceof WindowExpression
-            || CollectionConverters.asJava(expression.children()).stream().anyMatch(SparkExpressions::isOfManyRows);
+        return expression.exists(node -> node instanceof AggregateExpression || node instanceof WindowExpression);
     }
 
     /** An expression with other columns, by the IDs of its own. */
     public static Expression replaced(Expression expression, Map<ExprId, Attribute> columns) {
-        return (Expression) expression.transformUp(new AbstractPartialFunction<Expression, Expression>() {
-            @Override
-            public boolean isDefinedAt(Expression node) {
-                return true;
-            }
-
-            @Override
-            public <A extends Expression, B> B applyOrElse(A node, Function1<A, B> other) {
-                @SuppressWarnings("unchecked")
-                B replaced = (B) (node instanceof Attribute column ? columns.getOrDefault(column.exprId(), column) : node);
-                return replaced;
-            }
-        });
+        return expression instanceof Attribute column ? columns.getOrDefault(column.exprId(), column)
+            : (Expression) expression.mapChildren(child -> replaced((Expression) child, columns));
     }
 }

@@ -19,8 +19,6 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
 import scala.Option;
-import scala.Tuple2;
-import scala.collection.immutable.Map$;
 import versioned.spark.protocol.HadoopFolder;
 
 /** Spark's Parquet reader for segments, with fixed settings. */
@@ -79,7 +77,7 @@ public final class SparkParquetReading {
             List<Predicate> filters) {
         StructType read = rowPosition ? columns.add(ROW_POSITION, DataTypes.LongType) : columns;
         return new ParquetPartitionReaderFactory(conf, new GroupConfiguration(hadoop, read.json()), read, read, constants,
-            v1(conf, filters), Option.empty(), new ParquetOptions(immutable(OPTIONS), conf));
+            v1(conf, filters), Option.empty(), new ParquetOptions(SparkCatalogs.asScala(OPTIONS), conf));
     }
 
     /** Hadoop's configuration, for tasks. */
@@ -100,15 +98,5 @@ public final class SparkParquetReading {
                 .allMatch(child -> child instanceof Predicate inner && isWhole(inner));
             default -> PredicateUtils.toV1(new Predicate[] {predicate}).length == 1;
         };
-    }
-
-    @SuppressWarnings("unchecked")
-    private static scala.collection.immutable.Map<String, String> immutable(Map<String, String> map) {
-        scala.collection.immutable.Map<String, String> made = Map$.MODULE$.empty();
-        for (Map.Entry<String, String> entry : map.entrySet()) {
-            made = (scala.collection.immutable.Map<String, String>) made.$plus(
-                new Tuple2<>(entry.getKey(), entry.getValue()));
-        }
-        return made;
     }
 }

@@ -14,11 +14,6 @@ import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.*;
 import versioned.spark.protocol.Message.CommittingRequest;
 import versioned.spark.protocol.Message.Request;
-import versioned.spark.internals.SparkPython.Frame;
-import versioned.spark.protocol.Codec;
-import versioned.spark.protocol.Message.CommittingRequest;
-import versioned.spark.protocol.Handshake;
-import versioned.spark.protocol.Message.Request;
 
 /**
  * Sends requests to Python, which decides what tables are; the jar has no rules of its own about them. Each is logged, by its

@@ -22,18 +22,10 @@ public final class TableRefs {
         return Arrays.asList(table.location(), table.uuid(), table.version(), table.pending(), table.seen(), table.overflow());
     }
 
-    /** Options with which the Python data source finds the table, to be completed. */
-    public static Map<String, String> sourceOptions(TableRef table) {
-        Map<String, String> options = new HashMap<>();
-        options.put("path", table.location());
-        table.storage().forEach((key, value) -> options.put("storage." + key, value));
-        return options;
-    }
-
-    /** The options of a write that the Python data source commits. */
+    /** Options with which the Python data source finds the table, and commits. */
     public static Map<String, String> sourceOptions(TableRef table, PythonCommit commit) {
-        Map<String, String> options = sourceOptions(table);
-        options.put("commit", Codec.text(commit));
+        Map<String, String> options = new HashMap<>(Map.of("path", table.location(), "commit", Codec.text(commit)));
+        table.storage().forEach((key, value) -> options.put("storage." + key, value));
         return options;
     }
 }

@@ -35,7 +35,7 @@ public final class Terms {
             return new ColumnTerm(List.of(reference.fieldNames()));
         }
         return expression instanceof Literal<?> literal && Values.hasText(literal.dataType())
-            ? new LiteralTerm(Values.typed(literal)) : new OtherTerm();
+            ? new LiteralTerm(Values.typed(literal.value(), literal.dataType())) : new OtherTerm();
     }
 
     /** The key of a column in a map by case-insensitive names. */

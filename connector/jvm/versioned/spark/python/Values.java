@@ -10,7 +10,6 @@ import java.util.Base64;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
-import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
@@ -31,11 +30,6 @@ public final class Values {
     public static boolean hasText(DataType type) {
         return !(type instanceof StructType || type instanceof ArrayType || type instanceof MapType
             || type instanceof VariantType);
-    }
-
-    /** See {@link #typed(Object, DataType)}. */
-    public static TypedValue typed(Literal<?> literal) {
-        return typed(literal.value(), literal.dataType());
     }
 
     /**
