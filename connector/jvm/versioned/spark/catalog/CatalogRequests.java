@@ -109,17 +109,20 @@ public record CatalogRequests(CatalogRef catalog) {
 
     /** Loads a table or a metadata table, at a version, at a time in microseconds, or else at the newest version. */
     public Table load(Identifier ident, String version, Long timestamp) throws NoSuchTableException {
-        return table(load(ident, version, timestamp, false, CaseInsensitiveStringMap.empty()), version != null || timestamp != null);
+        return load(ident, version, timestamp, false, CaseInsensitiveStringMap.empty());
     }
 
-    /** Loads a table in the schema that options choose; see {@link SchemaOptions}. A view counts as missing. */
-    Table loadSeen(Identifier ident, String version, Long timestamp, CaseInsensitiveStringMap options) throws NoSuchTableException {
-        return table(load(ident, version, timestamp, true, options), version != null || timestamp != null);
-    }
-
-    /** Loads the newest version of a table in the schema that options choose. */
-    Table loadNewest(Identifier ident, CaseInsensitiveStringMap options) throws NoSuchTableException {
-        return table(load(ident, null, null, false, options), false);
+    /**
+     * Loads a table in the schema that options choose; see {@link SchemaOptions}.
+     *
+     * @param views whether a view counts as missing
+     */
+    Table load(Identifier ident, String version, Long timestamp, boolean views, CaseInsensitiveStringMap options)
+            throws NoSuchTableException {
+        Loaded loaded = ofTable(ident, new Load(catalog(), name(ident), version, timestamp, views,
+            options.get(SchemaOptions.SCHEMA_VERSION), options.get(SchemaOptions.ON_OVERFLOW)));
+        log(loaded.warnings());
+        return table(loaded.relation(), version != null || timestamp != null);
     }
 
     /** Loads a table to write to, in the schema that options choose; see {@link SchemaOptions}. */
@@ -149,14 +152,6 @@ public record CatalogRequests(CatalogRef catalog) {
                 + "mergeSchema, or unset " + SchemaOptions.labelKey(catalog.name()));
         }
         return VersionedTable.evolving(loaded).planned(target.plan());
-    }
-
-    private Relation load(Identifier ident, String version, Long timestamp, boolean views, CaseInsensitiveStringMap options)
-            throws NoSuchTableException {
-        Loaded loaded = ofTable(ident, new Load(catalog(), name(ident), version, timestamp, views,
-            options.get(SchemaOptions.SCHEMA_VERSION), options.get(SchemaOptions.ON_OVERFLOW)));
-        log(loaded.warnings());
-        return loaded.relation();
     }
 
     /** Logs the warnings of a response. */

@@ -42,7 +42,7 @@ public final class StagedVersionedTable implements StagedTable, SupportsWrite, W
     }
 
     @Override
-    public TableRef table() {
+    public TableRef ref() {
         return described.ref();
     }
 

@@ -31,8 +31,8 @@ public final class TableStates {
             CaseInsensitiveStringMap options) throws NoSuchTableException {
         TimeTravel time = context.timeTravel().orElse(null);
         Table loaded = !context.writePrivileges().isEmpty() ? requests.loadToWrite(ident, options)
-            : requests.loadSeen(ident, time instanceof TimeTravel.AsOfVersion as ? as.version() : null,
-                time instanceof TimeTravel.AsOfTimestamp as ? as.micros() : null, options);
+            : requests.load(ident, time instanceof TimeTravel.AsOfVersion as ? as.version() : null,
+                time instanceof TimeTravel.AsOfTimestamp as ? as.micros() : null, true, options);
         if (loaded instanceof VersionedTable table && options.containsKey(TableOptions.CHANGE_COLUMN)) {
             table.takesChanges();
         }

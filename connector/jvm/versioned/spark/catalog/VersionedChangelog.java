@@ -14,11 +14,7 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.execution.datasources.v2.ChangelogTable;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.protocol.ChangeRange;
-import versioned.spark.protocol.LoadChanges;
-import versioned.spark.protocol.LoadedChanges;
-import versioned.spark.protocol.LoadedColumn;
-import versioned.spark.protocol.TableRef;
+import versioned.spark.protocol.*;
 import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
 import versioned.spark.python.TableOptions;
@@ -49,7 +45,7 @@ public final class VersionedChangelog implements Changelog {
     /** Loads the changes that a statement asks for, in the schema that options choose. */
     public static Changelog load(CatalogRequests requests, Identifier ident, ChangelogContext context,
             CaseInsensitiveStringMap options) throws NoSuchTableException {
-        Table loaded = requests.loadNewest(ident, options);
+        Table loaded = requests.load(ident, null, null, false, options);
         if (!(loaded instanceof VersionedTable versioned)) {
             throw Condition.NOT_SUPPORTED.error(loaded.name() + " is no table with rows, so it has no changes");
         }

@@ -141,7 +141,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         return loaded.comment();
     }
 
-    /** Which table this is. */
+    @Override
     public TableRef ref() {
         return ref;
     }
@@ -190,11 +190,6 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public WritePlan plan() {
         return plan;
-    }
-
-    @Override
-    public TableRef table() {
-        return ref;
     }
 
     @Override

@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.internals.SparkSources;
-import versioned.spark.python.PythonErrors;
+import versioned.spark.python.VersionedException;
 import versioned.spark.write.TranslatingTable;
 
 /**
@@ -27,7 +27,7 @@ public final class TranslateErrors extends PlanRule {
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
         if (SparkSources.isUnresolved(node, FORMAT) && !node.isStreaming()) {
-            return Optional.of(PythonErrors.translated(() -> SparkSources.resolve(session, node)));
+            return Optional.of(VersionedException.translated(() -> SparkSources.resolve(session, node)));
         }
         if (node instanceof V2WriteCommand write && write.table() instanceof DataSourceV2Relation relation
                 && SparkPython.isSource(relation.table(), FORMAT)) {

@@ -1,6 +1,7 @@
 package versioned.spark.python;
 
 import java.util.Optional;
+import java.util.concurrent.Callable;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.QueryContext;
@@ -13,6 +14,13 @@ import versioned.spark.protocol.Failure;
  * even from a task; one without is a line in a stack trace.
  */
 public final class VersionedException extends AnalysisException {
+    /** A call without a result that may fail in Python. */
+    @FunctionalInterface
+    public interface Action {
+        /** Runs it. */
+        void run() throws Exception;
+    }
+
     private static final String CONFLICT = "VERSIONED_COMMIT_CONFLICT";
     private static final Pattern SHOWN =
         Pattern.compile("\\[(VERSIONED_[A-Z_]+)] (.*?) SQLSTATE: ([0-9A-Z]{5})", Pattern.DOTALL);
@@ -48,9 +56,21 @@ public final class VersionedException extends AnalysisException {
         return Optional.empty();
     }
 
-    /** The versioned error in a failure, or else the failure itself. */
-    public static Throwable unwrap(Throwable failure) {
-        return find(failure).map(Throwable.class::cast).orElse(failure);
+    /** The result of a call that may fail in Python. If a versioned error is in its failure, that is thrown. */
+    public static <T> T translated(Callable<T> call) {
+        try {
+            return call.call();
+        } catch (Exception e) {
+            throw VersionedException.<RuntimeException>unchecked(find(e).map(Throwable.class::cast).orElse(e));
+        }
+    }
+
+    /** Runs an action. See {@link #translated}. */
+    public static void translate(Action action) {
+        translated(() -> {
+            action.run();
+            return null;
+        });
     }
 
     /** Whether the commit lost to another one, and nothing was written. */

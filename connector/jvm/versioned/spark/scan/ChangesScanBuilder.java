@@ -6,9 +6,6 @@ import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.connector.read.ScanBuilder;
-import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
-import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -19,25 +16,18 @@ import versioned.spark.python.PathOptions;
 import versioned.spark.python.Python;
 import versioned.spark.python.Terms;
 
-/** A scan of changes, which tasks in Python find out. */
-public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRequiredColumns,
-        SupportsPushDownV2Filters {
+/** A scan of changes, which tasks in Python compute. */
+public final class ChangesScanBuilder extends PushedScanBuilder {
     private static final String VERSION = "_commit_version";
 
-    private final TableRef table;
     private final AskedChanges asked;
-    private final CaseInsensitiveStringMap options;
     private final StructType whole;
-    private StructType wanted;
-    private List<Predicate> filters = List.of();
 
     /** @param schema of the changes */
     public ChangesScanBuilder(TableRef table, AskedChanges asked, CaseInsensitiveStringMap options, StructType schema) {
-        this.table = table;
+        super(table, schema, options);
         this.asked = asked;
-        this.options = options;
         this.whole = schema;
-        this.wanted = schema;
     }
 
     /** Python's batches need a column to have a number of rows. */
@@ -51,11 +41,6 @@ public final class ChangesScanBuilder implements ScanBuilder, SupportsPushDownRe
     public Predicate[] pushPredicates(Predicate[] predicates) {
         filters = NormalFilters.of(List.of(predicates));
         return predicates;
-    }
-
-    @Override
-    public Predicate[] pushedPredicates() {
-        return new Predicate[0];
     }
 
     @Override

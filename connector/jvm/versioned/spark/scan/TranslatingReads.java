@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import static versioned.spark.python.PythonErrors.translated;
+import static versioned.spark.python.VersionedException.translated;
 
 /** Reads that Python carries out, with their errors translated. */
 record TranslatingReads(PartitionReaderFactory python) implements PartitionReaderFactory {

@@ -1,27 +1,18 @@
 package versioned.spark.scan;
 
-import java.util.ArrayList;
-import java.util.List;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
-import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
-import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.protocol.TableRef;
 
 /** Collects what Spark pushes down to a scan. */
-public final class VersionedScanBuilder implements SupportsPushDownRequiredColumns, SupportsPushDownV2Filters,
-        SupportsPushDownLimit, SupportsPushDownAggregates {
-    private final TableRef table;
-    private final CaseInsensitiveStringMap options;
+public final class VersionedScanBuilder extends PushedScanBuilder implements SupportsPushDownLimit, SupportsPushDownAggregates {
     private final boolean isFiltered;
     private final boolean pushed;
-    private StructType wanted;
-    private List<Predicate> filters = List.of();
     private Integer limit;
     private Scan aggregates;
 
@@ -30,34 +21,14 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
      * @param isFiltered whether runtime filters may leave out segments
      */
     public VersionedScanBuilder(TableRef table, StructType schema, CaseInsensitiveStringMap options, boolean isFiltered) {
-        this.table = table;
-        this.options = options;
+        super(table, schema, options);
         this.isFiltered = isFiltered;
         this.pushed = options.getBoolean("pushdown", true);
-        this.wanted = schema;
-    }
-
-    @Override
-    public void pruneColumns(StructType schema) {
-        wanted = schema;
     }
 
     @Override
     public Predicate[] pushPredicates(Predicate[] predicates) {
-        if (pushed) {
-            filters = new ArrayList<>(List.of(predicates));
-        }
-        return predicates; // they skip segments and row groups; Spark evaluates them for each row
-    }
-
-    @Override
-    public Predicate[] pushedPredicates() {
-        return new Predicate[0];
-    }
-
-    /** The pushed filters; rows that do not satisfy them need not be read. */
-    public List<Predicate> filters() {
-        return filters;
+        return pushed ? super.pushPredicates(predicates) : predicates;
     }
 
     @Override

@@ -3,7 +3,9 @@ package versioned.spark.scan;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
@@ -13,6 +15,7 @@ import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 import versioned.spark.internals.SparkParquetReading;
 import versioned.spark.protocol.*;
 import versioned.spark.python.Python;
@@ -28,6 +31,50 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
 
     /** The partitions of a micro-batch; they are the same whenever it is planned. */
     private record Planned(MicroBatch batch, InputPartition[] partitions) {}
+
+    /** An offset as Python wrote it; only Python knows what it says. */
+    private static final class JsonOffset extends Offset {
+        private final String json;
+
+        JsonOffset(String json) {
+            this.json = json;
+        }
+
+        @Override
+        public String json() {
+            return json;
+        }
+    }
+
+    /** What one task reads of a micro-batch, with the factory of that batch: Spark asks for factories without naming one. */
+    private record BatchPartition(InputPartition partition, PartitionReaderFactory factory) implements InputPartition {
+        @Override
+        public String[] preferredLocations() {
+            return partition.preferredLocations();
+        }
+
+        /** Makes the readers of any batch. */
+        record AnyBatch() implements PartitionReaderFactory {
+            @Override
+            public boolean supportColumnarReads(InputPartition partition) {
+                return of(partition).factory.supportColumnarReads(of(partition).partition);
+            }
+
+            @Override
+            public PartitionReader<InternalRow> createReader(InputPartition partition) {
+                return of(partition).factory.createReader(of(partition).partition);
+            }
+
+            @Override
+            public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
+                return of(partition).factory.createColumnarReader(of(partition).partition);
+            }
+
+            private static BatchPartition of(InputPartition partition) {
+                return (BatchPartition) partition;
+            }
+        }
+    }
 
     private static final String CONSUMER = "consumer";
 
@@ -73,12 +120,12 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
     @Override
     public Offset latestOffset(Offset start, ReadLimit limit) {
         ahead = Python.send(new StreamLatest(stream, start.json(), !(limit instanceof ReadAllAvailable), until));
-        return new StreamOffset(ahead.offset());
+        return new JsonOffset(ahead.offset());
     }
 
     @Override
     public Offset reportLatestOffset() {
-        return ahead == null ? offset(Python.send(new StreamNewest(stream))) : new StreamOffset(ahead.newest());
+        return ahead == null ? offset(Python.send(new StreamNewest(stream))) : new JsonOffset(ahead.newest());
     }
 
     @Override
@@ -88,11 +135,11 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
 
     @Override
     public Offset deserializeOffset(String json) {
-        return new StreamOffset(json);
+        return new JsonOffset(json);
     }
 
     private static Offset offset(StreamPlace place) {
-        return new StreamOffset(place.offset());
+        return new JsonOffset(place.offset());
     }
 
     @Override
@@ -107,10 +154,10 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
     private InputPartition[] partitions(MicroBatch batch) {
         ScanPlan plan = ScanPlan.of(Python.send(new PlanMicroBatch(batch, wanted, isNative)));
         TableRef table = stream.table();
-        List<InputPartition> found = Splits.pack(table, plan, plan.segments(), false);
-        found.addAll(plan.pythonPartitions(wanted));
+        List<InputPartition> partitions = Splits.pack(table, plan, plan.segments(), false);
+        partitions.addAll(plan.pythonPartitions(wanted));
         PartitionReaderFactory factory = SegmentReaderFactory.of(table, plan, wanted, List.of(), this::parquet);
-        return found.stream().map(one -> new StreamPartition(one, factory)).toArray(InputPartition[]::new);
+        return partitions.stream().map(partition -> new BatchPartition(partition, factory)).toArray(InputPartition[]::new);
     }
 
     private SparkParquetReading parquet() {
@@ -122,7 +169,7 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-        return new StreamPartition.Factory();
+        return new BatchPartition.AnyBatch();
     }
 
     /** How far the stream is behind; Spark shows it in the progress of a query. */

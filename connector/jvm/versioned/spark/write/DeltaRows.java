@@ -1,6 +1,5 @@
 package versioned.spark.write;
 
-import java.io.IOException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriter;
@@ -11,12 +10,8 @@ import org.apache.spark.sql.connector.write.DeltaWriter;
 import org.apache.spark.sql.connector.write.DeltaWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
-import versioned.spark.internals.SparkRows;
 
-/**
- * The changes of a DELETE, UPDATE or MERGE of a table with a primary key, written by Python. They are kept to the
- * end of a task; see {@link RewriteInPython}.
- */
+/** The changes of a DELETE, UPDATE or MERGE of a table with a primary key, written by Python. */
 record DeltaRows(BatchWrite python, DeltaLayout layout, RowDistribution distribution)
         implements DeltaWrite, DeltaBatchWrite, DistributedWrite {
     @Override
@@ -47,43 +42,34 @@ record DeltaRows(BatchWrite python, DeltaLayout layout, RowDistribution distribu
     private record Factory(DataWriterFactory python, DeltaLayout layout) implements DeltaWriterFactory {
         @Override
         public DeltaWriter<InternalRow> createWriter(int partition, long task) {
-            return new Writer(python.createWriter(partition, task), layout, layout.task(), new SparkRows(layout.written()));
+            return new Writer(python.createWriter(partition, task), layout);
         }
     }
 
-    private record Writer(DataWriter<InternalRow> python, DeltaLayout layout, DeltaLayout.Task changes, SparkRows rows)
-            implements DeltaWriter<InternalRow> {
+    private static final class Writer extends KeptRows implements DeltaWriter<InternalRow> {
+        private final DeltaLayout layout;
+        private final DeltaLayout.Task changes;
+
+        Writer(DataWriter<InternalRow> python, DeltaLayout layout) {
+            super(python, layout.written());
+            this.layout = layout;
+            this.changes = layout.task();
+        }
+
         @Override
         public void insert(InternalRow row) {
-            rows.add(changes.insert(row));
+            keep(changes.insert(row));
         }
 
         @Override
         public void update(InternalRow metadata, InternalRow id, InternalRow row) {
             layout.checkKey(id, row);
-            rows.add(changes.update(metadata, row));
+            keep(changes.update(metadata, row));
         }
 
         @Override
         public void delete(InternalRow metadata, InternalRow id) {
-            rows.add(changes.delete(id));
-        }
-
-        @Override
-        public WriterCommitMessage commit() throws IOException {
-            python.writeAll(rows.iterator());
-            return python.commit();
-        }
-
-        @Override
-        public void abort() throws IOException {
-            python.abort();
-        }
-
-        @Override
-        public void close() throws IOException {
-            rows.clear();
-            python.close();
+            keep(changes.delete(id));
         }
     }
 }

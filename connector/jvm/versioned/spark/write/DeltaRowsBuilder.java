@@ -6,12 +6,7 @@ import org.apache.spark.sql.connector.write.DeltaWriteBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkPython;
-import versioned.spark.protocol.DeltaPlan;
-import versioned.spark.protocol.PlanDelta;
-import versioned.spark.protocol.PythonCommit;
-import versioned.spark.protocol.TableRef;
-import versioned.spark.protocol.Term;
-import versioned.spark.protocol.Write;
+import versioned.spark.protocol.*;
 import versioned.spark.python.Python;
 import versioned.spark.python.TableRefs;
 
@@ -27,7 +22,7 @@ public record DeltaRowsBuilder(WriteTarget target, StructType schema, StructType
         String operation, List<Term> filters, LogicalWriteInfo info) implements DeltaWriteBuilder {
     @Override
     public DeltaWrite build() {
-        TableRef table = target.table();
+        TableRef table = target.ref();
         DeltaPlan plan = Python.send(new PlanDelta(table,
             operation.equals("delete") ? null : List.of(carried.fieldNames())));
         DeltaLayout layout = DeltaLayout.of(table.name(), schema, carried, rowKey, info.schema(), plan.rows());

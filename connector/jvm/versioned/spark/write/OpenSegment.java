@@ -13,14 +13,14 @@ import versioned.spark.protocol.WrittenSegment;
 final class OpenSegment {
     private static final int ROWS_BETWEEN_LOOKS = 4096;
 
-    private final SegmentWriterFactory factory;
+    private final TaskWriter.Factory factory;
     private final List<String> partition;
     private final String name;
     private final SegmentFile file;
     private final ParquetWriter<InternalRow> writer;
     private long rows;
 
-    OpenSegment(SegmentWriterFactory factory, SparkParquetWriting.Files files, List<String> partition)
+    OpenSegment(TaskWriter.Factory factory, SparkParquetWriting.Files files, List<String> partition)
             throws IOException {
         this.factory = factory;
         this.partition = partition;

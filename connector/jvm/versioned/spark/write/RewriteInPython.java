@@ -1,6 +1,5 @@
 package versioned.spark.write;
 
-import java.io.IOException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriter;
@@ -9,12 +8,8 @@ import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.StructType;
-import versioned.spark.internals.SparkRows;
 
-/**
- * The rows of a DELETE, UPDATE or MERGE, written by Python. Spark writes these rows one by one, but the Python data source
- * takes all rows of a task together and silently drops single ones; so they are kept until the end of the task.
- */
+/** The rows of a DELETE, UPDATE or MERGE by copy on write, written by Python. */
 record RewriteInPython(BatchWrite python, StructType schema, StoredProjection projection) implements Write, BatchWrite {
     /**
      * @param schema of the rows that Python takes
@@ -48,38 +43,26 @@ record RewriteInPython(BatchWrite python, StructType schema, StoredProjection pr
             implements DataWriterFactory {
         @Override
         public DataWriter<InternalRow> createWriter(int partition, long task) {
-            return new Writer(python.createWriter(partition, task), new SparkRows(schema),
-                projection == null ? null : projection.task());
+            return new Writer(python.createWriter(partition, task), schema, projection == null ? null : projection.task());
         }
     }
 
-    private record Writer(DataWriter<InternalRow> python, SparkRows rows, StoredProjection.Task projection)
-            implements DataWriter<InternalRow> {
+    private static final class Writer extends KeptRows {
+        private final StoredProjection.Task projection;
+
+        Writer(DataWriter<InternalRow> python, StructType schema, StoredProjection.Task projection) {
+            super(python, schema);
+            this.projection = projection;
+        }
+
         @Override
         public void write(InternalRow row) {
-            rows.add(projection == null ? row : projection.insert(row));
+            keep(projection == null ? row : projection.insert(row));
         }
 
         @Override
         public void write(InternalRow metadata, InternalRow row) {
-            rows.add(projection == null ? row : projection.replace(metadata, row));
-        }
-
-        @Override
-        public WriterCommitMessage commit() throws IOException {
-            python.writeAll(rows.iterator());
-            return python.commit();
-        }
-
-        @Override
-        public void abort() throws IOException {
-            python.abort();
-        }
-
-        @Override
-        public void close() throws IOException {
-            rows.clear();
-            python.close();
+            keep(projection == null ? row : projection.replace(metadata, row));
         }
     }
 }

@@ -16,10 +16,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkDefaults;
 import versioned.spark.internals.SparkProjections;
-import versioned.spark.protocol.ColumnSource;
-import versioned.spark.protocol.GivenColumn;
-import versioned.spark.protocol.StoredRows;
-import versioned.spark.protocol.UnseenColumn;
+import versioned.spark.protocol.*;
 
 /**
  * Projects the rows of a writer who does not see all columns, or sees them in an earlier schema, to rows of the stored

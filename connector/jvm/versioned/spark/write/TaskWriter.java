@@ -4,8 +4,10 @@ import java.io.IOException;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
+import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import versioned.spark.internals.SparkParquetWriting;
+import versioned.spark.protocol.PartitionSource;
 import versioned.spark.protocol.WrittenSegment;
 
 /**
@@ -16,7 +18,20 @@ final class TaskWriter implements DataWriter<InternalRow> {
     /** The segments that a task wrote. */
     record Written(List<WrittenSegment> segments) implements WriterCommitMessage {}
 
-    private final SegmentWriterFactory factory;
+    /**
+     * Makes a task's writer.
+     *
+     * @param projection of the rows to the stored columns; null if they are that
+     */
+    record Factory(SparkParquetWriting writing, String location, String prefix, long targetBytes,
+            List<PartitionSource> partitioning, StoredProjection projection) implements DataWriterFactory {
+        @Override
+        public DataWriter<InternalRow> createWriter(int partition, long task) {
+            return new TaskWriter(this);
+        }
+    }
+
+    private final Factory factory;
     private final SparkParquetWriting.Files files;
     private final PartitionKey key;
     private final StoredProjection.Task projection;
@@ -25,7 +40,7 @@ final class TaskWriter implements DataWriter<InternalRow> {
     private OpenSegment open;
     private OpenSegment latest;
 
-    TaskWriter(SegmentWriterFactory factory) {
+    TaskWriter(Factory factory) {
         this.factory = factory;
         this.files = factory.writing().files();
         this.key = new PartitionKey(factory.partitioning(), factory.writing().schema());

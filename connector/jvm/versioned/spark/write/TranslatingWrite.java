@@ -11,8 +11,8 @@ import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
-import static versioned.spark.python.PythonErrors.translate;
-import static versioned.spark.python.PythonErrors.translated;
+import static versioned.spark.python.VersionedException.translate;
+import static versioned.spark.python.VersionedException.translated;
 
 /** A write that Python carries out, with its errors translated; the committer runs its commit. */
 record TranslatingWrite(Write python, BatchWrite rows, Consumer<Runnable> committer) implements Write, BatchWrite {

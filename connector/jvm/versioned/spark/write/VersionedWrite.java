@@ -28,7 +28,7 @@ record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projectio
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
         SparkParquetWriting writing = SparkParquetWriting.of(table.hadoop(), plan.schema(), plan.ids(), plan.footer());
-        return new SegmentWriterFactory(writing, table.hadoop().url(), plan.prefix(), plan.targetBytes(),
+        return new TaskWriter.Factory(writing, table.hadoop().url(), plan.prefix(), plan.targetBytes(),
             new ArrayList<>(plan.partitioning()), projection);
     }
 

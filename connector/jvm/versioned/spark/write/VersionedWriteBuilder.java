@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
 import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
@@ -36,7 +37,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
     private VersionedWriteBuilder(WriteTarget target, LogicalWriteInfo info, boolean ownRows, Rewrite rewrite) {
         this.target = target;
         this.info = info;
-        this.options = TableOptions.accepted(target.table().name(), target.isNamed(), info.options(),
+        this.options = TableOptions.accepted(target.ref().name(), target.isNamed(), info.options(),
             rewrite != null ? TableOptions.READ : target.batch() != null ? TableOptions.SINK : TableOptions.WRITE);
         this.ownRows = ownRows;
         this.rewrite = rewrite;
@@ -76,7 +77,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
 
     @Override
     public org.apache.spark.sql.connector.write.Write build() {
-        TableRef table = target.table();
+        TableRef table = target.ref();
         Creation creation = target.creation();
         TableOptions.refuseUnresolved(table.name(), options);
         WritePlan plan = isPlanned() ? target.plan() : Python.send(new PlanWrite(table, creation, info.schema(), condition,
@@ -98,8 +99,21 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         StructType rows = commit.stored() ? projection.schema() : info.schema();
         org.apache.spark.sql.connector.write.Write python = TranslatingWrite.of(SparkPython.write("versioned",
             info.queryId(), rows, TableRefs.sourceOptions(table, commit)), target::commitByPython);
-        return target.streaming(new DistributedPythonWrite(
+        return target.streaming(new ByPython(
             rewrite == null ? python : RewriteInPython.of(python, rows, projection), distribution.unordered()));
+    }
+
+    /** A write by Python with the distribution that it requires. */
+    private record ByPython(org.apache.spark.sql.connector.write.Write write, RowDistribution distribution) implements DistributedWrite {
+        @Override
+        public String description() {
+            return write.description();
+        }
+
+        @Override
+        public BatchWrite toBatch() {
+            return write.toBatch();
+        }
     }
 
     /** Whether the write is of the kind that was planned when the table was loaded. */
@@ -109,8 +123,8 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
     }
 
     private Write write(List<String> removed) {
-        return rewrite == null ? new Write(target.table(), mode, "insert", condition, ownRows, removed, batch(), changeColumn())
-            : new Write(target.table(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed, null, null);
+        return rewrite == null ? new Write(target.ref(), mode, "insert", condition, ownRows, removed, batch(), changeColumn())
+            : new Write(target.ref(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed, null, null);
     }
 
     /** The column of rows that are changes to apply; null for rows of the table. */

@@ -1,18 +1,13 @@
 package versioned.spark.write;
 
 import java.util.List;
-import versioned.spark.protocol.Creation;
-import versioned.spark.protocol.TableRef;
-import versioned.spark.protocol.Write;
-import versioned.spark.protocol.WriteBatch;
-import versioned.spark.protocol.WritePlan;
-import versioned.spark.protocol.WrittenSegment;
+import versioned.spark.protocol.*;
 import versioned.spark.python.Commits;
 
 /** Where a write goes: a table, or a staged table that is created together with its rows. */
 public interface WriteTarget {
     /** The table, at the version on which the write is planned. */
-    TableRef table();
+    TableRef ref();
 
     /** The plan of a write of all columns without options, as it was made when the table was loaded; null if there is none. */
     default WritePlan plan() {
