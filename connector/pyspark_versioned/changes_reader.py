@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
@@ -11,9 +10,9 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from pyspark_versioned.projection import project
-from pyspark_versioned.reader import shaped
+from pyspark_versioned.reader import Split, shaped
 from pyspark_versioned.spark_types import arrow_schema
-from pyspark_versioned.sql.predicates import to_unbound
+from pyspark_versioned.sql.predicates import all_of, translated
 from pyspark_versioned.sql.protocol.common import Term
 from pyspark_versioned.sql.protocol.table import VersionRange
 from pyspark_versioned.unseen import Shared
@@ -31,20 +30,6 @@ from versioned_catalog.storage.store import Location
 from versioned_catalog.stream.change_feed import Changes
 from versioned_catalog.stream.change_planner import Request
 from versioned_catalog.stream.change_reading import read_changes
-from versioned_catalog.stream.change_tasks import ChangeTask
-
-
-@dataclass
-class ChangesSplit(InputPartition):
-    """The tasks that one Spark task carries out, and the columns to show of their changes."""
-
-    tasks: tuple[ChangeTask, ...]
-    shared: Shared
-
-    def __init__(self, tasks: tuple[ChangeTask, ...], shared: Shared) -> None:
-        super().__init__(None)
-        self.tasks = tasks
-        self.shared = shared
 
 
 @shows_errors
@@ -57,7 +42,7 @@ class ChangesReader(DataSourceReader):
     """
 
     def __init__(
-        self, location: Location, splits: list[ChangesSplit], shape: pa.Schema, table: str
+        self, location: Location, splits: list[Split], shape: pa.Schema, table: str
     ) -> None:
         self._location = location
         self._splits = splits
@@ -70,7 +55,7 @@ class ChangesReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The changes of a split."""
-        if not isinstance(partition, ChangesSplit):
+        if not isinstance(partition, Split):
             return  # Spark's own partition for a read without splits
         store = reopen(self._location)
         with naming_table(self._table):
@@ -104,15 +89,11 @@ def reader_of(changes: Changes, schema: StructType, name: str) -> ChangesReader:
     feed = feed_columns(columns)
     shared = Shared(project(schema, Schema(columns), name, feed[len(columns) :]), feed)
     sizes = [(task, task.bytes) for task in changes.plan.tasks]
-    splits = [ChangesSplit(tasks, shared) for tasks in next_fit(sizes, TARGET_BYTES)]
+    splits = [Split(tasks, shared) for tasks in next_fit(sizes, TARGET_BYTES)]
     return ChangesReader(changes.store.location, splits, arrow_schema(schema), name)
 
 
 def _translated(filters: Sequence[Term], schema: Schema) -> AllOf | None:
     """The filters on columns of the table that the catalog understands; Spark applies all of them."""
-    translated = tuple(
-        unbound
-        for unbound in map(to_unbound, filters)
-        if unbound is not None and bind_if_known(unbound, partial(resolve, schema)) is not None
-    )
-    return AllOf(translated) if translated else None
+    column_at = partial(resolve, schema)
+    return all_of(f for f in translated(filters) if bind_if_known(f, column_at) is not None)

@@ -46,7 +46,9 @@ def hadoop_folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | N
     conf = dict(folder.conf)
     for root in roots.values():
         root_folder = _folder(root.url, options if root.options is None else root.options)
-        if root_folder is not None and _agree(conf, root_folder.conf):
+        if root_folder is not None and all(
+            conf.get(k, v) == v for k, v in root_folder.conf.items()
+        ):
             conf |= root_folder.conf
     return HadoopFolder(folder.url, conf)
 
@@ -67,10 +69,6 @@ def root_urls(location: str, storage: Mapping[str, Any]) -> dict[str, str]:
         if other.conf.items() <= folder.conf.items():
             urls[name] = other.url
     return urls
-
-
-def _agree(conf: Mapping[str, str], more: Mapping[str, str]) -> bool:
-    return all(conf.get(key, value) == value for key, value in more.items())
 
 
 def _scheme(url: str) -> str:

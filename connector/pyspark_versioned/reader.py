@@ -29,6 +29,7 @@ from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.tasks import Task, read_segments, restrict
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
+from versioned_catalog.stream.change_tasks import ChangeTask
 
 MIN_SPLIT_BYTES = 8 * 1024 * 1024
 WANTED_SPLITS = 16
@@ -37,12 +38,15 @@ WANTED_SPLITS = 16
 
 @dataclass
 class Split(InputPartition):
-    """The segments, or parts of segments, that one Spark task reads."""
+    """The tasks that one Spark task carries out, and the columns to show of what they read.
 
-    tasks: tuple[Task, ...]
+    Tasks read segments, or parts of segments, or the changes between versions.
+    """
+
+    tasks: tuple[Any, ...]
     shared: Shared
 
-    def __init__(self, tasks: tuple[Task, ...], shared: Shared) -> None:
+    def __init__(self, tasks: tuple[Task | ChangeTask, ...], shared: Shared) -> None:
         super().__init__(None)
         self.tasks = tasks
         self.shared = shared

@@ -62,7 +62,10 @@ def configure(
         JarMissing: this installation has no jar.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    configured = _Configured(builder)
+    of_builder = {
+        key: str(value) for key, value in getattr(builder, "_options", {}).items() if value
+    }
+    configured = _defaults() | of_builder
     options = with_roots(storage_options, roots)
     added = _added(catalog_conf(warehouse, catalog, options), configured)
     for key, value in _settable(
@@ -135,17 +138,6 @@ def _absolute(warehouse: str) -> str:
     return os.path.abspath(os.path.expanduser(warehouse))
 
 
-class _Configured:
-    """Settings of a builder, or of Spark's file of defaults."""
-
-    def __init__(self, builder: Any) -> None:
-        self._builder: Mapping[str, Any] = getattr(builder, "_options", {})
-        self._defaults = _defaults()
-
-    def get(self, key: str) -> str:
-        return str(self._builder.get(key) or self._defaults.get(key) or "")
-
-
 def _defaults() -> dict[str, str]:
     """The settings of ``spark-defaults.conf``; those of a builder take precedence."""
     home = os.environ.get("SPARK_HOME")
@@ -158,10 +150,10 @@ def _defaults() -> dict[str, str]:
     return {pair[0]: pair[1].strip() for pair in pairs if len(pair) == 2}
 
 
-def _added(conf: Mapping[str, str], configured: _Configured) -> dict[str, str]:
+def _added(conf: Mapping[str, str], configured: Mapping[str, str]) -> dict[str, str]:
     """The settings, with lists appended to what is configured already."""
-    lists = {key: _appended(configured.get(key), conf[key]) for key in (_JARS, _EXTENSIONS)}
-    redaction = configured.get(_REDACTION)
+    lists = {key: _appended(configured.get(key, ""), conf[key]) for key in (_JARS, _EXTENSIONS)}
+    redaction = configured.get(_REDACTION, "")
     if _REDACTION in conf and redaction not in ("", HIDDEN_KEYS):
         lists[_REDACTION] = redaction if HIDDEN_KEYS in redaction else f"{redaction}|{HIDDEN_KEYS}"
     return {**conf, **lists}

@@ -167,7 +167,8 @@ def from_spark(type_: spark.DataType, path: ColumnPath) -> DataType:
         case spark.TimeType():
             return Time(type_.precision)
         case spark.DayTimeIntervalType():
-            return DayTimeInterval(_UNITS[type_.startField or 0], _UNITS[_or(type_.endField, 3)])
+            end = 3 if type_.endField is None else type_.endField
+            return DayTimeInterval(_UNITS[type_.startField or 0], _UNITS[end])
         case spark.GeometryType():
             return Geometry(_srid(type_.srid, path))
         case spark.GeographyType():
@@ -191,10 +192,6 @@ def from_spark(type_: spark.DataType, path: ColumnPath) -> DataType:
                 "cast it to a type that can, such as string",
                 condition="NOT_SUPPORTED",
             )
-
-
-def _or(field: int | None, default: int) -> int:
-    return default if field is None else field
 
 
 def _srid(srid: object, path: ColumnPath) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from pyspark_versioned.sql.protocol.common import (
@@ -18,7 +18,7 @@ from pyspark_versioned.sql.values import parse_value
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.dialects import UNKNOWN, Call, Dialect, Field, Node, Value, translate
 from versioned_catalog.read.filter_binding import bind_if_known
-from versioned_catalog.read.filters import BoundFilter, UnboundFilter
+from versioned_catalog.read.filters import AllOf, BoundFilter, UnboundFilter
 from versioned_catalog.read.scan_columns import resolve
 
 
@@ -27,10 +27,20 @@ def to_unbound(term: Term) -> UnboundFilter | None:
     return translate(_node(term), Dialect.SPARK_PREDICATE)
 
 
+def translated(terms: Iterable[Term]) -> list[UnboundFilter]:
+    """The filters that the catalog understands."""
+    return [unbound for unbound in map(to_unbound, terms) if unbound is not None]
+
+
+def all_of(filters: Iterable[UnboundFilter]) -> AllOf | None:
+    """The filter of rows that satisfy all of some filters; None if there are none."""
+    kept = tuple(filters)
+    return AllOf(kept) if kept else None
+
+
 def bound_filters(terms: Sequence[Term], schema: Schema) -> list[BoundFilter]:
     """The predicates that the catalog understands, on the columns of a schema; Spark applies all."""
-    column_at = partial(resolve, schema)
-    bound = [bind_if_known(f, column_at) for f in map(to_unbound, terms) if f is not None]
+    bound = (bind_if_known(unbound, partial(resolve, schema)) for unbound in translated(terms))
     return [f for f in bound if f is not None]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 import pyarrow as pa
@@ -161,14 +161,8 @@ def _is_estimated(column: Column) -> bool:
 
 def _estimate(scan: Scan, column: Column) -> messages.ColumnStatistics:
     estimated = estimate(scan, column) or ColumnEstimate(None, None, None, None)
-    return messages.ColumnStatistics(
-        column.name,
-        SparkType(to_spark(column.type).jsonValue()),
-        nulls=estimated.nulls,
-        distinct=estimated.distinct,
-        least=estimated.least,
-        greatest=estimated.greatest,
-    )
+    type_ = SparkType(to_spark(column.type).jsonValue())
+    return messages.ColumnStatistics(column.name, type_, **asdict(estimated))
 
 
 def aggregate(request: messages.Aggregate) -> messages.Aggregates:

@@ -27,13 +27,13 @@ from pyspark_versioned.sql.snapshots import (
     remember,
 )
 from pyspark_versioned.sql.table_description import describe, describe_columns
+from pyspark_versioned.sql.values import parse_timestamp
 from pyspark_versioned.stream_options import stream_limits
 from pyspark_versioned.stream_writer import sink_table
 from pyspark_versioned.unseen import Shared
 from pyspark_versioned.write_options import check_sink_options, sink_schema
 from versioned_catalog import NotFoundError, Table
 from versioned_catalog.commit.version_rules import version_or_tag
-from versioned_catalog.log.times import moment_of_micros
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.metadata_columns import feed_columns
 from versioned_catalog.read.scan import Scan
@@ -94,8 +94,7 @@ def _end(table: Table, bounds: messages.ChangeRange) -> int:
 
 def _version_at(table: Table, micros: int, *, inclusive: bool) -> int:
     """The last version at or before a time, or before it."""
-    time = moment_of_micros(micros if inclusive else micros - 1, "the timestamp")
-    return table.version_at(time)
+    return table.version_at(parse_timestamp(micros if inclusive else micros - 1))
 
 
 def stream_start(request: messages.StreamStart) -> messages.StreamPlace:

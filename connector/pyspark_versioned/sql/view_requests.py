@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any, cast
 
@@ -138,7 +139,7 @@ def _name_in(catalog: str, name: Name) -> str:
 def _describe(view: View, catalog: messages.CatalogRef) -> messages.LoadedView:
     definition = messages.ViewDefinition(
         sql=view.sql,
-        columns=[messages.ViewColumn(c.name, c.type, c.nullable, c.comment) for c in view.columns],
+        columns=[messages.ViewColumn(**asdict(column)) for column in view.columns],
         query_columns=view.query_columns,
         catalog=view.catalog,
         namespace=view.namespace,
@@ -189,7 +190,7 @@ def _view(catalog: Catalog, request: messages.PutView) -> View:
     return View(
         name,
         view.sql,
-        tuple(ViewColumn(c.name, c.type, c.nullable, c.comment) for c in view.columns),
+        tuple(ViewColumn(**asdict(column)) for column in view.columns),
         tuple(view.query_columns),
         None if is_local else view.catalog,
         tuple(view.namespace),

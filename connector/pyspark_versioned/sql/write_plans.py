@@ -12,7 +12,7 @@ from pyspark_versioned.spark_types import arrow_schema, can_declare, from_spark_
 from pyspark_versioned.sql.declarations import Declaration, parse_declaration
 from pyspark_versioned.sql.distribution import distribution_by_key, distribution_of
 from pyspark_versioned.sql.parquet import field_ids, is_written_alike, write_schema
-from pyspark_versioned.sql.predicates import to_unbound
+from pyspark_versioned.sql.predicates import translated
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import Opened, open_catalog, open_snapshot
@@ -172,14 +172,14 @@ def overwrite_condition(filters: Sequence[messages.Term], table: str) -> AllOf:
     Raises:
         InvalidRequestError: metadata can't decide it.
     """
-    conditions = [to_unbound(term) for term in filters]
-    if None in conditions:
+    conditions = translated(filters)
+    if len(conditions) < len(filters):
         raise InvalidRequestError(
             f"{table}: the condition of the overwrite can't be decided from metadata; compare "
             "columns with constants, as in overwrite(col('day') == '2026-01-01')",
             condition="NOT_SUPPORTED",
         )
-    return AllOf(tuple(condition for condition in conditions if condition is not None))
+    return AllOf(tuple(conditions))
 
 
 def _check_columns(rows: SparkType, schema: Schema, table: str) -> None:

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.options import parse_batch
 from pyspark_versioned.sql.declarations import parse_declaration
-from pyspark_versioned.sql.predicates import to_unbound
+from pyspark_versioned.sql.predicates import all_of, translated
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
 from pyspark_versioned.sql.snapshots import (
@@ -47,7 +47,6 @@ from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.keys import hides_rows
 from versioned_catalog.names.folders import Mode, Placement
-from versioned_catalog.read.filters import AllOf
 from versioned_catalog.write.plan import WritePlan
 
 
@@ -108,7 +107,7 @@ def _commit(
     batch: Batch | None,
 ) -> int:
     own_rows, transaction = write.own_rows, table.transaction()
-    reads = _translated(write.filters)
+    reads = all_of(translated(write.filters))
     match write.mode:
         case "append" if own_rows and plan.spec.schema.is_keyed:
             return transaction.commit_delta(
@@ -192,20 +191,13 @@ def _check_rows(write: messages.Write, table: Table, records: Sequence[SegmentRe
         )
 
 
-def _translated(filters: Sequence[messages.Term]) -> AllOf | None:
-    """The filters that the catalog understands; None if it understands none of them."""
-    unbound = [to_unbound(term) for term in filters]
-    translated = tuple(condition for condition in unbound if condition is not None)
-    return AllOf(translated) if translated else None
-
-
 def can_delete(request: messages.CanDelete) -> messages.Whole:
     """Whether a DELETE of a table without a primary key removes whole segments only."""
-    if None in [to_unbound(term) for term in request.filters]:
+    filters = translated(request.filters)
+    if len(filters) < len(request.filters):
         return messages.Whole(False)
-    return messages.Whole(
-        _planned_on(request.table).transaction().can_delete_whole(_translated(request.filters))
-    )
+    transaction = _planned_on(request.table).transaction()
+    return messages.Whole(transaction.can_delete_whole(all_of(filters)))
 
 
 def _planned_on(ref: messages.TableRef) -> Table:
@@ -224,7 +216,9 @@ def delete(request: messages.Delete, commit: Commit) -> messages.Committed:
         isinstance(t, messages.PredicateTerm) and t.name == "ALWAYS_TRUE" for t in request.filters
     ):
         return messages.Committed(table.transaction().delete_whole(None, commit_id=commit.id))
-    return messages.Committed(table.delete(_translated(request.filters), commit_id=commit.id))
+    return messages.Committed(
+        table.delete(all_of(translated(request.filters)), commit_id=commit.id)
+    )
 
 
 def stage(request: messages.Stage) -> messages.Staged:
