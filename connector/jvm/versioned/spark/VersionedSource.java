@@ -23,6 +23,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
+import versioned.spark.internals.SparkPython;
 import versioned.spark.internals.SparkStatements;
 import versioned.spark.protocol.OpenSink;
 import versioned.spark.python.PathOptions;
@@ -38,11 +39,9 @@ import versioned.spark.python.TableOptions;
  */
 public final class VersionedSource extends PythonDataSourceV2 implements DataSourceRegister, CreatableRelationProvider,
         SupportsV1OverwriteWithSaveAsTable {
-    private static final String NAME = "versioned";
-
     @Override
     public String shortName() {
-        return NAME;
+        return SparkPython.FORMAT;
     }
 
     @Override
@@ -59,7 +58,7 @@ public final class VersionedSource extends PythonDataSourceV2 implements DataSou
         if (PathOptions.isResolved(properties)) {
             return super.getTable(schema, partitioning, properties);
         }
-        return new PythonTable(this, NAME, schema) { // before Spark knows the save mode
+        return new PythonTable(this, SparkPython.FORMAT, schema) { // before Spark knows the save mode
             @Override
             public Set<TableCapability> capabilities() {
                 EnumSet<TableCapability> capabilities = EnumSet.copyOf(super.capabilities());
@@ -75,7 +74,7 @@ public final class VersionedSource extends PythonDataSourceV2 implements DataSou
         Map<String, String> options = PathOptions.resolve(CollectionConverters.asJava(parameters), mode);
         boolean writes = mode != SaveMode.Ignore || !PathOptions.exists(options);
         if (writes) {
-            data.write().format(NAME).mode(mode == SaveMode.Overwrite ? mode : SaveMode.Append).options(options).save();
+            data.write().format(SparkPython.FORMAT).mode(mode == SaveMode.Overwrite ? mode : SaveMode.Append).options(options).save();
         }
         return new BaseRelation() { // Spark requires one of a write
             @Override

@@ -1,18 +1,28 @@
 package versioned.spark.catalog;
 
-import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.collection.immutable.Seq;
 import versioned.spark.internals.SparkCatalogs;
 
 /** A catalog of versioned tables. */
 public interface VersionedTables extends TableCatalog {
     /** A name in a catalog of versioned tables, without the catalog's own. */
     record Named(VersionedTables catalog, Identifier ident) {
+        /** The table to read, or else the metadata table; empty if there is none, for which Spark's error has the position. */
+        public Optional<Table> load() {
+            try {
+                return Optional.of(catalog.loadTable(ident));
+            } catch (NoSuchTableException e) {
+                return Optional.empty();
+            }
+        }
+
         /** The table to write to, in the schema that options choose; empty if there is none, or it has no rows of its own. */
         public Optional<VersionedTable> load(CaseInsensitiveStringMap options) {
             try {
@@ -27,10 +37,10 @@ public interface VersionedTables extends TableCatalog {
     /**
      * The catalog of versioned tables that a name belongs to, if it does.
      *
-     * @param parts as the statement has it: the current catalog and namespace may be left out
+     * @param name as the statement has it: the current catalog and namespace may be left out
      */
-    static Optional<Named> find(SparkSession session, List<String> parts) {
-        return SparkCatalogs.find(session, parts).flatMap(found -> found.catalog() instanceof VersionedTables catalog
+    static Optional<Named> find(SparkSession session, Seq<String> name) {
+        return SparkCatalogs.find(session, name).flatMap(found -> found.catalog() instanceof VersionedTables catalog
             ? Optional.of(new Named(catalog, found.ident())) : Optional.empty());
     }
 

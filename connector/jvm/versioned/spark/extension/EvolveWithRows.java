@@ -1,6 +1,5 @@
 package versioned.spark.extension;
 
-import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
@@ -16,7 +15,6 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
-import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.EvolvingCatalog;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
@@ -106,13 +104,12 @@ public final class EvolveWithRows extends PlanRule {
     }
 
     private Optional<LogicalPlan> resolved(UnresolvedRelation relation, boolean bare, boolean onlyLive) {
-        List<String> parts = CollectionConverters.asJava(relation.multipartIdentifier());
         // The options of a DataFrame's write belong to the command only.
         CaseInsensitiveStringMap options = bare ? CaseInsensitiveStringMap.empty() : relation.options();
         if (onlyLive && relation.options().containsKey(SchemaOptions.SCHEMA_VERSION)) {
             return Optional.empty();
         }
-        return VersionedTables.find(session, parts)
+        return VersionedTables.find(session, relation.multipartIdentifier())
             .flatMap(named -> relationOf(named.catalog(), named.ident(), options, onlyLive)
             .map(found -> bare ? found : SparkCatalogs.named(found, named.catalog().name(), named.ident())));
     }

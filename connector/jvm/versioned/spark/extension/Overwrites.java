@@ -16,7 +16,6 @@ import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkCatalogs;
 import versioned.spark.internals.SparkStatements;
@@ -144,7 +143,7 @@ record Overwrites(SparkSession session, String table, CaseInsensitiveStringMap o
             return loaded.table().partitioning().length > 0;
         }
         return target instanceof UnresolvedRelation relation
-            && VersionedTables.find(session, CollectionConverters.asJava(relation.multipartIdentifier()))
+            && VersionedTables.find(session, relation.multipartIdentifier())
                 .flatMap(named -> named.load(CaseInsensitiveStringMap.empty())).map(Table::partitioning).filter(found -> found.length > 0).isPresent();
     }
 }

@@ -1,6 +1,5 @@
 package versioned.spark.extension;
 
-import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -17,7 +16,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.python.Transforms;
 
@@ -104,8 +102,7 @@ public final class PartitionFieldParser implements ParserInterface {
         if (!found.matches()) {
             return Optional.empty();
         }
-        List<String> table = CollectionConverters.asJava(parser.parseMultipartIdentifier(found.group(1)));
-        return VersionedTables.find(session, table)
+        return VersionedTables.find(session, parser.parseMultipartIdentifier(found.group(1)))
             .map(named -> "CALL " + Transforms.quoted(named.catalog().name()) + ".system.alter_partitioning(table => "
                 + text(name(named)) + ", change => " + text(found.group(2)) + ")");
     }

@@ -20,11 +20,9 @@ import versioned.spark.python.TableOptions;
 
 /** The native rewrite rule: {@code spark.read.format("versioned")}, a Python data source, becomes a native read. */
 public final class ReadNatively extends PlanRule {
-    private static final String FORMAT = "versioned";
-
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
-        if (node instanceof DataSourceV2Relation relation && SparkPython.isSource(relation.table(), FORMAT)
+        if (node instanceof DataSourceV2Relation relation && SparkPython.isSource(relation.table())
                 && !TableOptions.isPython(relation.options())) {
             return nativeRelation(relation);
         }

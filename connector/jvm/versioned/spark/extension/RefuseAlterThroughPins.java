@@ -1,13 +1,10 @@
 package versioned.spark.extension;
 
-import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTable;
 import org.apache.spark.sql.catalyst.plans.logical.AlterTableCommand;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.python.Condition;
@@ -27,22 +24,17 @@ public final class RefuseAlterThroughPins extends PlanRule {
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
         if (node instanceof AlterTableCommand alter && alter.table() instanceof UnresolvedTable table) {
-            List<String> parts = CollectionConverters.asJava(table.multipartIdentifier());
-            VersionedTables.find(session, parts).filter(named -> SchemaOptions.label(named.catalog().name()) != null)
+            VersionedTables.find(session, table.multipartIdentifier()).filter(named -> SchemaOptions.label(named.catalog().name()) != null)
                 .ifPresent(RefuseAlterThroughPins::check);
         }
         return Optional.empty();
     }
 
     private static void check(VersionedTables.Named named) {
-        try {
-            if (named.catalog().loadTable(named.ident()) instanceof VersionedTable table && table.ref().seen() != null) {
-                throw Condition.NOT_SUPPORTED.error(table.name() + " is seen in an earlier schema (" + table.ref().seen()
-                    + "), through which it can't be altered; unset " + SchemaOptions.labelKey(named.catalog().name())
-                    + " and alter the current schema");
-            }
-        } catch (NoSuchTableException e) {
-            // Spark's error has the position in the statement.
+        if (named.load().orElse(null) instanceof VersionedTable table && table.ref().seen() != null) {
+            throw Condition.NOT_SUPPORTED.error(table.name() + " is seen in an earlier schema (" + table.ref().seen()
+                + "), through which it can't be altered; unset " + SchemaOptions.labelKey(named.catalog().name())
+                + " and alter the current schema");
         }
     }
 }

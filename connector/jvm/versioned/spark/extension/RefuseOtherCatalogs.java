@@ -1,6 +1,5 @@
 package versioned.spark.extension;
 
-import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
@@ -11,9 +10,9 @@ import org.apache.spark.sql.catalyst.plans.logical.ReplaceTable;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceTableAsSelect;
 import org.apache.spark.sql.catalyst.plans.logical.TableSpecBase;
 import org.apache.spark.sql.internal.SQLConf;
-import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkCatalogs;
+import versioned.spark.internals.SparkPython;
 import versioned.spark.python.Condition;
 
 /**
@@ -21,8 +20,6 @@ import versioned.spark.python.Condition;
  * name and no folder, and nobody could read or write it.
  */
 public final class RefuseOtherCatalogs extends PlanRule {
-    private static final String FORMAT = "versioned";
-
     private final SparkSession session;
 
     public RefuseOtherCatalogs(SparkSession session) {
@@ -33,10 +30,9 @@ public final class RefuseOtherCatalogs extends PlanRule {
     Optional<LogicalPlan> replace(LogicalPlan node) {
         if (spec(node).filter(RefuseOtherCatalogs::isVersioned).isPresent()
                 && node.productElement(0) instanceof UnresolvedIdentifier ident) {
-            List<String> parts = CollectionConverters.asJava(ident.nameParts());
-            SparkCatalogs.find(session, parts).filter(found -> !(found.catalog() instanceof VersionedTables)).ifPresent(found -> {
-                throw Condition.NOT_SUPPORTED.error(String.join(".", parts) + ": the catalog " + found.catalog().name()
-                    + " can't hold tables of the format versioned; write " + wayOut(parts.get(parts.size() - 1))
+            SparkCatalogs.find(session, ident.nameParts()).filter(found -> !(found.catalog() instanceof VersionedTables)).ifPresent(found -> {
+                throw Condition.NOT_SUPPORTED.error(ident.nameParts().mkString(".") + ": the catalog " + found.catalog().name()
+                    + " can't hold tables of the format versioned; write " + wayOut(ident.nameParts().last())
                     + ", or save the rows by path: df.write.format(\"versioned\").save(\"/path/of/table\")");
             });
         }
@@ -52,7 +48,7 @@ public final class RefuseOtherCatalogs extends PlanRule {
 
     private static boolean isVersioned(TableSpecBase spec) {
         String provider = spec.provider().isDefined() ? spec.provider().get() : SQLConf.get().defaultDataSourceName();
-        return FORMAT.equalsIgnoreCase(provider);
+        return SparkPython.FORMAT.equalsIgnoreCase(provider);
     }
 
     /** The name in a catalog of this session that can hold the table. */

@@ -97,7 +97,7 @@ public final class RefuseUnknownColumns extends PlanRule {
             return Optional.empty(); // changes, which Python checks
         }
         if (target instanceof UnresolvedRelation relation) {
-            return VersionedTables.find(session, CollectionConverters.asJava(relation.multipartIdentifier()))
+            return VersionedTables.find(session, relation.multipartIdentifier())
                 .flatMap(named -> named.load(relation.options()));
         }
         return target instanceof DataSourceV2Relation relation && relation.table() instanceof VersionedTable table

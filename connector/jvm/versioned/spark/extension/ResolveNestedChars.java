@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.ResolvedFieldName;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedFieldName;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTable;
@@ -36,9 +35,8 @@ public final class ResolveNestedChars extends PlanRule {
                 && CollectionConverters.asJava(alter.specs()).stream().anyMatch(spec -> !nested(spec).isEmpty()))) {
             return Optional.empty();
         }
-        List<String> parts = CollectionConverters.asJava(table.multipartIdentifier());
-        return VersionedTables.find(session, parts).flatMap(ResolveNestedChars::schema)
-            .map(schema -> with(alter, 1, resolved(alter, schema)));
+        return VersionedTables.find(session, table.multipartIdentifier()).flatMap(VersionedTables.Named::load)
+            .map(loaded -> with(alter, 1, resolved(alter, loaded.schema())));
     }
 
     /** The path of a nested column that is given a type, or nothing. */
@@ -46,14 +44,6 @@ public final class ResolveNestedChars extends PlanRule {
         boolean asked = spec.newDataType().isDefined() && spec.column() instanceof UnresolvedFieldName
             && spec.column().name().size() > 1;
         return asked ? CollectionConverters.asJava(spec.column().name()) : List.of();
-    }
-
-    private static Optional<StructType> schema(VersionedTables.Named named) {
-        try {
-            return Optional.of(named.catalog().loadTable(named.ident()).schema());
-        } catch (NoSuchTableException e) {
-            return Optional.empty(); // Spark's error has the position in the statement
-        }
     }
 
     private static Object resolved(AlterColumns alter, StructType schema) {

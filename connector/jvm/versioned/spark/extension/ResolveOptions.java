@@ -1,6 +1,5 @@
 package versioned.spark.extension;
 
-import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import org.apache.spark.sql.SparkSession;
@@ -11,7 +10,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkCatalogs;
@@ -73,8 +71,8 @@ public final class ResolveOptions extends PlanRule {
     private void refuseView(UnresolvedRelation relation, String name) {
         Optional<String> option = relation.options().asCaseSensitiveMap().keySet().stream()
             .filter(key -> !key.startsWith("__") && !OF_TIME.contains(key)).findFirst();
-        List<String> parts = CollectionConverters.asJava(relation.multipartIdentifier());
-        if (option.isPresent() && VersionedTables.find(session, parts).filter(one -> one.catalog().isView(one.ident())).isPresent()) {
+        if (option.isPresent() && VersionedTables.find(session, relation.multipartIdentifier())
+                .filter(named -> named.catalog().isView(named.ident())).isPresent()) {
             throw Condition.NOT_SUPPORTED.error(name + " is a view, to whose tables Spark passes no options; leave out "
                 + option.get() + ", or read the tables of its query with it");
         }
@@ -132,8 +130,7 @@ public final class ResolveOptions extends PlanRule {
 
     /** The name of a versioned table with options; empty for all else. */
     private Optional<String> name(UnresolvedRelation relation) {
-        List<String> parts = CollectionConverters.asJava(relation.multipartIdentifier());
         return relation.options().isEmpty() ? Optional.empty()
-            : VersionedTables.find(session, parts).map(named -> String.join(".", parts));
+            : VersionedTables.find(session, relation.multipartIdentifier()).map(named -> relation.multipartIdentifier().mkString("."));
     }
 }

@@ -56,7 +56,7 @@ record SavedTables(SparkSession session) {
     /** The versioned table that a statement names; empty if it is resolved already. */
     Optional<Named> target(LogicalPlan name) {
         return name instanceof UnresolvedIdentifier ident
-            ? VersionedTables.find(session, CollectionConverters.asJava(ident.nameParts())) : Optional.empty();
+            ? VersionedTables.find(session, ident.nameParts()) : Optional.empty();
     }
 
     /** The whole name of a table, for errors. */

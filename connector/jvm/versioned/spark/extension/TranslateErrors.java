@@ -16,8 +16,6 @@ import versioned.spark.write.TranslatingTable;
  * would show a traceback.
  */
 public final class TranslateErrors extends PlanRule {
-    private static final String FORMAT = "versioned";
-
     private final SparkSession session;
 
     public TranslateErrors(SparkSession session) {
@@ -26,11 +24,11 @@ public final class TranslateErrors extends PlanRule {
 
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
-        if (SparkSources.isUnresolved(node, FORMAT) && !node.isStreaming()) {
+        if (SparkSources.isUnresolved(node) && !node.isStreaming()) {
             return Optional.of(VersionedException.translated(() -> SparkSources.resolve(session, node)));
         }
         if (node instanceof V2WriteCommand write && write.table() instanceof DataSourceV2Relation relation
-                && SparkPython.isSource(relation.table(), FORMAT)) {
+                && SparkPython.isSource(relation.table())) {
             return Optional.of((LogicalPlan) write.withNewTable(relation.copy(
                 new TranslatingTable((SupportsWrite) relation.table()), relation.output(), relation.catalog(),
                 relation.identifier(), relation.options(), relation.timeTravelSpec())));

@@ -41,9 +41,10 @@ public final class SparkCatalogs {
     private SparkCatalogs() {}
 
     /** The catalog and the rest of a name; empty for a temporary view, which takes precedence. */
-    public static Optional<Named> find(SparkSession session, List<String> parts) {
+    public static Optional<Named> find(SparkSession session, Seq<String> name) {
+        List<String> parts = CollectionConverters.asJava(name);
         Object state = call(session, "sessionState");
-        if (((SessionCatalog) call(state, "catalog")).isTempView(CollectionConverters.asScala(parts).toSeq())) {
+        if (((SessionCatalog) call(state, "catalog")).isTempView(name)) {
             return Optional.empty();
         }
         Object manager = call(state, "catalogManager");

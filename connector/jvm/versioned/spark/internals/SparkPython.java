@@ -32,6 +32,9 @@ import scala.Option;
 
 /** How Spark runs Python while it plans a query: its daemon, workers and environment. */
 public final class SparkPython {
+    /** The name of our Python data source. */
+    public static final String FORMAT = "versioned";
+
     private static final int PYTHON_EXCEPTION_THROWN = -2;
 
     private SparkPython() {}
@@ -49,15 +52,14 @@ public final class SparkPython {
         return new Exchange(Function.INSTANCE, module, request).runInPython(true);
     }
 
-    /** Whether a table is a Python data source of this name. */
-    public static boolean isSource(Table table, String format) {
-        return table instanceof PythonTable && table.name().equalsIgnoreCase(format);
+    /** Whether a table is our Python data source. */
+    public static boolean isSource(Table table) {
+        return table instanceof PythonTable && table.name().equalsIgnoreCase(FORMAT);
     }
 
     /** Tasks that Python has planned, as a table of its data source; Spark does not plan them again. */
     private static PythonTable table(StructType schema, byte[] tasks) {
-        PythonDataSourceV2 source = new PythonDataSourceV2();
-        source.setShortName("versioned");
+        PythonDataSourceV2 source = source();
         source.setReadInfo(PythonDataSourceReadInfo.receive(new DataInputStream(new ByteArrayInputStream(tasks))));
         return new PythonTable(source, "tasks in Python", schema);
     }
@@ -73,13 +75,17 @@ public final class SparkPython {
             DataSourceV2Relation.create(table(schema, tasks), Option.empty(), Option.empty())).collectAsList();
     }
 
-    /** A write by a Python data source, with other options than the user's. */
-    public static Write write(String format, String queryId, StructType schema, Map<String, String> options) {
+    private static PythonDataSourceV2 source() {
         PythonDataSourceV2 source = new PythonDataSourceV2();
-        source.setShortName(format);
+        source.setShortName(FORMAT);
+        return source;
+    }
+
+    /** A write by our Python data source, with other options than the user's. */
+    public static Write write(String queryId, StructType schema, Map<String, String> options) {
         LogicalWriteInfo info = new LogicalWriteInfoImpl(queryId, schema, new CaseInsensitiveStringMap(options),
             Optional.empty(), Optional.empty());
-        return new PythonTable(source, format, schema).newWriteBuilder(info).build();
+        return new PythonTable(source(), FORMAT, schema).newWriteBuilder(info).build();
     }
 
     private static final class Function {

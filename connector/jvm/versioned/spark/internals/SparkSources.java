@@ -4,7 +4,6 @@ import java.lang.reflect.Constructor;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import scala.collection.immutable.Seq;
 
 /** How Spark finds the data source that {@code format(...)} names. */
 public final class SparkSources {
@@ -13,14 +12,9 @@ public final class SparkSources {
 
     private SparkSources() {}
 
-    /** Whether a node is a read of a format that Spark has not found yet. */
-    public static boolean isUnresolved(LogicalPlan node, String format) {
-        return node.nodeName().equals(NODE) && format.equalsIgnoreCase(String.valueOf(node.productElement(0)));
-    }
-
-    /** The paths that such a node names. */
-    public static String paths(LogicalPlan node) {
-        return ((Seq<?>) node.productElement(4)).mkString(", ");
+    /** Whether a node is a read of our format, whose data source Spark has not looked up yet. */
+    public static boolean isUnresolved(LogicalPlan node) {
+        return node.nodeName().equals(NODE) && SparkPython.FORMAT.equalsIgnoreCase(String.valueOf(node.productElement(0)));
     }
 
     /**

@@ -97,7 +97,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         PythonCommit commit = new PythonCommit(target.commitId(), creation == null ? write : null, creation,
             rewrite != null && projection != null);
         StructType rows = commit.stored() ? projection.schema() : info.schema();
-        org.apache.spark.sql.connector.write.Write python = TranslatingWrite.of(SparkPython.write("versioned",
+        org.apache.spark.sql.connector.write.Write python = TranslatingWrite.of(SparkPython.write(
             info.queryId(), rows, TableRefs.sourceOptions(table, commit)), target::commitByPython);
         return target.streaming(new ByPython(
             rewrite == null ? python : RewriteInPython.of(python, rows, projection), distribution.unordered()));
