@@ -197,23 +197,10 @@ class RefusedStream(DataSourceStreamReader):
     def __init__(self, error: VersionedError) -> None:
         self._error = error
 
-    def initialOffset(self) -> NoReturn:
-        """Raise the error."""
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise self._error
 
-    def latestOffset(
-        self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None
-    ) -> NoReturn:
-        """Raise the error."""
-        raise self._error
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> NoReturn:
-        """Raise the error."""
-        raise self._error
-
-    def read(self, partition: InputPartition) -> NoReturn:
-        """Raise the error."""
-        raise self._error
+    initialOffset = latestOffset = partitions = read = _refuse
 
 
 def follow(build: Callable[[], DataStreamWriter], checkpoint: str | os.PathLike[str]) -> None:
