@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import progress
+from distribution import SparkOnFirst
 from jar import ROOT, built_jar
 from pyspark_versioned.jar import JavaMissing, require_java
 from s3.proxied import Proxied, proxied
@@ -19,6 +20,7 @@ from s3.server import BUCKET, Server, serve
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
 
 COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("dev", COMMON, max_examples=50)
@@ -46,6 +48,10 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(trylast=True)  # after pytest has created its terminal reporter
 def pytest_configure(config: pytest.Config) -> None:
     progress.install(config)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SparkOnFirst | None:
+    return SparkOnFirst(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by marker
