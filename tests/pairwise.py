@@ -36,11 +36,12 @@ def matrix(
     cases: Sequence[tuple[Any, ...]],
     name: Callable[..., str],
     covered: Callable[..., Collection[Hashable]] = pairs,
+    beyond: pytest.MarkDecorator = pytest.mark.nightly,
 ) -> list[Any]:
-    """Parameters of all cases: those beyond a cover, by default of the pairs, are nightly."""
+    """Parameters of all cases: those beyond a cover, by default of the pairs, have a mark."""
     chosen = {*cover(cases, covered)}
     return [
-        pytest.param(*case, id=name(*case), marks=[] if at in chosen else [pytest.mark.nightly])
+        pytest.param(*case, id=name(*case), marks=[] if at in chosen else [beyond])
         for at, case in enumerate(cases)
     ]
 

@@ -281,11 +281,14 @@ def test_keys_of_s3_have_any_name(s3: Server, s3_place: str, tmp_path: Path) -> 
         assert shown(Catalog(f"{place}/w", storage_options=s3.options).load_table("t")) == EXPECTED
 
 
+MARKS = {0: [], 1: pytest.mark.thorough}
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "number, name",
     [
-        pytest.param(number, name, marks=[] if number == 0 else pytest.mark.thorough)
+        pytest.param(number, name, marks=MARKS.get(number, pytest.mark.nightly))
         for number, name in enumerate((*SHORT, "a?b", "a%20b", "a:b"))
     ],
 )

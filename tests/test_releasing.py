@@ -123,7 +123,7 @@ def test_the_command_tags_nothing_when_it_refuses(checkout: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("dry_run", [pytest.param(True, marks=pytest.mark.nightly), False])
 def test_a_release_is_built_tried_and_tagged(
     dry_run: bool, tmp_path: Path, releasing: ModuleType
 ) -> None:

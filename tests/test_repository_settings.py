@@ -28,7 +28,7 @@ def matrix(name: str) -> list[str]:
 def test_the_hooks_run_the_tools_of_the_tests_from_the_lock() -> None:
     entries = re.findall(r"entry: \.venv/bin/uv run --frozen --extra test (.*)", HOOKS)
     tools = [entry.removesuffix(" --force-exclude") for entry in entries]
-    assert tools == parameters(test_repository.test_the_tool_finds_nothing)
+    assert tools == test_repository.TOOLS
 
 
 def test_a_subject_of_more_than_72_characters_is_refused() -> None:

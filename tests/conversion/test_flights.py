@@ -18,7 +18,7 @@ from pyiceberg.types import IntegerType, LongType, NestedField, StringType
 from conversion.sources import Lake, delta_rows, rows_of, sorted_rows
 from versioned_catalog import Table
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,6 @@ def test_an_iceberg_table_of_flights(lake: Lake, flights: pa.Table) -> None:
     assert_changed(table, source.scan().to_arrow())
 
 
-@pytest.mark.nightly
 def test_a_delta_table_of_flights(lake: Lake, flights: pa.Table) -> None:
     table: Table | None = None
     for number in range(1, 13):

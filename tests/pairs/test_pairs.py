@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from jar import ROOT
 from maintenance.tables import tick
 from pairs.features import FEATURES, Subject, arrow
+from pairwise import matrix, values
 
 
 def rollback(subject: Subject) -> None:
@@ -114,8 +116,10 @@ OPERATIONS: dict[str, Callable[[Subject], None]] = {
 }
 
 
-@pytest.mark.parametrize("feature", FEATURES)
-@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize(
+    "operation, feature",
+    matrix([*product(OPERATIONS, FEATURES)], "{}-{}".format, values, pytest.mark.thorough),
+)
 def test_each_feature_keeps_its_promise_through_each_operation(
     operation: str, feature: str, tmp_path: Path
 ) -> None:

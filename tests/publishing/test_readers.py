@@ -9,9 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pairwise import matrix
 from publishing.conftest import PUBLISHED
 from publishing.engines import (
     DUCKDB,
+    ENGINES,
     POLARS,
     PYICEBERG,
     Engine,
@@ -143,9 +145,13 @@ PARTITIONINGS = [
 ]
 
 
-@each_engine
 @pytest.mark.parametrize(
-    "type_, transform, values", PARTITIONINGS, ids=[f"{t}-{by}" for t, by, _ in PARTITIONINGS]
+    "engine, type_, transform, values",
+    matrix(
+        [(engine, *partitioning) for engine in ENGINES for partitioning in PARTITIONINGS],
+        lambda engine, type_, transform, _: f"{engine.name}-{type_}-{transform}",
+        lambda engine, type_, transform, _: {engine.name, (type_, transform)},
+    ),
 )
 def test_every_transform_prunes_right(
     catalog: Catalog, engine: Engine, type_: str, transform: str, values: list[Any]

@@ -225,8 +225,12 @@ def test_an_overwrite_takes_effect_or_is_an_error(proxy: Proxied, bucket: Folder
 
 @pytest.mark.parametrize(
     "method, path",
-    [("PUT", "/x$"), ("POST", "uploads"), ("PUT", "partNumber=2"), ("POST", "uploadId")],
-    ids=["one put", "first request", "a part", "last request"],
+    [
+        pytest.param("PUT", "/x$", id="one put"),
+        pytest.param("POST", "uploads", id="first request", marks=pytest.mark.thorough),
+        pytest.param("PUT", "partNumber=2", id="a part", marks=pytest.mark.thorough),
+        pytest.param("POST", "uploadId", id="last request"),
+    ],
 )
 def test_a_file_is_created_whole_or_an_error(
     method: str, path: str, proxy: Proxied, bucket: Folder, monkeypatch: pytest.MonkeyPatch

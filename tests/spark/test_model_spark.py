@@ -29,7 +29,7 @@ from pairwise import some
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-COUNT = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 6
+COUNT = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 3
 
 
 @pytest.mark.parametrize("seed", some({0}, range(COUNT)))

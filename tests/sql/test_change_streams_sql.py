@@ -69,6 +69,7 @@ def reads(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Reads:
     return read
 
 
+@pytest.mark.thorough
 def test_a_stream_of_changes_goes_through_every_alter(
     reads: Reads, table: Table, query: Query
 ) -> None:
