@@ -1033,7 +1033,9 @@ def warehouse_log(bench: Bench, version: int) -> Path:
         *(("tables.set.0.table_uuid", v) for v in (..., 5)),
     ],
 )
-def test_warehouse_entry(bench: Bench, member: str, value: Any) -> None:
+def test_a_warehouse_entry_with_a_wrong_member_is_refused(
+    bench: Bench, member: str, value: Any
+) -> None:
     edit(warehouse_log(bench, 1), member, value)
     catalog = Catalog(bench.folder.parents[1])
     refused(lambda: catalog.list_tables("db"), CorruptTableError, str(warehouse_log(bench, 1)))
@@ -1137,7 +1139,7 @@ def test_tags_that_read_as_something_else(tmp_path: Path, name: str) -> None:
     assert table.version == 0
 
 
-def test_other_tags(tmp_path: Path) -> None:
+def test_tags_that_resemble_versions_and_dates_are_accepted(tmp_path: Path) -> None:
     table = Catalog(tmp_path).create_table("t", "a INT")
     names = ["v1", "1.0", "2026-q4", "2026-11", "day 2026-11-24", "newest", "at latest", "now"]
     for name in names:

@@ -489,7 +489,7 @@ def test_bounds_are_truncated(tmp_path: Path) -> None:
 # --- checkpoints, the hint ----------------------------------------------------------------------
 
 
-def test_checkpoint(tmp_path: Path) -> None:
+def test_a_checkpoint_has_a_row_for_each_segment(tmp_path: Path) -> None:
     table = Catalog.create_path(
         tmp_path,
         "a INT, f FLOAT, gone INT, s STRUCT<x: STRING>",

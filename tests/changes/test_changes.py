@@ -60,7 +60,7 @@ def test_the_schema_is_that_of_the_last_version(plain: Table) -> None:
     assert set(plain.changes(1).to_arrow()["n"].to_pylist()) == {None}
 
 
-def test_net_changes(plain: Table) -> None:
+def test_net_changes_leave_out_what_was_undone(plain: Table) -> None:
     assert short(plain.changes(1, net=True)) == [(1, 5, "d", "insert", 4)]
 
 

@@ -43,7 +43,7 @@ def test_the_warehouse_as_an_option(run: Run, tmp_path: Path) -> None:
     assert run("--warehouse", str(tmp_path / "other"), "tables").lines == ["table", "t"]
 
 
-def test_describe(run: Run, warehouse: Path) -> None:
+def test_describe_shows_version_schema_size_and_tags(run: Run, warehouse: Path) -> None:
     found = run("describe", "db.people", "--json").json
     unsteady = {"table_uuid": found["table_uuid"], "time": found["time"]}
     assert found == unsteady | {
@@ -99,7 +99,7 @@ def test_schema_of_a_version_before_a_replacement(run: Run, warehouse: Path) -> 
     assert paths(run, "--as-of", "1") == ["id", "name", "home", "home.zip"]
 
 
-def test_history(run: Run) -> None:
+def test_history_shows_each_operation_and_its_changes(run: Run) -> None:
     run("alter", "db.people", "drop", "home")
     first, second, third = run("history", "db.people", "--json").json
     assert [first["operation"], second["operation"], third["operation"]] == [
@@ -116,7 +116,7 @@ def test_history(run: Run) -> None:
     assert last == f"2 {third['time']} alter 1 0 0 0 DROP COLUMN home"
 
 
-def test_snapshots(run: Run) -> None:
+def test_snapshots_count_rows_and_segments_at_each_version(run: Run) -> None:
     run("tag", "set", "db.people", "full")
     run("alter", "db.people", "drop", "home")
     first, second, third, fourth = run("snapshots", "db.people", "--json").json
@@ -130,7 +130,7 @@ def test_snapshots(run: Run) -> None:
     assert line == f"0 {first['time']} create 0 0 0 0"
 
 
-def test_segments(run: Run, warehouse: Path) -> None:
+def test_segments_have_the_size_and_partition_of_their_files(run: Run, warehouse: Path) -> None:
     (found,) = run("segments", "db.people", "--json").json
     assert found["rows"] == 2
     assert found["partition"] == ["Ada"]

@@ -46,7 +46,7 @@ def test_a_dropped_table_by_its_folder(run: Run, warehouse: Path) -> None:
     assert data(warehouse) == []
 
 
-def test_compact(run: Run, warehouse: Path) -> None:
+def test_compact_is_dry_on_request_and_refuses_unknown_columns(run: Run, warehouse: Path) -> None:
     result = run("compact", "db.people", "--strategy", "full", "--dry-run", "--json").json
     assert (result["done"], result["segments"], result["new segments"]) == (False, 1, 0)
     assert run("compact", "db.people", "--json").json["segments"] == 0
@@ -59,7 +59,7 @@ def test_compact(run: Run, warehouse: Path) -> None:
     assert run("verify", "db.people", "--deep").code == 0
 
 
-def test_verify(run: Run, warehouse: Path) -> None:
+def test_verify_reports_every_damaged_file(run: Run, warehouse: Path) -> None:
     done = run("verify", "db.people", "--deep", "--every-version")
     assert (done.code, done.lines[:2]) == (0, ["table db.people", "clean yes"])
     assert run("verify", str(warehouse / "db/people"), "--json").json["findings"] == []
@@ -74,7 +74,9 @@ def test_verify(run: Run, warehouse: Path) -> None:
         assert json.loads(run("verify", name, "--json").out)["clean"] is False
 
 
-def test_recover(run: Run, warehouse: Path, tmp_path: Path) -> None:
+def test_recover_writes_what_is_readable_to_a_new_folder(
+    run: Run, warehouse: Path, tmp_path: Path
+) -> None:
     (warehouse / f"db/people/_versioned/log/{1:020d}.json").write_text("{")
     assert run("describe", "db.people").code == 6
     done = run("recover", str(warehouse / "db/people"), "./again")

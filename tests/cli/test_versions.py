@@ -14,7 +14,7 @@ def paths(run: Run, *options: str) -> list[str]:
     return [row["path"] for row in run("schema", "db.people", *options, "--json").json]
 
 
-def test_tags(run: Run) -> None:
+def test_tags_are_set_listed_and_dropped(run: Run) -> None:
     assert run("tag", "list", "db.people").lines == ["tag version"]
     assert run("tag", "set", "db.people", "now").out == "db.people is at version 2\n"
     done = run("tag", "set", "db.people", "empty", "--version", "0", "--json")
@@ -48,7 +48,7 @@ def test_schema_as_of_a_tag(run: Run) -> None:
 
 
 @pytest.mark.parametrize("how", ["--to-version", "--to-tag", "--to-timestamp"])
-def test_rollback(run: Run, warehouse: Path, how: str) -> None:
+def test_a_rollback_restores_rows_and_columns(run: Run, warehouse: Path, how: str) -> None:
     run("tag", "set", "db.people", "full", "--version", "1")
     times = [row["time"] for row in run("history", "db.people", "--json").json]
     run("alter", "db.people", "rename", "name", "first")

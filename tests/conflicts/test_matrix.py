@@ -22,7 +22,7 @@ def name(case: Case) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
-def test_outcome(case: Case) -> None:
+def test_a_commit_lands_or_is_refused_as_the_matrix_says(case: Case) -> None:
     table = Planned(**case.table)
     for step in case.before:
         assert table.commit(now(step)(table))

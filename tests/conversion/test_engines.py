@@ -60,7 +60,9 @@ def follows(table: Table, spark: OtherSpark, name: str, statements: Sequence[str
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_iceberg(iceberg: tuple[OtherSpark, Lake], version: int) -> None:
+def test_iceberg_tables_of_spark_are_converted_and_followed(
+    iceberg: tuple[OtherSpark, Lake], version: int
+) -> None:
     spark, lake = iceberg
     name = f"c.n.v{version}"
     merges = "'write.delete.mode'='merge-on-read', 'write.update.mode'='merge-on-read'"
@@ -116,7 +118,9 @@ MODES = [
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("mode", "feature"), MODES)
-def test_delta(delta: tuple[OtherSpark, Lake], mode: str, feature: str) -> None:
+def test_delta_tables_of_spark_are_converted_and_followed(
+    delta: tuple[OtherSpark, Lake], mode: str, feature: str
+) -> None:
     spark, lake = delta
     name = f"{mode}_{feature[-8:].lower()}"
     spark.sql(

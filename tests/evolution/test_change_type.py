@@ -93,7 +93,7 @@ def nest(location: str, type_: str, values: list[Any]) -> pa.Table:
 
 @pytest.mark.parametrize("location", list(LOCATIONS))
 @pytest.mark.parametrize("old", list(VALUES))
-def test_change_type(old: str, location: str) -> None:
+def test_each_type_widens_to_the_legal_types_only(old: str, location: str) -> None:
     path, ddl, wrap = LOCATIONS[location]
     values = [*VALUES[old], None]
 

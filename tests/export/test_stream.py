@@ -66,7 +66,7 @@ def test_a_table_of_no_rows(tmp_path: Path, evolved: Table) -> None:
     assert list(evolved.to_pandas().columns) == list(EVOLVED[0])
 
 
-def test_pandas(evolved: Table, typed: Table) -> None:
+def test_frames_of_pandas_have_the_rows_and_types(evolved: Table, typed: Table) -> None:
     frame = evolved.to_pandas(integer_object_nulls=True)
     assert frame["server"].tolist() == ["a", "b", "c", None, "e", "é"]
     assert frame["n"].tolist() == [10, None, 2**40, 5, None, -1]

@@ -242,7 +242,7 @@ def reader_of_the_past(history: History) -> None:
     ],
     ids=lambda one: one.__name__ if callable(one) else "",
 )
-def test_planted_faults(fault: Callable[[History], None], found: str) -> None:
+def test_each_planted_fault_is_a_finding(fault: Callable[[History], None], found: str) -> None:
     history = truth()
     fault(history)
     assert any(found in text for text in history.findings), history.findings

@@ -231,7 +231,7 @@ def test_an_overwrite_keeps_rows_added_after_its_base(pair: tuple[Table, Table])
     assert [row["id"] for row in fresh(old)] == [2, 3]
 
 
-def test_two_overwrites(pair: tuple[Table, Table]) -> None:
+def test_the_second_of_two_overwrites_is_a_conflict(pair: tuple[Table, Table]) -> None:
     old, new = pair
     new.overwrite(ids(2))
     with pytest.raises(CommitConflictError, match="removed"):
@@ -251,7 +251,7 @@ def test_two_overwrites(pair: tuple[Table, Table]) -> None:
         (lambda a: a.add_column("x", "int"), lambda a: a.rename_column("b", "x"), False),
     ],
 )
-def test_two_alters(
+def test_the_second_of_two_alters_lands_if_it_is_still_legal(
     pair: tuple[Table, Table],
     first: Callable[[Any], Any],
     second: Callable[[Any], Any],

@@ -66,7 +66,7 @@ def test_a_ragged_csv_is_refused_by_name(lake: Lake) -> None:
         lake.load(copy=True)
 
 
-def test_drills_json(lake: Lake) -> None:
+def test_integers_and_decimals_of_json_make_one_double(lake: Lake) -> None:
     """``{a: 10} {a: 10.1}``: one DOUBLE, not an error at the second row."""
     lake.text("x.jsonl", '{"a": 10}\n{"a": 10.1}\n')
     assert str(lake.load(copy=True).schema) == "a DOUBLE"

@@ -148,7 +148,7 @@ def description(table: Table) -> list[Any]:
 
 
 @pytest.mark.parametrize("how", [{}, {"primary_key": ["id"]}], ids=["plain", "keyed"])
-def test_every_operation(
+def test_every_operation_works_on_commits_with_manifests(
     how: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = history(tmp_path / "plain", how)

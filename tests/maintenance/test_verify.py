@@ -272,7 +272,7 @@ def test_an_unfinished_expiry_is_no_finding(tmp_path: Path) -> None:
     assert "an expiry died" in Catalog.verify_path(tmp_path / "t").notes[0]
 
 
-def test_no_table(tmp_path: Path) -> None:
+def test_a_folder_without_a_table_is_a_finding(tmp_path: Path) -> None:
     (report,) = Catalog.verify_path(tmp_path / "t").findings
     assert "holds no entry" in report.problem
 

@@ -6,7 +6,7 @@ from page.conftest import HOSTILE
 from versioned_catalog import Table
 
 
-def test_a_table(table: Table) -> None:
+def test_a_table_is_shown_with_version_and_rows(table: Table) -> None:
     shown = table._repr_html_()
     assert "<b>metrics.cpu</b>" in shown
     assert " · version 5" in shown
@@ -17,7 +17,7 @@ def test_a_table(table: Table) -> None:
     assert " · dropped" in table._repr_html_()
 
 
-def test_a_schema(table: Table) -> None:
+def test_a_schema_is_shown_with_partitioning_and_defaults(table: Table) -> None:
     shown = table.schema._repr_html_()
     assert " · version 2" in shown
     assert " · partitioned by identity of host" in shown

@@ -38,7 +38,7 @@ def texts(element: ET.Element, tag: str, class_: str = "") -> list[str]:
     return ["".join(one.itertext()) for one in found]
 
 
-def test_the_head(table: Table) -> None:
+def test_the_head_shows_name_comment_and_size(table: Table) -> None:
     page = parsed(table.page())
     assert texts(page, "h1") == ["metrics.cpu"]
     assert texts(page, "p", "comment") == [f"load of <b>hosts</b> {HOSTILE}"]
@@ -55,7 +55,7 @@ def test_the_head(table: Table) -> None:
     }
 
 
-def test_the_lineage(table: Table) -> None:
+def test_the_lineage_has_a_lane_for_each_column(table: Table) -> None:
     picture = section(parsed(table.page()), "Columns")
     assert {str(lane.findtext("text/title")).split(",")[0] for lane in picture.iter("g")} == {
         "host STRING",
@@ -94,7 +94,7 @@ def test_size_by_column(table: Table) -> None:
     assert texts(bars, "p") == ["Compressed bytes in live segments."]
 
 
-def test_the_history(table: Table) -> None:
+def test_the_history_shows_each_version_newest_first(table: Table) -> None:
     history = section(parsed(table.page()), "History")
     assert texts(history, "td", "version") == ["5", "4", "3", "2", "1", "0"]
     whats = [what.findtext("b") for what in history.iter("td") if what.get("class") == "what"]

@@ -284,7 +284,9 @@ def test_a_table_created_again_replaces_the_publication(catalog: Catalog) -> Non
     assert not list(Path(table.location, "iceberg", "metadata").iterdir())
 
 
-def test_without_fastavro(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_fastavro_the_error_names_the_extra(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "fastavro", None)
     table = filled(catalog, "c INT")
     with pytest.raises(InvalidRequestError, match=r"pip install 'pyspark-versioned\[iceberg\]'"):

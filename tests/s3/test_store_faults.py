@@ -300,7 +300,7 @@ def test_a_delete_takes_effect_or_is_an_error(proxy: Proxied, bucket: Folder) ->
 
 
 @pytest.mark.parametrize("fault", ALL, ids=lambda fault: fault.name)
-def test_delete_all(fault: Fault, proxy: Proxied, bucket: Folder) -> None:
+def test_a_deletion_is_complete_or_an_error(fault: Fault, proxy: Proxied, bucket: Folder) -> None:
     """The request is for the bucket, so that faults can't be chosen by folder."""
     folder = bucket.child(uuid4().hex)
     names = ["a", "b", "c"]

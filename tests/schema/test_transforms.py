@@ -361,7 +361,9 @@ def test_timestamps_beyond_the_years_of_python() -> None:
         (Atom.BINARY, 2, {b"abc": b"ab", b"\xff": b"\xff", b"": b"", None: None}),
     ],
 )
-def test_truncate(type_: DataType, width: int, pairs: dict[Any, Any]) -> None:
+def test_truncate_rounds_numbers_down_and_cuts_text(
+    type_: DataType, width: int, pairs: dict[Any, Any]
+) -> None:
     assert applied(Truncate(width), type_, list(pairs)) == list(pairs.values())
 
 

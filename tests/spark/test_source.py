@@ -352,7 +352,7 @@ def test_a_path_becomes_a_table_in_one_commit(spark: SparkSession, path: str) ->
     assert table.schema.columns[0].nullable
 
 
-def test_warehouse(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_table_is_named_in_a_warehouse(spark: SparkSession, tmp_path: Path) -> None:
     warehouse = str(tmp_path)
     refused(lambda: save(spark.range(3), "n.t", warehouse=warehouse), "no namespace n")
     Catalog(warehouse).create_namespace("n")

@@ -113,7 +113,9 @@ Text.
         (Term | None, "Term?", "@Nullable Term"),
     ],
 )
-def test_types(hint: Any, documented: str, java: str) -> None:
+def test_each_type_has_its_java_type_and_its_documented_one(
+    hint: Any, documented: str, java: str
+) -> None:
     assert RECORDS.documented_type(hint) == documented
     assert RECORDS.java_type(hint) == java
 
@@ -137,7 +139,7 @@ def test_types(hint: Any, documented: str, java: str) -> None:
         ("Protocol", f"interface Protocol {{ int VERSION = {RECORDS.base.VERSION}; }}"),
     ],
 )
-def test_java_sources(name: str, head: str) -> None:
+def test_java_records_have_the_members_of_the_messages(name: str, head: str) -> None:
     assert f"\npublic {head}\n" in JAVA[name]
 
 

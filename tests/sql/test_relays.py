@@ -113,7 +113,7 @@ def alter(tables: list[Table]) -> None:
         pytest.param(KEYED, id="upserted"),
     ],
 )
-def test_a_relay(
+def test_streams_pass_each_row_on_to_the_last_table_once(
     kind: Kind, sql_spark: SparkSession, catalog: Catalog, ns: str, tmp_path: Path
 ) -> None:
     columns = "id BIGINT NOT NULL, v INT, w STRING"

@@ -438,7 +438,7 @@ VALUES = {
 @pytest.mark.thorough
 @pytest.mark.parametrize("vectorized", [True, False], ids=["columns", "rows"])
 @pytest.mark.parametrize("writer", ["native", "python"])
-def test_widenings(
+def test_widened_columns_read_the_same_natively_and_in_python(
     sql_spark: SparkSession, catalog: Catalog, ns: str, writer: str, vectorized: bool
 ) -> None:
     """Each widening gives the same natively and in Python, for files of Spark and of Arrow."""

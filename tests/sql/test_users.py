@@ -210,7 +210,7 @@ def load(spark: SparkSession, path: str, **options: Any) -> DataFrame:
     return spark.read.format("versioned").options(**options).load(path)
 
 
-def test_save_modes(sql_spark: SparkSession, path: str) -> None:
+def test_each_save_mode_does_what_its_name_says(sql_spark: SparkSession, path: str) -> None:
     frame = two(sql_spark)
     frame.write.format("versioned").save(path)
     assert rows(load(sql_spark, path)) == [(1, "a")]
@@ -227,7 +227,9 @@ def test_save_modes(sql_spark: SparkSession, path: str) -> None:
     assert rows(load(sql_spark, f"{path}2")) == [(1, "a")]
 
 
-def test_partition_by(sql_spark: SparkSession, path: str) -> None:
+def test_partition_by_must_name_the_partitioning_of_the_table(
+    sql_spark: SparkSession, path: str
+) -> None:
     frame = sql_spark.sql("SELECT 1 AS id, 'a' AS `b.c`, TIMESTAMP'2026-01-02 03:00:00' AS ts")
     frame.write.format("versioned").partitionBy("id", "b.c").save(path)
     assert Catalog.load_path(path).partitioning == ["id", "`b.c`"]

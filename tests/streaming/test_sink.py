@@ -122,7 +122,7 @@ def test_a_batch_without_rows_commits_nothing(tmp_path: Path) -> None:
     assert found(table) == []
 
 
-def test_replacing_batches(tmp_path: Path) -> None:
+def test_a_batch_that_replaces_rows_takes_effect_once(tmp_path: Path) -> None:
     table = table_at(tmp_path)
     sink = table.sink("job")
     sink.write(ids(1), 0, replace=True)

@@ -215,7 +215,7 @@ def test_a_stale_plan_of_known_columns_brings_no_dropped_column_back() -> None:
     assert shown(table) == [{"a": 1}]
 
 
-def test_keyed_tables() -> None:
+def test_upserts_bring_new_columns_and_wider_types() -> None:
     table = make("k INT, v INT", primary_key=["k"])
     table.upsert(rows([{"k": 1, "v": 1}, {"k": 2, "v": 2}], k=INT, v=INT))
     table.upsert(rows([{"k": 1, "w": 5}], k=INT, w=INT), partial=True)
@@ -587,13 +587,13 @@ def problems(table: Table, columns: tuple[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("columns", [("b", "c"), ("b", "b")])
-def test_races(columns: tuple[str, str]) -> None:
+def test_two_writers_of_new_columns_lose_no_row(columns: tuple[str, str]) -> None:
     assert race(columns, 20) == []
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("columns", [("b", "c"), ("b", "b")])
-def test_many_races(columns: tuple[str, str]) -> None:
+def test_many_races_of_new_columns_lose_no_row(columns: tuple[str, str]) -> None:
     assert race(columns, 500) == []
 
 
