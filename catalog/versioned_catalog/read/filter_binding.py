@@ -33,6 +33,7 @@ from versioned_catalog.model.types import (
     DataType,
     Decimal,
     Family,
+    LeafType,
     NestedType,
     family,
     is_nested,
@@ -235,7 +236,8 @@ class _Grid:
         if isinstance(type_, Decimal):
             return _Grid(type_.scale, 1 - 10**type_.precision, 10**type_.precision - 1, arrow)
         assert type_.leaf.range is not None
-        return _Grid(0, *type_.leaf.range, arrow)
+        low, high = type_.leaf.range
+        return _Grid(0, low, high, arrow)
 
     def bind_number(self, value: int | float | decimal.Decimal) -> BoundLiteral | None:
         """A number among the values of the grid; None for a decimal that is not finite."""

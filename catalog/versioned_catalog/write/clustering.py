@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.model.arrow import one_array
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.model.types import Column, is_nested, is_opaque, is_repeated

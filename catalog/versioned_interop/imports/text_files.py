@@ -32,9 +32,9 @@ import pyarrow.compute as pc
 from pyarrow import csv, json
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.arrow import one_array
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import Array, Atom, DataType, Struct
-from versioned_catalog.read.arrays import one_array
 from versioned_catalog.storage.opening import open_file
 from versioned_catalog.storage.store import Store
 from versioned_interop.imports.conforming import BATCH_ROWS, Conforming, Target, conformed
