@@ -27,7 +27,7 @@ from pyiceberg.table import StaticTable
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
-from publishing.engines import connect_duckdb
+from publish.engines import connect_duckdb
 from pyspark_versioned.registering import catalog_class
 from s3.server import Server
 from versioned_catalog import Catalog, InvalidRequestError, Table

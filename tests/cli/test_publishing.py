@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cli.conftest import Run
-from publishing.engines import PYICEBERG
+from publish.engines import PYICEBERG
 from versioned_catalog import Catalog
 
 

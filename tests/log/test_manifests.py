@@ -18,7 +18,7 @@ import pytest
 
 from faults.interrupted import InterruptedStore, Interruption
 from faults.store import Fault, FaultyStore, Plan
-from maintenance.tables import NOW, tick
+from maintain.tables import NOW, tick
 from sealing import sealed
 from test_stored_form import Log
 from versioned_catalog import (

@@ -19,8 +19,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import StaticTable
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType
 
-from conversion.sources import Lake
-from publishing.engines import connect_duckdb
+from convert.sources import Lake
+from publish.engines import connect_duckdb
 from versioned_catalog import Catalog, NotFoundError, Table
 from versioned_catalog.stream.offsets import Offset, Settings
 

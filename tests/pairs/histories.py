@@ -23,11 +23,11 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import StaticTable
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType
 
-from conversion.sources import Lake
-from maintenance.tables import tick
+from convert.sources import Lake
+from maintain.tables import tick
 from pairs.features import at_once
-from publishing.engines import connect_duckdb, metadata_of
-from publishing.rows import canonical
+from publish.engines import connect_duckdb, metadata_of
+from publish.rows import canonical
 from versioned_catalog import InvalidRequestError, Table
 
 ARROW = {"INT": pa.int32(), "BIGINT": pa.int64(), "STRING": pa.string()}

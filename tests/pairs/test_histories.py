@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from model.seeded import first_seed
+from histories.seeded import first_seed
 from pairs.histories import History
 
 SHORT, THOROUGH, NIGHTLY = 2, 20, 1000

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jar import ROOT
-from maintenance.tables import tick
+from maintain.tables import tick
 from pairs.features import FEATURES, Subject, arrow
 from pairwise import matrix, values
 

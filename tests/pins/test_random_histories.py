@@ -10,7 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from model.seeded import first_seed, sample
+from histories.seeded import first_seed, sample
 from pins.naive import INT_MAX, KEY, Model, Shown
 from versioned_catalog import Catalog, InvalidRequestError, Table
 

@@ -1,6 +1,6 @@
 """Random histories written by PyArrow and read through Spark agree with the naive model.
 
-Needs a JVM because Spark converts the values; ``tests/model`` runs longer histories with PyArrow.
+Needs a JVM because Spark converts the values; ``tests/histories`` runs longer histories with PyArrow.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from model import naive
-from model.drive import (
+from histories import naive
+from histories.drive import (
     arrow_rows,
     create,
     random_alter,
@@ -23,7 +23,7 @@ from model.drive import (
     run_alter,
     to_tuples,
 )
-from model.naive import Model, Refused
+from histories.naive import Model, Refused
 from pairwise import some
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from model import naive
-from model.drive import arrow_rows, quoted, random_filters, random_rows, random_value
-from model.naive import WIDER, Field, Model, Of, Refused
+from histories import naive
+from histories.drive import arrow_rows, quoted, random_filters, random_rows, random_value
+from histories.naive import WIDER, Field, Model, Of, Refused
 from versioned_catalog.model.ddl import parse_type
 from versioned_catalog.model.sql_literals import constant, to_sql
 

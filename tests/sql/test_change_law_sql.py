@@ -1,6 +1,6 @@
 """The law of changes by Spark: a state and the changes after it make the later state.
 
-Random SQL histories are compared with the naive model, as ``tests/model`` does without a JVM.
+Random SQL histories are compared with the naive model, as ``tests/histories`` does without a JVM.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from model import change_law
-from model.drive import declare, random_fields
-from model.keyed_naive import Keyed, KeyedVersion
-from model.naive import Field, Model, Version, show
-from model.seeded import sample
+from histories import change_law
+from histories.drive import declare, random_fields
+from histories.keyed_naive import Keyed, KeyedVersion
+from histories.naive import Field, Model, Version, show
+from histories.seeded import sample
 from spark.test_model_spark import spark_form
 from sql.test_model_keyed_sql import _keyed, _KeyedHistory
 from sql.test_model_sql import _History

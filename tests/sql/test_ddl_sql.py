@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import random_tables
-from model.seeded import first_seed
+from histories.seeded import first_seed
 from random_tables import PLAIN, shape
 from versioned_catalog import Catalog, Table
 from versioned_catalog.errors import VersionedError

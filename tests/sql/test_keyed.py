@@ -1,6 +1,6 @@
 """Tables with a primary key in SQL: creating, changing and reading them, and conflicting statements.
 
-Needs a JVM because Spark plans the statements and the jar writes the rows; ``tests/keyed`` tests the
+Needs a JVM because Spark plans the statements and the jar writes the rows; ``tests/read`` tests the
 same rules with PyArrow.
 """
 

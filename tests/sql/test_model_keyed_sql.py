@@ -1,6 +1,6 @@
 """Random SQL histories of tables with a primary key agree with the naive model on every read path.
 
-Needs a JVM because Spark runs the statements; ``tests/model`` runs longer histories with PyArrow.
+Needs a JVM because Spark runs the statements; ``tests/histories`` runs longer histories with PyArrow.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from model import keyed_naive, naive
-from model.drive import arrow_rows, quoted, run_alter
-from model.keyed_drive import declare, random_filters, random_rows, random_value
-from model.keyed_naive import Keyed, Row
-from model.naive import Refused
-from model.seeded import sample
+from histories import keyed_naive, naive
+from histories.drive import arrow_rows, quoted, run_alter
+from histories.keyed_drive import declare, random_filters, random_rows, random_value
+from histories.keyed_naive import Keyed, Row
+from histories.naive import Refused
+from histories.seeded import sample
 from sql.row_steps import sql_condition, sql_literal
 from sql.test_model_sql import _History, alter_clause, check, condition, random_alter, read_paths
 from versioned_catalog import Catalog, Table

@@ -1,6 +1,6 @@
 """Random SQL histories agree with the naive model on every read path.
 
-Needs a JVM because Spark runs the statements; ``tests/model`` runs longer histories with PyArrow.
+Needs a JVM because Spark runs the statements; ``tests/histories`` runs longer histories with PyArrow.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as f
 
-from model import naive
-from model.drive import (
+from histories import naive
+from histories.drive import (
     arrow_rows,
     ddl,
     declare,
@@ -27,8 +27,8 @@ from model.drive import (
     random_rows,
     run_alter,
 )
-from model.naive import Field, Model, Refused
-from model.seeded import sample
+from histories.naive import Field, Model, Refused
+from histories.seeded import sample
 from spark.test_model_spark import spark_form
 from sql import row_steps
 from sql.plans import is_python, plan_of

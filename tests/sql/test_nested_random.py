@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from model import change_law, naive
-from model.drive import ddl, loose, quoted, random_filters, to_tuples
-from model.naive import Field, Type, Version, rewrap, show, walk
-from model.seeded import first_seed, sample
-from model.test_keyed import KeyedHistories
-from model.test_model import Histories
+from histories import change_law, naive
+from histories.drive import ddl, loose, quoted, random_filters, to_tuples
+from histories.naive import Field, Type, Version, rewrap, show, walk
+from histories.seeded import first_seed, sample
+from histories.test_keyed import KeyedHistories
+from histories.test_model import Histories
 from pyspark_versioned.source import VersionedDataSource
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql.protocol.base import SparkType

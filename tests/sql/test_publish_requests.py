@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from publishing.engines import PYICEBERG
+from publish.engines import PYICEBERG
 from pyspark_versioned.sql.dispatch import respond
 from versioned_catalog import Catalog
 

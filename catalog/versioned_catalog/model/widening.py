@@ -22,7 +22,7 @@ from versioned_catalog.model.types import (
     is_nested,
 )
 
-# Widening is transitive: what two steps allow, one step allows too. tests/types/test_widening.py
+# Widening is transitive: what two steps allow, one step allows too. tests/model/test_widening.py
 # checks that over all types.
 _ATOMS: dict[Atom, frozenset[Atom]] = {
     Atom.BYTE: frozenset({Atom.SHORT, Atom.INT, Atom.LONG, Atom.DOUBLE}),

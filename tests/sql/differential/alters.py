@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
-from model import naive
-from model.drive import ddl, in_key, quoted
-from model.naive import Field, edit, find, inner, walk
+from histories import naive
+from histories.drive import ddl, in_key, quoted
+from histories.naive import Field, edit, find, inner, walk
 from sql.differential.columns import (
     FIELDS,
     NAMES,

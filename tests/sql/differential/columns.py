@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from model.drive import ddl, quoted
-from model.naive import Field, Type, inner
+from histories.drive import ddl, quoted
+from histories.naive import Field, Type, inner
 
 LONG = "x" * 70
 

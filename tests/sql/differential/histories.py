@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from model.drive import ddl, quoted, random_transform
-from model.naive import Field, find
+from histories.drive import ddl, quoted, random_transform
+from histories.naive import Field, find
 from sql.differential import predicates
 from sql.differential.alters import random_change
 from sql.differential.columns import (

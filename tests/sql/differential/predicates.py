@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from types import MappingProxyType
 
-from model.drive import quoted
-from model.naive import Field, Type
+from histories.drive import quoted
+from histories.naive import Field, Type
 from sql.differential.columns import PLAIN, TEXTS, family, literal, random_value
 
 TIMES = ("date", "timestamp", "timestamp_ntz")

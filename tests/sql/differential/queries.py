@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from model.drive import quoted
-from model.naive import find
+from histories.drive import quoted
+from histories.naive import find
 from sql.differential.columns import family
 from sql.differential.histories import Shape
 from sql.differential.predicates import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from model.naive import Field
+from histories.naive import Field
 from sql.differential.comparing import Failure, Result, difference
 from sql.differential.histories import Step
 from sql.differential.queries import Query

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from model.seeded import first_seed
+from histories.seeded import first_seed
 from sql.differential.running import Counts, Differs, generate, run, script, shrink
 from versioned_catalog import Catalog
 

@@ -1,0 +1,311 @@
+"""Which commits conflict, in plain Python, from the log's entries and FORMAT.md, section 11.
+
+It imports nothing of the packages under test, and parses the JSON of entries itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from histories import naive
+from histories.naive import Field, Model, Version, find, inner, own_values, walk
+
+Row = dict[int, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The effect of one commit, in the terms of section 11."""
+
+    operation: str
+    time: datetime
+    added: frozenset[str]
+    removed: frozenset[str]
+    changes: bool
+    fence: int | None
+    floor: int | None
+
+
+@dataclass
+class Log:
+    """The commits of a table, as read before any of them expired.
+
+    Args:
+        entries: by version.
+        live: the live segments of each version.
+        fence: the newest fence.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    live: list[frozenset[str]] = field(default_factory=list)
+    fence: int = 0
+
+    def read(self, fetch: Callable[[str], bytes | None]) -> list[Entry]:
+        """Read the commits that are not known yet.
+
+        Args:
+            fetch: reads a file of the table's folder.
+        """
+        start = len(self.entries)
+        while (data := fetch(f"_versioned/log/{len(self.entries):020d}.json")) is not None:
+            said = json.loads(data)
+            added = frozenset(record["path"] for record in said.get("added", ()))
+            removed = frozenset(said.get("removed", ()))
+            one = Entry(
+                said["operation"],
+                datetime.fromisoformat(said["time"].replace("Z", "+00:00")),
+                added,
+                removed,
+                any(name in said for name in ("schema", "properties", "comment")),
+                said.get("fence"),
+                said.get("floor"),
+            )
+            anew = said["operation"] in ("create", "replace")
+            before = frozenset() if anew else self.live[-1]
+            assert removed <= before, "a commit removes segments that are not live"
+            self.entries.append(one)
+            self.live.append((before - removed) | added)
+            self.fence = max(self.fence, one.fence or 0)
+        return self.entries[start:]
+
+    def since(self, base: int) -> list[Entry]:
+        """The commits after a version."""
+        return self.entries[base + 1 :]
+
+
+@dataclass
+class Verdict:
+    """The possible outcomes of a commit.
+
+    Args:
+        must: reasons why it must be refused.
+        may: reasons why it may be refused.
+        nothing: whether it changes nothing, so that it makes no commit.
+    """
+
+    must: list[str] = field(default_factory=list)
+    may: list[str] = field(default_factory=list)
+    nothing: bool = False
+
+
+@dataclass
+class Planned:
+    """What was planned on an older version, as far as conflicts depend on it.
+
+    Args:
+        kind: ``append``, ``overwrite``, ``rewrite``, ``compact``.
+        base: the version on which it was planned.
+        then: the model of that version.
+        added: the paths of the segments that it adds.
+        removed: the paths of the segments that it removes; None for all of the base.
+        rows: the rows that it writes, without copies.
+        reads: the condition under which it read rows, by key; None for all rows.
+        tombstones: whether it adds tombstones only.
+        keys: the rows of a keyed table whose keys it read and writes; None for no check.
+    """
+
+    kind: str
+    base: int
+    then: Model
+    added: frozenset[str]
+    removed: frozenset[str] | None
+    rows: list[Row]
+    reads: Any = None
+    tombstones: bool = False
+    keys: list[Row] | None = None
+
+
+def judge(
+    planned: Planned,
+    now: Model,
+    log: Log,
+    serializable: bool,
+    key_of: Callable[[Model, Row], Any],
+) -> Verdict:
+    """The outcome, by section 11, of a commit that adds or removes segments.
+
+    Args:
+        planned: the commit.
+        now: the newest model.
+        log: all commits.
+        serializable: whether the newest ``isolation`` is ``serializable``.
+        key_of: returns the key of a row.
+    """
+    outcome = Verdict()
+    if planned.then.incarnation != now.incarnation:
+        outcome.must.append("the table was replaced")
+        return outcome
+    entries = log.since(planned.base)
+    if planned.kind in ("rewrite", "compact") and not (planned.added or planned.removed):
+        outcome.nothing = True
+        return outcome
+    stubs = planned.base + 1 < now.floor
+    _segments(planned, log, outcome)
+    if planned.added and planned.base < log.fence:
+        outcome.must.append("2: it is older than the fence")
+    if planned.added:
+        _fits(planned, now, outcome)
+    if planned.kind == "compact":
+        if any(entry.operation == "rollback" for entry in entries):
+            outcome.must.append("13: a rollback came first")
+        if stubs:
+            outcome.may.append("13: an entry is expired")
+    if planned.kind == "rewrite":
+        if planned.added and not planned.tombstones:
+            _copies(planned, now, outcome)
+        if serializable:
+            _serial(planned, now, log, outcome, stubs)
+        if planned.keys is not None:
+            _keys(planned, now, log, outcome, key_of, stubs)
+    return outcome
+
+
+def _segments(planned: Planned, log: Log, outcome: Verdict) -> None:
+    removed = log.live[planned.base] if planned.removed is None else planned.removed
+    if not removed <= log.live[-1]:
+        outcome.must.append("4: a segment that it removes is gone")
+    came_back = any(removed & entry.removed for entry in log.since(planned.base))
+    if planned.removed is None and came_back:
+        outcome.may.append("4: a segment was gone in between")
+
+
+def _parents(fields: tuple[Field, ...]) -> dict[int, tuple[int, ...]]:
+    return {path[-1].key: tuple(one.key for one in path[:-1]) for path in walk(fields)}
+
+
+def _fits(planned: Planned, now: Model, outcome: Verdict) -> None:
+    then = planned.then
+    old, new = ({p[-1].key: p[-1] for p in walk(m.fields)} for m in (then, now))
+    for key in old.keys() & new.keys():
+        was, is_ = old[key].type, new[key].type
+        if isinstance(was, str) and was != is_ and is_ not in naive.WIDER.get(was, ()):
+            outcome.must.append(f"8: {was} does not widen to {is_}")
+        if old[key].nullable and not new[key].nullable and _in_key(then, key, planned):
+            if any(value is None for value in own_values(then.fields, key, planned.rows)):
+                outcome.must.append(f"1: {new[key].name} holds nulls")
+            elif planned.kind in ("rewrite", "compact"):
+                # Copies of rows that other commits replaced or hid may hold nulls.
+                outcome.may.append(f"1: {new[key].name} of copied rows")
+    above = _parents(now.fields)
+    for key in new.keys() - old.keys():
+        hosted = set(above[key]) <= old.keys()
+        if not new[key].nullable and new[key].read_default is None and hosted:
+            if not planned.tombstones:
+                outcome.must.append(f"1: {new[key].name} would show null")
+
+
+def _in_key(then: Model, key: int, planned: Planned) -> bool:
+    return not planned.tombstones or key in getattr(then, "row_key", ())
+
+
+def _copies(planned: Planned, now: Model, outcome: Verdict) -> None:
+    old, new = ({p[-1].key for p in walk(m.fields)} for m in (planned.then, now))
+    if came := new - old:
+        past = now.past[: planned.base + 1]
+        known = {path[-1].key for version in past for path in walk(version.fields)}
+        if came & known:
+            outcome.must.append("15: a column that the copies lack was brought back")
+
+
+def _serial(planned: Planned, now: Model, log: Log, outcome: Verdict, stubs: bool) -> None:
+    for number, entry in enumerate(log.since(planned.base), planned.base + 1):
+        if entry.operation == "compact":
+            continue
+        if entry.added or entry.removed & log.live[planned.base]:
+            outcome.may.append("7: segments came or went")
+            before, after = now.past[number - 1], now.past[number]
+            if _met(planned, now, before, after):
+                outcome.must.append(
+                    f"7: rows that match its condition were added or removed in {number}"
+                )
+    if stubs:
+        outcome.may.append("7: an entry is expired")
+
+
+def _met(planned: Planned, now: Model, before: Version, after: Version) -> bool:
+    """Whether a row that matches the condition was added or removed concurrently."""
+    old, new = {id(row) for row in before.rows}, {id(row) for row in after.rows}
+    came = [row for row in after.rows if id(row) not in old]
+    then_ids = {id(row) for row in planned.then.rows}
+    gone = [row for row in before.rows if id(row) not in new and id(row) in then_ids]
+    if planned.reads is None:
+        return bool(came or gone)
+    fields = [planned.then.fields, before.fields, after.fields, now.fields]
+    try:
+        found = [[find(some, keys[-1]) for some in fields] for c in planned.reads for keys, *_ in c]
+    except StopIteration:
+        return False  # a column is gone: the model can't decide
+    if any(len({one.type for one in each if isinstance(one.type, str)}) != 1 for each in found):
+        return False
+    return any(naive.holds(planned.then.fields, row, planned.reads) for row in [*came, *gone])
+
+
+def _keys(
+    planned: Planned,
+    now: Model,
+    log: Log,
+    outcome: Verdict,
+    key_of: Callable[[Model, Row], Any],
+    stubs: bool,
+) -> None:
+    assert planned.keys is not None
+    mine = {key_of(now, row) for row in planned.keys}
+    for number, entry in enumerate(log.since(planned.base), planned.base + 1):
+        if entry.operation == "compact":
+            continue
+        if entry.removed:
+            outcome.must.append(f"14: rows went in {number}")
+        if entry.operation == "rollback" and entry.added:
+            outcome.may.append("14: segments that came back hold rows that others replaced")
+        written: Collection[Row] = getattr(now.past[number], "written", ())
+        if entry.added and mine & {key_of(now, row) for row in written}:
+            outcome.must.append(f"14: the same keys were written in {number}")
+    if stubs:
+        outcome.may.append("14: an entry is expired")
+
+
+def may_rollback(base: int, log: Log, floor: int) -> Verdict:
+    """The outcome of a rollback, by section 11."""
+    outcome = Verdict()
+    for entry in log.since(base):
+        if entry.added or entry.removed or entry.changes or entry.fence is not None:
+            outcome.must.append(f"9: it was not seen ({entry.operation})")
+    if base + 1 < floor:
+        outcome.may.append("9: an entry is expired")
+    return outcome
+
+
+def may_alter(now: Model, changes: list[tuple[Any, ...]]) -> Verdict:
+    """Whether all columns that an ALTER names exist; the model checks the rest."""
+    outcome = Verdict()
+    known = {path[-1].key for path in walk(now.fields)}
+    siblings = {one.key: {s.key for s in some} for some in _lists(now.fields) for one in some}
+    top = {one.key for one in now.fields}
+    inside = {p[-1].key: {s.key for s in inner(p[-1].type)} for p in walk(now.fields)}
+    for kind, key, *rest in changes:
+        if kind == "add":
+            new, after = rest
+            beside = top if key is None else inside.get(key)
+            if beside is None or (after not in (None, "first") and after not in beside):
+                outcome.must.append("6: a column is gone")
+            known |= {path[-1].key for path in walk((new,))}
+            if beside is not None:
+                beside.add(new.key)
+                siblings |= dict.fromkeys(beside, beside)
+            for path in walk((new,)):
+                fields = {one.key for one in inner(path[-1].type)}
+                inside[path[-1].key] = fields
+                siblings |= dict.fromkeys(fields, fields)
+        elif key not in known or (
+            kind == "move" and rest[0] is not None and rest[0] not in siblings.get(key, ())
+        ):
+            outcome.must.append("6: a column is gone")
+    return outcome
+
+
+def _lists(fields: tuple[Field, ...]) -> list[tuple[Field, ...]]:
+    return [fields, *(inner(p[-1].type) for p in walk(fields) if inner(p[-1].type))]
