@@ -394,11 +394,12 @@ class Catalog:
 
         Args:
             name: the namespace.
-            cascade: also drop the tables, views and namespaces in it, in one commit of names.
+            cascade: also drop everything in it; one commit to the warehouse's log removes all names.
 
         Raises:
             NotFoundError: there is no such namespace.
-            InvalidRequestError: it is not empty, or a table in it must not be dropped.
+            InvalidRequestError: it is not empty, or a table in it has schema pins and the property
+                ``pins = refuse``.
         """
         changes.drop_namespace(self._names, parse_path(name), cascade=cascade)
 

@@ -19,7 +19,10 @@ from versioned_catalog.spelling import one_of
 
 
 class Lensed(Protocol):
-    """How a handle shows snapshots."""
+    """A view that a handle applies to each snapshot.
+
+    It is an earlier schema (``Through``), or the names under which a stream writes (``RowsOf``).
+    """
 
     def over(self, state: TableState, table: str) -> TableState:
         """A snapshot as it is shown; see ``Through`` and ``RowsOf``."""

@@ -129,7 +129,7 @@ class SchemaPlan:
         }
 
     def text(self) -> str:
-        """The plan for people, ending with a line break."""
+        """The plan as text, ending with a newline."""
         if self.creates:
             return f"{self.table}  new table\n" + "".join(
                 f"  + {line}".rstrip() + "\n" for line in self.ddl.strip().splitlines()

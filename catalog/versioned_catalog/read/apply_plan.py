@@ -46,8 +46,10 @@ def wanted_constants(
     return {column.id: _constant(schema, column, texts[column.id]) for column in asked}
 
 
-def place_texts(schema: Schema, text: str | None, wanted: Sequence[Column]) -> list[str | None]:
-    """The value texts of the constants among wanted columns, by place; empty if there are none.
+def constant_texts(schema: Schema, text: str | None, wanted: Sequence[Column]) -> list[str | None]:
+    """Value texts of a segment's constants, one per wanted column; empty if none of these has one.
+
+    A null, and a column without a constant, is None.
 
     Raises:
         CorruptTableError: as for ``wanted_constants``.

@@ -20,7 +20,7 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import FALSE, ZERO, to_arrow_schema
 from versioned_catalog.model.pins import Overflow
 from versioned_catalog.model.types import Column, is_floating, walk
-from versioned_catalog.read.apply_plan import Narrowing, narrowing, place_texts
+from versioned_catalog.read.apply_plan import Narrowing, constant_texts, narrowing
 from versioned_catalog.read.arrow_stream import stream_capsule
 from versioned_catalog.read.bounds import every_match
 from versioned_catalog.read.filters import (
@@ -252,7 +252,7 @@ class Scan:
             return []
         versions, texts = (self.kept[name].to_pylist() for name in ("schema_version", "constants"))
         return [
-            place_texts(self.state.schemas[version], text, self._wanted)
+            constant_texts(self.state.schemas[version], text, self._wanted)
             for version, text in zip(versions, texts, strict=True)
         ]
 

@@ -201,12 +201,12 @@ DEFAULT_TARGET_BYTES = 128 * 1024 * 1024
 
 @dataclass(frozen=True)
 class WriteSpec:
-    """How segments are written. It is sent to executors.
+    """What executors need to write segments.
 
     Args:
         table_uuid, base_version: the table and the snapshot that the write was planned on.
         target_bytes: the size of a file at which a new segment begins.
-        ops: whether rows have their type of operation after the columns.
+        ops: whether the last column of the rows is their operation (PUT, DELETE or PATCH).
         patch: the IDs of the columns that the rows of a partial upsert assign.
         tag: the first digits of the UUIDs in the names of the files, for writers that must find their
             files again; up to 16 hex digits, so that the others still make a name unique.

@@ -203,7 +203,7 @@ def _changes(state: TableState, target: Schema) -> tuple[list[Change], dict[int,
 
 
 def _renumbered(schema: Schema, ids: dict[int, int]) -> Schema:
-    """A schema with other IDs."""
+    """The schema with each column ID replaced by its entry in ``ids``, if it has one."""
     columns = tuple(
         map_columns(top, lambda c: replace(c, id=ids.get(c.id, c.id))) for top in schema.columns
     )

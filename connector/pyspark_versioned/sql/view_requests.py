@@ -34,7 +34,8 @@ def load_relation(request: messages.LoadRelation) -> messages.Loaded:
     """Load a table or a view.
 
     Raises:
-        InvalidRequestError: the view ``within`` reads columns that were renamed or dropped.
+        InvalidRequestError: the request comes from the query of a view (``within``), which reads
+            columns of this table that were renamed or dropped.
     """
     catalog, name = open_catalog(request.catalog), tuple(request.name)
     if catalog.view_exists(name):
