@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -169,6 +170,22 @@ def test_impossible_sizes_are_refused(member: str, value: int, table: Table) -> 
 def test_numbers_out_of_range_are_refused(member: str, value: Any, table: Table) -> None:
     edit(entry(table, 1), lambda e: e.update({member: value}))
     refused(table, "out of range")
+
+
+@pytest.mark.parametrize(
+    "member, pair, problem",
+    [
+        ("sequences", [9, 3], "is [9, 3], and the first number must not be above the second"),
+        ("sequences", [VERSIONS, 9], f"must be below {VERSIONS} and below {VERSIONS}"),
+        ("sequences", [1, VERSIONS], f"is [1, {VERSIONS}], and its numbers must be below"),
+        ("order", [9, 2**31], f"is [9, {2**31}], and its numbers must be below {VERSIONS}"),
+    ],
+)
+def test_pairs_out_of_range_are_refused(
+    member: str, pair: list[int], problem: str, table: Table
+) -> None:
+    edit(entry(table, 1), lambda e: e["added"][0].update({member: pair}))
+    refused(table, f"the member '{member}' of a segment .*{re.escape(problem)}")
 
 
 def test_a_schema_version_out_of_range_is_refused(table: Table) -> None:
@@ -341,6 +358,10 @@ def varint(number: int) -> bytes:
     return out + bytes([number])
 
 
+def zigzag(number: int) -> bytes:
+    return varint(2 * number if number >= 0 else -2 * number - 1)
+
+
 def test_a_footer_of_too_many_values_is_refused() -> None:
     """40 MB of column chunks of 3 bytes each, for each of which PyArrow takes 800."""
     columns = b"\x19\xfc" + varint(13_000_000) + b"\x26\x08\x00" * 13_000_000 + b"\x00"
@@ -363,16 +384,37 @@ def test_a_long_footer_of_one_string_is_read() -> None:
     assert open_parquet(pa.BufferReader(sink.getvalue()), "x").read() == rows
 
 
-def test_row_counts_that_do_not_add_up_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "of_group, of_file, problem",
+    [
+        (11, 12, "do not add up to the file's: their sum is 11, and the footer states 12"),
+        (-11, -11, "a row group has a negative row count, -11"),
+        (
+            SEGMENT_ROWS + 1,
+            SEGMENT_ROWS + 1,
+            f"it has {SEGMENT_ROWS + 1} rows, and a file may have at most {SEGMENT_ROWS}",
+        ),
+    ],
+)
+def test_false_row_counts_are_refused(of_group: int, of_file: int, problem: str) -> None:
     sink = io.BytesIO()
     pq.write_table(pa.table({"a": list(range(11))}), sink)
     data = sink.getvalue()
     length = int.from_bytes(data[-8:-4], "little")
     footer = data[-8 - length : -8]
-    at = footer.index(b"\x16\x16\x19")  # num_rows = 11, zigzag, before the row groups
-    lying = data[: -8 - length] + footer[: at + 1] + b"\x18" + footer[at + 2 :] + data[-8:]
-    assert pq.read_metadata(io.BytesIO(lying)).num_rows == 12
-    with pytest.raises(CorruptTableError, match="row counts of its row groups do not add up"):
+    # num_rows = 11, zigzag: of the file before the row groups, and of the row group after its columns.
+    file, group = footer.index(b"\x16\x16\x19"), footer.rindex(b"\x16\x16")
+    footer = (
+        footer[: file + 1]
+        + zigzag(of_file)
+        + footer[file + 2 : group + 1]
+        + zigzag(of_group)
+        + footer[group + 2 :]
+    )
+    lying = data[: -8 - length] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    metadata = pq.read_metadata(io.BytesIO(lying))
+    assert (metadata.row_group(0).num_rows, metadata.num_rows) == (of_group, of_file)
+    with pytest.raises(CorruptTableError, match=problem):
         read_footer(lying)
 
 

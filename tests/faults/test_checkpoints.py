@@ -110,7 +110,9 @@ def test_an_entry_of_another_version_is_corrupt(tmp_path: Path) -> None:
     (log / f"{1:020d}.json").write_bytes((log / f"{2:020d}.json").read_bytes())
     table = Catalog.load_path(tmp_path / "t")
     assert table.count() == 5, "a checkpoint follows the bad entry"
-    with pytest.raises(CorruptTableError, match="is the entry of another version, 2"):
+    with pytest.raises(
+        CorruptTableError, match="must hold version 1, but holds the entry of version 2"
+    ):
         table.inspect.history()
 
 

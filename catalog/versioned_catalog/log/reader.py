@@ -248,7 +248,9 @@ class LogReader(Generic[E, S]):
         entry = self._codec.decode(data, url)
         recorded = entry.version if isinstance(entry, Stub) else entry.head.version
         if recorded != version:
-            raise CorruptTableError(f"{url} is the entry of another version, {recorded}")
+            raise CorruptTableError(
+                f"{url} must hold version {version}, but holds the entry of version {recorded}"
+            )
         return entry
 
     def entries(self, start: int, end: int) -> Iterator[E | Stub]:

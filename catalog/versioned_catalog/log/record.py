@@ -84,8 +84,13 @@ def _pair(value: Json, name: str, most: int) -> tuple[int, int] | None:
     if len(numbers) != 2 or not all(type(number) is int and number >= 0 for number in numbers):
         raise CorruptTableError(f"the member {name!r} of a segment is not a pair of numbers")
     first, second = numbers
-    if first >= VERSIONS or second >= most or (name == "sequences" and first > second):
-        raise CorruptTableError(f"the member {name!r} of a segment is out of range")
+    stated = f"the member {name!r} of a segment is {str(numbers)[:100]}"
+    if first >= VERSIONS or second >= most:
+        raise CorruptTableError(
+            f"{stated}, and its numbers must be below {VERSIONS} and below {most}"
+        )
+    if name == "sequences" and first > second:
+        raise CorruptTableError(f"{stated}, and the first number must not be above the second")
     return first, second
 
 

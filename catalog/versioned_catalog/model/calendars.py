@@ -352,14 +352,15 @@ def check_precision(text: str, type_: DataType) -> str:
     """
     match type_:
         case Time(precision):
-            step, allowed = 10 ** (6 - precision), f"{precision} digits of a second"
+            step = 10 ** (6 - precision)
+            problem = f"it has more than {precision} digits of a second"
         case DayTimeInterval(_, end):
             step = 1 if end == "second" else MICROS[end]
-            allowed = f"whole {end}s"
+            problem = f"it is not a whole number of {end}s"
         case _:
             return text
     if int(text) % step:
-        raise ValueError(f"it holds more than {allowed}")
+        raise ValueError(problem)
     return text
 
 

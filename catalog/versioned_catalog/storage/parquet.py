@@ -255,7 +255,14 @@ def check_rows(footer: pq.FileMetaData, what: str) -> None:
     """
     rows = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
     total = sum(rows)
-    if min(rows, default=0) < 0 or total != footer.num_rows or total > SEGMENT_ROWS:
+    if min(rows, default=0) < 0:
+        raise CorruptTableError(f"{what}: a row group has a negative row count, {min(rows)}")
+    if total != footer.num_rows:
         raise CorruptTableError(
-            f"{what}: the row counts of its row groups do not add up to the file's"
+            f"{what}: the row counts of its row groups do not add up to the file's: their sum is "
+            f"{total}, and the footer states {footer.num_rows}"
+        )
+    if total > SEGMENT_ROWS:
+        raise CorruptTableError(
+            f"{what}: it has {total} rows, and a file may have at most {SEGMENT_ROWS}"
         )
