@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from faults.store import Fault, FaultyStore, Plan
@@ -23,6 +24,7 @@ from versioned_catalog.commit.table_handle import silent
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.maintain.recover import MARGIN, Recovered
 from versioned_catalog.maintain.recover import recover as recover_stores
+from versioned_catalog.storage import parquet
 from versioned_catalog.storage.local import LocalStore
 
 FOLDER = "t/_versioned"
@@ -199,6 +201,35 @@ def test_a_damaged_segment_is_left_out_and_reported(tmp_path: Path) -> None:
     assert result.left[paths[1]].startswith("is damaged")
     assert result.left[paths[2]] == "is missing"
     assert len(result.certain) == new.inspect.segments().num_rows == 1
+
+
+def test_a_segment_with_a_hostile_footer_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make(tmp_path)
+    lying, long = table.inspect.segments()["path"].to_pylist()[:2]
+    file = tmp_path / "t" / lying
+    rows_before = pq.read_metadata(file).num_rows
+    data = bytearray(file.read_bytes())
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    num_rows = data.index(b"\x16" + bytes([2 * rows_before]) + b"\x19", start) + 1  # zigzag
+    data[num_rows] += 2
+    file.write_bytes(data)
+    assert pq.read_metadata(file).num_rows == rows_before + 1
+    # Column chunks of 3 bytes each, for each of which PyArrow takes 800.
+    chunks = b"\x19\xfc\xc0\xb8\x02" + b"\x26\x08\x00" * 40_000 + b"\x00"
+    footer = b"\x15\x02\x19\x1c\x00\x16\x00\x19\x1c" + chunks + b"\x00"
+    hostile = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    (tmp_path / "t" / long).write_bytes(hostile)
+    monkeypatch.setattr(parquet, "FOOTER_BYTES", 100_000)
+    monkeypatch.setattr(parquet, "FOOTER_ITEMS", 1000)
+    result, _ = recover(tmp_path)
+    damaged = "is damaged: CorruptTableError: the file"
+    assert result.left[lying].startswith(
+        f"{damaged}: the row counts of its row groups do not add up"
+    )
+    assert result.left[long].startswith(f"{damaged} has a long footer that can't be checked")
+    assert len(result.certain) == 2
 
 
 def test_old_orphan_segments_are_not_recovered(tmp_path: Path) -> None:

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import CorruptTableError, StorageError, VersionedError
 from versioned_catalog.log.commit_log import TableLog
@@ -24,7 +22,7 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import schema_from_json
 from versioned_catalog.read.segment_layout import SCHEMA, SCHEMA_VERSION, TABLE_UUID
 from versioned_catalog.storage.failures import is_media_error
-from versioned_catalog.storage.parquet import translate_errors
+from versioned_catalog.storage.parquet import open_parquet
 from versioned_catalog.storage.store import PREFIX, Store, StoredFile
 
 _NAME = re.compile(r"([0-9]{1,20})-([0-9a-f-]{32,36})\.parquet")
@@ -170,8 +168,7 @@ def read_segments(store: Store, progress: Progress) -> Segments:
 def _footer(store: Store, file: StoredFile) -> Footer:
     path = f"{DATA}/{file.name}"
     source = store.open(path)
-    with translate_errors("it", "is not a whole Parquet file"):
-        meta: Any = pq.ParquetFile(source).metadata
+    meta: Any = open_parquet(source, "the file").metadata
     metadata = meta.metadata or {}
     if TABLE_UUID not in metadata or SCHEMA not in metadata or SCHEMA_VERSION not in metadata:
         raise CorruptTableError("its footer names no table and schema")
