@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from versioned_catalog.read.row_hashes import row_hashes
 from versioned_catalog.stream import row_difference as cancelling
 from versioned_catalog.stream.row_difference import NEW, OLD, difference, without_pairs
 
@@ -58,9 +60,15 @@ def rewritten(rows: list[Row], random: Random) -> list[Row]:
             return []
 
 
+@pytest.mark.parametrize("hashes", [2, 2**64], ids=["hashes of many rows", "hashes of one row"])
 @pytest.mark.parametrize("parts", [1, 3])
-def test_the_difference_of_random_sets(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
-    random = Random(parts)
+def test_the_difference_of_random_sets(
+    monkeypatch: pytest.MonkeyPatch, parts: int, hashes: int
+) -> None:
+    random, last = Random(parts), np.uint64(hashes - 1)
+    monkeypatch.setattr(
+        cancelling, "row_hashes", lambda columns, rows: row_hashes(columns, rows) & last
+    )
     for _ in range(40):
         monkeypatch.setattr(cancelling, "PENDING_ROWS", random.choice([0, 20, 1000]))
         monkeypatch.setattr(cancelling, "MOST_MISSES", random.choice([1, 3, 100]))
