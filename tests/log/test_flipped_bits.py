@@ -257,5 +257,7 @@ def test_a_table_that_has_checksums_needs_them(old: Path, tmp_path_factory: Any)
     with pytest.raises(CorruptTableError, match="lacks the feature checksums"):
         Catalog.load_path(root / "t")
     shutil.copy(sorted(path.parent.iterdir())[1], path)
-    with pytest.raises(CorruptTableError, match="must hold version 2, but holds the entry of version 1"):
+    with pytest.raises(
+        CorruptTableError, match="must hold version 2, but holds the entry of version 1"
+    ):
         Catalog.load_path(root / "t")
