@@ -117,3 +117,16 @@ def test_a_catalog_caches_a_bounded_number_of_tables(tmp_path: Path) -> None:
         catalog.create_table(f"t{number}", "a INT")
         catalog.load_table(f"t{number}")
     assert list(catalog._cached) == [f"t{number}" for number in range(8, 40)]
+
+
+def test_an_append_builds_no_table_of_all_segments(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would cost more with each segment that the table has."""
+
+    def core(_: SegmentSet) -> pa.Table:
+        raise AssertionError("an append read the columns of all segments")
+
+    table = catalog.load_table("t")
+    monkeypatch.setattr(SegmentSet, "core", property(core))
+    assert [table.append(ints(n)) for n in (2, 3)] == [2, 3]

@@ -156,9 +156,10 @@ def removed_are_live(attempt: Attempt[Write]) -> None:
 @once
 def removed_paths(attempt: Attempt[Write]) -> tuple[str, ...]:
     """Paths of the live segments that an operation removes, in the order of the state."""
-    operation, core = attempt.operation, attempt.state.segments.core
+    operation = attempt.operation
     if operation.removed == ():
-        return ()
+        return ()  # an append must not build a table of all segments
+    core = attempt.state.segments.core
     if operation.removed is None:
         chosen = pc.less_equal(core["sequence"], operation.base.version)
     else:
