@@ -15,6 +15,7 @@ from versioned_catalog.commit.operations import (
     Base,
     Compact,
     Import,
+    Overwrite,
     Rewrite,
     Rollback,
     Write,
@@ -99,7 +100,9 @@ def _kind(operation: Write) -> str:
             return "compact"
         case Append() | Import(removed=()):
             return "append"
-    return "overwrite"
+        case Overwrite() | Import():
+            return "overwrite"
+    raise AssertionError(f"{type(operation).__name__} is no write of the matrix")
 
 
 def _with_identity(attempt: Attempt[Write]) -> tuple[SegmentRecord, ...]:

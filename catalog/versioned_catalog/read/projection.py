@@ -231,7 +231,12 @@ def _cheapest_inside(column: Column) -> Column:
     return cheapest((column,))
 
 
-_COSTS = {Family.BOOLEAN: 1, Family.TEXT: 16, Family.BINARY: 16, Family.OPAQUE: 16}
+_COSTS = {
+    **dict.fromkeys((Family.TEXT, Family.BINARY, Family.OPAQUE), 16),
+    **dict.fromkeys((Family.INTEGER, Family.FLOAT, Family.DECIMAL, Family.TEMPORAL), 8),
+    Family.BOOLEAN: 1,
+}
+"""Bytes of a value, roughly, by the family of its type."""
 
 
 def _cost(type_: DataType) -> int:
@@ -242,7 +247,7 @@ def _cost(type_: DataType) -> int:
         case Array() | Map():
             return 64
         case _:
-            return _COSTS.get(type_.leaf.family, 8)
+            return _COSTS[type_.leaf.family]
 
 
 def leaf_paths(column: Column, above: str = "") -> list[tuple[str, DataType]]:
