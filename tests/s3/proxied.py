@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from s3.server import KEY, SECRET, Server
 
 TIMEOUTS = {"config_kwargs.read_timeout": 5, "config_kwargs.connect_timeout": 5}
 """Timeouts of clients in tests, in seconds."""
+
+SETTLE_SECONDS = 60.0
 
 
 class Seen(NamedTuple):
@@ -54,6 +57,17 @@ class Proxied:
         """The requests since the last ``set_rules``, in order of arrival."""
         with urllib.request.urlopen(f"{self.endpoint}/_proxy/seen", timeout=30) as response:
             return [Seen(*one) for one in json.load(response)]
+
+    def settle(self) -> None:
+        """Wait until no request of a client that is gone can reach the server any more."""
+        end = time.monotonic() + SETTLE_SECONDS
+        while self._pending():
+            assert time.monotonic() < end, "requests are still pending"
+            time.sleep(0.05)
+
+    def _pending(self) -> int:
+        with urllib.request.urlopen(f"{self.endpoint}/_proxy/pending", timeout=30) as response:
+            return int(json.load(response))
 
 
 @contextlib.contextmanager

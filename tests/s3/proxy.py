@@ -1,7 +1,8 @@
 """A proxy between a client and an S3 server that injects faults by rules.
 
-``python -m s3.proxy URL`` prints its port. Requests to ``/_proxy/rules`` set the rules and requests to
-``/_proxy/seen`` return the requests so far; ``_proxy`` is not a valid name of a bucket. ``Host`` is
+``python -m s3.proxy URL`` prints its port. Requests to ``/_proxy/rules`` set the rules, requests to
+``/_proxy/seen`` return the requests so far, and requests to ``/_proxy/pending`` the number of those that may
+still reach the server; ``_proxy`` is not a valid name of a bucket. ``Host`` is
 passed on unchanged, since signatures cover it.
 """
 
@@ -11,7 +12,7 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -55,6 +56,7 @@ class Proxy:
         self._rules = Rules()
         self._seen: list[tuple[str, str | None, int | None]] = []
         self._running: set[asyncio.Task[Any]] = set()
+        self._pending = 0
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a connection of a client."""
@@ -73,7 +75,8 @@ class Proxy:
                 if request.target.startswith("/_proxy/"):
                     response = self._control(request)
                 else:
-                    response = await self._forward(request, upstream, writer)
+                    with self._counted():
+                        response = await self._forward(request, upstream, writer)
                 writer.write(response.head + response.body)
                 await writer.drain()
         except (_Closed, OSError, asyncio.IncompleteReadError):
@@ -83,10 +86,21 @@ class Proxy:
             with contextlib.suppress(OSError):
                 writer.transport.abort() if writer.is_closing() else writer.close()
 
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count a request as pending."""
+        self._pending += 1
+        try:
+            yield
+        finally:
+            self._pending -= 1
+
     def _control(self, request: Message) -> Message:
         if request.target == "/_proxy/rules":
             self._rules, self._seen = Rules.from_json(json.loads(request.body)), []
             return _response(200, b"")
+        if request.target == "/_proxy/pending":
+            return _response(200, json.dumps(self._pending).encode())
         return _response(200, json.dumps(self._seen).encode())
 
     async def _forward(
@@ -131,9 +145,9 @@ class Proxy:
         return request
 
     async def _arrive(self, request: Message, seconds: float) -> None:
-        await asyncio.sleep(seconds)
         upstream = _Upstream(self._host, self._port)
-        with contextlib.suppress(OSError):
+        with self._counted(), contextlib.suppress(OSError):
+            await asyncio.sleep(seconds)
             await upstream.ask(request)
         upstream.close()
 

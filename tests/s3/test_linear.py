@@ -64,6 +64,7 @@ def run(
     proxy.set_rules(*rules, random=Random(seed, RATES, stuck=STUCK))
     with LogRecorder(direct, folder) as recorder:
         result = race(scene, readers)
+        proxy.settle()  # a request of a killed process may still be on its way
     proxy.set_rules()
     wrong = [*recorder.changed(), *result.strange]
     try:

@@ -61,6 +61,7 @@ def run(
     proxy.set_rules(random=RandomFaults(seed, RATES, stuck=STUCK))
     with LogRecorder(direct, folder) as recorder:
         result = stress(scene, readers, kills)
+        proxy.settle()  # a request of a killed process may still be on its way
     proxy.set_rules()
     findings, last = [*recorder.changed(), *result.strange], list[Seen]()
     try:
