@@ -375,7 +375,8 @@ class KeyedHistories(Histories):
             found = self.with_sequences(self.table)
             shown = [self.after(rows) for rows in outcomes]
             assert found in shown, (between, outcomes)
-            self.model.rows = outcomes[shown.index(found)]
+            if changed:  # an update that found no rows leaves those of the model as they were
+                self.model.rows = outcomes[shown.index(found)]
         if changed:
             self.model.commit()
 
