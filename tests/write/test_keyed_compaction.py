@@ -42,6 +42,26 @@ def test_a_partial_upsert_is_not_compacted_without_older_rows(tmp_path: Path) ->
     assert shown(table) == [("a", 1, 3.0, 70)]
 
 
+@pytest.mark.parametrize("hiding", ["upsert", "delete"])
+def test_a_null_that_is_not_allowed_any_more_is_compacted_with_what_hides_it(
+    tmp_path: Path, hiding: str
+) -> None:
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, None), ("b", 1, 1.0)))
+    table.append(rows(("c", 1, 1.0)))
+    if hiding == "upsert":
+        table.upsert(rows(("a", 1, 2.0)))
+    else:
+        table.delete([("host", "=", "a")])
+    table.alter().set_not_null("v").commit()
+    table.append(rows(("b", 1, 3.0)))
+    before = shown(table)
+    result = table.maintenance.compact(paths=paths(table)[:1])
+    assert result.removed == 3, "the first, the hiding one and the newest overlap it"
+    assert shown(table) == before
+    assert (("a", 1, 2.0, 7) in before) == (hiding == "upsert")
+
+
 def test_overlapping_segments_of_one_commit_are_compacted_together(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     first, second = rows(("a", 1, 1.0)), rows(("a", 1, 2.0))

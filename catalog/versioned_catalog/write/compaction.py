@@ -36,6 +36,7 @@ from versioned_catalog.write.compaction_choice import (
     Row,
     bins,
     is_due,
+    positions_with_nulls,
 )
 from versioned_catalog.write.plan import plan_now
 from versioned_catalog.write.segment_writer import ColumnPath, SegmentKind, WriteSpec
@@ -133,6 +134,7 @@ class _KeyedPlanner:
             self._deltas,
             [row["bytes"] for row in self._rows],
             bool(state.schema.partitioning),
+            positions_with_nulls(state),
         )
 
     def tasks(

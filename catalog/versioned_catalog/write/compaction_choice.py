@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from versioned_catalog.log.features import DELETE_ROW
 from versioned_catalog.log.record import Delta, SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import scalar_of
+from versioned_catalog.model.bound_changes import newly_not_null
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.overlaps import overlapping_groups
 from versioned_catalog.read.planning import next_fit
@@ -105,6 +106,7 @@ class Levels:
         deltas: the delta metadata of each segment.
         bytes: the size of each segment.
         partitioned: whether the first range is that of the partition.
+        nulls: segments that may hold null in a column that is NOT NULL by now.
     """
 
     ranges: Sequence[tuple[Sequence[int], Sequence[int]]]
@@ -112,6 +114,7 @@ class Levels:
     deltas: Sequence[Delta]
     bytes: Sequence[int]
     partitioned: bool = False
+    nulls: Container[int] = ()
 
     def overlaps(self, at: int, other: int) -> bool:
         """Whether the ranges of two segments overlap in every column of the row key."""
@@ -124,8 +127,9 @@ class Levels:
     def closure(self, chosen: Iterable[int]) -> set[int]:
         """Closure of segments that must be compacted together.
 
-        A PATCH needs all older rows of its keys, or it would become a row of its own. Segments of one
-        commit are ordered by their ordinals only, so overlapping ones stay together.
+        A PATCH needs all older rows of its keys, or it would become a row of its own. A row with a null
+        that is not allowed any more needs the newer row that hides it. Segments of one commit are ordered
+        by their ordinals only, so overlapping ones stay together.
         """
         closed, waiting = set[int](), list(chosen)
         while waiting:
@@ -137,8 +141,8 @@ class Levels:
         return closed
 
     def _near(self, at: int) -> Sequence[int]:
-        """Candidates for ``_needs``: the segments of the same commit; for a PATCH, all."""
-        if self.deltas[at].patch is not None:
+        """Candidates for ``_needs``: the segments of the same commit; for a PATCH or nulls, all."""
+        if self.deltas[at].patch is not None or at in self.nulls:
             return range(len(self.orders))
         return self._commits[self.orders[at][0]]
 
@@ -153,8 +157,9 @@ class Levels:
         if at == other or not self.overlaps(at, other):
             return False
         patches = self.deltas[at].patch is not None and self._older(other, at)
+        hidden = at in self.nulls and self._older(at, other)
         alone = self.deltas[at].sequences is None and self.deltas[other].sequences is None
-        return patches or (alone and self.orders[at][0] == self.orders[other][0])
+        return patches or hidden or (alone and self.orders[at][0] == self.orders[other][0])
 
     def _older(self, other: int, at: int) -> bool:
         """Whether ``other`` may hold rows older than the newest of ``at``."""
@@ -235,6 +240,20 @@ def bins(
         for group in next_fit(((row, row["bytes"]) for row in same), target)
     )
     return [group for group in packed if every or len(group) > 1]
+
+
+def positions_with_nulls(state: TableState) -> set[int]:
+    """Positions of the segments that may hold null in a column that became NOT NULL since."""
+    found = set[int]()
+    versions = state.segments.core["schema_version"]
+    for version in pc.unique(versions).to_pylist():
+        written = pc.equal(versions, version)
+        for column_id in newly_not_null(state.schemas[version], state.schema):
+            column = state.schema.column(column_id)
+            counts = state.segments.statistic("nulls", column, state.schemas)
+            has_none = pc.fill_null(pc.equal(counts, 0), False)
+            found.update(pc.indices_nonzero(pc.and_not(written, has_none)).to_pylist())
+    return found
 
 
 AUTO_COMPACT = "auto_compact"
