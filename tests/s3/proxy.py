@@ -1,9 +1,9 @@
 """A proxy between a client and an S3 server that injects faults by rules.
 
 ``python -m s3.proxy URL`` prints its port. Requests to ``/_proxy/rules`` set the rules, requests to
-``/_proxy/seen`` return the requests so far, and requests to ``/_proxy/pending`` the number of those that may
-still reach the server; ``_proxy`` is not a valid name of a bucket. ``Host`` is
-passed on unchanged, since signatures cover it.
+``/_proxy/seen`` return the requests so far, and requests to ``/_proxy/pending`` the number of those that
+may still reach the server; ``_proxy`` is not a valid name of a bucket. ``Host`` is passed on unchanged,
+since signatures cover it.
 """
 
 from __future__ import annotations

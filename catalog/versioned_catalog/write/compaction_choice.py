@@ -128,8 +128,8 @@ class Levels:
         """Closure of segments that must be compacted together.
 
         A PATCH needs all older rows of its keys, or it would become a row of its own. A row with a null
-        that is not allowed any more needs the newer row that hides it. Segments of one commit are ordered
-        by their ordinals only, so overlapping ones stay together.
+        that is not allowed any more needs the newer row that hides it. Segments of one commit are
+        ordered by their ordinals only, so overlapping ones stay together.
         """
         closed, waiting = set[int](), list(chosen)
         while waiting:
