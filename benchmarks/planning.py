@@ -78,9 +78,9 @@ def segments(table: Table, count: int) -> SegmentSet:
         "sequence": numbers,
         "ordinal": np.zeros(count, np.int32),
         "commit_time": pa.array(np.full(count, time)).cast(pa.timestamp("us", "UTC")),
-        "partition": pa.nulls(count, CORE.field("partition").type),
-        "checksum": pa.nulls(count, pa.string()),
-        "extra": pa.nulls(count, pa.string()),
+    }
+    core |= {
+        name: pa.nulls(count, CORE.field(name).type) for name in CORE.names if name not in core
     }
     found = pa.table(core, schema=CORE)
     for column in table.schema.columns:

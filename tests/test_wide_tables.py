@@ -6,6 +6,7 @@ import itertools
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,14 @@ import pytest
 
 from faults.store import FaultyStore, Plan
 from sealing import sealed_checkpoint
-from versioned_catalog import Catalog, Table, UnsupportedFeatureError
+from versioned_catalog import Catalog, InvalidRequestError, Table, UnsupportedFeatureError
 from versioned_catalog.log import features, segment_table
 from versioned_catalog.log import schemas as schemas_json
 from versioned_catalog.log import segment_table as statistic_lists
 from versioned_catalog.log.checkpoint import retained_checkpoints
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.types import Atom, Column
+from versioned_catalog.model.types import Array, Atom, Column, Struct
 from versioned_catalog.storage.local import LocalStore
 
 TYPES = {
@@ -65,16 +66,27 @@ def add_many(table: Table, count: int) -> None:
     change.commit()
 
 
+def widen_many(table: Table, count: int) -> None:
+    change = table.alter()
+    for number in range(0, count, 4):
+        change.change_type(f"c{number}", "BIGINT")
+    change.commit()
+
+
 def costs(folder: Path, count: int) -> dict[str, int]:
     """The number of calls for each operation on a table of that many columns."""
     catalog, created = Catalog(folder), list[Table]()
     found = {"create": calls(lambda: created.append(catalog.create_table("t", ddl(count))))}
     (table,), data = created, rows(count)
+    more = ", ".join(["y INT", *(f"more{number} INT" for number in range(count // 4))])
+    widened = f"CREATE TABLE t ({ddl(count).replace('INT', 'BIGINT')}, {more})"
     works: dict[str, Callable[[], object]] = {
         "append": lambda: table.append(data),
         "alter": lambda: table.alter().add_column("x", "INT").commit(),
         "rename": lambda: table.alter().rename_column("x", "y").commit(),
         "alter of many": lambda: add_many(table, count // 4),
+        "plan of many widenings": lambda: table.evolve_to(widened, dry_run=True),
+        "widening of many": lambda: widen_many(table, count),
         "scan by name": lambda: list(table.scan([f"c{n}" for n in range(count)]).to_batches()),
         "plan": lambda: table.scan(filters=[("c0", ">", 2)]).tasks(),
         "checkpoint": lambda: table.log.write_checkpoint(table.state),
@@ -89,6 +101,45 @@ def test_no_operation_is_quadratic_in_columns(tmp_path: Path) -> None:
     once, twice = costs(tmp_path / "once", 260), costs(tmp_path / "twice", 520)
     grown = {name: twice[name] / once[name] for name in once}
     assert {name: ratio for name, ratio in grown.items() if ratio > 2.2} == {}
+
+
+def test_a_schema_that_is_checked_in_part_is_that_which_is_checked_whole(tmp_path: Path) -> None:
+    columns = "a INT, s STRUCT<b: INT, t: STRUCT<c: INT, d: STRING>>, h INT, e ARRAY<INT>, f INT"
+    table = Catalog(tmp_path).create_table("t", columns, partitioned_by=["f"])
+    table.pin_schema("old")
+    table.alter().drop_column("h").commit()
+    before = table.state.schema
+    assert before.visible is not before
+    assert before.find(("s", "t", "c")) is not None
+    for path in (("a",), ("s", "b"), ("s", "t", "c"), ("e", "element"), ("f",)):
+        column = before.get(path)
+        after = before.replace_column(column.id, lambda c: replace(c, type=Atom.LONG))
+        whole = Schema(after.columns, after.version, after.partitioning)
+        assert (after, after.visible) == (whole, whole.visible)
+        assert list(after.ids) == list(whole.ids)
+        for column_id in whole.ids:
+            assert after.column(column_id) is whole.column(column_id)
+            assert after.ancestors(column_id) == whole.ancestors(column_id)
+            assert after.find(whole.path(column_id)) is whole.find(whole.path(column_id))
+        assert (after.get(path).type, after.visible.get(path).type) == (Atom.LONG, Atom.LONG)
+        assert before.get(path).type is Atom.INT
+
+
+def test_a_replaced_column_is_still_checked(tmp_path: Path) -> None:
+    schema = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT", partitioned_by=["c"]).schema
+    for change, error in (
+        ({"name": "B"}, "occurs twice"),
+        ({"id": 2}, "column ID 2 occurs twice"),
+        ({"type": Struct((Column(2, "x", Atom.INT),))}, "column ID 2 occurs twice"),
+        ({"id": 9}, None),
+    ):
+        if error is None:
+            assert list(schema.replace_column(1, lambda c: replace(c, **change)).ids) == [9, 2, 3]  # noqa: B023
+            continue
+        with pytest.raises(InvalidRequestError, match=error):
+            schema.replace_column(1, lambda c: replace(c, **change))  # noqa: B023
+    with pytest.raises(InvalidRequestError, match="can't partition"):
+        schema.replace_column(3, lambda c: replace(c, type=Array(Column(4, "element", Atom.INT))))
 
 
 def minimum(work: Callable[[], object]) -> int:

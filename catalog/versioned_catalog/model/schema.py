@@ -302,13 +302,9 @@ class Schema:
         return self._by_path.get(tuple(map(name_key, path)))
 
     @cached_property
-    def _by_path(self) -> Mapping[ColumnPath, Column]:
+    def _by_path(self) -> dict[ColumnPath, Column]:
         """Visible columns by the ``name_key`` of every name in their path."""
-        return {
-            tuple(name_key(c.name) for c in (*above, column)): column
-            for column, above in walk(self.columns)
-            if not any(c.hidden for c in (*above, column))
-        }
+        return _paths(walk(self.columns))
 
     def get(self, path: ColumnPath) -> Column:
         """The column at a path of names, regardless of case.
@@ -345,9 +341,51 @@ class Schema:
 
     def replace_column(self, column_id: int, change: Callable[[Column], Column]) -> Schema:
         """This schema with ``change`` applied to one column, nested or not."""
-        return self.edit_siblings(
-            column_id,
-            lambda siblings: tuple(change(c) if c.id == column_id else c for c in siblings),
+        top = (*self.ancestors(column_id), self.column(column_id))[0]
+
+        def changed(column: Column) -> Column:
+            if column.id == column_id:
+                return change(column)
+            inner = children(column.type)
+            if not inner:
+                return column
+            return replace(column, type=with_children(column.type, tuple(map(changed, inner))))
+
+        return self._with_top(top, changed(top))
+
+    def _with_top(self, old: Column, new: Column) -> Schema:
+        """This schema with another column in the place of a top-level one."""
+        at = self._positions[old.id]
+        columns = (*self.columns[:at], new, *self.columns[at + 1 :])
+        if self._arranges(old.id) or not _is_same_tree(old, new):
+            return replace(self, columns=columns)
+        # Checking all columns again would make an ALTER of many of them quadratic.
+        twin = copy.copy(self)
+        members = vars(twin)
+        walked = list(walk((new,)))
+        members["columns"] = columns
+        members["_by_id"] = self._by_id | {column.id: (column, above) for column, above in walked}
+        if "_by_path" in members:
+            members["_by_path"] = self._by_path | _paths(walked)
+        shown = members.pop("visible", None)
+        if shown is self:
+            members["visible"] = twin
+        elif shown is not None and not new.hidden:
+            (shown_new,) = visible((new,))
+            members["visible"] = shown._with_top(shown.column(old.id), shown_new)
+        return twin
+
+    @cached_property
+    def _positions(self) -> Mapping[int, int]:
+        """The positions of the top-level columns by their IDs."""
+        return {column.id: at for at, column in enumerate(self.columns)}
+
+    def _arranges(self, top_id: int) -> bool:
+        """Whether the row key, partitioning or order refer to a top-level column or one inside it."""
+        sources = (field.source for field in (*self.partitioning, *self.sort_by))
+        return any(
+            top_id == (*self.ancestors(source), self.column(source))[0].id
+            for source in (*self.row_key, *sources)
         )
 
     def edit_siblings(
@@ -373,6 +411,24 @@ class Schema:
             return replace(column, type=with_children(column.type, tuple(map(change, inner))))
 
         return replace(self, columns=tuple(change(c) for c in self.columns))
+
+
+def _paths(walked: Iterable[tuple[Column, tuple[Column, ...]]]) -> dict[ColumnPath, Column]:
+    """Those that are visible of some columns, each with its ancestors, by their paths."""
+    return {
+        tuple(name_key(c.name) for c in (*above, column)): column
+        for column, above in walked
+        if not any(c.hidden for c in (*above, column))
+    }
+
+
+def _is_same_tree(old: Column, new: Column) -> bool:
+    """Whether two columns, and those inside them, differ in no ID or name, and none gets hidden."""
+
+    def facts(root: Column) -> list[tuple[int, str, bool, int]]:
+        return [(c.id, c.name, c.hidden, len(above)) for c, above in walk((root,))]
+
+    return facts(old) == facts(new)
 
 
 def declared_schema(statement: TableStatement) -> Schema:

@@ -64,9 +64,9 @@ class ChangeType(ColumnChange[Ref]):
                 f"the type of {schema.path_text(column_id)} can't be changed, since its default "
                 f"{column.write_default.value} is {type_name(column.type)}; drop the default first"
             )
-        changed = _widen_defaults(
-            schema, schema.replace_column(column_id, lambda c: replace(c, type=self.type))
-        )
+        changed = schema.replace_column(column_id, lambda c: replace(c, type=self.type))
+        top = (*changed.ancestors(column_id), changed.column(column_id))[0]
+        changed = changed.replace_column(top.id, lambda c: _widen_defaults(schema, c))
         check_arrangement(changed)
         return replace(evolution, schema=changed)
 
@@ -78,8 +78,8 @@ class ChangeType(ColumnChange[Ref]):
         return f"{render_path(self.path)} {old} -> {render_type(self.type)}"
 
 
-def _widen_defaults(old: Schema, new: Schema) -> Schema:
-    """The new schema with the defaults of all columns whose type differs from the old one widened."""
+def _widen_defaults(old: Schema, new: Column) -> Column:
+    """A column with the defaults of all columns in it whose type differs from the old one widened."""
 
     def widened(column: Column) -> Column:
         before, after = old.column(column.id).type, column.type
@@ -92,7 +92,7 @@ def _widen_defaults(old: Schema, new: Schema) -> Schema:
             write_default=widen(write, before, after) if isinstance(write, Constant) else write,
         )
 
-    return replace(new, columns=tuple(map_columns(column, widened) for column in new.columns))
+    return map_columns(new, widened)
 
 
 @dataclass(frozen=True, slots=True)
