@@ -7,7 +7,6 @@ primary key is compared with one without, at 20,000 segments.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import statistics
 import tempfile
@@ -22,8 +21,9 @@ import pyarrow as pa
 
 from benchmarks.common import Figure, Report, seconds
 from versioned_catalog import Catalog, Table
+from versioned_catalog.log.record import Delta
 from versioned_catalog.log.segment_set import SegmentSet
-from versioned_catalog.log.segment_table import CORE
+from versioned_catalog.log.segment_table import CORE, delta_to_text
 from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.types import Atom, Column
 from versioned_catalog.names.folders import timeline_at
@@ -109,8 +109,8 @@ def keyed_scan(count: int, *, keyed: bool, pairs: bool) -> Scan:
     low = np.arange(count) % (count // 2 if pairs else count) * 1000
     columns = {"3.min": pa.array(low), "3.max": pa.array(low + 999)}
     if pairs:
-        deltas = ({"sequences": [n, n], "ops": {"0": n + 1, "1": 3}} for n in range(count))
-        columns["extra"] = pa.array(map(json.dumps, deltas), pa.string())
+        deltas = (Delta(sequences=(n, n), ops={0: n + 1, 1: 3}) for n in range(count))
+        columns["extra"] = pa.array(map(delta_to_text, deltas), pa.string())
     for name, values in columns.items():
         base = base.set_column(base.schema.get_field_index(name), name, values)
     state = replace(table.state, segments=SegmentSet.of(base))

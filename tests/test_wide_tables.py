@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from calls import calls
 from faults.store import FaultyStore, Plan
 from sealing import sealed_checkpoint
 from versioned_catalog import Catalog, InvalidRequestError, Table, UnsupportedFeatureError
@@ -41,22 +41,6 @@ def ddl(count: int) -> str:
 
 def rows(count: int) -> pa.Table:
     return pa.table({f"c{n}": list(TYPES.values())[n % 4] for n in range(count)})
-
-
-def calls(work: Callable[[], object]) -> int:
-    """The number of function calls, including those in C."""
-    count = 0
-
-    def hook(frame: object, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(hook)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def add_many(table: Table, count: int) -> None:

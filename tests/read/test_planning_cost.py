@@ -9,9 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from calls import calls
 from faults.store import FaultyStore, Plan
 from versioned_catalog import Catalog, Table
 from versioned_catalog.log.segment_set import SegmentSet
+from versioned_catalog.log.state import TableState
+from versioned_catalog.read.planning import Selected, select
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.storage.local import LocalStore
 
@@ -71,6 +74,28 @@ def test_only_segments_that_are_read_become_objects(catalog: Catalog, filters: o
         many.scan(filters=filters, limit=limit).tasks()  # warm
         costs.append(peak(many.scan(filters=filters, limit=limit), 3))
     assert costs[1] < 2 * costs[0]
+
+
+def in_pairs(table: Table, count: int) -> TableState:
+    """A keyed table of this many pairs of segments of one key each, of which one is deleted there."""
+    base = table.state.segments.table(table.state.schemas)[0].take(pa.array([0] * 2 * count))
+    keys = pa.array(list(range(count)) * 2, INTS)
+    texts = ['{"ops":{"1":1}}' if at >= count else None for at in range(2 * count)]
+    columns = {"1.min": keys, "1.max": keys, "extra": pa.array(texts)}
+    for name, values in columns.items():
+        base = base.set_column(base.schema.get_field_index(name), base.schema.field(name), values)
+    return dataclasses.replace(table.state, segments=SegmentSet.of(base))
+
+
+def test_grouping_overlapping_segments_calls_nothing_for_each_of_them(catalog: Catalog) -> None:
+    table = catalog.create_table("k", "a INT, f DOUBLE", primary_key=["a"])
+    table.append(ints(1))
+    counted = []
+    for count in (3, 300, 3000):
+        state, selected = in_pairs(table, count), list[Selected]()
+        counted.append(calls(lambda: selected.append(select(state, None, None, prune=True))))  # noqa: B023
+        assert selected[0].groups == tuple((at, count + at) for at in range(count))
+    assert counted[2] < counted[1] + 100
 
 
 def test_loading_an_unchanged_table_reads_two_entries(catalog: Catalog, tmp_path: Path) -> None:

@@ -117,17 +117,31 @@ def _cut(low: Ranks, high: Ranks, groups: Ranks) -> Ranks:
     return out
 
 
-def members_of(groups: Ranks, places: Any, wanted: npt.NDArray[np.bool_]) -> list[list[int]]:
-    """The members of the wanted groups, each in order; groups by their first member.
+def members_in_order(
+    groups: Ranks, places: Any, wanted: npt.NDArray[np.bool_]
+) -> tuple[Ranks, list[int]]:
+    """The members of the wanted groups, each in order, groups by their first member.
 
-    ``overlapping`` has numbered the segments at ``places``; ``wanted`` has one element per group.
+    ``overlapping`` has numbered the segments at ``places``, which ascend; ``wanted`` has one element
+    per group.
+
+    Returns:
+        The members of all groups, and where each group begins and the last one ends.
     """
     chosen = wanted[groups]
-    groups, members = groups[chosen], np.asarray(places)[chosen]
-    order = np.argsort(groups, kind="stable")
-    ends = np.flatnonzero(np.diff(groups[order], append=-1)) + 1
-    ordered = members[order].tolist()
-    return sorted(ordered[first:end] for first, end in pairwise([0, *ends.tolist()]))
+    groups, members = groups[chosen], np.asarray(places, np.int64)[chosen]
+    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    group_at = first[inverse]  # the groups, numbered by the position of their first member
+    order = np.argsort(group_at, kind="stable")
+    changes = np.diff(group_at[order], prepend=-1, append=len(members))
+    return members[order], np.flatnonzero(changes).tolist() if len(members) else [0]
+
+
+def members_of(groups: Ranks, places: Any, wanted: npt.NDArray[np.bool_]) -> list[list[int]]:
+    """The groups of ``members_in_order``."""
+    members, ends = members_in_order(groups, places, wanted)
+    ordered = members.tolist()
+    return [ordered[first:end] for first, end in pairwise(ends)]
 
 
 def overlapping_groups(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from itertools import chain
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,7 +27,7 @@ from versioned_catalog.model.types import Column, Constant
 from versioned_catalog.read.apply_plan import Narrowing, wanted_constants
 from versioned_catalog.read.bounds import some_match
 from versioned_catalog.read.filters import BoundFilter, filter_on
-from versioned_catalog.read.overlaps import key_ranges, members_of, overlapping
+from versioned_catalog.read.overlaps import key_ranges, members_in_order, overlapping
 from versioned_catalog.read.projection import FileLayout, SegmentPlan, layout_of, plan_layout
 from versioned_catalog.read.segment_file import WHOLE, SegmentTask
 from versioned_catalog.read.tasks import Task
@@ -84,21 +84,21 @@ def _select_keyed(
     segments = state.segments
     by_key = filter_on(filter, state.schema.row_key) if filter is not None and prune else None
     near = np.ones(segments.count, bool) if by_key is None else _matching(state, by_key)
-    groups = _groups(state, np.flatnonzero(near), segments.deltas)
+    members, ends = _groups(state, np.flatnonzero(near), segments.deltas)
     merged = np.zeros(segments.count, bool)
-    merged[list(chain.from_iterable(groups))] = True
+    merged[members] = True
     clean = near & ~merged & ~segments.deltas.deletes_only
     if filter is not None and prune:
         clean &= _matching(state, filter)
-    if filter is None and limit is not None and not groups:
+    if filter is None and limit is not None and not len(members):
         clean &= _as_mask(_first(pc.if_else(from_numpy(clean), segments.core["rows"], ZERO), limit))
     chosen = clean | merged
     read = from_numpy(chosen)
-    place_in_scan = (np.cumsum(chosen) - 1).tolist()
+    place_in_scan = tuple((np.cumsum(chosen) - 1)[members].tolist())
     return Selected(
         read,
         None if segments.deltas.are_plain else segments.deltas.filter(read),
-        tuple(tuple([place_in_scan[place] for place in group]) for group in groups),
+        tuple([place_in_scan[first:end] for first, end in pairwise(ends)]),
     )
 
 
@@ -111,13 +111,18 @@ def _as_mask(values: pa.Array) -> Mask:
     return mask
 
 
-def _groups(state: TableState, places: npt.NDArray[np.int64], deltas: Deltas) -> list[list[int]]:
-    """The segments that must be merged; groups of nothing but tombstones are left out."""
+def _groups(
+    state: TableState, places: npt.NDArray[np.int64], deltas: Deltas
+) -> tuple[npt.NDArray[np.int64], list[int]]:
+    """The segments that must be merged, as ``members_in_order`` groups them.
+
+    Groups of nothing but tombstones are left out.
+    """
     groups = overlapping(key_ranges(state), places)
     sizes = np.bincount(groups)
     has_ops = np.bincount(groups, deltas.has_ops[places]) > 0
     only_tombstones = np.bincount(groups, deltas.deletes_only[places]) == sizes
-    return members_of(groups, places, ((sizes > 1) | has_ops) & ~only_tombstones)
+    return members_in_order(groups, places, ((sizes > 1) | has_ops) & ~only_tombstones)
 
 
 def _first(rows: pa.ChunkedArray, limit: int) -> pa.Array:
