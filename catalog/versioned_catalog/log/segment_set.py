@@ -210,6 +210,8 @@ class SegmentSet:
     def only(self, paths: Iterable[str]) -> SegmentSet:
         """Return the segments of this set at these paths; others are ignored."""
         wanted = set(paths)
+        if not wanted:
+            return SegmentSet()
         live = self._of_live(self.base)
         base = live.filter(pc.is_in(live["path"], array_of(list(wanted), pa.string())))
         matching = SegmentSet.of(base, self.packed)

@@ -20,7 +20,7 @@ from versioned_catalog.read.arrow_stream import capsule_of
 from versioned_catalog.read.metadata_columns import feed_schema
 from versioned_catalog.read.tasks import PREFETCH_SEGMENTS, read_ahead
 from versioned_catalog.storage.store import Store
-from versioned_catalog.stream.change_history import check_range
+from versioned_catalog.stream.change_history import LogHistory, check_range
 from versioned_catalog.stream.change_planner import Request, plan_changes
 from versioned_catalog.stream.change_reading import read_changes
 from versioned_catalog.stream.change_tasks import Plan, WholeTask
@@ -140,7 +140,9 @@ def changes_between(handle: TableHandle, start: int, end: int, request: Request)
 def _changes(handle: TableHandle, first: int, last: TableState, request: Request) -> Changes:
     if first != last.version + 1:
         check_range(handle.state, last, first, handle.name)
-    return Changes(handle.store, plan_changes(handle.log, last, first, request, handle.name))
+    history = LogHistory(handle.log, handle.name)
+    plan = plan_changes(handle.store, history, last, first, request, handle.name)
+    return Changes(handle.store, plan)
 
 
 def state_at(handle: TableHandle, end: Point | None) -> TableState:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.record import LiveSegment
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.model.types import Column, walk
@@ -44,6 +46,12 @@ class Step:
         """The segments that the commit removed, and those that it added."""
         return self.removed, self.added
 
+    @property
+    def schema_versions(self) -> set[int]:
+        """The schema versions that the segments were written under."""
+        added = {record.schema_version for record in self.commit.added}
+        return added | set(schema_versions(self.removed))
+
     @cached_property
     def removed(self) -> SegmentSet:
         """The segments that the commit removed."""
@@ -53,6 +61,50 @@ class Step:
     def added(self) -> SegmentSet:
         """The segments that the commit added."""
         return self.after.only(record.path for record in self.commit.added)
+
+
+def segments_added(commits: Iterable[Commit]) -> SegmentSet:
+    """The segments that some commits added, each with the version and the time of its commit."""
+    live = tuple(
+        LiveSegment(record, commit.head.version, ordinal, commit.head.time)
+        for commit in commits
+        for ordinal, record in enumerate(commit.added)
+    )
+    rows, size = sum(s.record.rows for s in live), sum(s.record.bytes for s in live)
+    return SegmentSet(tail=live, count=len(live), rows=rows, bytes=size)
+
+
+class History(Protocol):
+    """Commits, and the states between them."""
+
+    def state_at(self, version: int) -> TableState:
+        """The state at a version."""
+
+    def commits(self, start: int, until: int) -> Iterator[Commit]:
+        """The commits from one version to another, both included; none if the first is the later."""
+
+
+@dataclass(frozen=True)
+class LogHistory:
+    """A history that reads a log; errors name ``table``."""
+
+    log: TableLog
+    table: str
+
+    def state_at(self, version: int) -> TableState:
+        """The state at a version."""
+        state = self.log.load(version).state
+        assert state is not None, "the log was read up to a later version"
+        return state
+
+    def commits(self, start: int, until: int) -> Iterator[Commit]:
+        """The commits of some versions. Raises NotFoundError if one is expired."""
+        if start > until:
+            return
+        for entry in self.log.entries(start, until):
+            if isinstance(entry, Stub):
+                raise expired_error(entry.version, entry.floor + 1, self.table)
+            yield entry
 
 
 def check_range(newest: TableState, end: TableState, start: int, table: str) -> None:
@@ -99,7 +151,7 @@ def expired_error(version: int, first: int, table: str) -> NotFoundError:
     )
 
 
-def read_steps(log: TableLog, end: TableState, start: int, table: str) -> list[Step]:
+def read_steps(history: History, end: TableState, start: int) -> list[Step]:
     """The commits from ``start`` to ``end`` that add or remove segments, in order.
 
     Raises:
@@ -107,34 +159,21 @@ def read_steps(log: TableLog, end: TableState, start: int, table: str) -> list[S
         CorruptTableError: the log can't be read.
     """
     return [
-        step for step in _steps(log, end, start, table) if step.commit.added or step.commit.removed
+        step for step in _steps(history, end, start) if step.commit.added or step.commit.removed
     ]
 
 
-def _steps(log: TableLog, end: TableState, start: int, table: str) -> Iterator[Step]:
+def _steps(history: History, end: TableState, start: int) -> Iterator[Step]:
     if start == end.created_version:
-        began = log.load(start).state
-        assert began is not None, "the log was read up to a later version"
-        (first,) = commits(log, start, start, table)
-        yield Step(first, SegmentSet(), began.segments)
-        state, start = began, start + 1
+        state = history.state_at(start)
+        (first,) = history.commits(start, start)
+        yield Step(first, SegmentSet(), state.segments)
+        start += 1
     else:
-        loaded = log.load(start - 1).state
-        assert loaded is not None, "the log was read up to a later version"
-        state = loaded
-    for commit in commits(log, start, end.version, table):
+        state = history.state_at(start - 1)
+    for commit in history.commits(start, end.version):
         before, state = state.segments, apply(state, commit)
         yield Step(commit, before, state.segments)
-
-
-def commits(log: TableLog, start: int, end: int, table: str) -> Iterator[Commit]:
-    """The entries of some versions, both included; none if ``start`` is after ``end``."""
-    if start > end:
-        return
-    for entry in log.entries(start, end):
-        if isinstance(entry, Stub):
-            raise expired_error(entry.version, entry.floor + 1, table)
-        yield entry
 
 
 def keeps_rows(step: Step, state: TableState) -> bool:
@@ -174,5 +213,7 @@ def _shown_of(version: int, columns: Sequence[Column], state: TableState) -> lis
 
 def schema_versions(segments: SegmentSet) -> list[int]:
     """The versions of the schemas that segments were written under."""
-    versions: list[int] = segments.core["schema_version"].unique().to_pylist()
+    if not segments.count:
+        return []
+    versions: list[int] = segments.column("schema_version").unique().to_pylist()
     return versions

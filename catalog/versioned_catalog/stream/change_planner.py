@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import Lens, TableState
 from versioned_catalog.model.ddl import render_type
@@ -30,7 +30,14 @@ from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.scan_columns import bind_filters, shown_columns
 from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.storage.store import Store
-from versioned_catalog.stream.change_history import Step, keeps_rows, read_steps, schema_versions
+from versioned_catalog.stream.change_history import (
+    History,
+    Step,
+    keeps_rows,
+    read_steps,
+    schema_versions,
+    segments_added,
+)
 from versioned_catalog.stream.change_tasks import (
     ChangeTask,
     DifferenceTask,
@@ -104,7 +111,18 @@ class PlainPlanner:
 
     def each(self, steps: Iterable[Step]) -> list[ChangeTask]:
         """The changes of each commit."""
-        return [task for step in steps for task in self._of_step(step)]
+        tasks: list[ChangeTask] = []
+        for inserts, run in groupby(steps, _only_inserts):
+            if inserts:
+                tasks += self._inserted(segments_added(step.commit for step in run))
+            else:
+                tasks += [task for step in run for task in self._of_step(step)]
+        return tasks
+
+    def _inserted(self, segments: SegmentSet) -> Iterator[ChangeTask]:
+        """All rows of segments of several commits, as inserts of their commits."""
+        for task in self._read(segments):
+            yield WholeTask(task, INSERT, Stamp(task.sequence, task.commit_time), self.output)
 
     def net(self, steps: Sequence[Step], stamp: Stamp) -> list[ChangeTask]:
         """The difference between the states before and after all commits.
@@ -170,6 +188,11 @@ class PlainPlanner:
         ]
 
 
+def _only_inserts(step: Step) -> bool:
+    """Whether a commit only added segments, so that it is planned with others."""
+    return not step.commit.removed
+
+
 def _counted(steps: Iterable[Step], counts: Counter[str]) -> Iterator[tuple[SegmentSet, int]]:
     """The segments that count at least once, and how often."""
     remaining = dict(counts)
@@ -217,7 +240,7 @@ class Request:
 
 
 def plan_inserts(
-    log: TableLog, end: TableState, segments: SegmentSet, request: Request, table: str
+    store: Store, end: TableState, segments: SegmentSet, request: Request, table: str
 ) -> Plan:
     """Plan the rows of some segments of a state as changes that inserted them, at its version.
 
@@ -226,15 +249,18 @@ def plan_inserts(
     """
     state = readable(replace(end, properties={}), schema_versions(segments), table)
     output = _output(state, request, table)
-    planner = _planner(log, state, output, request)
+    planner = _planner(store, state, output, request)
     tasks = planner.inserts(segments, Stamp(end.version, end.time))
     return Plan(end.version, end.version, output.shown, tuple(tasks))
 
 
-def plan_changes(log: TableLog, end: TableState, start: int, request: Request, table: str) -> Plan:
+def plan_changes(
+    store: Store, history: History, end: TableState, start: int, request: Request, table: str
+) -> Plan:
     """Plan the changes that the commits from ``start`` to the version of ``end`` made.
 
     Args:
+        history: of the table.
         end: the state at the last version. Its lens, if any, is the schema of the changes; by default it
             is the schema of that version. A stream fixes the schema of its start by a lens.
         start: the first version, at most one above the last; checked by ``check_range``.
@@ -247,22 +273,22 @@ def plan_changes(log: TableLog, end: TableState, start: int, request: Request, t
         raise InvalidRequestError(
             f"{table}: net changes have no carry-overs; leave out net or carryovers"
         )
-    steps = read_steps(log, end, start, table) if start <= end.version else []
-    versions = {v for step in steps for part in step.parts for v in schema_versions(part)}
+    steps = read_steps(history, end, start) if start <= end.version else []
+    versions = {version for step in steps for version in step.schema_versions}
     state = readable(replace(end, properties={}), versions, table)
     output = _output(state, request, table)
     kept = [step for step in steps if not keeps_rows(step, state)]
     stamp = Stamp(end.version, end.time)
-    planner = _planner(log, state, output, request)
+    planner = _planner(store, state, output, request)
     tasks = planner.net(kept, stamp) if request.net else planner.each(kept)
     return Plan(start, end.version, output.shown, tuple(tasks))
 
 
 def _planner(
-    log: TableLog, state: TableState, output: Output, request: Request
+    store: Store, state: TableState, output: Output, request: Request
 ) -> KeyedPlanner | PlainPlanner:
     kind = KeyedPlanner if state.schema.is_keyed else PlainPlanner
-    return kind(log.store, state, output, request.carryovers)
+    return kind(store, state, output, request.carryovers)
 
 
 def _output(state: TableState, request: Request, table: str) -> Output:

@@ -18,7 +18,7 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column, walk
 from versioned_catalog.read.metadata_columns import feed_schema, nullable
 from versioned_catalog.stream.change_feed import Changes
-from versioned_catalog.stream.change_history import expired_error, first_version
+from versioned_catalog.stream.change_history import expired_error, first_version, schema_versions
 from versioned_catalog.stream.change_planner import Request, plan_changes, plan_inserts, readable
 from versioned_catalog.stream.change_tasks import Plan
 from versioned_catalog.stream.follower import NO_ROWS, check_passes
@@ -53,7 +53,7 @@ def seen_by(view: View, end: TableState, newest: TableState, table: str) -> Tabl
         lens=Lens(str(number), Seen(schema, schema), view.overflow, null_after=number),
         properties={},
     )
-    later = {v for v in end.segments.core["schema_version"].unique().to_pylist() if v > number}
+    later = {version for version in schema_versions(end.segments) if version > number}
     return readable(state, later, table)
 
 
@@ -179,7 +179,7 @@ class ChangeStream(Stream):
             until = end.ordinal if end.snapshot else segments.count
             segments = segments.only(segments.paths[start.ordinal : until])
         seen = seen_by(self._log.view, state, self._follower.incarnation, self._log.name)
-        return plan_inserts(self._follower.log, seen, segments, request, self._log.name)
+        return plan_inserts(self.store, seen, segments, request, self._log.name)
 
     def _between(self, first: int, last: int, request: Request) -> Plan:
         """The changes of some versions, both included; none if the last is below the first."""
@@ -188,7 +188,7 @@ class ChangeStream(Stream):
         end = self._follower.state_at(max(last, self._follower.incarnation.created_version))
         state = seen_by(self._log.view, end, self._follower.incarnation, self._log.name)
         begin = first if first <= last else end.version + 1
-        return plan_changes(self._follower.log, state, begin, request, self._log.name)
+        return plan_changes(self.store, self._follower, state, begin, request, self._log.name)
 
     def _check_known(self, version: int) -> None:
         """Refuse a version whose changes are expired."""

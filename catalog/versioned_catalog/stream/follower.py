@@ -7,11 +7,10 @@ from datetime import datetime
 
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit, Stub
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.record import LiveSegment
-from versioned_catalog.log.state import TableState
+from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import moment
 from versioned_catalog.stream.offsets import LATEST, OnRewrite, Settings
 
@@ -68,6 +67,10 @@ def gone(table: str, version: int, *, replaced: bool) -> NotFoundError:
 MOST_COMMITS, MOST_RECORDS = 1024, 65536
 """Number of commits, and of segment records in them, that a follower keeps, at most."""
 
+STATES, NEAR = 2, 1024
+"""Number of states that a follower keeps, those before and after a batch, and the most commits that it
+applies to one of them to get a later one."""
+
 AT_ONCE = 16
 """Number of entries that are read at once behind the newest version."""
 
@@ -86,6 +89,7 @@ class Follower:
         self._handle = handle
         self._incarnation = self.state
         self._kept: dict[int, Commit] = {}
+        self._passed: dict[int, TableState] = {}
         self._records = 0
 
     @property
@@ -134,14 +138,24 @@ class Follower:
         """The state at a version of the incarnation with which the follower began."""
         if version == self._incarnation.version:
             return self._incarnation
-        state = self._handle.log.load(version).state
-        assert state is not None, "the log was read up to a later version"
+        if version in self._passed:
+            return self._passed[version]
+        state = self._passed[version] = self._advanced(version)
+        for older in sorted(self._passed)[:-STATES]:
+            del self._passed[older]
         return state
 
-    @property
-    def log(self) -> TableLog:
-        """The table's log."""
-        return self._handle.log
+    def _advanced(self, version: int) -> TableState:
+        """The state at a version: an earlier one with the commits since, if one is near."""
+        near = [passed for passed in self._passed if 0 < version - passed <= NEAR]
+        if near:
+            state = self._passed[max(near)]
+            for commit in self.commits(state.version + 1, version):
+                state = apply(state, commit)
+            return state
+        loaded = self._handle.log.load(version).state
+        assert loaded is not None, "the log was read up to a later version"
+        return loaded
 
     def version_since(self, time: datetime) -> int:
         """The first version committed at a time or later; if none is, that of the next commit."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ import pyarrow.compute as pc
 from versioned_catalog.log.features import DELETE_OP
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import array_of, one_array
+from versioned_catalog.model.arrow import array_of, from_numpy, one_array
 from versioned_catalog.read.bounds import some_match
 from versioned_catalog.read.filters import filter_on
 from versioned_catalog.read.merge_planning import MergePlanner, ends_of, split_merge
@@ -190,8 +191,9 @@ class KeyedPlanner:
             added, stamp = step.commit.added, step.stamp
             segments = segments.add(added, stamp.version, stamp.time, self.state.schemas)
         state = replace(self.state, segments=segments)
-        merge, key = self._merges(state), state.schema.row_key[0]
-        for group in self._groups(state, {path for step in span for path in step.added.paths}):
+        groups = self._groups(state, {path for step in span for path in step.added.paths})
+        merge, key = self._merges(state, groups), state.schema.row_key[0]
+        for group in groups:
             for part in split_merge(self.store, merge(group), key):
                 yield ImagesTask(part, stamps, net, self.carryovers, self.output)
 
@@ -201,28 +203,36 @@ class KeyedPlanner:
         """The states before and after of the keys that may be in changed segments."""
         old, new = (replace(self.state, segments=part) for part in (before, after))
         places = [{path: at for at, path in enumerate(part.paths)} for part in (before, after)]
-        merges = [self._merges(state) for state in (old, new)]
         both = replace(self.state, segments=_union(before, after, self.state))
         paths = both.segments.paths
-        for group in self._groups(both, changed):
-            old_merge, new_merge = (
-                merge([place[paths[at]] for at in group if paths[at] in place])
-                for merge, place in zip(merges, places, strict=True)
-            )
-            yield StatesTask(old_merge, new_merge, stamp, self.output)
-
-    def _merges(self, state: TableState) -> Callable[[Iterable[int]], MergeTask]:
-        """Return a function that plans the merge of live segments, by their places."""
-        rows, deltas, ends = (
-            task_rows(state.segments.core),
-            state.segments.deltas.decode(),
-            ends_of(state),
+        groups = self._groups(both, changed)
+        old_groups, new_groups = (
+            [[place[paths[at]] for at in group if paths[at] in place] for group in groups]
+            for place in places
         )
+        old_merge, new_merge = self._merges(old, old_groups), self._merges(new, new_groups)
+        for old_group, new_group in zip(old_groups, new_groups, strict=True):
+            yield StatesTask(old_merge(old_group), new_merge(new_group), stamp, self.output)
+
+    def _merges(
+        self, state: TableState, groups: Iterable[Iterable[int]]
+    ) -> Callable[[Iterable[int]], MergeTask]:
+        """Return a function that plans the merge of live segments in ``groups``, by their places."""
+        mask = np.zeros(state.segments.count, bool)
+        mask[list(chain.from_iterable(groups))] = True
+        chosen, place_in_rows = from_numpy(mask), np.cumsum(mask) - 1
+        rows = task_rows(state.segments.core.filter(chosen))
+        deltas, ends = state.segments.deltas.filter(chosen).decode(), ends_of(state, chosen)
         read = self.output.read
         planner = MergePlanner(
             state, read, self.output.filter, len(read), prune=self.output.is_exact
         )
-        return lambda places: planner.task([(rows[at], deltas[at], ends[at]) for at in places])
+
+        def merge(places: Iterable[int]) -> MergeTask:
+            members = place_in_rows[list(places)].tolist()
+            return planner.task([(rows[at], deltas[at], ends[at]) for at in members])
+
+        return merge
 
     def _groups(self, state: TableState, changed: set[str]) -> list[list[int]]:
         """The groups of overlapping segments, by their places, that include a changed one.
