@@ -10,6 +10,8 @@ from pyarrow import orc
 
 from imports.lake import Lake
 from versioned_catalog import InvalidRequestError
+from versioned_catalog.storage.opening import open_store
+from versioned_interop.imports.text_files import json_tables
 
 TYPED = [
     (["1", "-2"], "BIGINT"),
@@ -89,6 +91,59 @@ def test_numbers_and_strings_of_one_column(lake: Lake) -> None:
         lake.load(copy=True)
     lake.load(schema="a STRING", copy=True)
     assert lake.rows() == [{"a": "10"}, {"a": "x"}, {"a": "3"}]
+
+
+MIXED = [
+    ('"v": 7', "7"),
+    ('"v": "x"', "x"),
+    ('"v": 0.50', "0.50"),
+    ('"v": null', None),
+    ('"v": "2024-01-01"', "2024-01-01"),
+]
+
+
+def test_lines_of_few_shapes_are_parsed_once_for_each_shape(lake: Lake) -> None:
+    """Halved until every line is alone, 20,000 lines took half a minute."""
+    lines = [f'{{"id": {n}, {MIXED[n % 5][0]}}}\n' for n in range(3000)]
+    lake.text("x.json", "\n".join(lines))  # blank lines between them
+    tables = list(json_tables(open_store(lake.folder), "x.json"))
+    assert [rows.table.num_rows for rows in tables] == [1200, 1200, 600]
+    assert [rows.place(2) for rows in tables] == ["line 11", "line 13", "line 27"]
+    lake.load(schema="id BIGINT, v STRING", copy=True)
+    assert lake.rows() == [{"id": n, "v": MIXED[n % 5][1]} for n in range(3000)]
+
+
+def test_lines_with_different_keys_stay_in_order(lake: Lake) -> None:
+    lake.text("x.json", '{"a": 1}\n{"b": 2, "a": "x"}\n{"a": 3}\n{"a": "y", "b": 4}\n{"a": 5}\n')
+    lake.load(schema="a STRING", copy=True)
+    assert str(lake.catalog.load_table("t").schema) == "a STRING, b BIGINT"
+    assert [tuple(row.values()) for row in lake.rows()] == [
+        ("1", None),
+        ("x", 2),
+        ("3", None),
+        ("y", 4),
+        ("5", None),
+    ]
+
+
+def test_a_bad_value_among_lines_of_several_shapes(lake: Lake) -> None:
+    lake.text("x.json", '{"a": 1}\n\n{"a": "2"}\n{"a": 3}\n{"a": "x"}\n')
+    with pytest.raises(InvalidRequestError, match=r"line 5"):
+        lake.load(schema="a INT", copy=True)
+    lake.text("x.json", '{"a": 1}\n{"a": "2"}\n{"a": [1, "x"]}\n{"a": "4"}\n')
+    with pytest.raises(InvalidRequestError, match=r"line 3 is no JSON object"):
+        lake.load(schema="a STRING", copy=True)
+
+
+def test_lines_of_more_shapes_than_are_told_apart(lake: Lake) -> None:
+    values = ["1" if n % 3 else '"x"' for n in range(210)]
+    lines = [f'{{"c{n % 70}": {value}}}\n' for n, value in enumerate(values)]
+    lake.text("x.json", "".join(lines))
+    columns = ", ".join(f"c{n} STRING" for n in range(70))
+    lake.load(schema=columns, copy=True)
+    assert [row[f"c{n % 70}"] for n, row in enumerate(lake.rows())] == [
+        value.strip('"') for value in values
+    ]
 
 
 def test_strings_of_json_stay_strings(lake: Lake) -> None:

@@ -19,14 +19,16 @@ from __future__ import annotations
 
 import csv as plain_csv
 import io
+import json as plain_json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, starmap
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, json
@@ -216,7 +218,14 @@ def _text_column(name: str, types: tuple[Atom, ...]) -> FileColumn:
 
 
 def json_tables(store: Store, path: str) -> Iterator[JsonRows]:
+    """The rows of ``json_blocks``."""
+    return chain.from_iterable(json_blocks(store, path))
+
+
+def json_blocks(store: Store, path: str) -> Iterator[list[JsonRows]]:
     """The rows of a file with lines of JSON; in each table, a column has one type.
+
+    Tables in one list have rows of the same lines between them, in any order.
 
     Raises:
         InvalidRequestError: a line is no JSON object.
@@ -241,12 +250,12 @@ class JsonRows:
     Args:
         table: the rows; numbers with a point or exponent, and those of many digits, are DOUBLE.
         text: the lines.
-        line: the number of the first.
+        lines: the number of each of them in the file.
     """
 
     table: pa.Table
     text: bytes
-    line: int
+    lines: Sequence[int]
 
     def with_exact_numbers(self) -> pa.Table:
         """The rows with all numbers as the texts that stand in the file.
@@ -260,16 +269,21 @@ class JsonRows:
             return _as_text(table, quoted)
         except pa.ArrowException as error:
             raise InvalidRequestError(
-                f"the numbers from line {self.line} on can't be read as text: {error}"
+                f"the numbers from line {self.lines[0]} on can't be read as text: {error}"
             ) from None
 
     def place(self, row: int) -> str:
         """Where a row of the table is, counted from 0, for an error."""
-        lines = self.text.split(b"\n")
-        full = [at for at, line in enumerate(lines) if line.strip()]
+        full = self.full_lines
         if len(full) == self.table.num_rows:
-            return f"line {self.line + full[row]}"
-        return f"row {row + 1} of those from line {self.line} on"
+            return f"line {full[row]}"
+        return f"row {row + 1} of those from line {self.lines[0]} on"
+
+    @property
+    def full_lines(self) -> list[int]:
+        """The numbers of the lines that are not blank."""
+        lines = zip(self.lines, self.text.split(b"\n"), strict=True)
+        return [number for number, line in lines if line.strip()]
 
 
 _TOKENS = re.compile(
@@ -283,22 +297,73 @@ def _quoted(match: re.Match[bytes]) -> bytes:
     return token if token.startswith(b'"') else b'"%b"' % token
 
 
-def _parsed(text: bytes, line: int) -> Iterator[JsonRows]:
-    """The rows of some lines; halved where a column has values of different kinds."""
+def _parsed(text: bytes, line: int) -> Iterator[list[JsonRows]]:
+    """The rows of some lines, which are halved if they can't be read together, nor by their shapes."""
     if not text.strip():
         return
+    lines = text.split(b"\n")
     try:
-        str(text, "utf-8")  # PyArrow takes any bytes for strings
-        table = json.read_json(pa.py_buffer(text), json.ReadOptions(False, len(text) + 1))
+        yield [_read_lines(text, range(line, line + len(lines)))]
+        return
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        lines = text.split(b"\n")
         if len(lines) == 1:
             raise InvalidRequestError(f"line {line} is no JSON object: {error}") from None
-        half = len(lines) // 2
-        yield from _parsed(b"\n".join(lines[:half]), line)
-        yield from _parsed(b"\n".join(lines[half:]), line + half)
+    by_shape = _rows_by_shape(lines, line)
+    if by_shape is not None:
+        yield by_shape
         return
-    yield JsonRows(_as_text(table, text), text, line)
+    half = len(lines) // 2
+    yield from _parsed(b"\n".join(lines[:half]), line)
+    yield from _parsed(b"\n".join(lines[half:]), line + half)
+
+
+def _read_lines(text: bytes, lines: Sequence[int]) -> JsonRows:
+    """Lines in which a column has values of one kind; raises ArrowException or UnicodeDecodeError."""
+    str(text, "utf-8")  # PyArrow takes any bytes for strings
+    table = json.read_json(pa.py_buffer(text), json.ReadOptions(False, len(text) + 1))
+    return JsonRows(_as_text(table, text), text, lines)
+
+
+_MOST_SHAPES = 64
+"""The number of shapes of lines up to which those of each are read together."""
+
+
+def _rows_by_shape(lines: Sequence[bytes], first: int) -> list[JsonRows] | None:
+    """One table for the lines of each shape: the same keys in the same order, with values of one kind.
+
+    Returns:
+        None if there are too many shapes, their columns differ, or a line can't be read.
+    """
+    shapes: dict[object, list[int]] = {}
+    try:
+        for at, text in enumerate(lines):
+            if text.strip():
+                shapes.setdefault(
+                    _shape(plain_json.loads(text, object_pairs_hook=_Pairs)), []
+                ).append(at)
+                if len(shapes) > _MOST_SHAPES:
+                    return None
+        read = [
+            _read_lines(b"\n".join(lines[at] for at in places), [first + at for at in places])
+            for places in shapes.values()
+        ]
+    except (ValueError, RecursionError, pa.ArrowException):
+        return None
+    # Rows that lack a column get its default, so they can't be put in order with others.
+    return read if len({frozenset(rows.table.column_names) for rows in read}) == 1 else None
+
+
+class _Pairs(tuple[tuple[str, Any], ...]):
+    """The members of an object of JSON."""
+
+
+def _shape(value: object) -> object:
+    """The kind of a value of JSON, and of those inside it."""
+    if isinstance(value, _Pairs):
+        return tuple([(name, _shape(member)) for name, member in value])
+    if isinstance(value, list):
+        return frozenset(map(_shape, value))
+    return float if type(value) is int else type(value)
 
 
 def _as_text(table: pa.Table, text: bytes) -> pa.Table:
@@ -340,11 +405,30 @@ class JsonReader:
     def batches(
         self, store: Store, path: str, target: Target, constants: dict[str, pa.Scalar]
     ) -> Iterator[pa.RecordBatch]:
-        for rows in json_tables(store, path):
-            file = Conforming.of(schema_of_arrow(rows.table.schema, self.rules), target)
-            is_exact = not any(_loses_digits(m.file, m.wanted.type) for m in file.matches)
-            table = rows.table if is_exact else rows.with_exact_numbers()
-            yield from _text_rows(table.to_batches(BATCH_ROWS), target, constants, rows.place)
+        for block in json_blocks(store, path):
+            read = [list(self._conformed(rows, target, constants)) for rows in block[1:]]
+            first = self._conformed(block[0], target, constants)
+            yield from first if not read else _in_order(block, [list(first), *read])
+
+    def _conformed(
+        self, rows: JsonRows, target: Target, constants: dict[str, pa.Scalar]
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows as the target has them."""
+        file = Conforming.of(schema_of_arrow(rows.table.schema, self.rules), target)
+        is_exact = not any(_loses_digits(m.file, m.wanted.type) for m in file.matches)
+        table = rows.table if is_exact else rows.with_exact_numbers()
+        yield from _text_rows(table.to_batches(BATCH_ROWS), target, constants, rows.place)
+
+
+def _in_order(
+    block: Sequence[JsonRows], read: Iterable[Sequence[pa.RecordBatch]]
+) -> list[pa.RecordBatch]:
+    """The batches of each table of a block, with the rows in the order of the lines."""
+    lines = np.concatenate([rows.full_lines for rows in block])
+    flat = list(chain.from_iterable(read))
+    table = pa.Table.from_batches([batch.select(flat[0].schema.names) for batch in flat])
+    batches: list[pa.RecordBatch] = table.take(np.argsort(lines)).to_batches(BATCH_ROWS)
+    return batches
 
 
 def _with_numbers(columns: FileSchema) -> FileSchema:
