@@ -382,10 +382,10 @@ class Schema:
 
     def _arranges(self, top_id: int) -> bool:
         """Whether the row key, partitioning or order refer to a top-level column or one inside it."""
-        sources = (field.source for field in (*self.partitioning, *self.sort_by))
+        fields: tuple[PartitionField | SortField, ...] = (*self.partitioning, *self.sort_by)
         return any(
             top_id == (*self.ancestors(source), self.column(source))[0].id
-            for source in (*self.row_key, *sources)
+            for source in (*self.row_key, *(field.source for field in fields))
         )
 
     def edit_siblings(
