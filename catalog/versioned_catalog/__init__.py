@@ -22,6 +22,7 @@ from versioned_catalog.errors import (
 if TYPE_CHECKING:
     from versioned_catalog.alteration import Alteration
     from versioned_catalog.catalog import Catalog
+    from versioned_catalog.maintain.advice import MaintenanceBounds
     from versioned_catalog.maintain.inspection import Inspection
     from versioned_catalog.maintain.maintenance import Maintenance
     from versioned_catalog.model.schema import Schema
@@ -45,6 +46,7 @@ __all__ = [
     "Inspection",
     "InvalidRequestError",
     "Maintenance",
+    "MaintenanceBounds",
     "NotFoundError",
     "Scan",
     "Schema",
@@ -65,6 +67,7 @@ _MODULES = {
     "ExternalFile": "write.external",
     "Inspection": "maintain.inspection",
     "Maintenance": "maintain.maintenance",
+    "MaintenanceBounds": "maintain.advice",
     "Scan": "read.scan",
     "Schema": "model.schema",
     "Snapshot": "snapshot",

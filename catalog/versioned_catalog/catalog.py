@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -18,9 +18,12 @@ from versioned_catalog.errors import AlreadyExistsError, naming_table
 from versioned_catalog.interop import interop
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
+from versioned_catalog.maintain.advice import Advice, MaintenanceBounds
 from versioned_catalog.maintain.expiry import DEFAULT_RETENTION
 from versioned_catalog.maintain.log_check import Verified
+from versioned_catalog.maintain.maintenance import DEFAULT_BOUNDS
 from versioned_catalog.maintain.recover import Recovered, recover
+from versioned_catalog.maintain.upkeep import Maintained, Unmaintained
 from versioned_catalog.maintain.vacuum import Vacuumed
 from versioned_catalog.maintain.verify import verify
 from versioned_catalog.model.ddl import SOURCE
@@ -43,12 +46,15 @@ from versioned_catalog.names.view_columns import Problem, Shown, ViewReports
 from versioned_catalog.storage.opening import Roots, open_store, reopen, with_roots
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.table import Table
+from versioned_catalog.write.auto_maintain import AUTO_MAINTAIN, OFF, auto_maintain
 from versioned_catalog.write.plan import WritePlan
 
 if TYPE_CHECKING:
     from versioned_interop.convert.convert import Conversion, Request, Synced
     from versioned_interop.imports.import_files import Imported
 
+
+R = TypeVar("R")
 
 REMEMBERED = 32
 """Number of loaded tables that a catalog caches."""
@@ -165,7 +171,8 @@ class Catalog:
             time_index: the time column, by which rows are sorted last. A table with a time index and no
                 primary key is append-only.
             properties: table properties; known are ``sort_by``, ``target_segment_bytes``,
-                ``isolation``, ``ttl``, ``auto_compact``, ``publish`` and ``distribution_mode``.
+                ``isolation``, ``ttl``, ``auto_compact``, ``auto_maintain``, ``publish`` and
+                ``distribution_mode``.
             comment: the table comment.
 
         Raises:
@@ -689,6 +696,60 @@ class Catalog:
         return folders.create_at(reopen(location), operation, name, commit_id)
 
     # Maintenance
+
+    def advise(
+        self, bounds: MaintenanceBounds = DEFAULT_BOUNDS
+    ) -> tuple[Advice | Unmaintained, ...]:
+        """Say which maintenance of each table is due, in the order of their names; write nothing.
+
+        A table that cannot be read is reported, and the others are looked at all the same.
+
+        Args:
+            bounds: the retention, and how much may be rewritten. See ``Maintenance.advise``.
+
+        Raises:
+            InvalidRequestError: the bounds are invalid.
+            NotFoundError: there is no warehouse.
+        """
+        bounds.check(self._store.url)
+        return tuple(self._each_table(lambda table: table.maintenance.advise(bounds)))
+
+    def maintain(
+        self,
+        bounds: MaintenanceBounds = DEFAULT_BOUNDS,
+        *,
+        dry_run: bool = False,
+        progress: Progress = silent,
+    ) -> tuple[Maintained | Unmaintained, ...]:
+        """Do the maintenance of each table that is due, one table after the other.
+
+        A table that fails is reported, and the others are maintained all the same. Tables with the
+        property ``auto_maintain`` = ``off`` are left alone.
+
+        Args:
+            bounds: for each table, the retention and how much may be rewritten.
+            dry_run, progress: see ``Maintenance.maintain``.
+
+        Raises:
+            InvalidRequestError: the bounds are invalid.
+            NotFoundError: there is no warehouse.
+        """
+
+        def maintain(table: Table) -> Maintained | Unmaintained:
+            if auto_maintain(table.state.properties) == OFF:
+                return Unmaintained(table.name, f"the property {AUTO_MAINTAIN} is {OFF}")
+            return table.maintenance.maintain(bounds, dry_run=dry_run, progress=progress)
+
+        bounds.check(self._store.url)
+        return tuple(self._each_table(maintain))
+
+    def _each_table(self, job: Callable[[Table], R]) -> Iterator[R | Unmaintained]:
+        """Do a job for each table of the warehouse, and report the tables for which it fails."""
+        for name in sorted(table.name for table in self._names.existing().tables.values()):
+            try:
+                yield job(self.load_table(name))
+            except Exception as error:  # the next table has nothing to do with it
+                yield Unmaintained(render_path(name), str(error), error)
 
     def verify_table(
         self,

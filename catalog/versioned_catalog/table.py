@@ -41,6 +41,7 @@ from versioned_catalog.stream.row_stream import TableStream
 from versioned_catalog.stream.sink import TableSink
 from versioned_catalog.transaction import Transaction
 from versioned_catalog.write import row_level
+from versioned_catalog.write.auto_maintain import then_maintains
 from versioned_catalog.write.external import ExternalFile
 from versioned_catalog.write.plan import WritePlan, batches_of, check_keyed
 from versioned_catalog.write.retry import BatchLike, batch_of, once
@@ -235,6 +236,7 @@ class Table:
         plan, records = self._write(data, merge_schema)
         return self.transaction().commit_overwrite_where(plan, records, filters)
 
+    @then_maintains
     def update(
         self, assignments: Mapping[str, Any], filters: Any = None, *, commit_id: str | None = None
     ) -> int:
@@ -253,6 +255,7 @@ class Table:
         """
         return row_level.update(self._handle, assignments, filters, commit_id)
 
+    @then_maintains
     def delete(self, filters: Any, *, commit_id: str | None = None) -> int:
         """Delete the rows that match a filter; rows for which it is false or null stay.
 
@@ -264,6 +267,7 @@ class Table:
         """
         return row_level.delete(self._handle, filters, commit_id)
 
+    @then_maintains
     def delete_keys(self, keys: Any, *, commit_id: str | None = None) -> int:
         """Delete rows by row key. Reads nothing and never conflicts with upserts: the last commit wins.
 

@@ -21,6 +21,7 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.scan_columns import bind_filters
 from versioned_catalog.storage.store import file_of
 from versioned_catalog.write import row_level
+from versioned_catalog.write.auto_maintain import then_maintains
 from versioned_catalog.write.compaction import compact_if_due
 from versioned_catalog.write.copy_on_write import matching_segments, whole_segments
 from versioned_catalog.write.external import ExternalFile, external_records, used_roots
@@ -117,6 +118,7 @@ class Transaction:
         """Commit a batch, unless it was committed already. See ``write.retry.once``."""
         return once(self._handle, batch, commit)
 
+    @then_maintains
     def commit_append(
         self,
         plan: WritePlan,
@@ -185,6 +187,7 @@ class Transaction:
         roots = used_roots(handle.store, records)
         return handle.commit(replace(operation, roots=roots), commit_id)
 
+    @then_maintains
     def commit_copied(
         self, plan: WritePlan, records: Sequence[SegmentRecord], importing: Importing
     ) -> int:
@@ -193,6 +196,7 @@ class Transaction:
         compact_if_due(self._handle)
         return version
 
+    @then_maintains
     def commit_overwrite(
         self,
         plan: WritePlan,
@@ -211,6 +215,7 @@ class Transaction:
         """
         return self._overwrite(plan, records, None, own_rows, commit_id, batch)
 
+    @then_maintains
     def commit_overwrite_partitions(
         self,
         plan: WritePlan,
@@ -230,6 +235,7 @@ class Transaction:
         removed = segments_of_partitions(state, plan.spec.schema, keys, self._handle.name)
         return self._overwrite(plan, records, removed, own_rows, commit_id, batch)
 
+    @then_maintains
     def commit_overwrite_where(
         self,
         plan: WritePlan,
@@ -258,6 +264,7 @@ class Transaction:
             return commit(plan, records)
         return commit_replanned(self._handle, plan, records, commit)
 
+    @then_maintains
     def commit_rewrite(
         self,
         plan: WritePlan,
@@ -294,6 +301,7 @@ class Transaction:
         )
         return self._handle.commit(operation, commit_id)
 
+    @then_maintains
     def commit_delta(
         self,
         plan: WritePlan,
@@ -330,6 +338,7 @@ class Transaction:
             return False  # removing a row may uncover an older one of the same key
         return not matching_segments(state, bound).partial
 
+    @then_maintains
     def delete_whole(self, filters: Any, *, commit_id: str | None = None) -> int:
         """Delete the rows that match a filter by removing segments; no data is read or written.
 

@@ -29,7 +29,7 @@ _execute = click.option(
     is_flag=True,
     help="Carry it out; without this option, only show what would be done.",
 )
-_force = click.option("--force", is_flag=True, help="Allow a time below one hour.")
+force_option = click.option("--force", is_flag=True, help="Allow a time below one hour.")
 
 
 def _span(context: click.Context, _: click.Parameter, hours: float) -> timedelta:
@@ -39,7 +39,7 @@ def _span(context: click.Context, _: click.Parameter, hours: float) -> timedelta
         raise click.UsageError(f"{hours} hours are out of range", context) from None
 
 
-def _hours(name: str, help_: str) -> Callable[[Any], Any]:
+def hours_option(name: str, help_: str) -> Callable[[Any], Any]:
     """An option that is a time in hours, a week by default."""
     return click.option(
         name,
@@ -74,9 +74,9 @@ def show_progress() -> Iterator[Progress]:
 
 
 @table_command
-@_hours("--retention", "Keep files that are younger, and those of writes in progress.")
+@hours_option("--retention", "Keep files that are younger, and those of writes in progress.")
 @_execute
-@_force
+@force_option
 def vacuum(session: Session, table: str, retention: timedelta, execute: bool, force: bool) -> None:
     """Delete the files of TABLE that no retained version needs.
 
@@ -113,12 +113,12 @@ def vacuum(session: Session, table: str, retention: timedelta, execute: bool, fo
 
 
 @table_command
-@_hours("--older-than", "Expire versions that a newer one replaced longer ago than this.")
+@hours_option("--older-than", "Expire versions that a newer one replaced longer ago than this.")
 @click.option(
     "--keep-last", type=int, default=1, show_default=True, help="Always keep this many versions."
 )
 @_execute
-@_force
+@force_option
 def expire(
     session: Session, table: str, older_than: timedelta, keep_last: int, execute: bool, force: bool
 ) -> None:

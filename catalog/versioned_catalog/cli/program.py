@@ -34,7 +34,7 @@ BROKEN_PIPE = 141
 
 MEANINGS = {
     0: "done",
-    UNEXPECTED: "unexpected error: a bug in this program, please report it",
+    UNEXPECTED: "unexpected error: a bug in this program, please report it; of --all: a table failed",
     USAGE: "wrong usage",
     NOT_FOUND: "not found: the table, namespace, column, version or tag",
     REFUSED: "refused: change the request",

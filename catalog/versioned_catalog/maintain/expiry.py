@@ -53,6 +53,14 @@ def check_retention(retention: object, table: str, risks: str, *, force: bool) -
     return retention
 
 
+def check_keep_last(keep_last: object, table: str) -> None:
+    """Refuse a ``keep_last`` that is not a positive number of versions."""
+    if not isinstance(keep_last, int) or isinstance(keep_last, bool) or keep_last < 1:
+        raise InvalidRequestError(
+            f"{table}: keep_last must be a number of versions, at least 1, got {keep_last!r}"
+        )
+
+
 def store_time(store: Store, *, dry_run: bool) -> datetime:
     """The time by the store's clock, which is read from the date of a new file.
 
@@ -131,10 +139,7 @@ def expire(
 ) -> Expired:
     """Expire old versions of a table. See ``Maintenance.expire``."""
     span = check_retention(older_than, handle.name, RISKS, force=force)
-    if not isinstance(keep_last, int) or isinstance(keep_last, bool) or keep_last < 1:
-        raise InvalidRequestError(
-            f"{handle.name}: keep_last must be a number of versions, at least 1, got {keep_last!r}"
-        )
+    check_keep_last(keep_last, handle.name)
     state = handle.refresh().state
     now = store_time(handle.store, dry_run=dry_run)
     # Versions that were current at the cutoff or later are kept, and the last ones in any case.

@@ -1,4 +1,4 @@
-"""Maintenance of a table: compaction, expiry of versions, vacuum, verification and publishing."""
+"""Maintenance of a table: advice, compaction, expiry, vacuum, verification and publishing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import names_table_in_errors
 from versioned_catalog.interop import interop
 from versioned_catalog.maintain import expiry
+from versioned_catalog.maintain.advice import Advice, MaintenanceBounds, advise
 from versioned_catalog.maintain.expiry import Expired, expire
 from versioned_catalog.maintain.log_check import Verified
+from versioned_catalog.maintain.upkeep import Maintained, maintain
 from versioned_catalog.maintain.vacuum import Vacuumed, vacuum
 from versioned_catalog.maintain.verify import verify
 from versioned_catalog.write import compaction
@@ -20,6 +22,8 @@ from versioned_catalog.write.compaction_choice import CompactionTask
 
 if TYPE_CHECKING:
     from versioned_interop.publish.publish import Published
+
+DEFAULT_BOUNDS = MaintenanceBounds()
 
 
 @names_table_in_errors(lambda maintenance: maintenance._handle.error_names)
@@ -185,6 +189,45 @@ class Maintenance:
             progress=progress,
             commit_id=commit_id,
         )
+
+    def advise(self, bounds: MaintenanceBounds = DEFAULT_BOUNDS) -> Advice:
+        """Say which maintenance is due, why, and what it would gain; write nothing.
+
+        It reads the log and lists the table's folder, and opens no segment.
+
+        Args:
+            bounds: the retention, and how much may be rewritten.
+
+        Raises:
+            InvalidRequestError: the bounds are invalid.
+            CorruptTableError: the log cannot be read.
+        """
+        return advise(self._handle, bounds)
+
+    def maintain(
+        self,
+        bounds: MaintenanceBounds = DEFAULT_BOUNDS,
+        *,
+        dry_run: bool = False,
+        progress: Progress = silent,
+    ) -> Maintained:
+        """Do what ``advise`` says is due: expire, vacuum, and compact within the bounds.
+
+        Several at once on one table do no harm: a compaction skips the segments that another one has
+        replaced, and of ``expire`` and ``vacuum`` two may run at any time. A maintenance that was killed
+        is run again.
+
+        Args:
+            bounds: the retention, and how much may be rewritten.
+            dry_run: report what is due only.
+            progress: called with the step and how much of it is done.
+
+        Raises:
+            InvalidRequestError: the bounds are invalid.
+            CommitConflictError: a version was tagged meanwhile, or the table was replaced or dropped.
+            CorruptTableError: the log or a segment cannot be read.
+        """
+        return maintain(self._handle, bounds, dry_run=dry_run, progress=progress)
 
     def publish(self, *, format_version: int | None = None, overwrite: bool = False) -> Published:
         """Publish the newest version as Iceberg metadata beside the files, which are not copied.

@@ -149,10 +149,34 @@ def references_since(
     return references(timeline, newest)
 
 
+def references_from(timeline: TableLog, state: TableState, oldest: int) -> References:
+    """Determine the files that are needed once the versions of a state before ``oldest`` are expired.
+
+    Raises:
+        CommitConflictError: a concurrent expiry went further.
+    """
+    try:
+        return _needed_from(timeline, state, oldest)
+    except _ExpiredMeanwhile as error:
+        raise CommitConflictError(
+            f"{timeline.store.url}: versions from {oldest} on were expired meanwhile ({error}); "
+            "try again"
+        ) from error
+
+
 def _references(timeline: TableLog, state: TableState, begin: int) -> References:
     first = timeline.first_kept(begin)
     if first > state.version:
         raise _ExpiredMeanwhile(begin, first)
+    needed = _needed_from(timeline, state, first)
+    if first > state.floor and timeline.load().version > state.version:
+        # A later expiry is running; tags set before it may be missing in this state.
+        raise _ExpiredMeanwhile(begin, first)
+    return needed
+
+
+def _needed_from(timeline: TableLog, state: TableState, first: int) -> References:
+    """What the versions from ``first`` on, and tagged ones before it, need."""
     paths, named = _files_of(state), set(state.tags.values())
     if first:
         floor = _state_at(timeline, first)
@@ -170,9 +194,6 @@ def _references(timeline: TableLog, state: TableState, begin: int) -> References
                 raise
             continue  # the tag was dropped before its version expired
         versions.add(version)
-    if first > state.floor and timeline.load().version > state.version:
-        # A later expiry is running; tags set before it may be missing in this state.
-        raise _ExpiredMeanwhile(begin, first)
     # Entries below the oldest retained version that are not yet stubs name further manifests.
     all_manifests = is_unfinished(timeline, state)
     return References(frozenset(paths), frozenset(versions), state.floor, all_manifests)

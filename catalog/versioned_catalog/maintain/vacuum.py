@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from versioned_catalog.commit.operations import Base, Fence
 from versioned_catalog.commit.table_handle import Progress, TableHandle
@@ -78,7 +78,7 @@ def vacuum(
     span, log = check_retention(retention, handle.name, RISKS, force=force), handle.log
     cutoff = time_before(store_time(handle.store, dry_run=dry_run), span)
     state = handle.refresh().state
-    fence = max(state.fence, newest_before(log, state, cutoff), 0)
+    fence = fence_at(log, state, cutoff)
     listed = listing(handle.store)
     state, needed = references(log, state)
     orphans = find_orphans(listed, needed, fence, cutoff, log.is_stub)
@@ -99,6 +99,11 @@ def vacuum(
         version = newest.version
     fence = max(fence, state.fence)
     return _report(handle.name, span, fence, orphans, version, dry_run=dry_run)
+
+
+def fence_at(timeline: TableLog, state: TableState, cutoff: datetime) -> int:
+    """The fence of a vacuum that protects writes on versions that were current since the cutoff."""
+    return max(state.fence, newest_before(timeline, state, cutoff), 0)
 
 
 def vacuum_dropped(

@@ -282,8 +282,13 @@ def is_due(state: TableState) -> bool:
     wanted = threshold(state.properties)
     if wanted is None:
         return False
+    count: int = pc.sum(small_segments(state)).as_py() or 0
+    return count >= wanted
+
+
+def small_segments(state: TableState) -> pa.ChunkedArray:
+    """Whether each live segment is small; adopted files, which stay as they are, count as large."""
     core = state.segments.core
     bytes_, adopted = core["bytes"], pc.starts_with(core["path"], PREFIX)
     small = pc.less(bytes_, scalar_of(int(SMALL * target_bytes(state.properties)), bytes_.type))
-    count: int = pc.sum(pc.and_not(small, adopted)).as_py() or 0
-    return count >= wanted
+    return pc.and_not(small, adopted)

@@ -11,6 +11,7 @@ from versioned_catalog.model.iceberg import PUBLISH, publishes
 from versioned_catalog.model.keys import PRIMARY_KEY, SORT_BY, TIME_INDEX, TTL, TTL_FLOOR, parse_ttl
 from versioned_catalog.model.pin_changes import PINS, refuses_breaks
 from versioned_catalog.spelling import meant
+from versioned_catalog.write.auto_maintain import AUTO_MAINTAIN, auto_maintain
 from versioned_catalog.write.compaction_choice import AUTO_COMPACT, threshold
 from versioned_catalog.write.partitions import DISTRIBUTION_MODE, mode_of
 from versioned_catalog.write.row_schema import SCHEMA_MODE, is_live
@@ -24,6 +25,7 @@ KNOWN = (
     ISOLATION,
     TTL,
     AUTO_COMPACT,
+    AUTO_MAINTAIN,
     PINS,
     PUBLISH,
     PRIMARY_KEY,
@@ -79,6 +81,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
     isolation_of(properties)
     parse_ttl(properties)
     threshold(properties)
+    auto_maintain(properties)
     mode_of(properties)
     refuses_breaks(properties)
     is_live(properties)

@@ -1,0 +1,138 @@
+"""The property ``auto_maintain``: a writer compacts a little after its commit, and never fails for it.
+
+There is no lease. Whether a commit compacts is decided by the segments of its own version alone, so it
+is decided for each version once, by the process that committed it:
+
+1. What is counted is the small segments, and in a table with a primary key the commits that live
+   segments come from.
+2. A commit compacts if it carries one of these numbers over ``FIRST``, twice that, four times that, ...
+3. A compaction lowers the numbers, so the next one starts at ``FIRST`` again. Where one takes long, dies
+   or finds nothing worth it, the next one waits until there is twice as much to do.
+4. If two run at once all the same, the second to commit skips the segments that the first has replaced.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+import pyarrow.compute as pc
+
+from versioned_catalog.commit.table_handle import TableHandle
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.arrow import scalar_of
+from versioned_catalog.write.bounded_compaction import compact_within, plan_within
+from versioned_catalog.write.compaction_choice import small_segments
+
+AUTO_MAINTAIN = "auto_maintain"
+ON, OFF = "on", "off"
+
+FIRST = 16
+"""The number of small segments, or of commits, at which a writer compacts first."""
+MOST_BYTES = 128 * 1024 * 1024
+"""The most bytes of segments that a writer rewrites after a commit."""
+
+_log = logging.getLogger("versioned_catalog")
+_lock = Lock()
+_running: set[str] = set()
+"""The tables that threads of this process are compacting after a commit."""
+
+
+def auto_maintain(properties: Mapping[str, str]) -> str | None:
+    """Return ``on``, ``off``, or None if the property is not set.
+
+    Raises:
+        InvalidRequestError: the property has another value.
+    """
+    text = properties.get(AUTO_MAINTAIN)
+    if text not in (None, ON, OFF):
+        raise InvalidRequestError(
+            f"the property {AUTO_MAINTAIN} must be {ON} or {OFF}, got {text!r}",
+            condition="INVALID_OPTION",
+        )
+    return text
+
+
+class _Writer(Protocol):
+    _handle: TableHandle
+
+
+_W = TypeVar("_W", bound=_Writer)
+_P = ParamSpec("_P")
+
+
+def then_maintains(
+    method: Callable[Concatenate[_W, _P], int],
+) -> Callable[Concatenate[_W, _P], int]:
+    """Decorate a method that commits rows and returns the version: it then calls ``maintain_if_due``."""
+
+    @functools.wraps(method)
+    def maintaining(self: _W, /, *args: _P.args, **options: _P.kwargs) -> int:
+        before = self._handle.loaded.version
+        version = method(self, *args, **options)
+        maintain_if_due(self._handle, before)
+        return version
+
+    return maintaining
+
+
+def maintain_if_due(handle: TableHandle, before: int) -> None:
+    """Compact after a commit if ``auto_maintain`` asks for it; failures are only logged.
+
+    Args:
+        handle: at the version that the write has committed.
+        before: the version before the write, which may have changed nothing.
+    """
+    try:
+        if handle.state.version > before and is_due(handle.state):
+            with _alone(handle.location) as is_alone:
+                if is_alone:
+                    compact_within(handle, plan_within(handle, MOST_BYTES))
+    except Exception as error:  # the rows are committed, whatever fails now
+        _log.warning("%s was not maintained: %s", handle.name, error)
+
+
+@contextmanager
+def _alone(location: str) -> Iterator[bool]:
+    """Whether no other thread of this process is compacting the table."""
+    with _lock:
+        is_alone = location not in _running
+        if is_alone:
+            _running.add(location)
+    try:
+        yield is_alone
+    finally:
+        if is_alone:
+            with _lock:
+                _running.remove(location)
+
+
+def is_due(state: TableState) -> bool:
+    """Whether the commit of this version is the one that has to compact."""
+    if auto_maintain(state.properties) != ON:
+        return False
+    added = state.segments.column("sequence")
+    is_new = pc.equal(added, scalar_of(state.version, added.type))
+    small = small_segments(state)
+    now, new = _count(small), _count(pc.and_(small, is_new))
+    if crosses(now - new, now):
+        return True
+    if not state.schema.is_keyed:
+        return False
+    commits: int = pc.count_distinct(added).as_py()
+    return crosses(commits - (_count(is_new) > 0), commits)
+
+
+def _count(mask: object) -> int:
+    count: int | None = pc.sum(mask).as_py()
+    return count or 0
+
+
+def crosses(before: int, after: int) -> bool:
+    """Whether a number has reached ``FIRST``, or a power of two times ``FIRST``, and had not before."""
+    return (after // FIRST).bit_length() > (before // FIRST).bit_length()
