@@ -18,7 +18,8 @@ COMMANDS = [
     "namespaces", "tables db", "describe db.t", "schema db.t", "segments db.t", "partitions db.t",
     "views", "views --broken", "history db.t", "snapshots db.t", "lineage db.t id",
     "changes db.t --from 1 --to 2", "tag list db.t", "pin list db.t", "pin retire db.t p --dry-run",
-    "consumers db.t", "compact db.t --dry-run", "expire db.t --older-than 0 --force",
+    "consumers db.t", "advise db.t", "advise --all {warehouse}", "maintain db.t --dry-run",
+    "compact db.t --dry-run", "expire db.t --older-than 0 --force",
     "vacuum db.t --retention 0 --force", "vacuum {gone} --retention 0 --force",
     "verify db.t --deep", "ddl", "ddl db.t --ids", "plan {schemas}", "page db.t -o /dev/null",
 ]  # fmt: skip
@@ -54,7 +55,11 @@ def warehouse() -> Iterator[Path]:
 
 
 def run(folder: Path, command: str) -> tuple[int, str]:
-    filled = command.format(gone=folder / "warehouse/db/gone", schemas=folder / "schemas")
+    filled = command.format(
+        warehouse=folder / "warehouse",
+        gone=folder / "warehouse/db/gone",
+        schemas=folder / "schemas",
+    )
     arguments = ["--warehouse", str(folder / "warehouse"), *filled.split()]
     done = CliRunner().invoke(main, arguments)
     return done.exit_code, done.output

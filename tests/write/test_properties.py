@@ -20,6 +20,8 @@ TYPOS = {
     "sort-by": "sort_by",
     "auto_compaction": "auto_compact",
     "autocompact": "auto_compact",
+    "auto_maintenance": "auto_maintain",
+    "autoMaintain": "auto_maintain",
     "target_segment_size": "target_segment_bytes",
     "isolation_level": "isolation",
     "Isolation": "isolation",

@@ -82,7 +82,7 @@ def maintain(
         # What has been committed since the advice is taken into account, too.
         plan = plan_within(handle.refresh(), bounds.most_bytes)
         compacted = compact_within(handle, plan, progress)
-    return _report(handle, advice, expired, vacuumed, compacted, dry_run=False)
+    return _report(handle.refresh(), advice, expired, vacuumed, compacted, dry_run=False)
 
 
 def _expire(handle: TableHandle, bounds: MaintenanceBounds, progress: Progress) -> Expired:

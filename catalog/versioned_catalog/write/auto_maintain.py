@@ -90,7 +90,7 @@ def maintain_if_due(handle: TableHandle, before: int) -> None:
     """
     try:
         if handle.state.version > before and is_due(handle.state):
-            with _alone(handle.location) as is_alone:
+            with alone(handle.location) as is_alone:
                 if is_alone:
                     compact_within(handle, plan_within(handle, MOST_BYTES))
     except Exception as error:  # the rows are committed, whatever fails now
@@ -98,7 +98,7 @@ def maintain_if_due(handle: TableHandle, before: int) -> None:
 
 
 @contextmanager
-def _alone(location: str) -> Iterator[bool]:
+def alone(location: str) -> Iterator[bool]:
     """Whether no other thread of this process is compacting the table."""
     with _lock:
         is_alone = location not in _running
