@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
-from versioned_catalog import Catalog, VersionedError
+from versioned_catalog import Catalog, MaintenanceBounds, VersionedError
 
 NOW = timedelta(0)
 Job = tuple[str, float]
@@ -27,6 +27,10 @@ def expire(folder: str, keep_last: int = 2) -> object:
 
 def vacuum(folder: str) -> object:
     return Catalog.load_path(folder).maintenance.vacuum(NOW, dry_run=False, force=True)
+
+
+def maintain(folder: str) -> object:
+    return Catalog.load_path(folder).maintenance.maintain(MaintenanceBounds(NOW, force=True))
 
 
 def untag(folder: str) -> object:
@@ -62,6 +66,7 @@ JOBS: dict[str, Callable[[str], object]] = {
     "expire": expire,
     "expire all but one": lambda folder: expire(folder, 1),
     "vacuum": vacuum,
+    "maintain": maintain,
     "untag": untag,
     "roll back": roll_back,
     "delete": delete,

@@ -60,6 +60,29 @@ def test_retained_versions_stay_readable(jobs: list[str], tmp_path: Path, race: 
     assert set(ends) <= {"done", "CommitConflictError", "NotFoundError"}, ends
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("keyed", [False, True], ids=["plain", "keyed"])
+def test_maintenances_at_once_change_no_row(keyed: bool, tmp_path: Path, race: Race) -> None:
+    root = tmp_path / "template"
+    key = {"primary_key": ["id"]} if keyed else {}
+    table = Catalog.create_path(root / "t", "id LONG, v LONG", **key)  # type: ignore[arg-type]
+    for number in range(6):
+        table.append(pa.table({"id": [0, number], "v": [number, number]}))
+    ends = collections.Counter[str]()
+    for trial, late in trials(root, ["maintain"] * 3, COUNT):
+        ends.update(race(str(trial / "t"), late))
+        found = load(trial).scan().to_arrow().to_pylist()
+        rows = sorted((row["id"], row["v"]) for row in found)
+        if keyed:
+            assert rows == [(0, 5), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)]
+        else:
+            zeros = [(0, 0), (0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (0, 5)]
+            assert rows == [*zeros, (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)]
+        assert load(trial).maintenance.verify(deep=True, every_version=True).is_clean
+    assert set(ends) <= {"done", "CommitConflictError", "NotFoundError"}, ends
+    assert ends["done"] >= COUNT
+
+
 @pytest.mark.parametrize(
     "job, isolation",
     matrix(

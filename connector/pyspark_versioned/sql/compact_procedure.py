@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from versioned_catalog.model.keys import split_names
 from versioned_catalog.read.where import parse_where
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location
+from versioned_catalog.write.compaction import Done
 from versioned_catalog.write.compaction_choice import CompactionTask
 
 DONE = StructType().add("paths", StringType()).add("records", StringType())
@@ -89,8 +90,24 @@ def _job(call: Invocation) -> ProcedureJob | None:
     tasks = _planned(table, request)
     if not tasks:
         return None
+    return compacting_job(table, tasks, request)
+
+
+def compacting_job(
+    table: Table, tasks: Sequence[CompactionTask], request: Mapping[str, Any]
+) -> ProcedureJob:
+    """The Spark job that runs compaction tasks; the next invocation gets ``request`` again."""
     read = planned_read(CompactingReader(table.store.location), list(map(Work, tasks)), DONE)
     return ProcedureJob(json.dumps(request), SparkType(DONE.jsonValue()), read)
+
+
+def results_of(call: Invocation, tasks: Sequence[CompactionTask]) -> list[Done]:
+    """The tasks that the job has run, with the segments that they wrote."""
+    by_paths = {task.paths: task for task in tasks}
+    return [
+        (by_paths[tuple(json.loads(paths))], tuple(map(record_from_json, json.loads(records))))
+        for paths, records in call.request.results
+    ]
 
 
 def _compact(call: Invocation) -> Iterable[Row]:
@@ -106,12 +123,8 @@ def _compact(call: Invocation) -> Iterable[Row]:
         return
     request = json.loads(call.request.job)
     plans = _planned(table, request)
-    by_paths = {plan.paths: plan for plan in plans}
-    done = [
-        (by_paths[tuple(json.loads(paths))], tuple(map(record_from_json, json.loads(records))))
-        for paths, records in call.request.results
-    ]
     snapshot = table.as_of(request["version"])
+    done = results_of(call, plans)
     result = snapshot.maintenance.commit_compaction(plans, done, commit_id=call.commit.id)
     yield (
         result.removed,

@@ -10,6 +10,7 @@ from pyspark_versioned.sql import (
     compact_procedure,
     import_procedures,
     maintenance_procedures,
+    upkeep_procedures,
 )
 from pyspark_versioned.sql import procedure as defined
 from pyspark_versioned.sql.protocol import messages
@@ -28,6 +29,7 @@ PROCEDURES: dict[str, defined.Procedure] = {
     **compact_procedure.PROCEDURES,
     **import_procedures.PROCEDURES,
     **maintenance_procedures.PROCEDURES,
+    **upkeep_procedures.PROCEDURES,
 }
 
 
