@@ -186,25 +186,24 @@ def test_clustering_runs_in_tasks(sql: Any) -> None:
 def test_maintenance_rewrites_segments_in_tasks(sql: Any, sql_spark: SparkSession) -> None:
     sql(f"CREATE TABLE {T} (id INT, v INT, PRIMARY KEY (id))")
     for number in range(4):
-        sql(f"INSERT INTO {T} SELECT id, {number} FROM range(5)")
+        sql(f"INSERT INTO {T} SELECT id, {number} FROM range(0, 5, 1, 1)")
     before = sql(f"SELECT * FROM {T} ORDER BY id")
     assert before == [(n, 3) for n in range(5)]
     due = {row[0]: row for row in sql("CALL versioned.system.advise('upkeep.t')")}
     assert list(due) == ["compact", "merge", "expire", "vacuum"]
     assert [name for name, row in due.items() if row[1]] == ["merge"]
-    segments = due["merge"][2]
-    assert due["merge"][3:5] == (1, "segments")
+    assert due["merge"][2:5] == (4, 1, "segments")
     dry = sql("CALL versioned.system.maintain('upkeep.t', dry_run => true)")
     assert dry == [(False, 0, 0, 0, 0, 0, 0, 0, 0, 4)]
     assert sql("CALL versioned.system.maintain('upkeep.t', most_bytes => 1)")[0][4] == 0
     jobs = len(sql_spark.sparkContext.statusTracker().getJobIdsForGroup())
     (done,) = sql("CALL versioned.system.maintain('upkeep.t')")
-    assert (done[0], done[1], done[4], done[6], done[8], done[9]) == (True, 0, segments, 1, 0, 5)
+    assert (done[0], done[1], done[4], done[6], done[8], done[9]) == (True, 0, 4, 1, 0, 5)
     assert len(sql_spark.sparkContext.statusTracker().getJobIdsForGroup()) > jobs
     assert sql(f"SELECT * FROM {T} ORDER BY id") == before
     force = "retention_hours => 0, force => true"
     (done,) = sql(f"CALL versioned.system.maintain('upkeep.t', {force})")
-    assert (done[1], done[2], done[4]) == (5, segments, 0)
+    assert (done[1], done[2] >= 4, done[4]) == (5, True, 0)
     assert sql(f"SELECT * FROM {T} ORDER BY id") == before
     assert sql("CALL versioned.system.verify('upkeep.t', deep => true)") == []
     with pytest.raises(Exception, match="shorter than 1:00:00"):

@@ -61,6 +61,16 @@ class MaintenanceBounds:
         keep_last: number of versions to keep in any case.
         most_bytes: the most bytes of segments to rewrite.
         force: allow a retention under an hour.
+
+    >>> from versioned_catalog import MaintenanceBounds
+    >>> table = catalog.create_table("meters", "id BIGINT")
+    >>> for n in range(4):
+    ...     _ = table.append(pa.table({"id": [n]}))
+    >>> bounds = MaintenanceBounds(most_bytes=1_000_000)
+    >>> [(job.name, job.before, job.after) for job in table.maintenance.advise(bounds).due]
+    [('compact', 4, 1)]
+    >>> table.maintenance.maintain(bounds).removed_segments
+    4
     """
 
     retention: timedelta = DEFAULT_RETENTION
