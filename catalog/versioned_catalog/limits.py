@@ -18,6 +18,9 @@ ENTRY_BYTES = 128 * MIB
 CHECKPOINT_BYTES = 1024 * MIB
 """Maximum size of a checkpoint of a table or warehouse: some millions of segments."""
 
+MARK_BYTES = 1024 * MIB
+"""Maximum size of the bitmap of a segment's marked rows."""
+
 MANIFEST_FROM = 16 * MIB
 """Records of a commit above this size are in a manifest instead of its entry."""
 

@@ -1,4 +1,4 @@
-"""The log of a table: entries, states, checkpoints, manifests; reading and committing them.
+"""The log of a table: entries, states, checkpoints, manifests, marks; reading and committing them.
 
 In come a store and entries, out go immutable states. It knows the model, and nothing of scans or writes.
 """

@@ -35,7 +35,13 @@ from versioned_catalog.log.entry_json import (
     pins_to_json,
     tags_from_json,
 )
-from versioned_catalog.log.features import CHECKSUMS, FORMAT, features_from_json, features_to_json
+from versioned_catalog.log.features import (
+    CHECKSUMS,
+    FORMAT,
+    MARKS,
+    features_from_json,
+    features_to_json,
+)
 from versioned_catalog.log.ledger import ledger_from_json, ledger_to_json
 from versioned_catalog.log.schemas import (
     checkpoint_features,
@@ -44,8 +50,8 @@ from versioned_catalog.log.schemas import (
     without_checkpoint_features,
 )
 from versioned_catalog.log.segment_set import SegmentSet
-from versioned_catalog.log.segment_table import CORE, OF_OTHERS, check_lists, statistic_type
-from versioned_catalog.log.state import TableState, check_not_keyed, check_pins
+from versioned_catalog.log.segment_table import CORE, OPTIONAL, check_lists, statistic_type
+from versioned_catalog.log.state import TableState, check_markable, check_not_keyed, check_pins
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import Json, check_members, member, optional, texts
 from versioned_catalog.storage.store import PREFIX, UNSAFE, safe_path
@@ -63,7 +69,7 @@ _AFTER_CHECKSUM = 1024
 def state_to_bytes(state: TableState) -> bytes:
     """The checkpoint of a state."""
     table, packed = state.segments.table(state.schemas)
-    unused = [name for name in OF_OTHERS if table[name].null_count == table.num_rows]
+    unused = [name for name in OPTIONAL if table[name].null_count == table.num_rows]
     table = table.drop_columns(unused)
     sink = pa.BufferOutputStream()
     options = {"compression": "zstd", "store_schema": False, "write_page_checksum": True}
@@ -125,7 +131,7 @@ def _packed(value: Json) -> tuple[int, ...]:
 def _segments(table: pa.Table, packed: tuple[int, ...]) -> SegmentSet:
     rows = table.replace_schema_metadata(None)
     for at, field in enumerate(CORE):
-        if field.name not in rows.column_names and field.name in OF_OTHERS:
+        if field.name not in rows.column_names and field.name in OPTIONAL:
             nulls = pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
             rows = rows.append_column(field, nulls)
         if field.name not in rows.column_names:
@@ -273,6 +279,10 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
     highest, next_id = schemas.highest_id, state.next_column_id
     if highest >= next_id:
         raise CorruptTableError(f"next_column_id is {next_id}, but column {highest} exists")
+    if segments.has_marks:
+        check_markable(state)
+        if MARKS not in features.read & features.write:
+            raise CorruptTableError(f"segments have marks without the feature {MARKS}")
     foreign = segments.base.filter(pc.is_valid(segments.base["id_map"]))
     for path in foreign["path"].slice(0, 1).to_pylist():
         check_not_keyed(path, True, state.schema)

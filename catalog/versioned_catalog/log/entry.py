@@ -12,6 +12,7 @@ from versioned_catalog.limits import check_version
 from versioned_catalog.log.bounded_files import dump_document
 from versioned_catalog.log.features import FORMAT, Features, features_from_json, features_to_json
 from versioned_catalog.log.ledger import ImportedFile, LedgerChange
+from versioned_catalog.log.marks import Mark
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.times import time_from_text, time_to_text
 from versioned_catalog.model.pins import Pin
@@ -243,9 +244,10 @@ class Manifest:
 class Commit:
     """One commit of a table. None and empty mean that the commit does not change the member.
 
-    ``added`` includes the records of the manifest, once that is read. ``roots`` are the URLs of external
-    roots, as they were when segments below them were added. ``imported`` is the change of the ledger;
-    files that were put in a page are in ``paged``, which is not stored.
+    ``added`` includes the records of the manifest, once that is read. ``marked`` are the new marks of
+    live segments by path; None for a segment that has no mark any more. ``roots`` are the URLs of
+    external roots, as they were when segments below them were added. ``imported`` is the change of the
+    ledger; files that were put in a page are in ``paged``, which is not stored.
     """
 
     head: Head
@@ -256,6 +258,7 @@ class Commit:
     sets_comment: bool = False
     added: tuple[SegmentRecord, ...] = ()
     removed: tuple[str, ...] = ()
+    marked: Mapping[str, Mark | None] = field(default_factory=dict)
     batch: Batch | None = None
     fence: int | None = None
     floor: int | None = None
@@ -267,6 +270,11 @@ class Commit:
     manifest: Manifest | None = None
     imported: LedgerChange | None = None
     paged: tuple[ImportedFile, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def changes_segments(self) -> bool:
+        """Whether it adds or removes segments, or marks rows of some."""
+        return bool(self.added or self.removed or self.marked)
 
     @property
     def attached_bytes(self) -> int:

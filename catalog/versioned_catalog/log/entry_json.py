@@ -25,8 +25,9 @@ from versioned_catalog.log.entry import (
     is_one_of,
     stub_from_json,
 )
-from versioned_catalog.log.features import MANIFEST, MANIFESTS, OWN_NAME, Features
+from versioned_catalog.log.features import MANIFEST, MANIFESTS, MARKS, OWN_NAME, Features
 from versioned_catalog.log.ledger import change_from_json, change_to_json
+from versioned_catalog.log.marks import Mark, mark_from_json, mark_to_json
 from versioned_catalog.log.record import (
     SegmentRecord,
     id_map_at,
@@ -107,7 +108,8 @@ WAREHOUSE_OPERATIONS = frozenset(
 
 MEMBERS = HEAD_MEMBERS | {
     *("next_column_id", "schema", "properties", "comment", "id_maps", "roots", "added", "removed"),
-    *("manifest", "batch", "fence", "floor", "tags", "pins", "consumers", "imported", "details"),
+    *("marked", "manifest", "batch", "fence", "floor", "tags", "pins", "consumers", "imported"),
+    "details",
 }
 """The members of an entry; any other is damage, or needs a feature that this library does not have."""
 
@@ -127,6 +129,7 @@ def commit_to_bytes(commit: Commit) -> bytes:
         **(_added_to_json(commit.added[:inside]) if inside else {}),
         "manifest": None if commit.manifest is None else _manifest_to_json(commit.manifest),
         "removed": list(commit.removed) or None,
+        "marked": _marked_to_json(commit.marked) or None,
         "batch": None if commit.batch is None else asdict(commit.batch),
         "fence": commit.fence,
         "floor": commit.floor,
@@ -200,6 +203,7 @@ def _commit(value: Json) -> Commit:
         sets_comment="comment" in value,
         added=_added(value),
         removed=_paths(optional(value, "removed", list) or []),
+        marked=_parsed(value, "marked", dict, partial(_marked, features=head.features)) or {},
         batch=_parsed(value, "batch", dict, _batch),
         fence=_parsed(value, "fence", int, partial(check_version, what="fence")),
         floor=_parsed(value, "floor", int, partial(_floor, before=before)),
@@ -243,6 +247,19 @@ def _manifest(value: dict[str, Any], features: Features) -> Manifest:
     if not 0 <= size <= CHECKPOINT_BYTES:
         raise CorruptTableError(f"the manifest has an impossible size, {str(size)[:50]} bytes")
     return Manifest(path, size, member(value, "checksum", str))
+
+
+def _marked_to_json(marks: Mapping[str, Mark | None]) -> dict[str, Json]:
+    return {path: None if mark is None else mark_to_json(mark) for path, mark in marks.items()}
+
+
+def _marked(value: dict[str, Any], features: Features) -> dict[str, Mark | None]:
+    if MARKS not in features.read & features.write:
+        raise CorruptTableError(f"the entry marks rows without the feature {MARKS}")
+    paths = list(map(safe_path, value))
+    marks = (optional(value, path, dict) for path in paths)
+    parsed = [None if mark is None else mark_from_json(mark) for mark in marks]
+    return dict(zip(paths, parsed, strict=True))
 
 
 def _floor(floor: int, before: int) -> int:

@@ -18,10 +18,14 @@ KEPT = f"{FOLDER}/kept"
 CHECKPOINTS = f"{FOLDER}/checkpoint"
 MANIFESTS = f"{FOLDER}/manifest"
 IMPORTS_FOLDER = f"{FOLDER}/imports"
+MARKS_FOLDER = f"{FOLDER}/marks"
 
 OWN_NAME = re.compile(r"[0-9]{1,20}-[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}\.parquet")
 """Names of segments, manifests and pages of imported files: the version that their writer planned on,
 and a UUID."""
+
+MARK_NAME = re.compile(OWN_NAME.pattern.replace("parquet", "puffin"))
+"""Names of files of marks."""
 
 
 def entry_path(version: int) -> str:
@@ -77,6 +81,9 @@ ADOPTIONS = "adoptions"
 CHECKSUMS = "checksums"
 """Feature of tables and warehouses whose entries and checkpoints all have checksums."""
 
+MARKS = "marks"
+"""Feature of tables that have, or had, a segment with a mark."""
+
 KNOWN_FEATURES: frozenset[str] = frozenset(
     {
         KEYED,
@@ -92,6 +99,7 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         IMPORTS,
         ADOPTIONS,
         CHECKSUMS,
+        MARKS,
     }
 )
 """The features that this library implements, for reading and for writing."""

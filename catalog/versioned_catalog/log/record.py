@@ -11,6 +11,7 @@ from typing import Any
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS, VERSIONS
 from versioned_catalog.log.features import DELETE_ROW, PATCH_ROW, PUT_ROW
+from versioned_catalog.log.marks import Mark
 from versioned_catalog.log.statistics import ColumnStats, columns_from_json, columns_to_json
 from versioned_catalog.model.id_map import IdMap, id_map_from_json, id_map_from_text
 from versioned_catalog.model.schema_json import Json, check_members, member, optional
@@ -217,12 +218,14 @@ class LiveSegment:
         sequence: the commit's version.
         ordinal: its place in that commit.
         commit_time: the commit's time, in UTC.
+        mark: the rows of it that are deleted; None if none is.
     """
 
     record: SegmentRecord
     sequence: int
     ordinal: int
     commit_time: datetime
+    mark: Mark | None = None
 
 
 def record_to_json(record: SegmentRecord, id_map: int | None = None) -> Json:

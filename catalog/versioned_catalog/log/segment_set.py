@@ -7,126 +7,27 @@ the cost of a commit does not grow with the number of segments, and planning is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log import segment_table
-from versioned_catalog.log.features import DELETE_ROW
-from versioned_catalog.log.record import PLAIN, Delta, LiveSegment, SegmentRecord
+from versioned_catalog.log.marks import Mark, files_of, mark_from_text, mark_to_text
+from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.schemas import Schemas
-from versioned_catalog.log.segment_table import delta_from_text, delta_to_text
-from versioned_catalog.model.arrow import FALSE, TRUE, array_of, one_array
+from versioned_catalog.log.stored_segments import Counts, Deltas, Stored, marked_counts
+from versioned_catalog.model.arrow import array_of, from_numpy, one_array
 from versioned_catalog.model.types import Column, DataType
 
-Mask = npt.NDArray[np.bool_]
-
-_OPS = r'"ops":\{"[012]":\d+(?:,"[012]":\d+)*\}'
-_CANONICAL = (
-    r'^\{(?:"order":\[\d+,\d+\])?,?(?:"sequences":\[\d+,\d+\])?,?'
-    rf'(?:{_OPS})?,?(?:"patch":\{{"columns":\[[\d,]*\]\}})?\}}$'
-)
-"""The texts that ``delta_to_text`` writes. Of others, the masks are taken from the decoded delta."""
-
-_DELETES_ONLY = rf'"ops":\{{"{DELETE_ROW}":\d+\}}'
-
-_CACHED = 32_768
-_CACHED_LENGTH = 500
-"""The number of decoded deltas that are kept, and the longest text of one."""
-
-
-@dataclass(frozen=True, eq=False)
-class Deltas:
-    """The deltas of some segments.
-
-    Args:
-        texts: as checkpoints hold them; null for ``PLAIN``.
-        has_ops: whether the file of a segment holds types of operation.
-        deletes_only: whether a segment holds tombstones and nothing else.
-    """
-
-    texts: pa.Array
-    has_ops: Mask
-    deletes_only: Mask
-
-    @staticmethod
-    def of_texts(texts: pa.Array) -> Deltas:
-        """The deltas in a column of a checkpoint.
-
-        Raises:
-            CorruptTableError: one that is not in the usual form is invalid.
-        """
-        has_ops = _mask(pc.match_substring(texts, '"ops":{"'), False)
-        deletes_only = _mask(pc.match_substring_regex(texts, _DELETES_ONLY), False)
-        unusual = np.flatnonzero(~_mask(pc.match_substring_regex(texts, _CANONICAL), True))
-        for place in unusual.tolist():
-            delta = delta_from_text(texts[place].as_py())
-            has_ops[place], deletes_only[place] = bool(delta.ops), delta.deletes_only
-        return Deltas(texts, has_ops, deletes_only)
-
-    @staticmethod
-    def of(deltas: Sequence[Delta]) -> Deltas:
-        """Some deltas as columns."""
-        return Deltas.of_texts(array_of([delta_to_text(delta) for delta in deltas], pa.string()))
-
-    @property
-    def are_plain(self) -> bool:
-        """Whether all are ``PLAIN``."""
-        return bool(self.texts.null_count == len(self.texts))
-
-    def filter(self, mask: pa.BooleanArray) -> Deltas:
-        """The deltas of the segments that a mask selects."""
-        places = mask.to_numpy(zero_copy_only=False)
-        return Deltas(self.texts.filter(mask), self.has_ops[places], self.deletes_only[places])
-
-    def decode(self) -> list[Delta]:
-        """Decode the deltas. Raises CorruptTableError if one is invalid."""
-        return [PLAIN if text is None else _decoded(text) for text in self.texts.to_pylist()]
-
-    def __add__(self, other: Deltas) -> Deltas:
-        return Deltas(
-            pa.concat_arrays([self.texts, other.texts]),
-            np.concatenate((self.has_ops, other.has_ops)),
-            np.concatenate((self.deletes_only, other.deletes_only)),
-        )
-
-
-class StoredDeltas:
-    """The deltas in a table of segments, shared by all snapshots over it."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self.table = table
-
-    @cached_property
-    def columns(self) -> Deltas:
-        """One delta a row. Raises CorruptTableError: see ``Deltas.of_texts``."""
-        return Deltas.of_texts(self.table["extra"].combine_chunks())
-
-
-def _mask(values: pa.BooleanArray, unknown: bool) -> Mask:
-    mask: Mask = pc.fill_null(values, TRUE if unknown else FALSE).to_numpy(zero_copy_only=False)
-    return mask.copy()
-
-
-def _decoded(text: str) -> Delta:
-    return _cached(text) if len(text) <= _CACHED_LENGTH else delta_from_text(text)
-
-
-@lru_cache(maxsize=_CACHED)
-def _cached(text: str) -> Delta:
-    return delta_from_text(text)
-
-
 FOLD_AT = 256
-"""Number of records kept beside the table before they are folded into it."""
+"""Number of records or of marks kept beside the table before they are folded into it."""
 
 
 @dataclass(frozen=True)
@@ -138,29 +39,57 @@ class SegmentSet:
         packed: the IDs of the columns in the lists of statistics of ``base``, in order.
         removed_paths: paths in ``base`` that are no longer live.
         tail: newer segments.
-        count, rows, bytes: totals over the live segments.
-        stored: the deltas of ``base``, shared by all snapshots over it.
+        newer_marks: marks of live segments in ``base`` that replaced those in it; None for no mark.
+        count, rows, bytes: totals over the files of the live segments.
+        marked_rows: how many of the rows are marked.
+        stored: what is computed of ``base``, shared by all snapshots over it.
     """
 
     base: pa.Table = field(default_factory=lambda: pa.Table.from_batches([], segment_table.CORE))
     packed: tuple[int, ...] = ()
     removed_paths: frozenset[str] = frozenset()
     tail: tuple[LiveSegment, ...] = ()
+    newer_marks: Mapping[str, Mark | None] = field(default_factory=dict)
     count: int = 0
     rows: int = 0
     bytes: int = 0
-    stored: StoredDeltas | None = field(default=None, repr=False, compare=False)
+    marked_rows: int = 0
+    stored: Stored | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.stored is None or self.stored.table is not self.base:
-            object.__setattr__(self, "stored", StoredDeltas(self.base))
+            object.__setattr__(self, "stored", Stored(self.base))
 
     @staticmethod
     def of(base: pa.Table, packed: tuple[int, ...] = ()) -> SegmentSet:
-        """The segments in the rows of a checkpoint."""
+        """The segments in the rows of a checkpoint.
+
+        Raises:
+            CorruptTableError: a mark is invalid, or marks more rows than its segment has.
+        """
         rows: int = pc.sum(base["rows"]).as_py() or 0
         size: int = pc.sum(base["bytes"]).as_py() or 0
-        return SegmentSet(base, packed, count=base.num_rows, rows=rows, bytes=size)
+        stored, marked = Stored(base), 0
+        if base["mark"].null_count < base.num_rows:
+            marked = int(stored.marked_rows.sum())
+        return SegmentSet(
+            *(base, packed),
+            count=base.num_rows,
+            rows=rows,
+            bytes=size,
+            marked_rows=marked,
+            stored=stored,
+        )
+
+    @property
+    def shown_rows(self) -> int:
+        """The number of rows that are not marked."""
+        return self.rows - self.marked_rows
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether a segment has a mark."""
+        return self.marked_rows > 0
 
     def add(
         self, records: Sequence[SegmentRecord], sequence: int, time: datetime, schemas: Schemas
@@ -187,8 +116,9 @@ class SegmentSet:
             return self
         from_tail = [s.record for s in self.tail if s.record.path in leaving]
         from_base = leaving - {r.path for r in from_tail}
-        if from_base & self.removed_paths or not from_base <= self._base_paths:
+        if from_base & self.removed_paths or not from_base <= self._of_base.places.keys():
             raise CorruptTableError("a commit removes a segment that the table does not have")
+        marked = self.marked_rows and sum(self._marked_rows_of(path) for path in leaving)
         chosen = self.base.filter(
             pc.is_in(self.base["path"], array_of(list(from_base), pa.string()))
         )
@@ -201,18 +131,128 @@ class SegmentSet:
             packed=self.packed,
             removed_paths=frozenset() if emptied else removed_paths,
             tail=tuple(s for s in self.tail if s.record.path not in leaving),
+            newer_marks={p: m for p, m in self.newer_marks.items() if p not in leaving},
             count=self.count - len(from_tail) - chosen.num_rows,
             rows=self.rows - rows,
             bytes=self.bytes - size,
+            marked_rows=self.marked_rows - marked,
             stored=self.stored,
         )
+
+    def marked(self, changes: Mapping[str, Mark | None]) -> SegmentSet:
+        """Replace the marks of some segments; None for no mark.
+
+        Raises:
+            CorruptTableError: the set has no segment at one of the paths, or one with fewer rows.
+        """
+        if not changes:
+            return self
+        tail = tuple(
+            replace(s, mark=changes[s.record.path]) if s.record.path in changes else s
+            for s in self.tail
+        )
+        of_tail = {s.record.path: s.record.rows for s in self.tail if s.record.path in changes}
+        of_base = {path: mark for path, mark in changes.items() if path not in of_tail}
+        before = 0
+        for path, mark in changes.items():
+            rows = of_tail.get(path, self._base_rows(path))
+            if rows is None:
+                raise CorruptTableError(
+                    "a commit marks rows of a segment that the table does not have"
+                )
+            if mark is not None and mark.rows > rows:
+                raise CorruptTableError(f"{mark.rows} rows are marked in {path}, which has {rows}")
+            before += self._marked_rows_of(path)
+        now = sum(mark.rows for mark in changes.values() if mark is not None)
+        changed = replace(
+            self,
+            tail=tail,
+            newer_marks={**self.newer_marks, **of_base},
+            marked_rows=self.marked_rows - before + now,
+        )
+        return changed if len(changed.newer_marks) < FOLD_AT else changed._with_marks_folded()
+
+    def rows_of(self, path: str) -> int | None:
+        """The number of rows in the file of a live segment; None if there is no such segment."""
+        in_tail = (s.record.rows for s in self.tail if s.record.path == path)
+        return next(in_tail, self._base_rows(path))
+
+    def _base_rows(self, path: str) -> int | None:
+        place = self._of_base.places.get(path)
+        if place is None or path in self.removed_paths:
+            return None
+        rows: int = self.base["rows"][place].as_py()
+        return rows
+
+    def _marked_rows_of(self, path: str) -> int:
+        mark = self.mark_of(path) if self.has_marks else None
+        return 0 if mark is None else mark.rows
+
+    def mark_of(self, path: str) -> Mark | None:
+        """The mark of a live segment, or None if it has none."""
+        if path in self.newer_marks:
+            return self.newer_marks[path]
+        place = self._of_base.places.get(path)
+        if place is not None and path not in self.removed_paths:
+            text = self.base["mark"][place].as_py()
+            return None if text is None else mark_from_text(text)
+        return self._tail_marks.get(path)
+
+    @cached_property
+    def _tail_marks(self) -> dict[str, Mark]:
+        return {s.record.path: s.mark for s in self.tail if s.mark is not None}
+
+    @property
+    def marks(self) -> dict[str, Mark]:
+        """The marks of the live segments that have one, by path."""
+        if not self.has_marks:
+            return {}
+        texts = self.column("mark")
+        paths = self.column("path").filter(pc.is_valid(texts)).to_pylist()
+        return dict(zip(paths, map(mark_from_text, texts.drop_null().to_pylist()), strict=True))
+
+    @property
+    def mark_files(self) -> set[str]:
+        """The files that hold marks of live segments."""
+        return files_of(self.marks.values())
+
+    @property
+    def marked_counts(self) -> Counts:
+        """The number of marked rows of each live segment."""
+        if not self.has_marks:
+            return np.zeros(self.count, np.int64)
+        return marked_counts(one_array(self.column("mark")), one_array(self.column("rows")))
+
+    @property
+    def shown_counts(self) -> pa.Int64Array:
+        """The number of rows of each live segment that are not marked."""
+        rows = one_array(self.column("rows"))
+        return pc.subtract(rows, from_numpy(self.marked_counts)) if self.has_marks else rows
+
+    def _with_marks_folded(self) -> SegmentSet:
+        """The same segments with the newer marks in ``base``."""
+        at = self.base.schema.get_field_index("mark")
+        base = self.base.set_column(at, self.base.schema.field(at), self._base_marks)
+        return replace(self, base=base, newer_marks={}, stored=Stored(base))
+
+    @cached_property
+    def _base_marks(self) -> pa.ChunkedArray:
+        """The mark of each segment in ``base``."""
+        stored = self.base["mark"]
+        if not self.newer_marks:
+            return stored
+        changed = array_of(list(self.newer_marks), pa.string())
+        marks = self.newer_marks.values()
+        texts = array_of([None if m is None else mark_to_text(m) for m in marks], pa.string())
+        place = pc.index_in(self.base["path"], changed)
+        return pc.if_else(pc.is_valid(place), pc.take(texts, place), stored)
 
     def only(self, paths: Iterable[str]) -> SegmentSet:
         """Return the segments of this set at these paths; others are ignored."""
         wanted = set(paths)
         if not wanted:
             return SegmentSet()
-        live = self._of_live(self.base)
+        live = self._of_live(self._marked_base)
         base = live.filter(pc.is_in(live["path"], array_of(list(wanted), pa.string())))
         matching = SegmentSet.of(base, self.packed)
         tail = tuple(s for s in self.tail if s.record.path in wanted)
@@ -222,11 +262,18 @@ class SegmentSet:
             count=matching.count + len(tail),
             rows=matching.rows + sum(s.record.rows for s in tail),
             bytes=matching.bytes + sum(s.record.bytes for s in tail),
+            marked_rows=matching.marked_rows + sum(s.mark.rows for s in tail if s.mark),
         )
 
-    @cached_property
-    def _base_paths(self) -> frozenset[str]:
-        return frozenset(self.base["path"].to_pylist())
+    @property
+    def _of_base(self) -> Stored:
+        assert self.stored is not None
+        return self.stored
+
+    @property
+    def _marked_base(self) -> pa.Table:
+        """``base`` with the newer marks."""
+        return self._with_marks_folded().base if self.newer_marks else self.base
 
     @cached_property
     def _alive(self) -> pa.ChunkedArray:
@@ -240,14 +287,13 @@ class SegmentSet:
     @cached_property
     def core(self) -> pa.Table:
         """One row a live segment, without statistics."""
-        base = self._of_live(self.base.select(segment_table.CORE.names))
+        base = self._of_live(self._marked_base.select(segment_table.CORE.names))
         return pa.concat_tables([base, segment_table.core_table(self.tail)])
 
     @cached_property
     def deltas(self) -> Deltas:
         """The deltas of the live segments. Raises CorruptTableError: see ``Deltas.of_texts``."""
-        assert self.stored is not None
-        base = self.stored.columns
+        base = self._of_base.deltas
         if self.removed_paths:
             base = base.filter(one_array(self._alive))
         return base + Deltas.of([s.record.delta for s in self.tail])
@@ -255,7 +301,8 @@ class SegmentSet:
     def column(self, name: str) -> pa.ChunkedArray:
         """One column of ``core``, without building the others."""
         newer = segment_table.core_column(self.tail, name)
-        return pa.chunked_array([*self._of_live(self.base[name]).chunks, newer])
+        stored = self._base_marks if name == "mark" else self.base[name]
+        return pa.chunked_array([*self._of_live(stored).chunks, newer])
 
     @property
     def paths(self) -> list[str]:
@@ -317,7 +364,9 @@ class SegmentSet:
     def folded(self, schemas: Schemas) -> SegmentSet:
         """The same segments in one table, with the statistics of the newest schema's columns."""
         base, packed = self.table(schemas)
-        return replace(self, base=base, packed=packed, removed_paths=frozenset(), tail=())
+        return replace(
+            self, base=base, packed=packed, removed_paths=frozenset(), tail=(), newer_marks={}
+        )
 
     def table(self, schemas: Schemas) -> tuple[pa.Table, tuple[int, ...]]:
         """One row a live segment as in a checkpoint, and the IDs of the columns in lists, if any."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.log.marks import mark_to_text
 from versioned_catalog.log.record import (
     PLAIN,
     Constants,
@@ -143,12 +144,16 @@ CORE = pa.schema(
         pa.field("extra", pa.string()),
         pa.field("id_map", pa.dictionary(pa.int32(), pa.string())),
         pa.field("constants", pa.string()),
+        pa.field("mark", pa.string()),
     ]
 )
 """The columns of every segment, without statistics."""
 
 OF_OTHERS = ("id_map", "constants")
 """The columns of ``CORE`` that a checkpoint has only if one of its segments was written by others."""
+
+OPTIONAL = (*OF_OTHERS, "mark")
+"""The columns of ``CORE`` that a checkpoint has only if one of its segments has a value in it."""
 
 
 def statistics_of(type_: DataType) -> tuple[str, ...]:
@@ -194,6 +199,7 @@ _PLAIN: Mapping[str, Callable[[LiveSegment], Any]] = {
     "checksum": lambda s: s.record.checksum,
     "extra": lambda s: delta_to_text(s.record.delta),
     "constants": lambda s: constants_to_text(s.record.constants),
+    "mark": lambda s: None if s.mark is None else mark_to_text(s.mark),
 }
 
 

@@ -145,6 +145,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     _check_records(schemas, commit)
     segments = before.segments.remove(commit.removed)
     segments = segments.add(commit.added, commit.head.version, commit.head.time, schemas)
+    segments = segments.marked(commit.marked)
     applications = before.applications
     if commit.batch is not None:
         applications = {**applications, commit.batch.application: commit.batch.id}
@@ -174,6 +175,8 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     )
     if commit.pins is not None:
         check_pins(after)
+    if commit.marked:
+        check_markable(after)
     return after
 
 
@@ -212,6 +215,16 @@ def check_not_keyed(path: str, is_foreign: bool, schema: Schema | None) -> None:
         raise CorruptTableError(
             f"the segment {path} has an ID map, but the table has a primary key"
         )
+
+
+def check_markable(state: TableState) -> None:
+    """Refuse marks in a table with a primary key, whose rows are deleted by tombstones.
+
+    Raises:
+        CorruptTableError: the table has a primary key.
+    """
+    if state.schema.is_keyed:
+        raise CorruptTableError("rows of a table with a primary key are marked as deleted")
 
 
 def _new_incarnation(state: TableState | None, commit: Commit) -> TableState:

@@ -316,6 +316,11 @@ that a path may not hold. Text in Arrow holds no surrogates."""
 _UNSAFE = re.compile(UNSAFE + r"|[\ud800-\udfff]")
 
 
+def root_url(store: Store) -> str:
+    """The absolute URL of a table's folder, as other engines open it."""
+    return f"file://{store.url}" if store.url.startswith("/") else store.url.rstrip("/")
+
+
 def safe_path(path: str) -> str:
     """Check that a path stays inside its folder, and return it (FORMAT.md, section 1).
 

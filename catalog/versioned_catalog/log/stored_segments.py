@@ -1,0 +1,154 @@
+"""What is decoded of a table of segments, in columns: deltas of keyed tables, and marks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.log.features import DELETE_ROW, MARK_NAME, MARKS_FOLDER
+from versioned_catalog.log.marks import mark_from_text
+from versioned_catalog.log.record import PLAIN, Delta
+from versioned_catalog.log.segment_table import delta_from_text, delta_to_text
+from versioned_catalog.model.arrow import FALSE, TRUE, array_of, one_array
+
+Mask = npt.NDArray[np.bool_]
+Counts = npt.NDArray[np.int64]
+
+_OPS = r'"ops":\{"[012]":\d+(?:,"[012]":\d+)*\}'
+_CANONICAL = (
+    r'^\{(?:"order":\[\d+,\d+\])?,?(?:"sequences":\[\d+,\d+\])?,?'
+    rf'(?:{_OPS})?,?(?:"patch":\{{"columns":\[[\d,]*\]\}})?\}}$'
+)
+"""The texts that ``delta_to_text`` writes. Of others, the masks are taken from the decoded delta."""
+
+_DELETES_ONLY = rf'"ops":\{{"{DELETE_ROW}":\d+\}}'
+
+_CACHED = 32_768
+_CACHED_LENGTH = 500
+"""The number of decoded deltas that are kept, and the longest text of one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Deltas:
+    """The deltas of some segments.
+
+    Args:
+        texts: as checkpoints hold them; null for ``PLAIN``.
+        has_ops: whether the file of a segment holds types of operation.
+        deletes_only: whether a segment holds tombstones and nothing else.
+    """
+
+    texts: pa.Array
+    has_ops: Mask
+    deletes_only: Mask
+
+    @staticmethod
+    def of_texts(texts: pa.Array) -> Deltas:
+        """The deltas in a column of a checkpoint.
+
+        Raises:
+            CorruptTableError: one that is not in the usual form is invalid.
+        """
+        has_ops = _mask(pc.match_substring(texts, '"ops":{"'), False)
+        deletes_only = _mask(pc.match_substring_regex(texts, _DELETES_ONLY), False)
+        unusual = np.flatnonzero(~_mask(pc.match_substring_regex(texts, _CANONICAL), True))
+        for place in unusual.tolist():
+            delta = delta_from_text(texts[place].as_py())
+            has_ops[place], deletes_only[place] = bool(delta.ops), delta.deletes_only
+        return Deltas(texts, has_ops, deletes_only)
+
+    @staticmethod
+    def of(deltas: Sequence[Delta]) -> Deltas:
+        """Some deltas as columns."""
+        return Deltas.of_texts(array_of([delta_to_text(delta) for delta in deltas], pa.string()))
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether all are ``PLAIN``."""
+        return bool(self.texts.null_count == len(self.texts))
+
+    def filter(self, mask: pa.BooleanArray) -> Deltas:
+        """The deltas of the segments that a mask selects."""
+        places = mask.to_numpy(zero_copy_only=False)
+        return Deltas(self.texts.filter(mask), self.has_ops[places], self.deletes_only[places])
+
+    def decode(self) -> list[Delta]:
+        """Decode the deltas. Raises CorruptTableError if one is invalid."""
+        return [PLAIN if text is None else _decoded(text) for text in self.texts.to_pylist()]
+
+    def __add__(self, other: Deltas) -> Deltas:
+        return Deltas(
+            pa.concat_arrays([self.texts, other.texts]),
+            np.concatenate((self.has_ops, other.has_ops)),
+            np.concatenate((self.deletes_only, other.deletes_only)),
+        )
+
+
+class Stored:
+    """What is computed of a table of segments, shared by all snapshots over it."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The row of each segment, by path."""
+        return {path: place for place, path in enumerate(self.table["path"].to_pylist())}
+
+    @cached_property
+    def marked_rows(self) -> Counts:
+        """The number of marked rows of each segment.
+
+        Raises:
+            CorruptTableError: a mark is invalid, or marks more rows than its segment has.
+        """
+        return marked_counts(one_array(self.table["mark"]), one_array(self.table["rows"]))
+
+    @cached_property
+    def deltas(self) -> Deltas:
+        """One delta a row. Raises CorruptTableError: see ``Deltas.of_texts``."""
+        return Deltas.of_texts(self.table["extra"].combine_chunks())
+
+
+def _mask(values: pa.BooleanArray, unknown: bool) -> Mask:
+    mask: Mask = pc.fill_null(values, TRUE if unknown else FALSE).to_numpy(zero_copy_only=False)
+    return mask.copy()
+
+
+def _decoded(text: str) -> Delta:
+    return _cached(text) if len(text) <= _CACHED_LENGTH else delta_from_text(text)
+
+
+@lru_cache(maxsize=_CACHED)
+def _cached(text: str) -> Delta:
+    return delta_from_text(text)
+
+
+_MARK = (
+    r'^\{"rows":(?P<rows>[1-9][0-9]{0,15}),(?:"blob":"[A-Za-z0-9+/]+={0,2}"|'
+    rf'"path":"{MARKS_FOLDER}/{MARK_NAME.pattern}","offset":[0-9]{{1,13}},"bytes":[1-9][0-9]{{0,12}})\}}$'
+)
+"""The texts that ``mark_to_text`` writes. Others are decoded."""
+
+
+def marked_counts(texts: pa.StringArray, rows: pa.Int64Array) -> Counts:
+    """The number of marked rows of each segment, from its mark as text (null for none) and its rows.
+
+    Raises:
+        CorruptTableError: a mark is invalid, or marks more rows than its segment has.
+    """
+    numbers = pc.struct_field(pc.extract_regex(texts, _MARK), "rows").cast(pa.int64())
+    counts: Counts = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False).copy()
+    unusual = pc.and_(pc.is_null(numbers), pc.is_valid(texts)).to_numpy(zero_copy_only=False)
+    for place in np.flatnonzero(unusual).tolist():
+        counts[place] = mark_from_text(texts[place].as_py()).rows
+    if (counts > rows.to_numpy()).any():
+        raise CorruptTableError("a segment has a mark of more rows than it has")
+    return counts
