@@ -52,6 +52,8 @@ OTHER_PROPERTIES = (CommitConflictError, "since then its properties were changed
 TAGGED = (CommitConflictError, "was tagged as 'old' while it was to be expired")
 TAKEN = (ImportedMeanwhileError, "has imported some of these files; run the import again")
 FOLLOWED = (ImportedMeanwhileError, "has imported some of these files; run it again")
+MARKED = (CommitConflictError, "were deleted or replaced by another commit since version")
+REMARKED = (CommitConflictError, "deleted or restored rows of a segment that this write replaces")
 READ_BEFORE = (CommitConflictError, "added or removed rows since")
 PINNED = (InvalidRequestError, "t can't be replaced or dropped, since the schema pin 'job'")
 
@@ -83,6 +85,9 @@ drop_v: Step = lambda t: t.alter(DropColumn(("v",)))
 add_w: Step = lambda t: t.alter(AddColumn(("w",), Atom.INT))
 set_property: Step = lambda t: t.alter(SetProperty("p", "1"))
 
+mark_a: Step = lambda t: t.mark("delete", t.a, 3, 4)
+mark_b: Step = lambda t: t.mark("update", t.b, 0, low=31)
+
 KINDS = ("overwrite", "delete", "update", "merge")
 
 
@@ -96,6 +101,8 @@ def rewrites(*segments: str, **how: Any) -> list[Step]:
 
 overwrite_all: Step = lambda t: t.overwrite()
 REWRITE, DO_REWRITE = "overwrite, delete, update, merge", [overwrite_all, *rewrites("a")]
+DO_MARK = [mark_a, mark_b]
+no_marks: Callable[[Planned], bool] = lambda t: not t.state.segments.has_marks
 ENDS = {REPLACED: replace_table, DROPPED: drop}
 HARMLESS: dict[str, list[Step]] = {
     "append": [append],
@@ -161,6 +168,7 @@ def schema_fits(row: str, write: Callable[[Planned, int], Any], *, columns: str 
 ROW = "append"
 always_ok(ROW, append, "append", REWRITE, "compact", "tag", "expire")
 schema_fits(ROW, lambda t, nulls: t.append(nulls=nulls))
+ok(ROW, REWRITE, append, DO_MARK)
 ends(ROW, append)
 fence(ROW, append, lambda t: t.append(base=1))
 own_rows: Step = lambda t: t.rewrite("merge")
@@ -187,10 +195,14 @@ schema_fits(ROW, lambda t, nulls: t.imports("x", nulls=nulls))
 ok(ROW, REWRITE, import_x, DO_REWRITE, note=4)
 refused(ROW, REWRITE, GONE, instead_of_a, DO_REWRITE, note=4)
 ok(ROW, REWRITE, instead_of_a, rewrites("b"), note=4)
+refused(ROW, REWRITE, REMARKED, instead_of_a, [mark_a], note=19)
+ok(ROW, REWRITE, instead_of_a, [mark_b], note=19)
 refused(ROW, "compact", GONE, instead_of_a, [compact_both], note=4)
 ok(ROW, "compact", instead_of_a, [lambda t: t.compact(t.b)], note=4)
 refused(ROW, "rollback", GONE, lambda t: t.imports("x", removed=(t.b,)), [undo_b], note=4)
 ok(ROW, "rollback", instead_of_a, [undo_b], note=4)
+refused(ROW, "rollback", REMARKED, instead_of_a, [back_to_2], note=19, before=(mark_a,))
+ok(ROW, "rollback", instead_of_a, [undo_b], note=19)
 refused(ROW, "rollback", TAKEN, import_x, [back_to_2], note=18, before=(lambda t: t.imports("z"),))
 ends(ROW, import_x)
 fence(ROW, import_x, lambda t: t.imports("x", base=1))
@@ -219,10 +231,15 @@ refused(ROW, REWRITE, GONE, overwrite_all, DO_REWRITE, note=4)
 refused(ROW, REWRITE, GONE, overwrite_a, DO_REWRITE, note=4)
 ok(ROW, REWRITE, overwrite_a, rewrites("b"), note=4, holds=late)
 ok(ROW, REWRITE, overwrite_all, rewrites(), note=4, holds=late)
+refused(ROW, REWRITE, REMARKED, overwrite_a, [mark_a], note=19)
+refused(ROW, REWRITE, REMARKED, overwrite_all, DO_MARK, note=19)
+ok(ROW, REWRITE, overwrite_a, [mark_b], note=19)
 refused(ROW, "compact", GONE, overwrite_all, [compact_both], note=4)
 ok(ROW, "compact", overwrite_a, [lambda t: t.compact(t.b)], note=4, holds=late)
 refused(ROW, "rollback", GONE, overwrite_all, [undo_b], note=4)
 ok(ROW, "rollback", overwrite_a, [undo_b], note=4)
+refused(ROW, "rollback", REMARKED, overwrite_a, [back_to_2], note=19, before=(mark_a,))
+ok(ROW, "rollback", overwrite_a, [undo_b], note=19)
 ends(ROW, overwrite_all)
 fence(ROW, overwrite_all)
 of_own_rows: Step = lambda t: t.rewrite("overwrite", t.a, t.b)
@@ -240,6 +257,50 @@ def tombstones(t: Planned, kind: str) -> Rewrite:
     rewrite = t.rewrite(kind)
     gone = Delta(ops={DELETE_ROW: 10})
     return replace(rewrite, records=tuple(replace(one, delta=gone) for one in rewrite.records))
+
+
+def marks(kind: str) -> None:
+    """The cases of note 19, and the others of operations that mark rows, for one kind."""
+    mine: Step = lambda t: t.mark(kind, t.a, 1, 2)
+    low: Step = lambda t: t.mark(kind, t.a, 1, 2, where=LOW, low=31)
+    united: Callable[[Planned], bool] = lambda t: t.marked(t.a) == [1, 2, 3, 4]
+    alone: Callable[[Planned], bool] = lambda t: t.marked(t.a) == [1, 2]
+    of_a: Step = lambda t: t.rewrite(kind, t.a)
+
+    ok(ROW, "append", mine, [append], note=7, holds=alone)
+    ok(ROW, "alter", mine, [not_null, rename, widen, drop_v], note=1, holds=alone)
+    ok(ROW, REWRITE, mine, [mark_a], note=19, holds=united)
+    ok(ROW, REWRITE, mine, [mark_b], note=19, holds=alone)
+    ok(ROW, REWRITE, low, [mark_a], note=19, holds=united)
+    refused(ROW, REWRITE, MARKED, mine, [lambda t: t.mark("delete", t.a, 2, 3)], note=19)
+    ok(ROW, REWRITE, of_a, [mark_b], note=19)
+    refused(ROW, REWRITE, REMARKED, of_a, [mark_a], note=19)
+    rest: Step = lambda t: t.mark(kind, t.a, 0, *range(5, 10))
+    dropped: Callable[[Planned], bool] = lambda t: t.a.path not in t.live and no_marks(t)
+    some: Step = lambda t: t.mark("merge", t.a, *range(1, 5))
+    ok(ROW, REWRITE, rest, [some], note=19, holds=dropped)
+    ok(ROW, REWRITE, rest, [mark_a], note=19, holds=lambda t: t.a.path in t.live)
+
+    refused(ROW, REWRITE, GONE, mine, DO_REWRITE, note=4)
+    ok(ROW, REWRITE, mine, rewrites("b"), note=4, holds=alone)
+    refused(ROW, REWRITE, READ, low, [mark_a], note=7, table=SERIALIZABLE)
+    ok(ROW, REWRITE, low, [lambda t: t.mark("delete", t.b, 5)], note=7, table=SERIALIZABLE)
+    refused(ROW, "compact", GONE, mine, [compact_both], note=4)
+    ok(ROW, "compact", mine, [lambda t: t.compact(t.b)], note=4, holds=alone)
+
+    refused(ROW, "rollback", GONE, lambda t: t.mark(kind, t.b, 1), [undo_b], note=4)
+    ok(ROW, "rollback", mine, [undo_b], note=4, holds=alone)
+    was_marked = {"note": 19, "before": (lambda t: t.mark("delete", t.a, 8),)}
+    ok(ROW, "rollback", mine, [back_to_2], holds=alone, **was_marked)
+    refused(ROW, "rollback", REMARKED, of_a, [back_to_2], **was_marked)
+    again = {"note": 19, "before": (lambda t: t.mark("delete", t.a, 2), back_to_2)}
+    refused(ROW, "rollback", MARKED, mine, [lambda t: t.rollback(3)], **again)
+    both = (lambda t: t.mark("delete", t.a, 8), append)
+    refused(ROW, "rollback", READ, low, [back_to_2], note=7, before=both, table=SERIALIZABLE)
+
+    ends(ROW, mine)
+    fence(ROW, mine)
+    always_ok(ROW, mine, "tag", "expire")
 
 
 def filtered(kind: str) -> None:
@@ -293,6 +354,7 @@ def filtered(kind: str) -> None:
     ok(ROW, "rollback", lambda t: tombstones(t, kind), [back_to_2], **lacks_v)
     ok(ROW, "rollback", of_a, [back_to_2], note=15, before=(add_w,))
 
+    marks(kind)
     ends(ROW, of_a)
     fence(ROW, of_a)
     always_ok(ROW, of_a, "tag", "expire")
@@ -314,6 +376,14 @@ for column, with_nulls, without in [
     refused(ROW, column, HAS_NULLS, not_null, with_nulls, note=5)
     ok(ROW, column, not_null, without, note=5)
     ok(ROW, column, rename, with_nulls, note=5)
+null_row: tuple[Step, ...] = (lambda t: t.append(nulls=1),)
+marked_null = {
+    "note": 5,
+    "before": null_row,
+}  # statistics count the null, the data does not show it
+ok(ROW, REWRITE, not_null, [mark_a], **marked_null)
+refused(ROW, REWRITE, HAS_NULLS, in_data, [mark_a], **marked_null)
+ok(ROW, REWRITE, in_data, [mark_a], note=5)
 unknown: Step = lambda t: t.append(nulls=UNKNOWN)
 refused(ROW, "append", HAS_NULLS, in_data, [unknown], note=5)
 ok(ROW, "append", not_null, [unknown], note=5)
@@ -359,6 +429,9 @@ always_ok(ROW, compact_both, "append", "tag", "expire")
 schema_fits(ROW, lambda t, nulls: t.compact(t.a, nulls=nulls), columns="1")
 refused(ROW, REWRITE, GONE, compact_both, DO_REWRITE, note=4)
 ok(ROW, REWRITE, compact_a, rewrites("b"), note=4)
+refused(ROW, REWRITE, REMARKED, compact_a, [mark_a], note=19)
+refused(ROW, REWRITE, REMARKED, compact_both, [mark_b], note=19)
+ok(ROW, REWRITE, compact_a, [mark_b], note=19)
 refused(ROW, "compact", GONE, compact_both, [compact_both, lambda t: t.compact(t.b)], note=4)
 ok(ROW, "compact", compact_a, [lambda t: t.compact(t.b)], note=4)
 refused(ROW, "rollback", RESTORED, compact_a, [undo_b], note=13)
@@ -371,6 +444,7 @@ ROW = "rollback"
 for column in ("append", "alter", REWRITE, "compact", "rollback", "fence"):
     theirs = HARMLESS[column] if column != "rollback" else [lambda t: t.rollback(0)]
     refused(ROW, column, UNSEEN, undo_b, theirs, note=9 if column in ("append", "alter") else None)
+refused(ROW, REWRITE, UNSEEN, undo_b, DO_MARK)
 ok(ROW, "append", undo_b, [empty_append], note=9)
 ends(ROW, undo_b)
 always_ok(ROW, undo_b, "tag")
@@ -435,7 +509,7 @@ refused(ROW, "replace, drop", NEW_SCHEMA, with_rows, [replace_table])
 refused(ROW, "replace, drop", DROPPED, with_rows, [drop])
 fence(ROW, with_rows)
 refused(ROW, "append", READ_BEFORE, of_read_rows, [append], note=16)
-refused(ROW, REWRITE, READ_BEFORE, of_read_rows, DO_REWRITE, note=16)
+refused(ROW, REWRITE, READ_BEFORE, of_read_rows, [*DO_REWRITE, *DO_MARK], note=16)
 refused(ROW, "replace, drop", READ_BEFORE, of_read_rows, [replace_table], note=16)
 ok(ROW, "compact", of_read_rows, [compact_both], note=16)
 ok(ROW, "tag", of_read_rows, [tag], note=16)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+
 from versioned_catalog.commit.matrix import propose
 from versioned_catalog.commit.operations import (
     Alter,
@@ -28,6 +30,7 @@ from versioned_catalog.commit.operations import (
     Tag,
 )
 from versioned_catalog.log.ledger import ImportedFile, Taken
+from versioned_catalog.log.marks import marked_rows
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.statistics import ColumnStats
@@ -150,6 +153,25 @@ class Planned:
         paths = tuple(record.path for record in removed)
         new = self._new_files(takes) if takes else None
         return Rewrite(self.base, added, bound, paths, new_files=new, kind=kind, reads=reads)
+
+    def mark(
+        self,
+        kind: str,
+        segment: SegmentRecord,
+        *positions: int,
+        where: list[Any] | None = None,
+        low: int | None = None,
+    ) -> Rewrite:
+        """Mark rows of a segment as deleted, and add one with k from ``low`` on, if given."""
+        rewrite = self.rewrite(kind, where=where, low=low)
+        return replace(rewrite, marks={segment.path: np.array(positions, np.int64)})
+
+    def marked(self, segment: SegmentRecord) -> list[int] | None:
+        """The marked rows of a segment; None if it has no mark, or is not live."""
+        mark = self.state.segments.mark_of(segment.path)
+        if mark is None:
+            return None
+        return marked_rows(self.log.store, mark, segment.path, segment.rows).tolist()
 
     def upsert_of_read_rows(self, kind: str, low: int, *, meets: bool = True) -> Rewrite:
         """Upsert rows that were computed from rows of the base, into a keyed table."""

@@ -85,11 +85,22 @@ def sizes(**numbers: int) -> dict[str, int]:
     return {name.upper(): number for name, number in numbers.items()}
 
 
+def with_marks(**numbers: int) -> dict[str, int]:
+    """Sizes of a search of writes by marks, in which there is nothing else than is given."""
+    others = sizes(deletes=0, updates=0, appends=0, compactions=0, drops=0, adds=0, rollbacks=0)
+    return others | sizes(**numbers)
+
+
 SEARCHES = [
     Search("log", quick=True),
     Search("rewrites", sizes(appends=0), quick=True),
     Search("rewrites", sizes(updates=0, adds=0, rollbacks=2)),
     Search("rewrites", sizes(appends=0, adds=0, updates=0, deletes=2, rollbacks=2)),
+    Search("rewrites", with_marks(mark_deletes=2, compactions=1, rollbacks=1), quick=True),
+    Search("rewrites", with_marks(mark_deletes=1, mark_updates=1, compactions=1, rollbacks=1)),
+    Search("rewrites", with_marks(mark_deletes=1, mark_updates=1, updates=1, drops=1, rollbacks=1)),
+    Search("rewrites", with_marks(mark_deletes=2, deletes=1, rollbacks=2)),
+    Search("rewrites", with_marks(mark_updates=2, deletes=1, compactions=1, rollbacks=1)),
     Search("names", quick=True),
     Search("retention", sizes(expires=2, vacuums=1), quick=True),
     Search("retention", sizes(first=4, expires=1, vacuums=1), quick=True),
@@ -186,6 +197,34 @@ SWITCHES = [
         "rewrites",
         "a compaction commits after a rollback that it did not see",
         sizes(adds=0, appends=0, updates=0, deletes=0),
+    ),
+    Switch(
+        "MARK_REPLACES",
+        "rewrites",
+        "a commit writes the mark of its base with its own rows, and does not unite it with the newest",
+        with_marks(mark_deletes=2),
+        quick=True,
+    ),
+    Switch(
+        "MARKED_TWICE",
+        "rewrites",
+        "a commit marks rows that another one has marked since its base",
+        with_marks(mark_updates=2),
+        quick=True,
+    ),
+    Switch(
+        "COPIES_IGNORE_MARKS",
+        "rewrites",
+        "a compaction commits although a segment that it removes was marked since its base",
+        with_marks(mark_deletes=1, compactions=1),
+        quick=True,
+    ),
+    Switch(
+        "ROLLBACK_KEEPS_MARKS",
+        "rewrites",
+        "a rollback restores segments, and not their marks",
+        with_marks(mark_deletes=1, rollbacks=1),
+        quick=True,
     ),
     Switch(
         "NO_FENCE",

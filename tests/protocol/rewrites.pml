@@ -1,5 +1,5 @@
-/* DELETE and UPDATE by copy on write, append, compaction, ALTER and rollback on one table without a
- * primary key (FORMAT.md, sections 5 and 11; isolation=snapshot).
+/* DELETE and UPDATE by copy on write and by marks, append, compaction, ALTER and rollback on one table
+ * without a primary key (FORMAT.md, sections 5, 6.4 and 11; isolation=snapshot).
  *
  * Rows and columns have IDs, and a value is 1 (written by a user) or 0 (the read
  * default). Beside the log, the model has what a user expects: the rows of every version, and the values of
@@ -23,14 +23,20 @@
 #ifndef DROPS
 #define DROPS 1
 #endif
+#ifndef MARK_DELETES
+#define MARK_DELETES 0
+#endif
+#ifndef MARK_UPDATES
+#define MARK_UPDATES 0
+#endif
 #ifndef ADDS
 #define ADDS 1
 #endif
 #ifndef ROLLBACKS
 #define ROLLBACKS 1
 #endif
-#define WRITES (DELETES + UPDATES + APPENDS + COMPACTIONS)
-#define VERSIONS (1 + WRITES + DROPS + ADDS + ROLLBACKS)
+#define WRITES (DELETES + UPDATES + APPENDS + COMPACTIONS + MARK_UPDATES)
+#define VERSIONS (1 + WRITES + MARK_DELETES + DROPS + ADDS + ROLLBACKS)
 #define SEGMENTS (1 + WRITES)
 #define IDS 4 /* column IDs 1 to 3 */
 #define X 1   /* the ID of the column that is dropped */
@@ -46,6 +52,7 @@ byte newest;
 byte schema[VERSIONS];
 byte next_id[VERSIONS];
 byte live[VERSIONS];
+byte marked[VERSIONS * SEGMENTS]; /* the marked rows of each live segment */
 short rolled_back; /* the versions that rollbacks committed */
 
 /* What a user expects. */
@@ -54,9 +61,9 @@ byte want[VERSIONS * IDS];
 
 /* Scratch; see retention.pml. */
 #ifdef BREADTH_FIRST
-byte i, j, seen, shown;
+byte i, j, seen, shown, ok;
 #else
-hidden byte i, j, seen, shown;
+hidden byte i, j, seen, shown, ok;
 #endif
 
 /* A segment whose commit was refused is removed from the state. */
@@ -78,6 +85,11 @@ inline append_entry() {
   schema[newest] = schema[newest - 1];
   next_id[newest] = next_id[newest - 1];
   live[newest] = live[newest - 1];
+  i = 0;
+  do
+  :: i < SEGMENTS -> marked[newest * SEGMENTS + i] = marked[(newest - 1) * SEGMENTS + i]; i++
+  :: else -> break
+  od;
   want_rows[newest] = want_rows[newest - 1];
   i = 1;
   do
@@ -86,6 +98,9 @@ inline append_entry() {
   od;
   i = 0
 }
+
+/* The rows of a segment that a version shows. */
+#define rows_at(version, segment) (rows[segment] & ~marked[(version) * SEGMENTS + segment])
 
 /* The table shows the expected rows and values. */
 inline check() {
@@ -96,9 +111,9 @@ inline check() {
     :: i < SEGMENTS ->
        if
        :: live[newest] & bit(i) ->
-          assert(!(seen & rows[i])); /* every_row_exists_once */
-          seen = seen | rows[i]
-       :: else -> skip
+          assert(!(seen & rows_at(newest, i))); /* every_row_exists_once */
+          seen = seen | rows_at(newest, i)
+       :: else -> marked[newest * SEGMENTS + i] = 0 /* a mark leaves with its segment */
        fi;
        i++
     :: else -> break
@@ -114,7 +129,8 @@ inline check() {
           do
           :: i < SEGMENTS ->
              if
-             :: (live[newest] & bit(i)) && (columns[i] & bit(j)) -> shown = shown | value[i * IDS + j]
+             :: (live[newest] & bit(i)) && (columns[i] & bit(j)) ->
+                shown = shown | (value[i * IDS + j] & rows_at(newest, i))
              :: else -> skip
              fi;
              i++
@@ -140,13 +156,13 @@ inline copy(from, which) {
     :: i < SEGMENTS ->
        if
        :: (from) & bit(i) ->
-          rows[segment] = rows[segment] | (rows[i] & (which));
+          rows[segment] = rows[segment] | (rows_at(base, i) & (which));
           j = 1;
           do
           :: j < IDS ->
              if
              :: schema[base] & columns[i] & bit(j) ->
-                value[segment * IDS + j] = value[segment * IDS + j] | (value[i * IDS + j] & (which))
+                value[segment * IDS + j] = value[segment * IDS + j] | (value[i * IDS + j] & rows_at(base, i) & (which))
              :: else -> skip
              fi;
              j++
@@ -169,7 +185,7 @@ inline holding(row) {
     do
     :: i < SEGMENTS ->
        if
-       :: (live[base] & bit(i)) && (rows[i] & bit(row)) -> removed = bit(i)
+       :: (live[base] & bit(i)) && (rows_at(base, i) & bit(row)) -> removed = bit(i)
        :: else -> skip
        fi;
        i++
@@ -198,6 +214,26 @@ inline holding(row) {
 #define not_rolled_back (!(rolled_back & ~(bit(base + 1) - 1)))
 #endif
 
+/* Whether copies still have the rows that their segments show (section 11, note 19): `ok`. */
+inline compare_marks() {
+  d_step {
+    ok = 1;
+#ifndef COPIES_IGNORE_MARKS
+    i = 0;
+    do
+    :: i < SEGMENTS ->
+       if
+       :: (removed & bit(i)) && marked[newest * SEGMENTS + i] != marked[base * SEGMENTS + i] -> ok = 0
+       :: else -> skip
+       fi;
+       i++
+    :: else -> break
+    od;
+    i = 0
+#endif
+  }
+}
+
 /* DELETE of row 1: the other rows of its segment are copied. */
 proctype Delete(byte segment) {
   byte base, removed;
@@ -212,8 +248,9 @@ proctype Delete(byte segment) {
     printf("> delete: plan on version %d, copy row 0 into segment %d\n", base, segment)
   }
   atomic {
+    compare_marks();
     if
-    :: is_live && has_all_columns ->
+    :: is_live && has_all_columns && ok ->
        append_entry();
        live[newest] = (live[newest] & ~removed) | bit(segment);
        want_rows[newest] = want_rows[newest] & ~bit(1);
@@ -246,8 +283,9 @@ proctype Update(byte segment) {
     printf("> update: plan on version %d, copy into segment %d, column ID %d of row 1\n", base, segment, column)
   }
   atomic {
+    compare_marks();
     if
-    :: is_live && has_all_columns ->
+    :: is_live && has_all_columns && ok ->
        append_entry();
        live[newest] = (live[newest] & ~removed) | bit(segment);
        want[newest * IDS + column] = want[newest * IDS + column] | bit(1);
@@ -258,6 +296,99 @@ proctype Update(byte segment) {
   }
 done:
   atomic { base = 0; segment = 0; removed = 0; column = 0 }
+}
+
+/* What the commit of marks checks and writes (section 11, note 19). */
+#ifdef MARKED_TWICE
+#define is_new(row) true
+#else
+#define is_new(row) (!(marked[newest * SEGMENTS + old] & bit(row)))
+#endif
+#ifdef MARK_REPLACES
+#define before_mark marked[base * SEGMENTS + old]
+#else
+#define before_mark marked[newest * SEGMENTS + old]
+#endif
+
+/* Find the segment `old` that has a row, as a number, and as the set `removed`. */
+inline find(row) {
+  holding(row);
+  old = 0;
+  do
+  :: removed & ~bit(old) -> old++
+  :: else -> break
+  od
+}
+
+/* Mark a row of `old`; if all are marked then, the segment is removed. */
+inline mark(row) {
+  marked[newest * SEGMENTS + old] = before_mark | bit(row);
+  if
+  :: !rows_at(newest, old) -> live[newest] = live[newest] & ~removed
+  :: else -> skip
+  fi
+}
+
+/* DELETE of row 0 or 1 by a mark. */
+proctype Mark_delete(byte row) {
+  byte base, removed, old;
+  atomic {
+    base = newest;
+    find(row);
+    if
+    :: removed == 0 -> goto done
+    :: else
+    fi;
+    printf("> delete by mark: plan on version %d, row %d of segment %d\n", base, row, old)
+  }
+  atomic {
+    if
+    :: is_live && is_new(row) ->
+       append_entry();
+       mark(row);
+       want_rows[newest] = want_rows[newest] & ~bit(row);
+       printf("> delete by mark: put log/%d\n", newest);
+       check()
+    :: else -> printf("> delete by mark: refused\n")
+    fi
+  }
+done:
+  atomic { base = 0; row = 0; removed = 0; old = 0 }
+}
+
+/* UPDATE of row 1 by a mark: the row alone is copied, with 1 as the value of the oldest column. */
+proctype Mark_update(byte segment) {
+  byte base, removed, old, column;
+  atomic {
+    base = newest;
+    find(1);
+    column = 1;
+    do
+    :: column < IDS && !(schema[base] & bit(column)) -> column++
+    :: else -> break
+    od;
+    if
+    :: removed == 0 || column == IDS -> goto done
+    :: else
+    fi;
+    copy(removed, bit(1));
+    value[segment * IDS + column] = value[segment * IDS + column] | bit(1);
+    printf("> update by mark: plan on version %d, row 1 of segment %d into segment %d\n", base, old, segment)
+  }
+  atomic {
+    if
+    :: is_live && is_new(1) && has_all_columns ->
+       append_entry();
+       mark(1);
+       live[newest] = live[newest] | bit(segment);
+       want[newest * IDS + column] = want[newest * IDS + column] | bit(1);
+       printf("> update by mark: put log/%d\n", newest);
+       check()
+    :: else -> printf("> update by mark: refused\n"); forget()
+    fi
+  }
+done:
+  atomic { base = 0; segment = 0; removed = 0; old = 0; column = 0 }
 }
 
 /* Append of row 2; it copies nothing, and is never refused here. */
@@ -309,8 +440,9 @@ proctype Compact(byte segment) {
     printf("> compact: plan on version %d, copy all into segment %d\n", base, segment)
   }
   atomic {
+    compare_marks();
     if
-    :: is_live && not_rolled_back ->
+    :: is_live && not_rolled_back && ok ->
        append_entry();
        live[newest] = (live[newest] & ~removed) | bit(segment);
        printf("> compact: put log/%d\n", newest);
@@ -365,6 +497,20 @@ end:
        append_entry();
        schema[newest] = schema[to];
        live[newest] = live[to];
+       i = 0;
+       do
+       :: i < SEGMENTS ->
+#ifdef ROLLBACK_KEEPS_MARKS
+          if
+          :: live[newest - 1] & bit(i) -> skip
+          :: else -> marked[newest * SEGMENTS + i] = 0
+          fi;
+#else
+          marked[newest * SEGMENTS + i] = marked[to * SEGMENTS + i];
+#endif
+          i++
+       :: else -> break
+       od;
        want_rows[newest] = want_rows[to];
        i = 1;
        do
@@ -397,6 +543,8 @@ init {
     i = 0; do :: i < DELETES -> run Delete(j); j++; i++ :: else -> break od;
     i = 0; do :: i < UPDATES -> run Update(j); j++; i++ :: else -> break od;
     i = 0; do :: i < APPENDS -> run Append(j); j++; i++ :: else -> break od;
+    i = 0; do :: i < MARK_UPDATES -> run Mark_update(j); j++; i++ :: else -> break od;
+    i = 0; do :: i < MARK_DELETES -> run Mark_delete(i); i++ :: else -> break od;
     i = 0; do :: i < COMPACTIONS -> run Compact(j); j++; i++ :: else -> break od;
     i = 0; do :: i < DROPS -> run Drop_column(); i++ :: else -> break od;
     i = 0; do :: i < ADDS -> run Add_column(); i++ :: else -> break od;

@@ -8,6 +8,7 @@ from typing import Any
 
 from versioned_catalog.commit import (
     incarnation_rules,
+    mark_rules,
     operations,
     row_rules,
     schema_rules,
@@ -88,12 +89,14 @@ MATRIX: Mapping[type, Row] = {
         required=SAME_INCARNATION, rules=WRITTEN_ONCE + SEGMENTS_FIT, entry=write_entry
     ),
     operations.Overwrite: Row(
-        required=SAME_INCARNATION, rules=WRITTEN_ONCE + SEGMENTS_FIT, entry=write_entry
+        required=SAME_INCARNATION,
+        rules=(*WRITTEN_ONCE, mark_rules.copied_marks_unchanged, *SEGMENTS_FIT),
+        entry=write_entry,
     ),
     operations.Import: Row(
         required=SAME_INCARNATION,
         is_noop=segment_entries.is_empty,
-        rules=WRITTEN_ONCE + SEGMENTS_FIT,
+        rules=(*WRITTEN_ONCE, mark_rules.copied_marks_unchanged, *SEGMENTS_FIT),
         entry=write_entry,
     ),
     operations.Rewrite: Row(
@@ -101,6 +104,8 @@ MATRIX: Mapping[type, Row] = {
         is_noop=segment_entries.is_empty,
         rules=(
             *WRITTEN_ONCE,
+            mark_rules.marks_are_new,
+            mark_rules.copied_marks_unchanged,
             row_rules.copies_are_complete,
             row_rules.reads_unchanged,
             segment_rules.read_above_fence,
@@ -112,7 +117,12 @@ MATRIX: Mapping[type, Row] = {
     operations.Compact: Row(
         required=SAME_INCARNATION,
         is_noop=segment_entries.is_empty,
-        rules=(segment_rules.removed_are_live, row_rules.no_rows_restored, *SEGMENTS_FIT),
+        rules=(
+            segment_rules.removed_are_live,
+            mark_rules.copied_marks_unchanged,
+            row_rules.no_rows_restored,
+            *SEGMENTS_FIT,
+        ),
         entry=write_entry,
     ),
     operations.Rollback: Row(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from versioned_catalog.log.bitmaps import Positions
 from versioned_catalog.log.entry import Batch, Consumer
 from versioned_catalog.log.ledger import ImportedFile
 from versioned_catalog.log.record import SegmentRecord
@@ -122,11 +123,14 @@ class Rewrite(Write):
         kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
         reads: filter of the rows that it read, bound to the base's schema; None for every row.
         keys: the row keys to check, if the table has a primary key.
+        marks: the rows that it marks as deleted, by the path of a segment of the base that stays; none
+            of them is marked in the base.
     """
 
     kind: str = field(kw_only=True)
     reads: BoundFilter | None = field(kw_only=True)
     keys: KeyCheck | None = None
+    marks: Mapping[str, Positions] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)

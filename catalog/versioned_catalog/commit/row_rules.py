@@ -36,7 +36,7 @@ class Isolation(enum.Enum):
     SNAPSHOT = "snapshot"
     """Commits that removed a segment which it removes."""
     SERIALIZABLE = "serializable"
-    """Also commits that added or removed a segment which may hold rows that it looked for."""
+    """Also commits that added or removed rows of a segment which may hold rows that it looked for."""
 
 
 def isolation_of(
@@ -54,8 +54,8 @@ def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
     """Refuse a rewrite whose result may differ after the concurrent commits.
 
     Raises:
-        CommitConflictError: a segment that a concurrent commit added or removed may match what the
-            operation looked for.
+        CommitConflictError: a segment that a concurrent commit added or removed, or of which it marked
+            rows, may match what the operation looked for.
     """
     operation, state = attempt.operation, attempt.state
     base = operation.base.version
@@ -68,8 +68,8 @@ def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
     def conflicts(commit: Commit) -> bool:
         if commit.head.operation == "compact":
             return False  # it holds the same rows
-        removed = commit.removed
-        if removed and not _read_paths(attempt, commit).isdisjoint(removed):
+        changed = (*commit.removed, *commit.marked)
+        if changed and not _read_paths(attempt, commit).isdisjoint(changed):
             return True
         return _may_match(operation, commit, state)
 
@@ -87,12 +87,12 @@ def _read_conflict(attempt: Attempt[Rewrite], version: int, kind: str) -> Commit
     )
 
 
-def _read_paths(attempt: Attempt[Rewrite], removing: Commit) -> frozenset[str]:
+def _read_paths(attempt: Attempt[Rewrite], changing: Commit) -> frozenset[str]:
     """The segments of the base that may hold a row that the operation looked for."""
     try:
         return _candidates(attempt)
     except NotFoundError:
-        raise _read_conflict(attempt, removing.head.version, "whose base is expired") from None
+        raise _read_conflict(attempt, changing.head.version, "whose base is expired") from None
 
 
 @once
@@ -161,7 +161,7 @@ def row_keys_unchanged(attempt: Attempt[Rewrite]) -> None:
     def conflicts(commit: Commit) -> bool:
         if commit.head.operation == "compact":
             return False  # it holds the same rows
-        if commit.removed:
+        if commit.removed or commit.marked:
             return True
         near = [record for record in commit.added if _overlaps(keys.records, record, schema, state)]
         return bool(near) and keys.meet(near, state)
@@ -231,7 +231,7 @@ def replaced_rows_unchanged(attempt: Attempt[Replace]) -> None:
 def _changes_rows(commit: Commit) -> bool:
     if commit.head.operation in NEW_INCARNATION:
         return True
-    return commit.head.operation != "compact" and bool(commit.added or commit.removed)
+    return commit.head.operation != "compact" and commit.changes_segments
 
 
 def no_rows_restored(attempt: Attempt[Compact]) -> None:

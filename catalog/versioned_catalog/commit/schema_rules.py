@@ -194,6 +194,8 @@ def _nulls(state: TableState, column_id: int, operation: Alter) -> int:
     # Statistics also count rows of a keyed table that are replaced or hidden.
     countable = not is_repeated(above) and not state.schema.row_key
     recorded = _recorded_nulls(state, column) if countable else None
+    if recorded and state.segments.has_marks:
+        recorded = None  # nulls in marked rows are counted
     return operation.count_nulls(state, column) if recorded is None else recorded
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.commit.attempt import Attempt, once
+from versioned_catalog.commit.mark_rules import write_marks
 from versioned_catalog.commit.operations import (
     Append,
     Base,
@@ -27,6 +28,7 @@ from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.features import ADOPTIONS, EXTERNAL_ROOTS, IMPORTS, Features
 from versioned_catalog.log.ledger import LedgerChange, added_files, adopted_files
+from versioned_catalog.log.marks import Mark
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.segment_table import constants_from_text, delta_from_text
 from versioned_catalog.log.state import TableState
@@ -41,9 +43,11 @@ from versioned_catalog.storage.store import PREFIX, adopted_at
 
 
 def is_empty(attempt: Attempt[Write]) -> bool:
-    """Whether a write adds, removes and records nothing."""
+    """Whether a write adds, removes, marks and records nothing."""
     operation = attempt.operation
     if isinstance(operation, Import) and (operation.files or operation.batch is not None):
+        return False
+    if isinstance(operation, Rewrite) and operation.marks:
         return False
     return not (operation.records or operation.removed or operation.changes)
 
@@ -69,7 +73,8 @@ def write_entry(attempt: Attempt[Write]) -> Commit:
     head, records = next_head(attempt, _kind(operation)), _with_identity(attempt)
     schema = schema_after(attempt)
     properties = dict(state.properties if evolved is None else evolved.properties)
-    features = head.features | features_of(schema, records)
+    marking = write_marks(attempt)
+    features = head.features | features_of(schema, records, marking.marks)
     if isinstance(operation, Import):
         files = operation.files
     else:  # files that a write takes in without an import, such as those of a converted table
@@ -84,7 +89,8 @@ def write_entry(attempt: Attempt[Write]) -> Commit:
         schema=None if schema.version == state.schema.version else schema,
         properties=properties if properties != state.properties else None,
         added=records,
-        removed=removed_paths(attempt),
+        removed=(*removed_paths(attempt), *marking.whole),
+        marked=marking.marks,
         batch=operation.batch,
         roots=None if roots == state.roots else roots,
         imported=imported,
@@ -143,12 +149,13 @@ def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
     assert then is not None, "the rule target_can_be_restored comes first"
     schema = _restored_schema(then, state, attempt.table)
     added, removed = _missing(then, state, attempt.log), _paths_not_in(state, then)
+    marked = _restored_marks(then, state, added)
     properties = _restored_properties(then, state)
     sets_comment = then.comment != state.comment
     head = next_head(attempt, "rollback")
     restored = state.schema if schema is None else schema
     return Commit(
-        replace(head, features=head.features | features_of(restored, ())),
+        replace(head, features=head.features | features_of(restored, (), marked)),
         state.next_column_id,
         schema=schema,
         properties=None if properties == dict(state.properties) else properties,
@@ -156,6 +163,7 @@ def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
         sets_comment=sets_comment,
         added=added,
         removed=tuple(removed),
+        marked=marked,
         imported=None if then.ledger == state.ledger else LedgerChange(then.ledger, complete=True),
         details={"to": attempt.operation.version},
     )
@@ -164,7 +172,7 @@ def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
 def is_rolled_back(attempt: Attempt[Rollback]) -> bool:
     """Whether the table is already as it was at the version."""
     entry = rollback_entry(attempt)
-    changed = entry.added or entry.removed or entry.sets_comment or entry.imported is not None
+    changed = entry.changes_segments or entry.sets_comment or entry.imported is not None
     return not changed and entry.schema is None and entry.properties is None
 
 
@@ -213,6 +221,19 @@ def _missing(then: TableState, state: TableState, log: TableLog) -> tuple[Segmen
     if not then.schema.is_keyed:
         return tuple(record for _, record in records)
     return tuple(_in_order(record, (row["sequence"], row["ordinal"])) for row, record in records)
+
+
+def _restored_marks(
+    then: TableState, state: TableState, added: Collection[SegmentRecord]
+) -> dict[str, Mark | None]:
+    """The marks of the target that differ from those of the same segments now; None for no mark."""
+    if not (then.segments.has_marks or state.segments.has_marks):
+        return {}
+    wanted, live = then.segments.marks, state.segments.marks
+    back = {record.path for record in added}
+    restored = {p: mark for p, mark in wanted.items() if p in back or mark != live.get(p)}
+    cleared = [p for p in live if p not in wanted and then.segments.rows_of(p) is not None]
+    return {**restored, **dict.fromkeys(cleared)}
 
 
 def _in_order(record: SegmentRecord, order: tuple[int, int]) -> SegmentRecord:

@@ -147,10 +147,15 @@ def removed_are_live(attempt: Attempt[Write]) -> None:
     operation = attempt.operation
     wanted = operation.base.segments if operation.removed is None else len(operation.removed)
     if len(removed_paths(attempt)) != wanted:
-        raise CommitConflictError(
-            f"{attempt.table}: rows that this write replaces were removed by another commit since "
-            f"version {operation.base.version}; refresh() the table and run it again"
-        )
+        raise removed_meanwhile(attempt)
+
+
+def removed_meanwhile(attempt: Attempt[Write]) -> CommitConflictError:
+    """The error of a write that replaces rows of a segment that is not live any more."""
+    return CommitConflictError(
+        f"{attempt.table}: rows that this write replaces were removed by another commit since "
+        f"version {attempt.operation.base.version}; refresh() the table and run it again"
+    )
 
 
 @once
@@ -168,10 +173,11 @@ def removed_paths(attempt: Attempt[Write]) -> tuple[str, ...]:
 
 
 def segments_above_fence(attempt: Attempt[Write]) -> None:
-    """Refuse segments, and pages of imported files, that were written below the fence."""
+    """Refuse segments, marks and pages of imported files that were written below the fence."""
     operation = attempt.operation
     brings_pages = isinstance(operation, Import) and operation.files
-    if operation.records or brings_pages:
+    marks_rows = isinstance(operation, Rewrite) and operation.marks
+    if operation.records or brings_pages or marks_rows:
         _check_above_fence(oldest_base(operation.base, operation.records), attempt)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ from versioned_catalog.log.features import (
     ID_MAP,
     IMPORTS,
     KEYED,
+    MARKS,
     PATCH,
     PINS,
     WITH_CHECKSUMS,
@@ -95,12 +96,16 @@ def _first_commit(operation: Create, state: TableState | None, head: Head) -> Co
     )
 
 
-def features_of(schema: Schema, records: Iterable[SegmentRecord]) -> Features:
-    """The features that a schema and segments need of readers and writers."""
+def features_of(
+    schema: Schema, records: Iterable[SegmentRecord], marked: Collection[str] = ()
+) -> Features:
+    """The features that a schema, segments and the marks of some need of readers and writers."""
     records = tuple(records)
     names = {KEYED} if schema.row_key else set()
     if any(column.hidden for column, _ in walk(schema.columns)):
         names.add(HIDDEN)
+    if marked:
+        names.add(MARKS)
     if any(record.delta.patch is not None for record in records):
         names.add(PATCH)
     if any(record.id_map is not None for record in records):

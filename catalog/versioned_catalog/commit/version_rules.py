@@ -118,8 +118,7 @@ def nothing_unseen(attempt: Attempt[Rollback]) -> None:
 def _changes_content(commit: Commit) -> bool:
     """Whether a commit changed what a rollback restores, or set a fence."""
     return bool(
-        commit.added
-        or commit.removed
+        commit.changes_segments
         or commit.schema is not None
         or commit.properties is not None
         or commit.sets_comment

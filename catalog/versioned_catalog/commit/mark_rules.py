@@ -1,0 +1,107 @@
+"""Rules about marked rows: each is marked once, and no copy brings one back.
+
+Note 19 of FORMAT.md, section 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from versioned_catalog.commit.attempt import Attempt, find_conflict, once
+from versioned_catalog.commit.operations import Rewrite, Write
+from versioned_catalog.commit.segment_rules import removed_meanwhile, removed_paths
+from versioned_catalog.errors import CommitConflictError
+from versioned_catalog.log.bitmaps import Positions
+from versioned_catalog.log.features import MARKS
+from versioned_catalog.log.marks import Mark, mark_of, marked_rows
+
+
+def marks_are_new(attempt: Attempt[Rewrite]) -> None:
+    """Refuse to mark rows that another commit has marked, or whose segment it has removed.
+
+    Raises:
+        CommitConflictError: naming the segment.
+    """
+    united_marks(attempt)
+
+
+@once
+def united_marks(attempt: Attempt[Any]) -> dict[str, tuple[Positions, int]]:
+    """All marked rows of each segment of which the operation marks rows, and the rows that it has.
+
+    Raises:
+        CommitConflictError: see ``marks_are_new``.
+    """
+    segments, store = attempt.state.segments, attempt.log.store
+    united: dict[str, tuple[Positions, int]] = {}
+    for path, new in attempt.operation.marks.items():
+        if not len(new):
+            continue  # a mark without rows is damage
+        rows = segments.rows_of(path)
+        if rows is None:
+            raise removed_meanwhile(attempt)
+        mark = segments.mark_of(path)
+        old = np.empty(0, np.int64) if mark is None else marked_rows(store, mark, path, rows)
+        both = np.union1d(old, new)
+        if len(both) < len(old) + len(new):
+            raise CommitConflictError(
+                f"{attempt.table}: rows of {path} that this {attempt.operation.kind} deletes or "
+                "replaces were deleted or replaced by another commit since version "
+                f"{attempt.operation.base.version}; refresh() the table and run it again"
+            )
+        united[path] = both, rows
+    return united
+
+
+@dataclass(frozen=True)
+class Marking:
+    """How an entry marks rows.
+
+    Args:
+        whole: the segments of which every row is marked: they are removed instead.
+        marks: the new marks of the others.
+    """
+
+    whole: tuple[str, ...] = ()
+    marks: Mapping[str, Mark | None] = field(default_factory=dict)
+
+
+def write_marks(attempt: Attempt[Write]) -> Marking:
+    """How an operation marks rows, once all rules are passed; large marks are written to files."""
+    operation, store = attempt.operation, attempt.log.store
+    if not isinstance(operation, Rewrite) or not operation.marks:
+        return Marking()
+    whole: list[str] = []
+    marks: dict[str, Mark | None] = {}
+    for path, (positions, rows) in united_marks(attempt).items():
+        if len(positions) == rows:
+            whole.append(path)
+        else:
+            marks[path] = mark_of(store, operation.base.version, path, positions)
+    return Marking(tuple(whole), marks)
+
+
+def copied_marks_unchanged(attempt: Attempt[Write]) -> None:
+    """Refuse to replace a segment that was marked since the base.
+
+    Its copies would bring the marked rows back. An overwrite would leave the new versions of rows that
+    an UPDATE marked, beside the rows that replace them.
+
+    Raises:
+        CommitConflictError: naming the commit.
+    """
+    removed = frozenset(removed_paths(attempt))
+    if not removed or MARKS not in attempt.state.features.read:
+        return
+    base = attempt.operation.base.version
+    conflict = find_conflict(attempt, base, lambda commit: not removed.isdisjoint(commit.marked))
+    if conflict is not None:
+        raise CommitConflictError(
+            f"{attempt.table}: version {conflict.version} ({conflict.kind}) deleted or restored rows of "
+            f"a segment that this write replaces as of version {base}; refresh() the table and run it "
+            "again"
+        )
