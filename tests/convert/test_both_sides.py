@@ -25,6 +25,7 @@ from convert.sources import (
     rows_of,
     sorted_rows,
 )
+from marking import mark, marks_of
 from versioned_catalog import InvalidRequestError, Table
 from versioned_interop.convert.convert import Request, open_source
 from versioned_interop.convert.sync import follow
@@ -87,6 +88,29 @@ def test_a_file_that_both_sides_changed_is_refused(lake: Lake, source: Any) -> N
     table.rollback(before)
     assert table.sync(source).removed == 1
     assert ids(table) == [2]
+
+
+def test_a_file_whose_rows_are_marked_here_is_refused_if_it_changes(lake: Lake) -> None:
+    source = lake.iceberg_table(SCHEMA)
+    source.append(pa.concat_tables([rows(source, 1), rows(source, 2)]))
+    source.append(pa.concat_tables([rows(source, 3), rows(source, 4)]))
+    table = lake.catalog.convert("t", source)
+    before = table.version
+    state, column = table.state, table.schema.get(("id",))
+    lowest = state.segments.statistic("min", column, state.schemas).to_pylist()
+    marked = state.segments.paths[lowest.index(1)]
+    mark(table, {marked: [0]})
+    source.append(rows(source, 5))
+    assert table.sync(source).adopted == 1
+    assert marks_of(table) == {marked: [0]}
+    source.delete("id = 2")
+    with pytest.raises(InvalidRequestError, match=r"removed or rewritten root:.*\.parquet"):
+        table.sync(source)
+    source.delete("id = 3")
+    assert marks_of(table) == {marked: [0]}
+    table.rollback(before)
+    table.sync(source)
+    assert ids(table) == [1, 4, 5]
 
 
 def test_a_table_that_was_rolled_back_follows_again(lake: Lake, source: Any) -> None:

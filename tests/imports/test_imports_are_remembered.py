@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from imports.lake import Lake
+from marking import mark
 from versioned_catalog import (
     Catalog,
     CommitConflictError,
@@ -271,6 +272,20 @@ def test_a_changed_file_whose_rows_were_rewritten_is_refused(
     lake.load(again="all")
     assert sorted(row["a"] for row in lake.rows()) == [1, 2, 3, 4, 9]
     assert lake.catalog.import_files("t", lake.folder, again="changed").known == 2
+
+
+def test_a_changed_file_with_deleted_rows_is_refused(lake: Lake) -> None:
+    lake.write("1.parquet", {"a": [1, 2, 3]})
+    table = lake.load()
+    (path,) = table.state.segments.paths
+    mark(table, {path: [0]})
+    assert lake.load().state.segments.marks
+    lake.write("1.parquet", {"a": [1, 2, 3, 4]})
+    with pytest.raises(InvalidRequestError, match=r"has deleted rows there: .* again='all'"):
+        lake.load(again="changed")
+    assert lake.catalog.load_table("t").state.segments.marks
+    lake.load(again="all")
+    assert lake.rows() == [{"a": 1}, {"a": 2}, {"a": 3}, {"a": 4}]
 
 
 def test_a_file_that_was_removed_comes_in_again_when_it_has_changed(lake: Lake) -> None:

@@ -10,7 +10,7 @@ import pytest
 from pyiceberg.table.puffin import PuffinFile as Reader
 from pyroaring import BitMap
 
-from versioned_interop.publish.vectors import puffin_file
+from versioned_catalog.log.bitmaps import blob_of, puffin_file
 
 POSITIONS = [
     [0],
@@ -24,8 +24,9 @@ POSITIONS = [
 
 @pytest.mark.parametrize("positions", POSITIONS, ids=lambda one: f"{len(one)} of {one[-1]}")
 def test_positions_come_back(positions: list[int]) -> None:
-    file = puffin_file("file:///a/b.parquet", np.array(positions, np.int64))
-    blob = file.data[file.offset : file.offset + file.length]
+    blob = blob_of(np.array(positions, np.int64))
+    file = puffin_file("file:///a/b.parquet", blob, len(positions))
+    assert file.data[file.offset : file.offset + file.length] == blob
     size, magic = struct.unpack(">i4s", blob[:8])
     assert (size, magic) == (len(blob) - 8, b"\xd1\xd3\x39\x64")
     assert zlib.crc32(blob[4:-4]) == struct.unpack(">I", blob[-4:])[0]

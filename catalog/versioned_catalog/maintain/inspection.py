@@ -59,7 +59,7 @@ class Inspection:
 
         Columns: ``path``, ``schema_version`` (int32), ``rows``, ``bytes``, ``sequence`` (int64: the
         version that added the segment), ``commit_time`` (timestamp, UTC), ``partition`` (list of text),
-        ``checksum``.
+        ``checksum``, ``marked_rows`` (int64: how many of the rows are deleted by a mark).
         """
         return metadata_tables.segments(self._state)
 

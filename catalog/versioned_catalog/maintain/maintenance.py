@@ -65,9 +65,10 @@ class Maintenance:
 
         Args:
             filters: compact only segments that may match, filtered as in ``Table.scan``; None for all.
-            strategy: ``auto`` merges small segments of a partition and, in a table with a primary key,
-                segments with overlapping row keys; ``full`` rewrites all segments; ``small`` rewrites
-                small segments only, whatever they overlap.
+            strategy: ``auto`` merges small segments of a partition, rewrites segments of which a tenth
+                of the rows is marked as deleted, and merges, in a table with a primary key, segments
+                with overlapping row keys; ``full`` rewrites all segments; ``small`` rewrites small
+                segments only, whatever they overlap.
             paths: compact these segments, and those that must be compacted with them.
             zorder: columns to cluster the rows by, so that filters on any of them skip segments. All
                 segments are rewritten. Only for a table without a sort order.

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.log.entry import Commit, Head, Stub
-from versioned_catalog.log.segment_table import CORE, OF_OTHERS, parse_texts
+from versioned_catalog.log.segment_table import CORE, OPTIONAL, parse_texts
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.column_tables import COLUMNS, TIME, table_of
-from versioned_catalog.model.arrow import array_of
+from versioned_catalog.model.arrow import array_of, from_numpy
 from versioned_catalog.model.partitioning import PartitionKey, key_reader
 from versioned_catalog.model.pins import Pin, breaks
 from versioned_catalog.model.schema import Schema
@@ -143,8 +143,8 @@ PARTITIONS = pa.schema(
 )
 
 SEGMENTS = pa.schema(
-    [field for field in CORE if field.name not in ("ordinal", "extra", *OF_OTHERS)]
-)
+    [field for field in CORE if field.name not in ("ordinal", "extra", *OPTIONAL)]
+).append(pa.field("marked_rows", pa.int64()))
 
 SNAPSHOTS = pa.schema(
     {
@@ -208,7 +208,8 @@ def _changes(value: Any) -> list[str] | None:
 
 def segments(state: TableState) -> pa.Table:
     """See ``Inspection.segments``."""
-    return state.segments.core.select(SEGMENTS.names)
+    marked = from_numpy(state.segments.marked_counts)
+    return state.segments.core.append_column("marked_rows", marked).select(SEGMENTS.names)
 
 
 def snapshots(
@@ -222,7 +223,7 @@ def snapshots(
             "operation": None if commit is None else commit.head.operation,
             "schema_version": state.schema_version,
             "segments": state.segments.count,
-            "rows": state.segments.rows,
+            "rows": state.segments.shown_rows,
             "bytes": state.segments.bytes,
             "tags": sorted(name for name, version in tags.items() if version == state.version),
         }
@@ -235,12 +236,14 @@ def snapshots(
 def partitions(state: TableState) -> pa.Table:
     """See ``Inspection.partitions``."""
     core, totals = state.segments.core, dict[PartitionKey, tuple[int, int]]()
+    shown = pc.subtract(core["rows"], from_numpy(state.segments.marked_counts))
+    core = core.append_column("shown", shown)
     for version in pc.unique(core["schema_version"]).to_pylist():
         read = key_reader(state.schemas[version], state.schema)
         if read is None or not state.schema.partitioning:
             continue
         written = core.filter(pc.is_in(core["schema_version"], array_of([version], pa.int32())))
-        pairs = zip(written["partition"].to_pylist(), written["rows"].to_pylist(), strict=True)
+        pairs = zip(written["partition"].to_pylist(), written["shown"].to_pylist(), strict=True)
         for texts, count in pairs:
             key = read(tuple(texts))
             rows, number = totals.get(key, (0, 0))

@@ -18,8 +18,11 @@ from versioned_catalog.log.features import (
     KEPT,
     LOG,
     MANIFESTS,
+    MARK_NAME,
+    MARKS_FOLDER,
     OWN_NAME,
 )
+from versioned_catalog.log.marks import files_of
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.expiry import is_unfinished
 from versioned_catalog.storage.store import Store, StoredFile
@@ -35,6 +38,7 @@ _NAMES = {
     KEPT: _VERSION,
     MANIFESTS: OWN_NAME,
     IMPORTS_FOLDER: OWN_NAME,
+    MARKS_FOLDER: MARK_NAME,
 }
 """The folders in which vacuum looks, and the names of files there that it may delete.
 
@@ -49,7 +53,7 @@ class OrphanFiles:
     """Files that may be deleted.
 
     Args:
-        segments: sizes by path, of segments, manifests and pages of imported files.
+        segments: sizes by path, of segments, marks, manifests and pages of imported files.
         others: sizes by path, of temporary files and checkpoints.
         foreign: files in ``data/`` whose names are not ours; they are never deleted.
     """
@@ -79,7 +83,7 @@ class References:
     """Files that the retained versions of a table need.
 
     Args:
-        paths: paths of segments, manifests and pages of imported files.
+        paths: paths of segments, marks, manifests and pages of imported files.
         versions: versions of states in ``kept/``, below the oldest retained version.
         floor: the oldest retained version; a running expiry may need any state from it on.
         all_manifests: whether all manifests are needed, while an expiry is unfinished.
@@ -91,7 +95,7 @@ class References:
     all_manifests: bool = False
 
     def needs(self, path: str) -> bool:
-        """Whether a segment, a manifest or a page of imported files is needed."""
+        """Whether a segment, a mark, a manifest or a page of imported files is needed."""
         return path in self.paths or (self.all_manifests and path.startswith(f"{MANIFESTS}/"))
 
     def including(self, commits: Iterator[Commit]) -> References:
@@ -200,13 +204,15 @@ def _needed_from(timeline: TableLog, state: TableState, first: int) -> Reference
 
 
 def _files_of(state: TableState) -> set[str]:
-    """The segments of a state, and the pages of its ledger."""
-    return {*state.segments.paths, *(page.path for page in state.ledger.pages)}
+    """The segments of a state and their marks, and the pages of its ledger."""
+    pages = (page.path for page in state.ledger.pages)
+    return {*state.segments.paths, *state.segments.mark_files, *pages}
 
 
 def _named_by(commit: Commit) -> Iterator[str]:
-    """Yield the segments that a commit adds, its manifest, and the pages of its ledger."""
+    """Yield the segments that a commit adds, its marks and manifest, and the pages of its ledger."""
     yield from (record.path for record in commit.added)
+    yield from files_of(commit.marked.values())
     if commit.manifest is not None:
         yield commit.manifest.path
     if commit.imported is not None:

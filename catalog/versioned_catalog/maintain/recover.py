@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -20,7 +20,14 @@ from versioned_catalog.errors import (
 from versioned_catalog.log.commit_log import table_log
 from versioned_catalog.log.entry import WRITER, Batch, Commit, Head
 from versioned_catalog.log.entry_json import commit_to_bytes
-from versioned_catalog.log.features import IMPORTS, IMPORTS_FOLDER, LOG, WITH_CHECKSUMS, Features
+from versioned_catalog.log.features import (
+    IMPORTS,
+    IMPORTS_FOLDER,
+    LOG,
+    MARKS,
+    WITH_CHECKSUMS,
+    Features,
+)
 from versioned_catalog.log.ledger import (
     ImportedFile,
     Ledger,
@@ -30,6 +37,7 @@ from versioned_catalog.log.ledger import (
     write_page,
 )
 from versioned_catalog.log.manifest import write_manifest
+from versioned_catalog.log.marks import Mark, mark_of, marked_rows
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import next_time
@@ -105,20 +113,22 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
         else:
             left[footer.path] = record
     ledger = _ledger(incarnation, broken)
-    commits = list(_commits(incarnation, schemas, list(records.values()), ledger, new.time))
+    marks, unmarked = _copy_marks(broken, new, incarnation, records)
+    commits = list(_commits(incarnation, schemas, list(records.values()), marks, ledger, new.time))
     state = _write_log(new, commits)
     return Recovered(
         broken=broken.url,
         table=new.url,
         version=state.version,
         known_until=-1 if log.state is None else log.state.version,
-        rows=state.segments.rows,
+        rows=state.segments.shown_rows,
         bytes=state.segments.bytes,
         certain=tuple(path for path in incarnation.live if path in records),
         guessed=tuple(path for path in incarnation.guessed if path in records),
         left=left,
         unknown=(
             *_unknown(log, incarnation, substituted),
+            *(f"which rows of {path} were deleted; they are back: {why}" for path, why in unmarked),
             *_unknown_imports(incarnation.ledger, ledger, broken),
         ),
     )
@@ -183,6 +193,30 @@ def _copy_segment(
     )
 
 
+def _copy_marks(
+    broken: Store, new: Store, incarnation: Incarnation, records: Mapping[str, SegmentRecord]
+) -> tuple[dict[str, Mark], list[tuple[str, str]]]:
+    """Copy the marks of copied segments; return them by new path, and why others can't be read.
+
+    Args:
+        records: the records of the copies, by the path of the segment.
+    """
+    marks: dict[str, Mark] = {}
+    lost: list[tuple[str, str]] = []
+    for path, mark in incarnation.marks.items():
+        record = records.get(path)
+        if record is None:
+            continue
+        try:
+            positions = marked_rows(broken, mark, path, record.rows)
+        except VersionedError as error:
+            check_lost(error, broken)
+            lost.append((path, str(error)))
+        else:
+            marks[record.path] = mark_of(new, 0, record.path, positions)
+    return marks, lost
+
+
 def _ledger(incarnation: Incarnation, broken: Store) -> list[ImportedFile] | None:
     """Return the imported files whose rows may be in the new table; None if a page can't be read.
 
@@ -219,6 +253,7 @@ def _commits(
     incarnation: Incarnation,
     schemas: dict[int, Schema],
     records: list[SegmentRecord],
+    marks: Mapping[str, Mark],
     ledger: list[ImportedFile] | None,
     clock: Callable[[], datetime],
 ) -> Iterator[Commit]:
@@ -248,7 +283,9 @@ def _commits(
             sets_comment=incarnation.comment is not None,
         )
     for start in range(0, len(records), _AT_ONCE):
-        yield Commit(head("append"), next_id, added=tuple(records[start : start + _AT_ONCE]))
+        added = tuple(records[start : start + _AT_ONCE])
+        marked = {record.path: marks[record.path] for record in added if record.path in marks}
+        yield Commit(head("append"), next_id, added=added, marked=marked)
     for application, batch in sorted(incarnation.applications.items()):
         yield Commit(head("append"), next_id, batch=Batch(application, batch))
     if ledger:
@@ -265,6 +302,8 @@ def _write_log(new: Store, commits: list[Commit]) -> TableState:
         features = WITH_CHECKSUMS if state is None else state.features
         if commit.schema is not None:
             features |= features_of(commit.schema, commit.added)
+        if commit.marked:
+            features |= Features(frozenset({MARKS}), frozenset({MARKS}))
         if commit.imported is not None:
             features |= Features(write=frozenset({IMPORTS}))
         with_features = replace(commit, head=replace(commit.head, features=features))

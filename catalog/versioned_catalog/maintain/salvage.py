@@ -14,6 +14,7 @@ from versioned_catalog.errors import CorruptTableError, StorageError, VersionedE
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.ledger import Ledger, LedgerChange
+from versioned_catalog.log.marks import Mark
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import EARLIEST
 from versioned_catalog.maintain.log_check import entry_versions, in_parallel, stored_states
@@ -193,6 +194,7 @@ class Incarnation:
     Args:
         properties, comment: the last known ones.
         live: segments that are live according to the log, in order.
+        marks: their marks.
         guessed: segments that no entry names, in their likely order.
         left: why other segments are left out, by path.
         next_column_id: above every known ID.
@@ -205,6 +207,7 @@ class Incarnation:
     properties: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
     live: tuple[str, ...] = ()
+    marks: Mapping[str, Mark] = field(default_factory=dict)
     guessed: tuple[str, ...] = ()
     left: Mapping[str, str] = field(default_factory=dict)
     next_column_id: int = 1
@@ -270,6 +273,7 @@ def _incarnation_of_state(state: TableState) -> Incarnation:
         properties=state.properties,
         comment=state.comment,
         live=tuple(state.segments.paths),
+        marks=state.segments.marks,
         next_column_id=state.next_column_id,
         applications=state.applications,
         ledger=state.ledger,
@@ -282,6 +286,8 @@ def _after_commit(incarnation: Incarnation, commit: Commit) -> Incarnation:
         next_id = incarnation.next_column_id
         incarnation = Incarnation(commit.head.table_uuid, next_column_id=next_id)
     removed, batch = set(commit.removed), commit.batch
+    marks: dict[str, Mark | None] = {p: m for p, m in incarnation.marks.items() if p not in removed}
+    marks |= commit.marked
     return replace(
         incarnation,
         schemas=incarnation.schemas
@@ -292,6 +298,7 @@ def _after_commit(incarnation: Incarnation, commit: Commit) -> Incarnation:
             *(path for path in incarnation.live if path not in removed),
             *(record.path for record in commit.added),
         ),
+        marks={path: mark for path, mark in marks.items() if mark is not None},
         next_column_id=max(incarnation.next_column_id, commit.next_column_id),
         applications={
             **incarnation.applications,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.footer_statistics import footer_stats
+from versioned_catalog.log.marks import Mark, mark_from_text, marked_rows
 from versioned_catalog.log.record import Delta, LiveSegment, SegmentRecord
 from versioned_catalog.log.segment_table import (
     constants_from_text,
@@ -62,6 +63,23 @@ class Examined:
 
 
 @dataclass(frozen=True)
+class SegmentMark:
+    """The mark of a segment that has ``rows`` rows."""
+
+    path: str
+    rows: int
+    mark: Mark
+
+
+def marks_of(state: TableState, paths: Collection[str]) -> Iterator[SegmentMark]:
+    """The marks of some of the live segments of a state."""
+    for path, mark in state.segments.marks.items():
+        rows = state.segments.rows_of(path)
+        if path in paths and rows is not None:
+            yield SegmentMark(path, rows, mark)
+
+
+@dataclass(frozen=True)
 class SegmentCheck:
     """Checks segments.
 
@@ -87,6 +105,21 @@ class SegmentCheck:
             self.progress("check segments", start, len(index))
             self._check_slice(state, core.take(places), places)
         self.progress("check segments", len(index), len(index))
+
+    def check_marks(self, marks: Iterable[SegmentMark]) -> None:
+        """Check that marks can be read, and that their segments have the marked rows."""
+        some = list(marks)
+        for mark, problem in zip(some, in_parallel(self._mark_problem, some), strict=True):
+            if problem:
+                self.report(mark.path, problem)
+
+    def _mark_problem(self, mark: SegmentMark) -> str | None:
+        try:
+            marked_rows(self.store, mark.mark, mark.path, mark.rows)
+        except VersionedError as error:
+            raise_shortage(error)
+            return f"the marks of deleted rows cannot be read: {error}"
+        return None
 
     def _check_slice(self, state: TableState, core: pa.Table, places: pa.Array) -> None:
         rows = list(segment_rows(core))
@@ -192,7 +225,8 @@ def segment_rows(core: pa.Table) -> Iterator[LiveSegment]:
             id_map=None if row["id_map"] is None else id_map_from_text(row["id_map"]),
             constants=constants_from_text(row["constants"]),
         )
-        yield LiveSegment(record, row["sequence"], row["ordinal"], row["commit_time"])
+        mark = None if row["mark"] is None else mark_from_text(row["mark"])
+        yield LiveSegment(record, row["sequence"], row["ordinal"], row["commit_time"], mark)
 
 
 def contents_of(store: Store, task: SegmentTask, schema: Schema) -> Contents:

@@ -15,7 +15,7 @@ from versioned_catalog.maintain import log_check
 from versioned_catalog.maintain.expiry import is_unfinished, tagged_below
 from versioned_catalog.maintain.log_check import Finding, Verified, raise_shortage
 from versioned_catalog.maintain.orphans import DATA
-from versioned_catalog.maintain.segment_check import SegmentCheck
+from versioned_catalog.maintain.segment_check import SegmentCheck, SegmentMark, marks_of
 from versioned_catalog.storage.store import Store
 
 
@@ -42,6 +42,7 @@ class _Verification:
         sizes = {f"{DATA}/{file.name}": file.bytes for file in store.files(DATA)}
         self._segments = SegmentCheck(store, sizes, deep, self._report, progress)
         self._checked: set[str] = set()
+        self._marks: set[SegmentMark] = set()
         self._pages: set[ImportedPage] = set()
         self._rows = self._bytes = self._unrecorded = 0
 
@@ -98,12 +99,17 @@ class _Verification:
         log_check.check_tags(self._timeline, state, self._report)
         self._check_pages(state)
         self._check_stubs(state)
-        self._check_segments(state, frozenset(state.segments.paths))
+        self._check_live(state)
         for kept in self._tagged(state) if self._every_version else ():
             self._check_pages(kept)
-            self._check_segments(kept, frozenset(kept.segments.paths))
+            self._check_live(kept)
         if self._unrecorded and self._deep:
             self._notes.append(f"{self._unrecorded} segments have no recorded checksum")
+
+    def _check_live(self, state: TableState) -> None:
+        paths = frozenset(state.segments.paths)
+        self._check_segments(state, paths)
+        self._check_marks(state, paths)
 
     def _check_stubs(self, state: TableState) -> None:
         try:
@@ -134,6 +140,13 @@ class _Verification:
         new_incarnation = commit.head.operation in NEW_INCARNATION
         removed = before.segments.paths if new_incarnation else commit.removed
         self._check_segments(before, frozenset(removed))
+        self._check_marks(before, frozenset((*removed, *commit.marked)))
+
+    def _check_marks(self, state: TableState, paths: frozenset[str]) -> None:
+        """Check the marks of some segments of a state, each mark once."""
+        marks = [mark for mark in marks_of(state, paths) if mark not in self._marks]
+        self._marks |= {*marks}
+        self._segments.check_marks(marks)
 
     def _check_segments(self, state: TableState, paths: frozenset[str]) -> None:
         new = paths - self._checked

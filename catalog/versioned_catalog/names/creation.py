@@ -80,7 +80,7 @@ def creation(
     key = take_key(new_properties, primary_key, time_index)
     if isinstance(schema, Schema) and key == KeyNames():
         key = key_names(schema)
-    check_properties(new_properties)
+    check_properties(new_properties, keyed=bool(key.primary_key))
     columns, kept_by, kept_sort = _declared(schema)
     partitions = transform_texts(partitioned_by) or kept_by
     requests: list[Change] = [SetPartitioning(partitions)] if partitions else []

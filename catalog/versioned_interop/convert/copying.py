@@ -177,7 +177,7 @@ class _Rows:
         for commit in log.entries(first, state.version):
             if not isinstance(commit, Commit) or commit.head.operation == "rollback":
                 continue  # a rollback restores segments that are in the set already
-            if not self.paths.isdisjoint(commit.removed):
+            if not self.paths.isdisjoint((*commit.removed, *commit.marked)):
                 self.paths.update(record.path for record in commit.added)
             taken = unseen & self._taken(commit, is_whole=first == state.created_version)
             self.paths.update(self._holders(commit.added, taken))

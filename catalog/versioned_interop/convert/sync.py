@@ -194,16 +194,19 @@ class _Files:
     ) -> list[str]:
         """The segments of files that the source removed, or whose columns are mapped differently now."""
         segments: list[str] = []
+        marked = self.handle.state.segments.marks.keys()
         for token in (before.keys() - files.keys()) | remapped:
-            file = before[token]
-            if token in live:
-                segments += live[token]
-            elif file is not None and not file.is_empty():
+            file, paths = before[token], live.get(token, [])
+            changed_here = [path for path in paths if path in marked]
+            if not paths and file is not None and not file.is_empty():
+                changed_here = [file.path]
+            segments += paths
+            if changed_here:
                 change = (
                     "reads other columns from" if token in remapped else "has removed or rewritten"
                 )
                 raise InvalidRequestError(
-                    f"{self.handle.name}: the source {change} {file.path}, and this "
+                    f"{self.handle.name}: the source {change} {changed_here[0]}, and this "
                     "table has changed rows of the same file, so the two changes conflict. Roll "
                     "this table back to before its change (Table.rollback), or convert the source under "
                     "a new name"

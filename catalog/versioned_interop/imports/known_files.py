@@ -118,14 +118,16 @@ def outdated_segments(
         return ()
     changed = [file for file in files if known_files.standing(*file) is Standing.CHANGED]
     segments = _by_place(handle) if changed else {}
+    marked = handle.state.segments.marks.keys() if segments else ()
     for identity, file in changed:
-        is_gone = file.place not in segments and known_files.was_adopted(identity, file)
-        if is_gone and again is not Again.ALL:
+        paths = segments.get(file.place, [])
+        is_gone = not paths and known_files.was_adopted(identity, file)
+        if (is_gone or any(path in marked for path in paths)) and again is not Again.ALL:
+            where = "is no segment of the table any more" if is_gone else "has deleted rows there"
             raise InvalidRequestError(
-                f"{handle.name}: {identity} has changed since it was imported in place, and is no "
-                "segment of the table any more: rows of it that a DELETE, an UPDATE or a compaction has "
-                "rewritten would be in the table twice. Delete these rows, and import the file with "
-                "again='all'"
+                f"{handle.name}: {identity} has changed since it was imported in place, and {where}: "
+                "rows of it that a DELETE, an UPDATE or a compaction has rewritten would be in the "
+                "table twice. Delete these rows, and import the file with again='all'"
             )
     return tuple(path for _, file in changed for path in segments.get(file.place, ()))
 

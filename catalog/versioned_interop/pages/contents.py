@@ -103,5 +103,5 @@ def _walk(handle: TableHandle, points: list[Point]) -> Iterator[Commit | Stub]:
         is_first = False
         if not state.dropped:
             segments = state.segments
-            points.append(Point(state.version, state.time, segments.rows, segments.bytes))
+            points.append(Point(state.version, state.time, segments.shown_rows, segments.bytes))
         yield commit

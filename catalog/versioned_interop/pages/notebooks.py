@@ -80,7 +80,7 @@ def table_html(handle: TableHandle) -> str:
     stored = "stored row" if state.schema.row_key else "row"
     facts = [
         f"version {count_text(state.version)}",
-        plural(state.segments.rows, stored),
+        plural(state.segments.shown_rows, stored),
         size_text(state.segments.bytes),
         plural(state.segments.count, "segment"),
     ]

@@ -116,7 +116,7 @@ def head(state: TableState, title: str) -> Markup:
     key = ", ".join(map(schema.path_text, schema.primary_key))
     facts = [
         ("version", count_text(state.version)),
-        ("stored rows" if key else "rows", count_text(state.segments.rows)),
+        ("stored rows" if key else "rows", count_text(state.segments.shown_rows)),
         ("size", size_text(state.segments.bytes)),
         ("segments", count_text(state.segments.count)),
         ("columns", count_text(len(schema.columns))),

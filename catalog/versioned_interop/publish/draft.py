@@ -27,7 +27,7 @@ from versioned_interop.publish.manifests import (
 )
 from versioned_interop.publish.metadata import hides_rows, obstacles, operation_of, snapshot_json
 from versioned_interop.publish.publication import DISCARDED, VERSION, sealed
-from versioned_interop.publish.vectors import change_vectors, neighbours
+from versioned_interop.publish.vectors import change_marks, change_vectors, neighbours
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ class Draft:
         manifests.add(merged(_entries(files, state, pairs, EXISTING)), DATA)
         if hides_rows(state):
             change_vectors(manifests, files, state, state.segments.paths, ())
+        elif state.segments.has_marks:
+            change_marks(manifests, files, state, state.segments.marks, ())
         self._finish(state, None, manifests)
 
     def follow(self, commit: Commit, before: TableState | None, state: TableState) -> None:
@@ -103,6 +105,11 @@ class Draft:
         if hides_rows(state):
             touched = _touched(commit, before, state)
             change_vectors(manifests, files, state, touched, commit.removed)
+        elif state.segments.has_marks:
+            # Without the property ``ttl_floor``, any segment may have lost a vector.
+            everywhere = commit.properties is not None
+            marked = state.segments.paths if everywhere else commit.marked
+            change_marks(manifests, files, state, marked, commit.removed)
         else:
             manifests.without_vectors()
         manifests.merge()
@@ -240,7 +247,7 @@ def _entries(
 
 def _touched(commit: Commit, before: TableState | None, state: TableState) -> set[str]:
     """The live segments of which a commit may show or hide rows: whole groups of overlapping ones."""
-    near = {record.path for record in commit.added}
+    near = {record.path for record in commit.added} | commit.marked.keys()
     if needs_before(commit, state):
         assert before is not None, "the caller asked whether it is needed"
         live = set(state.segments.paths)

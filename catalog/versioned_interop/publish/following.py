@@ -12,11 +12,11 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import Head
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.iceberg import publishes
-from versioned_catalog.storage.store import Store
+from versioned_catalog.storage.store import Store, root_url
 from versioned_interop.publish.data_files import DELETES
 from versioned_interop.publish.manifests import METADATA, Writer
 from versioned_interop.publish.publication import HINT, Publication, find_publication, number_of
-from versioned_interop.publish.publish import publish, root_url
+from versioned_interop.publish.publish import publish
 
 _HEX = "[0-9a-f]"
 _OWN = re.compile(

@@ -114,7 +114,7 @@ def hides_rows(state: TableState) -> bool:
 
 def _may_hide_rows(state: TableState) -> bool:
     """Whether a snapshot may need deletion vectors: clean segments do not (FORMAT.md, section 13)."""
-    if TTL_FLOOR in state.properties:
+    if TTL_FLOOR in state.properties or state.segments.has_marks:
         return True
     if not state.schema.is_keyed:
         return False

@@ -16,7 +16,7 @@ from versioned_catalog.errors import (
 )
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.state import TableState, apply
-from versioned_catalog.storage.store import Put, Store
+from versioned_catalog.storage.store import Put, Store, root_url
 from versioned_interop.publish.draft import Draft, Listed, needs_before
 from versioned_interop.publish.iceberg_specs import Specs
 from versioned_interop.publish.metadata import check_snapshot, hides_rows
@@ -145,11 +145,6 @@ def _publish_once(
         draft.writer.size + len(data),
         draft.left_out,
     )
-
-
-def root_url(store: Store) -> str:
-    """The absolute URL of a table's folder, as other engines open it."""
-    return f"file://{store.url}" if store.url.startswith("/") else store.url.rstrip("/")
 
 
 def _continued(

@@ -1,18 +1,11 @@
-"""Deletion vectors: superseded rows of keyed segments, as bitmaps in Puffin files.
-
-The forms are in Iceberg's Puffin specification (``deletion-vector-v1``) and in Roaring's format
-specification. DuckDB 1.5 reads the wrong blob of a Puffin file that holds several, so each gets a file.
-"""
+"""Deletion vectors of segments, in Puffin files: their marks, or superseded rows of keyed segments."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import struct
 import uuid
-import zlib
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.bitmaps import Positions, blob_of, puffin_file, referenced_file
+from versioned_catalog.log.marks import FileMark, InlineMark, mark_file
+from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.segment_check import segment_rows
@@ -30,12 +25,7 @@ from versioned_catalog.read.metadata_columns import find_metadata
 from versioned_catalog.read.overlaps import key_ranges, overlapping
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.storage.store import Store
-from versioned_interop.publish.data_files import (
-    DELETES,
-    POSITION_DELETES,
-    DataFiles,
-    library,
-)
+from versioned_interop.publish.data_files import DELETES, POSITION_DELETES, DataFiles
 from versioned_interop.publish.manifests import (
     ADDED,
     Entry,
@@ -44,46 +34,6 @@ from versioned_interop.publish.manifests import (
     Writer,
     new_entry,
 )
-
-Positions = npt.NDArray[np.int64]
-
-_PUFFIN = b"PFA1"
-_VECTOR = b"\xd1\xd3\x39\x64"
-
-
-@dataclass(frozen=True)
-class PuffinFile:
-    """A Puffin file with one deletion vector, and where its blob is."""
-
-    data: bytes
-    offset: int
-    length: int
-
-
-def puffin_file(path: str, positions: Positions) -> PuffinFile:
-    """Return the file of the deleted positions of a data file.
-
-    Args:
-        path: the data file, as manifests name it.
-        positions: sorted, without duplicates, not empty.
-    """
-    # Optimized bitmaps have run containers, which not every reader has met.
-    bitmap = library("pyroaring").BitMap64(positions.astype(np.uint64), optimize=False)
-    body = _VECTOR + bitmap.serialize()
-    blob = struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
-    described: dict[str, Any] = {
-        "type": "deletion-vector-v1",
-        "fields": [],
-        "snapshot-id": -1,
-        "sequence-number": -1,
-        "offset": len(_PUFFIN),
-        "length": len(blob),
-        "properties": {"referenced-data-file": path, "cardinality": str(len(positions))},
-    }
-    footer = json.dumps({"blobs": [described], "properties": {}}).encode()
-    tail = _PUFFIN + footer + struct.pack("<i", len(footer)) + bytes(4) + _PUFFIN
-    return PuffinFile(_PUFFIN + blob + tail, len(_PUFFIN), len(blob))
-
 
 Mask = npt.NDArray[np.bool_]
 
@@ -149,25 +99,68 @@ def change_vectors(
         touched: live segments whose rows may be shown or hidden now: whole groups of overlapping ones.
         removed: segments that are no longer live.
     """
-    old = manifests.vectors() if any(row["content"] == DELETES for row in manifests.rows) else {}
     positions = superseded(manifests.writer.store, state, touched)
+    vectors = [
+        _Vector(manifests.writer, files, live.record, len(dead), blob_of(dead))
+        for live in _segments(state, positions)
+        if not live.record.delta.deletes_only
+        for dead in [positions[live.record.path]]
+    ]
+    _replace_vectors(manifests, files, state, vectors, (*touched, *removed))
+
+
+def change_marks(
+    manifests: ManifestSet,
+    files: DataFiles,
+    state: TableState,
+    marked: Collection[str],
+    removed: Collection[str],
+) -> None:
+    """Replace the deletion vectors of segments by their marks.
+
+    Args:
+        manifests: of the snapshot before, with the data files of this one.
+        marked: segments whose mark may differ from that of the snapshot before.
+        removed: segments that are no longer live.
+    """
+    vectors = [
+        vector
+        for live in _segments(state, marked)
+        if (vector := _vector_of_mark(manifests.writer, files, live)) is not None
+    ]
+    _replace_vectors(manifests, files, state, vectors, (*marked, *removed))
+
+
+def _segments(state: TableState, paths: Collection[str]) -> Iterable[LiveSegment]:
+    """The live segments at some paths, without statistics."""
     core = state.segments.core
-    with_vectors = core.filter(pc.is_in(core["path"], array_of(list(positions), pa.string())))
-    records = [live.record for live in segment_rows(with_vectors)]
-    new = {
-        files.url(record.path): _Vector(manifests.writer, files, record, positions[record.path])
-        for record in records
-        if not record.delta.deletes_only
-    }
+    return segment_rows(core.filter(pc.is_in(core["path"], array_of(list(paths), pa.string()))))
+
+
+def _replace_vectors(
+    manifests: ManifestSet,
+    files: DataFiles,
+    state: TableState,
+    vectors: Iterable[_Vector | _FileVector],
+    affected: Collection[str],
+) -> None:
+    """Replace the vectors of all affected segments."""
+    old = manifests.vectors() if any(row["content"] == DELETES for row in manifests.rows) else {}
+    new = {files.url(vector.record.path): vector for vector in vectors}
     same = {url for url, vector in new.items() if url in old and vector.is_in(old[url])}
-    affected = {files.url(path) for path in (*touched, *removed)}
-    manifests.remove((affected - same) & old.keys(), DELETES)
+    manifests.remove((set(map(files.url, affected)) - same) & old.keys(), DELETES)
     entries: FilesOf = defaultdict(list)
     for url in new.keys() - same:
-        vector = new[url]
-        schema = state.schemas[vector.record.schema_version]
-        layout = files.layout(vector.record, schema)
-        row = vector.written() | {"partition": layout.record(vector.record.partition)}
+        record = new[url].record
+        schema = state.schemas[record.schema_version]
+        layout = files.layout(record, schema)
+        row = {
+            "content": POSITION_DELETES,
+            "file_format": "PUFFIN",
+            "referenced_data_file": url,
+            "partition": layout.record(record.partition),
+            **new[url].written(),
+        }
         entries[layout, schema.version].append(new_entry(row, state.version, ADDED))
     manifests.add(entries, DELETES)
 
@@ -179,12 +172,13 @@ class _Vector:
     writer: Writer
     files: DataFiles
     record: SegmentRecord
-    positions: Positions
+    rows: int
+    blob: bytes
 
     @property
     def start(self) -> str:
         """Prefix of the file name: identifies the segment and its deleted rows."""
-        content = self.record.path.encode() + self.positions.astype("<i8").tobytes()
+        content = self.record.path.encode() + self.blob
         return f"dv-{hashlib.sha256(content).hexdigest()[:40]}-"
 
     def is_in(self, entry: Entry) -> bool:
@@ -192,16 +186,64 @@ class _Vector:
         return f"/{self.start}" in entry["data_file"]["file_path"]
 
     def written(self) -> dict[str, Any]:
-        """Write the file, and return its members of a manifest entry."""
-        url = self.files.url(self.record.path)
-        file = puffin_file(url, self.positions)
+        """Write the file, and return its own members of a manifest entry."""
+        file = puffin_file(self.files.url(self.record.path), self.blob, self.rows)
         return {
-            "content": POSITION_DELETES,
             "file_path": self.writer.put(f"{self.start}{uuid.uuid4().hex}.puffin", file.data),
-            "file_format": "PUFFIN",
-            "record_count": len(self.positions),
+            "record_count": self.rows,
             "file_size_in_bytes": len(file.data),
-            "referenced_data_file": url,
             "content_offset": file.offset,
             "content_size_in_bytes": file.length,
         }
+
+
+@dataclass(frozen=True)
+class _FileVector:
+    """A deletion vector that is the file of a mark.
+
+    Args:
+        size: the size of the file.
+    """
+
+    files: DataFiles
+    record: SegmentRecord
+    mark: FileMark
+    size: int
+
+    def is_in(self, entry: Entry) -> bool:
+        """Whether an entry names this very vector."""
+        return bool(entry["data_file"]["file_path"] == self.files.url(self.mark.path))
+
+    def written(self) -> dict[str, Any]:
+        """The file's members of a manifest entry."""
+        return {
+            "file_path": self.files.url(self.mark.path),
+            "record_count": self.mark.rows,
+            "file_size_in_bytes": self.size,
+            "content_offset": self.mark.offset,
+            "content_size_in_bytes": self.mark.bytes,
+        }
+
+
+def _vector_of_mark(
+    writer: Writer, files: DataFiles, live: LiveSegment
+) -> _Vector | _FileVector | None:
+    """The deletion vector of a segment, if it has a mark.
+
+    PyIceberg finds the segment by the URL in the file of the mark, which is another one after the table
+    was moved.
+
+    Raises:
+        CorruptTableError: the file of the mark is missing or damaged.
+    """
+    record = live.record
+    match live.mark:
+        case None:
+            return None
+        case InlineMark(rows, blob):
+            return _Vector(writer, files, record, rows, blob)
+        case FileMark() as mark:
+            data = mark_file(writer.store, mark, record.path)
+            if referenced_file(data) == files.url(record.path):
+                return _FileVector(files, record, mark, len(data))
+            return _Vector(writer, files, record, mark.rows, mark.blob_in(data))
