@@ -95,7 +95,8 @@ def random_rows(random: Random, model: Model) -> tuple[list[str], list[dict[str,
     """The columns to write, and rows of them."""
     given = [f for f in model.fields if random.random() < (0.8 if f.nullable else 0.97)]
     given = given or [model.fields[0]]
-    rows = [{f.name: random_value(random, f) for f in given} for _ in range(random.randint(0, 4))]
+    count = random.choice([0, 1, 2, 3, 4, 9])
+    rows = [{f.name: random_value(random, f) for f in given} for _ in range(count)]
     return [f.name for f in given], rows
 
 
@@ -209,6 +210,9 @@ def declare(random: Random, model: Model) -> tuple[str, list[str], dict[str, str
         properties["target_segment_bytes"] = "1"
     if random.random() < 0.15:
         properties["isolation"] = "serializable"
+    row_changes = random.choice([None, "auto", "copy", "mark", "mark", "mark"])
+    if row_changes is not None:
+        properties["row_changes"] = row_changes
     return columns, partitions, properties
 
 

@@ -421,7 +421,12 @@ class InFlight:
 
         def verdict() -> Verdict:
             live = self.log.live[-1]
-            left = [(task, records) for task, records in done if live.issuperset(task.paths)]
+            marked = {path for one in self.log.since(base) for path in one.marked}
+            left = [
+                (task, records)
+                for task, records in done
+                if live.issuperset(task.paths) and marked.isdisjoint(task.paths)
+            ]
             outcome = self._judged("compact", base, then, left, tasks)
             if not tasks or (at_once and not left):
                 outcome.nothing, outcome.must = True, []
@@ -441,7 +446,10 @@ class InFlight:
         removed = frozenset(path for task, _ in left for path in task.paths)
         if not left:  # not run yet: any of the segments that is live
             live = self.log.live[-1]
-            paths = [task.paths for task in tasks if live.issuperset(task.paths)]
+            marked = {path for one in self.log.since(base) for path in one.marked}
+            paths = [
+                t.paths for t in tasks if live.issuperset(t.paths) and marked.isdisjoint(t.paths)
+            ]
             removed = frozenset(path for some in paths for path in some)
         return self.judged(Planned(kind, base, then, added, removed, []))
 
@@ -583,6 +591,7 @@ class InFlight:
             reads,
             all(record.delta.deletes_only for record in operation.records),
             keys,
+            {p: frozenset(found.tolist()) for p, found in getattr(operation, "marks", {}).items()},
         )
         return Flight(
             what,

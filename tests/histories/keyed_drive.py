@@ -97,6 +97,8 @@ def declare(random: Random, model: Keyed) -> dict[str, Any]:
     for name, value, chance in PROPERTIES:
         if random.random() < chance:
             said["properties"][name] = value
+    if not keyed:
+        said["properties"]["row_changes"] = random.choice(["auto", "copy", "mark"])
     if keyed and model.time_index is not None and random.random() < 0.2:
         said["properties"]["ttl"] = text = random.choice(list(TTLS))
         model.ttl = TTLS[text]

@@ -5,16 +5,21 @@ It imports nothing of the packages under test, and parses the JSON of entries it
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from pyroaring import BitMap64
 
 from histories import naive
 from histories.naive import Field, Model, Version, find, inner, own_values, walk
 
 Row = dict[int, Any]
+Marks = Mapping[str, frozenset[int]]
+"""The positions of the marked rows of segments, by path."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,7 @@ class Entry:
     time: datetime
     added: frozenset[str]
     removed: frozenset[str]
+    marked: Mapping[str, frozenset[int] | None]
     changes: bool
     fence: int | None
     floor: int | None
@@ -37,11 +43,13 @@ class Log:
     Args:
         entries: by version.
         live: the live segments of each version.
+        marks: the marks of each version.
         fence: the newest fence.
     """
 
     entries: list[Entry] = field(default_factory=list)
     live: list[frozenset[str]] = field(default_factory=list)
+    marks: list[Marks] = field(default_factory=list)
     fence: int = 0
 
     def read(self, fetch: Callable[[str], bytes | None]) -> list[Entry]:
@@ -60,6 +68,7 @@ class Log:
                 datetime.fromisoformat(said["time"].replace("Z", "+00:00")),
                 added,
                 removed,
+                {path: _positions(mark) for path, mark in said.get("marked", {}).items()},
                 any(name in said for name in ("schema", "properties", "comment")),
                 said.get("fence"),
                 said.get("floor"),
@@ -67,14 +76,31 @@ class Log:
             anew = said["operation"] in ("create", "replace")
             before = frozenset() if anew else self.live[-1]
             assert removed <= before, "a commit removes segments that are not live"
+            marks: Mapping[str, Any] = {} if anew else self.marks[-1]
+            marks = {path: mark for path, mark in marks.items() if path not in removed}
+            marks = {path: mark for path, mark in {**marks, **one.marked}.items() if mark}
             self.entries.append(one)
             self.live.append((before - removed) | added)
+            self.marks.append(marks)
+            assert marks.keys() <= self.live[-1], (
+                "a commit marks rows of segments that are not live"
+            )
             self.fence = max(self.fence, one.fence or 0)
         return self.entries[start:]
 
     def since(self, base: int) -> list[Entry]:
         """The commits after a version."""
         return self.entries[base + 1 :]
+
+
+def _positions(mark: dict[str, Any] | None) -> frozenset[int] | None:
+    """The marked positions; the marks of tables as small as these are in the entry."""
+    if mark is None:
+        return None
+    blob = base64.b64decode(mark["blob"])
+    positions = frozenset(BitMap64.deserialize(blob[8:-4]))
+    assert len(positions) == mark["rows"] > 0
+    return positions
 
 
 @dataclass
@@ -106,6 +132,7 @@ class Planned:
         reads: the condition under which it read rows, by key; None for all rows.
         tombstones: whether it adds tombstones only.
         keys: the rows of a keyed table whose keys it read and writes; None for no check.
+        marks: the rows that it marks.
     """
 
     kind: str
@@ -117,6 +144,7 @@ class Planned:
     reads: Any = None
     tombstones: bool = False
     keys: list[Row] | None = None
+    marks: Marks = field(default_factory=dict)
 
 
 def judge(
@@ -140,12 +168,14 @@ def judge(
         outcome.must.append("the table was replaced")
         return outcome
     entries = log.since(planned.base)
-    if planned.kind in ("rewrite", "compact") and not (planned.added or planned.removed):
+    changes = planned.added or planned.removed or planned.marks
+    if planned.kind in ("rewrite", "compact") and not changes:
         outcome.nothing = True
         return outcome
     stubs = planned.base + 1 < now.floor
     _segments(planned, log, outcome)
-    if planned.added and planned.base < log.fence:
+    _marks(planned, log, outcome, stubs)
+    if (planned.added or planned.marks) and planned.base < log.fence:
         outcome.must.append("2: it is older than the fence")
     if planned.added:
         _fits(planned, now, outcome)
@@ -166,11 +196,24 @@ def judge(
 
 def _segments(planned: Planned, log: Log, outcome: Verdict) -> None:
     removed = log.live[planned.base] if planned.removed is None else planned.removed
-    if not removed <= log.live[-1]:
-        outcome.must.append("4: a segment that it removes is gone")
+    if not removed | planned.marks.keys() <= log.live[-1]:
+        outcome.must.append("4: a segment that it removes or marks is gone")
     came_back = any(removed & entry.removed for entry in log.since(planned.base))
     if planned.removed is None and came_back:
         outcome.may.append("4: a segment was gone in between")
+
+
+def _marks(planned: Planned, log: Log, outcome: Verdict, stubs: bool) -> None:
+    newest, removed = log.marks[-1], planned.removed
+    if removed is None:
+        removed = log.live[planned.base]
+    if any(positions & newest.get(path, frozenset()) for path, positions in planned.marks.items()):
+        outcome.must.append("19: a row that it marks is marked")
+    for entry in log.since(planned.base):
+        if removed & entry.marked.keys():
+            outcome.must.append("19: a segment that it replaces was marked")
+    if removed and stubs and any(log.marks):
+        outcome.may.append("19: an entry is expired")
 
 
 def _parents(fields: tuple[Field, ...]) -> dict[int, tuple[int, ...]]:
@@ -215,7 +258,8 @@ def _serial(planned: Planned, now: Model, log: Log, outcome: Verdict, stubs: boo
     for number, entry in enumerate(log.since(planned.base), planned.base + 1):
         if entry.operation == "compact":
             continue
-        if entry.added or entry.removed & log.live[planned.base]:
+        changed = entry.removed | entry.marked.keys()
+        if entry.added or changed & log.live[planned.base]:
             outcome.may.append("7: segments came or went")
             before, after = now.past[number - 1], now.past[number]
             if _met(planned, now, before, after):
@@ -272,7 +316,8 @@ def may_rollback(base: int, log: Log, floor: int) -> Verdict:
     """The outcome of a rollback, by section 11."""
     outcome = Verdict()
     for entry in log.since(base):
-        if entry.added or entry.removed or entry.changes or entry.fence is not None:
+        changed = entry.added or entry.removed or entry.marked
+        if changed or entry.changes or entry.fence is not None:
             outcome.must.append(f"9: it was not seen ({entry.operation})")
     if base + 1 < floor:
         outcome.may.append("9: an entry is expired")

@@ -549,7 +549,8 @@ class Histories(InFlight, RuleBasedStateMachine):
         for field, column in zip(model.fields, scan.columns, strict=True):
             values = [v for row in rows if (v := naive.show(field, row)) is not None]
             # A rollback does not restore statistics of an expired commit.
-            unknown = filters or self.model.floor
+            # Those of a marked segment also count its marked rows.
+            unknown = filters or self.model.floor or self.table.state.segments.has_marks
             assert count_values(scan, column) in (
                 (None, len(values)) if unknown else (len(values),)
             )

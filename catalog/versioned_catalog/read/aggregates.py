@@ -8,7 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import FALSE, TRUE, ZERO, array_of, extreme_of, repeat
+from versioned_catalog.model.arrow import (
+    FALSE,
+    TRUE,
+    ZERO,
+    array_of,
+    extreme_of,
+    from_numpy,
+    repeat,
+)
 from versioned_catalog.model.sql_literals import from_scalar_text
 from versioned_catalog.model.types import Atom, Column, is_floating, is_nested, is_opaque
 from versioned_catalog.read.bounds import every_match, known_bounds, some_match
@@ -21,7 +29,7 @@ UNKNOWN: tuple[bool, str | None] = (False, None)
 def count_rows(scan: Scan) -> int | None:
     """The number of rows of a scan; None if metadata does not tell."""
     whole = _whole_segments(scan)
-    return None if whole is None else _total(scan.state.segments.core["rows"].filter(whole))
+    return None if whole is None else _total(scan.state.segments.shown_counts.filter(whole))
 
 
 def count_values(scan: Scan, column: Column) -> int | None:
@@ -29,14 +37,30 @@ def count_values(scan: Scan, column: Column) -> int | None:
     whole, bounds = _whole_segments(scan), _bounds(scan.state, column)
     if whole is None or bounds is None:
         return None
-    values = pc.subtract(bounds.rows, bounds.nulls).filter(whole)
+    values = _values(scan.state, bounds).filter(whole)
     return None if values.null_count else _total(values)
+
+
+def _values(state: TableState, bounds: ColumnBounds) -> pa.Array:
+    """The number of non-null values of a column in each segment; null if unknown.
+
+    Statistics also count marked rows, so of a marked segment it is known only if all rows are alike.
+    """
+    values = pc.subtract(bounds.rows, bounds.nulls)
+    if not state.segments.has_marks:
+        return values
+    shown, unknown = state.segments.shown_counts, pa.nulls(1, pa.int64())[0]
+    of_marked = pc.case_when(
+        pc.make_struct(pc.equal(bounds.nulls, ZERO), pc.equal(values, ZERO)), shown, ZERO, unknown
+    )
+    return pc.if_else(pc.less(shown, bounds.rows), of_marked, values)
 
 
 def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | None]:
     """The greatest or the least value of a top-level column, as for MAX and MIN.
 
-    NaN is the greatest. A zero of a float is unknown, since its sign may differ.
+    NaN is the greatest. A zero of a float is unknown, since its sign may differ. Values of marked rows
+    are not counted, and a bound of a marked segment may be one of them.
 
     Returns:
         Whether metadata determines it, and its value text (FORMAT.md, section 4.2); None if there is no
@@ -51,12 +75,15 @@ def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | Non
         bounds.rows.filter(whole),
         bounds.nulls.filter(whole),
         (bounds.max if greatest else bounds.min).filter(whole),
-        _is_inexact(scan.state, column, greatest).filter(whole),
+        pc.or_(_is_inexact(scan.state, column, greatest), _may_be_gone(scan.state, bounds)).filter(
+            whole
+        ),
     )
     if not is_floating(column.type):
         return ends.answer(column, greatest)
     assert bounds.nans is not None
-    return _with_nans(ends, bounds.nans.filter(whole), column, greatest)
+    shows_all = pc.invert(_is_marked(scan.state)).filter(whole)
+    return _with_nans(ends, _Nans(bounds.nans.filter(whole), shows_all), column, greatest)
 
 
 def _whole_segments(scan: Scan) -> pa.BooleanArray | None:
@@ -85,6 +112,20 @@ def _is_inexact(state: TableState, column: Column, greatest: bool) -> pa.Chunked
     flags = state.segments.statistic("inexact", column, state.schemas)
     bit = pc.bit_wise_and(flags, _MAX_BIT if greatest else _MIN_BIT)
     return pc.fill_null(pc.not_equal(bit, _NO_BIT), FALSE)
+
+
+def _may_be_gone(state: TableState, bounds: ColumnBounds) -> pa.BooleanArray:
+    """Whether the bounds of a segment may be values of marked rows alone."""
+    marked = _is_marked(state)
+    if bounds.nans is not None or not state.segments.has_marks:
+        return marked
+    alike = pc.and_(pc.equal(bounds.min, bounds.max), pc.equal(bounds.nulls, ZERO))
+    return pc.and_not(marked, pc.fill_null(alike, FALSE))
+
+
+def _is_marked(state: TableState) -> pa.BooleanArray:
+    """Whether rows of a segment are marked."""
+    return from_numpy(state.segments.marked_counts > 0)
 
 
 _NO_BIT, _MIN_BIT, _MAX_BIT = array_of([0, 1, 2], pa.int8())
@@ -128,14 +169,34 @@ class _Ends:
         return True, text
 
 
+@dataclass(frozen=True)
+class _Nans:
+    """The NaN values of a column in each segment.
+
+    Args:
+        counts: how many there are; null if unknown.
+        certain: whether these are values of rows that are not marked.
+    """
+
+    counts: pa.Array
+    certain: pa.BooleanArray
+
+    @property
+    def are_there(self) -> bool:
+        """Whether there is certainly one."""
+        some: bool = pc.any(pc.and_(pc.greater(self.counts, ZERO), self.certain)).as_py()
+        return some
+
+
 def _with_nans(
-    numbers: _Ends, nans: pa.Array, column: Column, greatest: bool
+    numbers: _Ends, known: _Nans, column: Column, greatest: bool
 ) -> tuple[bool, str | None]:
     """``_Ends.answer`` for floats, where NaN is the greatest value."""
+    nans = known.counts
     if greatest:
         has_values = pc.fill_null(pc.less(numbers.empty, numbers.rows), TRUE)
         may = pc.fill_null(pc.greater(nans, ZERO), TRUE)
-        if pc.any(pc.greater(nans, ZERO)).as_py():
+        if known.are_there:
             return True, "NaN"
         if pc.any(pc.and_(has_values, may)).as_py():
             return UNKNOWN
@@ -145,7 +206,7 @@ def _with_nans(
     rest = replace(numbers, empty=empty, bound=sane)
     is_known, text = rest.answer(column, greatest)
     if is_known and text is None and pc.any(pc.greater(nans, ZERO)).as_py():
-        return True, "NaN"
+        return (True, "NaN") if known.are_there else UNKNOWN
     return UNKNOWN if text in _ZEROS else (is_known, text)
 
 
@@ -181,7 +242,8 @@ def estimate(scan: Scan, column: Column) -> ColumnEstimate | None:
     bounds = known_bounds(scan.state, column)
     if bounds is None:
         return None
-    rows, nulls = scan.of_kept(bounds.rows), scan.of_kept(bounds.nulls)
+    rows = scan.of_kept(scan.state.segments.shown_counts)
+    nulls = pc.min_element_wise(scan.of_kept(bounds.nulls), rows, skip_nulls=False)
     if nulls.null_count:
         return None
     valued = pc.less(nulls, rows)

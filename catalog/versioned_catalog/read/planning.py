@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.limits import SCAN_SPLITS
+from versioned_catalog.log.marks import mark_from_text
 from versioned_catalog.log.record import PLAIN, Delta, SegmentRecord
-from versioned_catalog.log.segment_set import Deltas, Mask
-from versioned_catalog.log.segment_table import OF_OTHERS, constants_to_text, shared_texts
+from versioned_catalog.log.segment_table import OPTIONAL, constants_to_text, shared_texts
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.stored_segments import Deltas, Mask
 from versioned_catalog.log.times import UNIX_EPOCH
-from versioned_catalog.model.arrow import ZERO, array_of, from_numpy, one_array
+from versioned_catalog.model.arrow import ZERO, array_of, from_numpy
 from versioned_catalog.model.keys import OP_TYPE, SEQUENCE
 from versioned_catalog.model.pins import without_dropped
 from versioned_catalog.model.schema import Schema
@@ -66,8 +67,7 @@ def select(
     if state.schema.is_keyed:
         return _select_keyed(state, filter, limit, prune=prune)
     if filter is None:
-        rows = state.segments.core["rows"]
-        return Selected(None if limit is None else _first(rows, limit))
+        return Selected(None if limit is None else _first(state.segments.shown_counts, limit))
     if not prune or not state.segments.count:
         return Selected(None)
     return Selected(some_match(state, filter))
@@ -91,7 +91,7 @@ def _select_keyed(
     if filter is not None and prune:
         clean &= _matching(state, filter)
     if filter is None and limit is not None and not len(members):
-        clean &= _as_mask(_first(pc.if_else(from_numpy(clean), segments.core["rows"], ZERO), limit))
+        clean &= _as_mask(_first(pc.if_else(from_numpy(clean), segments.shown_counts, ZERO), limit))
     chosen = clean | merged
     read = from_numpy(chosen)
     place_in_scan = tuple((np.cumsum(chosen) - 1)[members].tolist())
@@ -125,11 +125,11 @@ def _groups(
     return members_in_order(groups, places, ((sizes > 1) | has_ops) & ~only_tombstones)
 
 
-def _first(rows: pa.ChunkedArray, limit: int) -> pa.Array:
+def _first(rows: pa.Array, limit: int) -> pa.Array:
     """The first segments that together have at least ``limit`` rows."""
     before = pc.subtract(pc.cumulative_sum(rows), rows)
     needed = pc.less(before, array_of([limit], pa.int64())[0])
-    return one_array(needed)
+    return needed
 
 
 T = TypeVar("T")
@@ -186,7 +186,7 @@ _NO_ROOTS: Mapping[str, str] = {}
 Row = dict[str, Any]
 """The core columns of a segment; its commit time in microseconds since 1970."""
 
-_CORE = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "partition", *OF_OTHERS)
+_CORE = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "partition", *OPTIONAL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,6 +264,7 @@ class TaskPlanner:
             id_map=layout.id_map,
             constants=self._constants(layout, row["constants"]),
             recorded_roots=self.roots if layout.id_map is not None else _NO_ROOTS,
+            mark=None if row["mark"] is None else mark_from_text(row["mark"]),
         )
 
     def _plan(self, layout: FileLayout, delta: Delta) -> SegmentPlan:
@@ -288,7 +289,7 @@ class TaskPlanner:
 def record_task(
     table_uuid: str, schema: Schema, record: SegmentRecord, wanted: Sequence[Column]
 ) -> SegmentTask:
-    """The task that reads a segment by its record alone, as if written under ``schema``."""
+    """The task that reads all rows of a segment by its record, as if written under ``schema``."""
     row = {
         "path": record.path,
         "schema_version": schema.version,
@@ -299,6 +300,7 @@ def record_task(
         "bytes": record.bytes,
         "id_map": None if record.id_map is None else record.id_map.text,
         "constants": constants_to_text(record.constants),
+        "mark": None,
     }
     return TaskPlanner(table_uuid, -1, {schema.version: schema}, wanted).task(row)
 

@@ -393,9 +393,9 @@ class Scan:
     def count(self) -> int:
         """The number of rows; without a filter or merges, from metadata alone."""
         if self.filter is None and not self.selected.groups:
-            rows = self.state.segments.rows
+            rows = self.state.segments.shown_rows
             if self.selected.chosen is not None:
-                rows = pc.sum(self.kept["rows"]).as_py() or 0
+                rows = pc.sum(self.of_kept(self.state.segments.shown_counts)).as_py() or 0
             return rows if self.limit is None else min(rows, self.limit)
         bare = Scan(
             self.store, self.state, (), self.asked, prune=self._prune, limit=self.limit, like=self

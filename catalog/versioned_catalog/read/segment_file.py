@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 from versioned_catalog.errors import CorruptTableError, NotFoundError, VersionedError
 from versioned_catalog.log.commit_log import TableLog, table_log
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.marks import Mark, files_of
+from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.id_map import IdMap
 from versioned_catalog.model.types import Array, Column, Constant, Map, Struct
@@ -23,6 +25,7 @@ from versioned_catalog.read.evaluators import may_match
 from versioned_catalog.read.filters import BoundFilter
 from versioned_catalog.read.foreign_file import ForeignFile, changed_error, open_options, size_of
 from versioned_catalog.read.projection import SegmentPlan
+from versioned_catalog.read.row_selection import EVERY_ROW, RowSelection, selection_of
 from versioned_catalog.read.segment_layout import FIELD_ID, SCHEMA_VERSION, TABLE_UUID
 from versioned_catalog.storage.footer import Footer, Path
 from versioned_catalog.storage.opening import open_file
@@ -54,6 +57,8 @@ class SegmentTask:
         constants: the values of columns that an external file lacks, in the types of the outputs.
         recorded_roots: the recorded external roots, for the error of a reader without one.
         part: (first, end) in millionths of the file: read the row groups whose middle lies in it.
+        mark: the rows that are not read, since they are deleted; None for none.
+        only: the rows of which the others are read; None for all.
     """
 
     path: str
@@ -75,6 +80,15 @@ class SegmentTask:
     constants: Mapping[int, Constant | None] = field(default_factory=dict)
     recorded_roots: Mapping[str, str] = field(default_factory=dict, repr=False)
     part: tuple[int, int] = (0, WHOLE)
+    mark: Mark | None = None
+    only: Mark | None = None
+
+    @property
+    def shown_rows(self) -> int:
+        """The number of rows that are not deleted; where ``only`` some are read, those at most."""
+        if self.only is not None:
+            return self.only.rows
+        return self.rows if self.mark is None else self.rows - self.mark.rows
 
 
 @dataclass(frozen=True)
@@ -86,6 +100,7 @@ class SegmentFile:
         source: a path, or a remote file.
         parquet: the file as PyArrow opened it.
         url: its URL, for errors.
+        selection: the rows to read, if their row groups are read.
     """
 
     task: SegmentTask
@@ -93,13 +108,14 @@ class SegmentFile:
     parquet: pq.ParquetFile
     footer: Footer
     url: str
+    selection: RowSelection = EVERY_ROW
 
     def row_groups(self) -> Iterator[tuple[int, int, int]]:
         """The row groups to read: number, position of the first row, and number of rows."""
         wanted = self.kept_groups()
         position = 0
         for group, rows in enumerate(self.footer.rows):
-            if group in wanted:
+            if group in wanted and self.selection.count(position, rows):
                 yield group, position, rows
             position += rows
 
@@ -150,8 +166,8 @@ def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
     """Open the file of a segment and check it against the log.
 
     Raises:
-        CorruptTableError: it is missing, damaged, or another file.
-        NotFoundError: it is missing since its version is expired and was vacuumed.
+        CorruptTableError: it or its mark is missing, damaged, or another file.
+        NotFoundError: it or its mark is missing since its version is expired and was vacuumed.
     """
     try:
         source = open_file(store, task.path, task.recorded_roots)
@@ -165,7 +181,9 @@ def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
         if size_of(source) != task.bytes:
             raise changed_error(url, f"has {size_of(source)} bytes instead of {task.bytes}")
     parquet = open_parquet(source, url, **options)
-    file = SegmentFile(task, source, parquet, footer_of(source, parquet), url)
+    file = SegmentFile(
+        task, source, parquet, footer_of(source, parquet), url, _selection(store, task)
+    )
     rows = parquet.metadata.num_rows
     if task.id_map is None:
         _check(file, url)
@@ -174,6 +192,16 @@ def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
     else:
         ForeignFile(parquet, url).check(task.plan.needed, task.id_map)
     return file
+
+
+def _selection(store: Store, task: SegmentTask) -> RowSelection:
+    try:
+        return selection_of(store, task.path, task.rows, task.mark, task.only)
+    except CorruptTableError as error:
+        for file in files_of((task.mark, task.only)):
+            if task.version >= 0 and store.modified(file) is None:
+                raise _missing_error(store, file, task.version, error, _MARK_FILE) from error
+        raise
 
 
 def _check(file: SegmentFile, url: str) -> None:
@@ -278,9 +306,32 @@ def missing_segment_error(
             f"{error}, and version {version} needs it: its owner has moved or deleted the file. Restore "
             "it, or remove it from the table with Table.remove_external"
         )
-    if version < 0:
-        return error
-    reason = _removal_reason(table_log(store), version, path)
+    return error if version < 0 else _missing_error(store, path, version, error, _SEGMENT)
+
+
+@dataclass(frozen=True)
+class _Holders:
+    """How to find the versions that hold a file.
+
+    Args:
+        in_state: the files that the live segments of a version need.
+        near: the files that a version beside a commit needs.
+    """
+
+    in_state: Callable[[SegmentSet], Container[str]]
+    near: Callable[[Commit], Container[str]]
+
+
+_SEGMENT = _Holders(lambda segments: segments.paths, lambda commit: commit.removed)
+_MARK_FILE = _Holders(
+    lambda segments: segments.mark_files, lambda commit: files_of(commit.marked.values())
+)
+
+
+def _missing_error(
+    store: Store, path: str, version: int, error: VersionedError, holders: _Holders
+) -> VersionedError:
+    reason = _removal_reason(table_log(store), version, path, holders)
     if reason is not None:
         return NotFoundError(
             f"{store.url}: {reason} since this was planned, and {path} was vacuumed; load the table "
@@ -293,14 +344,14 @@ def missing_segment_error(
     )
 
 
-def _removal_reason(timeline: TableLog, version: int, path: str) -> str | None:
-    """Why a segment that a version needs is not kept; None if it is."""
+def _removal_reason(timeline: TableLog, version: int, path: str, holders: _Holders) -> str | None:
+    """Why a file that a version needs is not kept; None if it is."""
     state = timeline.load().state
     if state is None:
         return None
     if state.dropped:
         return "the table was dropped"
-    if _is_kept(timeline, state, path):
+    if _is_kept(timeline, state, path, holders):
         return None
     # Streams and changes also read segments that only earlier versions hold.
     is_retained = version >= state.floor or version in state.tags.values()
@@ -311,12 +362,12 @@ def _removal_reason(timeline: TableLog, version: int, path: str) -> str | None:
     )
 
 
-def _is_kept(timeline: TableLog, newest: TableState, path: str) -> bool:
-    """Whether a retained version holds a segment."""
+def _is_kept(timeline: TableLog, newest: TableState, path: str, holders: _Holders) -> bool:
+    """Whether a retained version holds a file."""
     first = timeline.first_kept(newest.floor)
     kept = {first, *(version for version in newest.tags.values() if version < first)}
     states = (newest, *(timeline.load(version).state for version in kept))
-    if any(state is not None and path in state.segments.paths for state in states):
+    if any(state is not None and path in holders.in_state(state.segments) for state in states):
         return True
     later = timeline.entries(first + 1, newest.version)
-    return any(path in commit.removed for commit in later if isinstance(commit, Commit))
+    return any(path in holders.near(commit) for commit in later if isinstance(commit, Commit))

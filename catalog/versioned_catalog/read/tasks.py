@@ -52,10 +52,10 @@ def read_segment(
                 yield shown if task.narrowing is None else task.narrowing.show(shown, url)
 
 
-def read_marked(
+def read_with_matches(
     store: Store, task: SegmentTask
 ) -> Iterator[tuple[pa.RecordBatch, pa.BooleanArray]]:
-    """Read all rows of a segment for a rewrite, with a mask of those that match the filter.
+    """Read all rows of a segment that are not marked, with a mask of those that match the filter.
 
     Raises:
         CorruptTableError: as for ``read_segment``, or the number of rows differs from the log's.
@@ -65,9 +65,9 @@ def read_marked(
         for batch in _adapted(store, replace(task, prune=False)):
             total += batch.num_rows
             yield _shown(batch, task), _mask(batch, task)
-    if total != task.rows:
+    if total != task.shown_rows:
         raise CorruptTableError(
-            f"{store.url}/{task.path}: {total} rows were read, and {task.rows} were committed; "
+            f"{store.url}/{task.path}: {total} rows were read, and {task.shown_rows} were committed; "
             "nothing is rewritten, since the others would be lost"
         )
 
@@ -75,13 +75,15 @@ def read_marked(
 def _adapted(
     store: Store, task: SegmentTask, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """Read the kept row groups, with all outputs of the plan."""
+    """Read the selected rows of the kept row groups, with all outputs of the plan."""
     file, adapter = open_segment(store, task), Adapter(task.plan)
     try:
         for group, position, rows in file.row_groups():
             at = position
             for count, arrays in file.read(group, batch_rows):
-                yield adapter.adapt(arrays, count, _metadata_columns(task, at, count))
+                if file.selection.count(at, count):
+                    batch = adapter.adapt(arrays, count, _metadata_columns(task, at, count))
+                    yield file.selection.of(batch, at)
                 at += count
             if at != position + rows:
                 raise CorruptTableError(

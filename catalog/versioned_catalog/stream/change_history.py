@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.marks import Mark
 from versioned_catalog.log.record import LiveSegment
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState, apply
@@ -18,8 +20,25 @@ from versioned_catalog.stream.change_tasks import Stamp
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Rows of segments: those that their marks do not delete.
+
+    Args:
+        segments: the segments, with the marks of one version.
+        only: of some segments only the rows of another mark are meant; by path.
+    """
+
+    segments: SegmentSet
+    only: Mapping[str, Mark] = field(default_factory=dict)
+
+    def within(self, paths: Collection[str]) -> Rows:
+        """The rows in some of the segments."""
+        return Rows(self.segments.only(paths), self.only)
+
+
+@dataclass(frozen=True)
 class Step:
-    """One commit that adds or removes segments.
+    """One commit that adds or removes segments, or marks rows.
 
     Args:
         commit: its entry.
@@ -42,25 +61,90 @@ class Step:
         return Stamp(self.version, self.commit.head.time)
 
     @property
-    def parts(self) -> tuple[SegmentSet, SegmentSet]:
-        """The segments that the commit removed, and those that it added."""
+    def parts(self) -> tuple[Rows, Rows]:
+        """The rows that the commit removed, and those that it added."""
         return self.removed, self.added
 
     @property
     def schema_versions(self) -> set[int]:
         """The schema versions that the segments were written under."""
         added = {record.schema_version for record in self.commit.added}
-        return added | set(schema_versions(self.removed))
+        if self._marked:
+            added |= set(schema_versions(self.added.segments))
+        return added | set(schema_versions(self.removed.segments))
 
     @cached_property
-    def removed(self) -> SegmentSet:
-        """The segments that the commit removed."""
-        return self.before.only(self.commit.removed)
+    def removed(self) -> Rows:
+        """The rows of removed segments, and those that were marked."""
+        marks = {path: mark for path, mark in self._marked.items() if mark is not None}
+        return Rows(self.before.only({*self.commit.removed, *marks}), marks)
 
     @cached_property
-    def added(self) -> SegmentSet:
-        """The segments that the commit added."""
-        return self.after.only(record.path for record in self.commit.added)
+    def added(self) -> Rows:
+        """The rows of added segments, and those whose marks a rollback took back."""
+        before = self.before.marks if self.commit.head.operation == "rollback" else {}
+        marks = {path: before[path] for path in self._marked if path in before}
+        return Rows(self.after.only({*self._added_paths, *marks}), marks)
+
+    @cached_property
+    def changed(self) -> tuple[SegmentSet, SegmentSet]:
+        """The segments whose rows the commit changed, as they were before it and are after it."""
+        if not self._marked:
+            return self.removed.segments, self.added.segments
+        old, new = {*self.commit.removed, *self._marked}, {*self._added_paths, *self._marked}
+        return self.before.only(old), self.after.only(new)
+
+    @cached_property
+    def _marked(self) -> dict[str, Mark | None]:
+        """The marks that the commit gives to segments that were live before it."""
+        return {p: mark for p, mark in self.commit.marked.items() if p not in self._added_paths}
+
+    @cached_property
+    def _added_paths(self) -> frozenset[str]:
+        return frozenset(record.path for record in self.commit.added)
+
+
+Marked = tuple[str, Mark | None]
+"""The rows of a segment, by its path, that one mark does not delete."""
+
+
+def marked_of(segments: SegmentSet) -> list[Marked]:
+    """The rows of each segment."""
+    marks = segments.marks
+    return [(path, marks.get(path)) for path in segments.paths]
+
+
+Part = tuple[Marked, Mark | None]
+"""Rows of a segment; only those of another mark, if there is one."""
+
+
+def net_parts(steps: Iterable[Step]) -> tuple[list[Part], list[Part]]:
+    """The rows that commits removed and added in total, each as often as it counts.
+
+    Rows may count several times: added, compacted, and added again by a rollback. Compactions themselves
+    are not among the steps, since they remove the rows that they add.
+    """
+    total: Counter[Marked] = Counter()
+    for step in steps:
+        before, after = step.changed
+        total.subtract(marked_of(before))
+        total.update(marked_of(after))
+    old: dict[str, list[Marked]] = defaultdict(list)
+    for rows in (-total).elements():
+        old[rows[0]].append(rows)
+    removed, added = list[Part](), list[Part]()
+    for rows in (+total).elements():
+        path, mark = rows
+        if not old[path]:
+            added.append((rows, None))
+            continue
+        earlier = old[path].pop()
+        if mark is not None:
+            removed.append((earlier, mark))
+        if earlier[1] is not None:
+            added.append((rows, earlier[1]))
+    removed += [(rows, None) for rest in old.values() for rows in rest]
+    return removed, added
 
 
 def segments_added(commits: Iterable[Commit]) -> SegmentSet:
@@ -152,15 +236,13 @@ def expired_error(version: int, first: int, table: str) -> NotFoundError:
 
 
 def read_steps(history: History, end: TableState, start: int) -> list[Step]:
-    """The commits from ``start`` to ``end`` that add or remove segments, in order.
+    """The commits from ``start`` to ``end`` that change segments or their marks, in order.
 
     Raises:
         NotFoundError: entries were expired meanwhile.
         CorruptTableError: the log can't be read.
     """
-    return [
-        step for step in _steps(history, end, start) if step.commit.added or step.commit.removed
-    ]
+    return [step for step in _steps(history, end, start) if step.commit.changes_segments]
 
 
 def _steps(history: History, end: TableState, start: int) -> Iterator[Step]:
@@ -187,7 +269,7 @@ def keeps_rows(step: Step, state: TableState) -> bool:
     """
     if step.commit.head.operation != "compact":
         return False
-    removed = schema_versions(step.removed)
+    removed = schema_versions(step.removed.segments)
     written = {record.schema_version for record in step.commit.added}
     columns = [column for column, _ in walk(state.seen.schema.columns)]
     old, new = ([_shown_of(v, columns, state) for v in part] for part in (removed, written))

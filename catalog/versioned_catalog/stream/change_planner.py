@@ -1,7 +1,7 @@
 """Planning a change feed: from the commits of a range to tasks.
 
-A commit that adds segments inserts their rows, and one that removes segments deletes theirs. If it does
-both, as a copy on write does, rows that are in both are not changes.
+A commit that adds segments inserts their rows, and one that removes segments, or marks rows, deletes
+those. If it does both, as a copy on write does, rows that are in both are not changes.
 
 DuckLake and Iceberg derive changes from added and removed files, too. Here the schema of the last
 version applies to the whole range, so a fixed range has one answer, whatever is altered later.
@@ -9,7 +9,7 @@ version applies to the whole range, so a fixed range has one answer, whatever is
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -32,8 +32,13 @@ from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.storage.store import Store
 from versioned_catalog.stream.change_history import (
     History,
+    Marked,
+    Part,
+    Rows,
     Step,
     keeps_rows,
+    marked_of,
+    net_parts,
     read_steps,
     schema_versions,
     segments_added,
@@ -107,7 +112,7 @@ class PlainPlanner:
 
     def inserts(self, segments: SegmentSet, stamp: Stamp) -> list[ChangeTask]:
         """All rows of some segments, as inserts."""
-        return list(self._whole(segments, INSERT, stamp))
+        return list(self._whole(Rows(segments), INSERT, stamp))
 
     def each(self, steps: Iterable[Step]) -> list[ChangeTask]:
         """The changes of each commit."""
@@ -121,90 +126,78 @@ class PlainPlanner:
 
     def _inserted(self, segments: SegmentSet) -> Iterator[ChangeTask]:
         """All rows of segments of several commits, as inserts of their commits."""
-        for task in self._read(segments):
+        for task in self._read(Rows(segments)):
             yield WholeTask(task, INSERT, Stamp(task.sequence, task.commit_time), self.output)
 
     def net(self, steps: Sequence[Step], stamp: Stamp) -> list[ChangeTask]:
-        """The difference between the states before and after all commits.
-
-        A segment may count several times: added, compacted, and added again by a rollback. Compactions
-        themselves are not among the steps, since they remove the rows that they add.
-        """
-        total: Counter[str] = Counter()
-        for step in steps:
-            total.subtract(step.removed.paths)
-            total.update(step.added.paths)
-        removed, added = list(_counted(steps, -total)), list(_counted(steps, total))
-        if removed and added:
-            old, new = (self._repeated(parts, every=True) for parts in (removed, added))
+        """The difference between the states before and after all commits."""
+        removed, added = net_parts(steps)
+        compares = bool(removed and added)
+        old, new = (self._of_parts(steps, parts, every=compares) for parts in (removed, added))
+        if compares:
             return [DifferenceTask(tuple(old), tuple(new), stamp, self.output)]
-        tasks = [(task, DELETE) for task in self._repeated(removed)]
-        tasks += [(task, INSERT) for task in self._repeated(added)]
+        tasks = [(task, DELETE) for task in old] + [(task, INSERT) for task in new]
         return [WholeTask(task, type_, stamp, self.output) for task, type_ in tasks]
 
-    def _repeated(
-        self, parts: Iterable[tuple[SegmentSet, int]], *, every: bool = False
+    def _of_parts(
+        self, steps: Iterable[Step], parts: Sequence[Part], *, every: bool
     ) -> list[SegmentTask]:
-        """Tasks that read segments as often as they count."""
-        return [task for part, count in parts for task in self._read(part, every=every) * count]
+        """Tasks that read parts, as often as they are there."""
+        missing, tasks = {rows for rows, _ in parts}, dict[Marked, SegmentTask]()
+        for segments in (segments for step in steps for segments in step.changed):
+            here = missing.intersection(marked_of(segments))
+            if not here:
+                continue
+            missing -= here
+            read = self._read(Rows(segments.only({path for path, _ in here})), every=every)
+            tasks |= {(task.path, task.mark): task for task in read}
+        # The statistics of a segment may say that no row of it matches.
+        return [replace(tasks[rows], only=only) for rows, only in parts if rows in tasks]
 
     def _of_step(self, step: Step) -> Iterator[ChangeTask]:
-        compares = not self.carryovers and step.removed.count and step.added.count
+        compares = not self.carryovers and all(part.segments.count for part in step.parts)
         for old, new in self._by_partition(*step.parts) if compares else [step.parts]:
-            if compares and old.count and new.count:
+            if compares and old.segments.count and new.segments.count:
                 removed, added = (tuple(self._read(part, every=True)) for part in (old, new))
                 yield DifferenceTask(removed, added, step.stamp, self.output)
             else:
                 yield from self._whole(old, DELETE, step.stamp)
                 yield from self._whole(new, INSERT, step.stamp)
 
-    def _whole(self, segments: SegmentSet, type_: str, stamp: Stamp) -> Iterator[ChangeTask]:
-        for task in self._read(segments):
+    def _whole(self, rows: Rows, type_: str, stamp: Stamp) -> Iterator[ChangeTask]:
+        for task in self._read(rows):
             yield WholeTask(task, type_, stamp, self.output)
 
-    def _read(self, segments: SegmentSet, *, every: bool = False) -> list[SegmentTask]:
+    def _read(self, rows: Rows, *, every: bool = False) -> list[SegmentTask]:
         """Tasks that read the rows that match, with the shown columns or with ``every`` column."""
-        if not segments.count:
+        if not rows.segments.count:
             return []
         columns = self.output.every if every else self.output.shown
-        state = replace(self.state, segments=segments)
+        state = replace(self.state, segments=rows.segments)
         scan = Scan(self.store, state, columns, self.output.filter)
-        return [task for task, _ in scan.tasks() if isinstance(task, SegmentTask)]
+        tasks = [task for task, _ in scan.tasks() if isinstance(task, SegmentTask)]
+        if not rows.only:
+            return tasks
+        return [replace(task, only=rows.only.get(task.path)) for task in tasks]
 
-    def _by_partition(
-        self, removed: SegmentSet, added: SegmentSet
-    ) -> list[tuple[SegmentSet, SegmentSet]]:
-        """Segments to compare, by partition; all together if their partitions are not comparable."""
+    def _by_partition(self, removed: Rows, added: Rows) -> list[tuple[Rows, Rows]]:
+        """Rows to compare, by partition; all together if their partitions are not comparable."""
         schema, schemas = self.state.schema, self.state.schemas
-        versions = {*schema_versions(removed), *schema_versions(added)}
+        versions = {*schema_versions(removed.segments), *schema_versions(added.segments)}
         readers = {version: key_reader(schemas[version], schema) for version in versions}
         usable = {version: reader for version, reader in readers.items() if reader is not None}
         if not schema.partitioning or len(usable) < len(readers):
             return [(removed, added)]
-        old, new = _partitions(removed, usable), _partitions(added, usable)
+        old, new = (_partitions(part.segments, usable) for part in (removed, added))
         return [
-            (removed.only(old.get(key, ())), added.only(new.get(key, ())))
+            (removed.within(old.get(key, ())), added.within(new.get(key, ())))
             for key in dict.fromkeys((*old, *new))
         ]
 
 
 def _only_inserts(step: Step) -> bool:
     """Whether a commit only added segments, so that it is planned with others."""
-    return not step.commit.removed
-
-
-def _counted(steps: Iterable[Step], counts: Counter[str]) -> Iterator[tuple[SegmentSet, int]]:
-    """The segments that count at least once, and how often."""
-    remaining = dict(counts)
-    for step in steps:
-        for part in step.parts:
-            by_count: dict[int, list[str]] = defaultdict(list)
-            for path in part.paths:
-                count = remaining.pop(path, 0)
-                if count > 0:
-                    by_count[count].append(path)
-            for count, paths in by_count.items():
-                yield part.only(paths), count
+    return not step.commit.removed and not step.commit.marked
 
 
 def _partitions(

@@ -69,7 +69,7 @@ class ChangeStream(Stream):
     """Reads what each commit changes, in micro-batches of whole commits.
 
     The snapshot of a table with a primary key is one batch. Of a commit, the segments that it added
-    count towards the limits, and also the number of those that it removed.
+    count towards the limits, and also the number of those that it removed or of which it marked rows.
 
     It starts with a snapshot of the table as inserts. The schema stays that of the start, as in a
     ``TableStream``. A change of the schema changes no rows. A compaction changes those from which it
@@ -159,7 +159,7 @@ class ChangeStream(Stream):
         if commit.head.operation in NO_ROWS and not self._loses_values(commit):
             return []
         segments, rows, size = total_of(sizes_of(commit.added))
-        segments += len(commit.removed)
+        segments += len(commit.removed) + len(commit.marked)
         return [(segments, rows, size)] if segments else []
 
     def _loses_values(self, commit: Commit) -> bool:

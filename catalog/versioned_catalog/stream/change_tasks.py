@@ -53,6 +53,13 @@ class Output:
         return self.narrowing is None or self.narrowing.overflow is Overflow.ERROR
 
 
+def _share(task: SegmentTask | MergeTask) -> tuple[int, int]:
+    """The number of rows to read, at most, and their share of the bytes."""
+    if isinstance(task, MergeTask):
+        return task.rows, task.bytes
+    return task.shown_rows, task.bytes * task.shown_rows // max(task.rows, 1)
+
+
 class _Task(ABC):
     @property
     @abstractmethod
@@ -62,12 +69,12 @@ class _Task(ABC):
     @property
     def rows(self) -> int:
         """The number of rows to read, at most."""
-        return sum(task.rows for task in self.reads)
+        return sum(_share(task)[0] for task in self.reads)
 
     @property
     def bytes(self) -> int:
-        """The size of the files to read."""
-        return sum(task.bytes for task in self.reads)
+        """The size of the files to read; of those that are read in part, of the part."""
+        return sum(_share(task)[1] for task in self.reads)
 
 
 @dataclass(frozen=True)

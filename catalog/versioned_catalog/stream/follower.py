@@ -31,7 +31,7 @@ def added_segments(
     check_passes(commit, table_uuid, table)
     if head.operation in NO_ROWS:
         return ()
-    if not commit.removed and head.operation != "rollback":
+    if not commit.removed and not commit.marked and head.operation != "rollback":
         return tuple(
             LiveSegment(record, head.version, ordinal, head.time)
             for ordinal, record in enumerate(commit.added)
@@ -65,7 +65,7 @@ def gone(table: str, version: int, *, replaced: bool) -> NotFoundError:
 
 
 MOST_COMMITS, MOST_RECORDS = 1024, 65536
-"""Number of commits, and of segment records in them, that a follower keeps, at most."""
+"""Number of commits, and of segment records and marks in them, that a follower keeps, at most."""
 
 STATES, NEAR = 2, 1024
 """Number of states that a follower keeps, those before and after a batch, and the most commits that it
@@ -187,7 +187,7 @@ class Follower:
     def forget(self, version: int) -> None:
         """Forget the commits before a version."""
         for passed in [kept for kept in self._kept if kept < version]:
-            self._records -= len(self._kept.pop(passed).added)
+            self._records -= _records(self._kept.pop(passed))
 
     def _read(self, start: int, end: int) -> None:
         for entry in self._handle.log.entries(start, end):
@@ -209,10 +209,14 @@ class Follower:
         return entry
 
     def _keep(self, commit: Commit) -> None:
-        if len(self._kept) < MOST_COMMITS and self._records + len(commit.added) <= MOST_RECORDS:
+        if len(self._kept) < MOST_COMMITS and self._records + _records(commit) <= MOST_RECORDS:
             if commit.head.version not in self._kept:
-                self._records += len(commit.added)
+                self._records += _records(commit)
             self._kept[commit.head.version] = commit
+
+
+def _records(commit: Commit) -> int:
+    return len(commit.added) + len(commit.marked)
 
 
 def starting_version(follower: Follower, settings: Settings) -> int | None:

@@ -178,7 +178,7 @@ class KeyedPlanner:
     def _of_span(self, span: Sequence[Step]) -> Iterator[ChangeTask]:
         first = span[0]
         if _replaces(first):
-            changed = {*first.removed.paths, *first.added.paths}
+            changed = {*first.removed.segments.paths, *first.added.segments.paths}
             return self._states(first.before, first.after, changed, first.stamp)
         return self._images(span, tuple(step.stamp for step in span), net=False)
 
@@ -191,7 +191,7 @@ class KeyedPlanner:
             added, stamp = step.commit.added, step.stamp
             segments = segments.add(added, stamp.version, stamp.time, self.state.schemas)
         state = replace(self.state, segments=segments)
-        groups = self._groups(state, {path for step in span for path in step.added.paths})
+        groups = self._groups(state, {path for step in span for path in step.added.segments.paths})
         merge, key = self._merges(state, groups), state.schema.row_key[0]
         for group in groups:
             for part in split_merge(self.store, merge(group), key):

@@ -315,9 +315,10 @@ class Stream(ABC):
 
     def _snapshot_sizes(self, start: Offset) -> Sizes:
         """The parts of the first snapshot that are read from an offset on."""
-        rest = self._log.rest(start)
-        columns = (rest[name].to_pylist() for name in ("rows", "bytes"))
-        return [(1, rows, size) for rows, size in zip(*columns, strict=True)]
+        segments = self._log.snapshot(start).segments
+        columns = (segments.shown_counts, segments.column("bytes"))
+        rest = (column.slice(start.ordinal).to_pylist() for column in columns)
+        return [(1, rows, size) for rows, size in zip(*rest, strict=True)]
 
     def initial(self) -> Offset:
         """Where a new stream starts.

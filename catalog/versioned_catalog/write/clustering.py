@@ -173,7 +173,7 @@ def clustered(
 
     ``sampled`` are the batches of ``clustering.sampled``; ``scratch`` is a local folder for buckets.
     """
-    if not any(task.rows for task in clustering.sampled):
+    if not any(task.shown_rows for task in clustering.sampled):
         return
     curve, ends = _curve_and_ends(sampled, clustering)
     with Spill(scratch, range(clustering.buckets)) as spill:
@@ -195,7 +195,7 @@ def _curve_and_ends(
     sampled: Iterable[pa.RecordBatch], clustering: Clustering
 ) -> tuple[Curve, Positions]:
     """Compute the curve and the ends of its buckets from a sample of all rows."""
-    total = sum(task.rows for task in clustering.sampled)
+    total = sum(task.shown_rows for task in clustering.sampled)
     step, seen = max(1, total // SAMPLE_ROWS), 0
     columns = top_columns(clustering.lines)
     samples: list[list[pa.Array]] = []

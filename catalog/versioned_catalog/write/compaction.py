@@ -35,7 +35,10 @@ from versioned_catalog.write.compaction_choice import (
     Levels,
     Row,
     bins,
+    every_segment,
     is_due,
+    much_marked,
+    no_segment,
     positions_with_nulls,
 )
 from versioned_catalog.write.plan import plan_now
@@ -71,7 +74,9 @@ def plan_tasks(
     unexpired = with_ttl(state, None, time)
     if state.schema.is_keyed:
         return _KeyedPlanner(state, spec, unexpired).tasks(where, paths, strategy)
-    every = strategy == "full" or paths is not None or bool(zorder)
+    due = much_marked if strategy == "auto" else no_segment
+    if strategy == "full" or paths is not None or zorder:
+        due = every_segment
     core = state.segments.core
     near = core if where is None else core.filter(some_match(state, where))
     rows = [row for row in task_rows(near) if paths is None or row["path"] in paths]
@@ -81,7 +86,7 @@ def plan_tasks(
     sampling = TaskPlanner.of(state, top_columns(zorder))
     target = spec.target_bytes * (CLUSTER_SEGMENTS if zorder else 1)
     planned: list[CompactionTask] = []
-    for bin_rows in bins(rows, state.schemas, target, every=every):
+    for bin_rows in bins(rows, state.schemas, target, due):
         tasks = [planner.task(row) for row in bin_rows]
         task = _task(bin_rows, tuple(tasks), spec)
         if zorder:
@@ -234,7 +239,8 @@ class Compacted:
         version: version of the last commit; the version that was planned on if there was none.
         removed, removed_bytes: number and size of the segments that were removed.
         added, added_bytes: number and size of the segments that were added; 0 in a dry run.
-        skipped: number of segments left alone because other commits removed segments of their group.
+        skipped: number of segments left alone because other commits removed segments of their group, or
+            marked rows of one.
     """
 
     table: str
@@ -331,7 +337,9 @@ def compact_if_due(handle: TableHandle) -> None:
 
 
 def _commit(handle: TableHandle, base: Base, done: list[Done], commit_id: str | None) -> list[Done]:
-    """Commit the tasks whose segments are all live, and return those tasks."""
+    """Commit the tasks whose segments are as they were read, and return those tasks."""
+    # The commit refuses marks since the base, which may be newer than the version that was planned on.
+    done = [result for result in done if not result[0].is_remarked(handle.state.segments)]
     while done:
         removed = tuple(path for task, _ in done for path in task.paths)
         records = tuple(record for _, written in done for record in written)
@@ -339,8 +347,8 @@ def _commit(handle: TableHandle, base: Base, done: list[Done], commit_id: str | 
             handle.commit(Compact(base, records, removed=removed), commit_id)
             return done
         except CommitConflictError:
-            live = frozenset(handle.refresh().state.segments.paths)
-            remaining = [result for result in done if live.issuperset(result[0].paths)]
+            segments = handle.refresh().state.segments
+            remaining = [result for result in done if result[0].is_current(segments)]
             if len(remaining) == len(done):
                 return []  # all segments are live: the new ones do not fit the table any more
             done = remaining

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,13 +12,16 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.features import DELETE_ROW
+from versioned_catalog.log.marks import mark_from_text
 from versioned_catalog.log.record import Delta, SegmentRecord
+from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import scalar_of
 from versioned_catalog.model.bound_changes import newly_not_null
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.overlaps import overlapping_groups
 from versioned_catalog.read.planning import next_fit
+from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.read.tasks import PREFETCH_SEGMENTS, Task, read_ahead, read_task
 from versioned_catalog.storage.store import PREFIX, Store
 from versioned_catalog.write.clustering import Clustering, clustered
@@ -42,7 +45,7 @@ class CompactionTask:
 
     Args:
         bytes: the size of the segments to remove.
-        tasks: read their rows.
+        tasks: read their rows, without those that are marked.
         kind: the kind of the new segments; in a table with a primary key, with their order.
         clustering: how to cluster the rows, if at all.
     """
@@ -53,6 +56,16 @@ class CompactionTask:
     spec: WriteSpec
     kind: SegmentKind = PLAIN_ROWS
     clustering: Clustering | None = None
+
+    def is_remarked(self, segments: SegmentSet) -> bool:
+        """Whether live segments have other marks than when the task was planned."""
+        marks = {task.path: task.mark for task in self.tasks if isinstance(task, SegmentTask)}
+        live = marks.keys() & segments.paths
+        return any(segments.mark_of(path) != marks[path] for path in live)
+
+    def is_current(self, segments: SegmentSet) -> bool:
+        """Whether the segments are live, and have the marks with which the task was planned."""
+        return not (set(self.paths).difference(segments.paths) or self.is_remarked(segments))
 
     def run(self, store: Store, scratch: str | None = None) -> tuple[SegmentRecord, ...]:
         """Read the segments and write the new ones, which become visible when they are committed.
@@ -219,27 +232,61 @@ Row = dict[str, Any]
 SMALL = 0.5
 """A segment is small below this fraction of the target size."""
 
+MARKED = 0.1
+"""The fraction of its rows from which on a marked segment is worth to be written again."""
+
+Due = Callable[[Row], bool]
+"""Whether a segment is compacted, also if it is large or alone."""
+
+
+def every_segment(row: Row) -> bool:
+    """All segments are due."""
+    return True
+
+
+def no_segment(row: Row) -> bool:
+    """Only small segments are compacted."""
+    return False
+
+
+def much_marked(row: Row) -> bool:
+    """Whether many of a segment's rows are marked.
+
+    Adopted files are copied only on demand, since their owner keeps them.
+    """
+    return not row["path"].startswith(PREFIX) and _marked_rows(row) >= MARKED * row["rows"] > 0
+
+
+def _marked_rows(row: Row) -> int:
+    text: str | None = row["mark"]
+    return 0 if text is None else mark_from_text(text).rows
+
+
+def _shown_bytes(row: Row) -> int:
+    """The share of a segment's bytes that belongs to rows that are not marked."""
+    size, rows = int(row["bytes"]), int(row["rows"])
+    return size - size * _marked_rows(row) // max(rows, 1)
+
 
 def bins(
-    rows: Iterable[Row], schemas: Mapping[int, Schema], target: int, *, every: bool
+    rows: Iterable[Row], schemas: Mapping[int, Schema], target: int, due: Due
 ) -> list[list[Row]]:
     """Pack segments into bins of about ``target`` bytes, each of one partition, keeping their order.
 
-    ``every`` includes large segments, bins of one segment, and adopted files, which are copied only on
-    demand, since their owner keeps them.
+    Small segments are packed with others, if they are not adopted; those that are ``due``, always.
     """
     partitions: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         is_small = row["bytes"] < SMALL * target and not row["path"].startswith(PREFIX)
-        if every or is_small:
+        if is_small or due(row):
             key = (schemas[row["schema_version"]].partitioning, *(row["partition"] or ()))
             partitions.setdefault(key, []).append(row)
     packed = (
         list(group)
         for same in partitions.values()
-        for group in next_fit(((row, row["bytes"]) for row in same), target)
+        for group in next_fit(((row, _shown_bytes(row)) for row in same), target)
     )
-    return [group for group in packed if every or len(group) > 1]
+    return [group for group in packed if len(group) > 1 or due(group[0])]
 
 
 def positions_with_nulls(state: TableState) -> set[int]:
