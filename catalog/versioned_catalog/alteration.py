@@ -17,6 +17,7 @@ from versioned_catalog.log.pinned_state import check_schema_version
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import moment
 from versioned_catalog.model import changes as requests
+from versioned_catalog.model.arrow import one_array
 from versioned_catalog.model.bound_changes import plan_changes, render_changes
 from versioned_catalog.model.changes import Change, PinSchema, RetirePin
 from versioned_catalog.model.ddl import parse_type
@@ -189,8 +190,8 @@ class Alteration:
         state = self._handle.state
         check_newest(state, self._handle.name)
         for change in self._changes:
-            if isinstance(change, requests.SetProperty):
-                check_properties({change.key: change.value})  # before anything is written
+            if isinstance(change, requests.SetProperty):  # before anything is written
+                check_properties({change.key: change.value}, keyed=state.schema.is_keyed)
         newest = state.schemas.newest.version
         bound, _ = plan_changes(tuple(self._changes), state.evolution, newest + 1)
         operation = Alter(Base.of(state), bound, self._count_nulls, planned_on)
@@ -314,7 +315,8 @@ def segments_holding(state: TableState, ids: Collection[int | None]) -> tuple[in
     core = state.segments.core
     versions = pc.unique(core["schema_version"]).to_pylist()
     holding = [version for version in versions if not state.schemas[version].ids.isdisjoint(ids)]
-    rows = core["rows"].filter(pc.is_in(core["schema_version"], pa.array(holding, pa.int32())))
+    is_holding = pc.is_in(core["schema_version"], pa.array(holding, pa.int32()))
+    rows = state.segments.shown_counts.filter(one_array(is_holding))
     return len(rows), pc.sum(rows).as_py() or 0
 
 

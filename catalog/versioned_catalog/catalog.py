@@ -171,8 +171,8 @@ class Catalog:
             time_index: the time column, by which rows are sorted last. A table with a time index and no
                 primary key is append-only.
             properties: table properties; known are ``sort_by``, ``target_segment_bytes``,
-                ``isolation``, ``ttl``, ``auto_compact``, ``auto_maintain``, ``publish`` and
-                ``distribution_mode``.
+                ``isolation``, ``row_changes``, ``ttl``, ``auto_compact``, ``auto_maintain``, ``publish``
+                and ``distribution_mode``.
             comment: the table comment.
 
         Raises:

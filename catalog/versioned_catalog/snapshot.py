@@ -146,7 +146,7 @@ class Snapshot:
     def count(self) -> int:
         """Count the rows: from metadata alone where no segments have to be merged."""
         if not self.schema.row_key:
-            return self.state.segments.rows
+            return self.state.segments.shown_rows
         return self.scan(columns=[]).count()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:

@@ -259,8 +259,9 @@ class Table:
     def delete(self, filters: Any, *, commit_id: str | None = None) -> int:
         """Delete the rows that match a filter; rows for which it is false or null stay.
 
-        Segments without matching rows stay; segments that match as a whole are removed unread; the
-        others are rewritten in the current schema and partitioning.
+        Segments without matching rows stay; segments that match as a whole are removed unread; in the
+        others, the rows are marked, or the other rows are copied in the current schema and partitioning,
+        as the property ``row_changes`` says.
 
         Args:
             filters: as for ``scan``; None for all rows.

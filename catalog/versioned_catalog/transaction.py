@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow as pa
 from versioned_catalog.commit.operations import Append, Base, Import, Operation, Overwrite, Rewrite
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
+from versioned_catalog.log.bitmaps import Positions
 from versioned_catalog.log.entry import REWRITES, Batch
 from versioned_catalog.log.ledger import adopted_files
 from versioned_catalog.log.record import SegmentRecord
@@ -273,9 +275,10 @@ class Transaction:
         *,
         kind: str,
         reads: Any = None,
+        marks: Mapping[str, Positions] = MappingProxyType({}),
         commit_id: str | None = None,
     ) -> int:
-        """Replace segments by others whose rows were computed from them.
+        """Replace segments, or single rows of them, by segments whose rows were computed from them.
 
         Args:
             plan: from ``plan_write``; its base is the version that was read.
@@ -283,10 +286,12 @@ class Transaction:
             kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
             reads: which rows of the base were read: tuples as for ``Table.scan``, or an ``Unbound``,
                 over columns of the base; None for every row.
+            marks: the rows to mark as deleted, by the path of a segment of the base that stays.
 
         Raises:
-            CommitConflictError: another commit removed one of the segments; or, if the table's
-                ``isolation`` is ``serializable``, added or removed rows that match ``reads``.
+            CommitConflictError: another commit removed one of the segments or marked one of the rows;
+                or, if the table's ``isolation`` is ``serializable``, added or removed rows that match
+                ``reads``.
         """
         name = self._handle.name
         if kind not in REWRITES:
@@ -295,9 +300,16 @@ class Transaction:
             )
         state = self._handle.planned_on(plan.based_on)
         removed_paths = self._known_segments(state, removed, kind)
+        self._known_segments(state, tuple(marks), kind)
         bound = bind_filters(reads, state.known)
         operation = Rewrite(
-            plan.based_on, tuple(records), plan.changes, removed_paths, kind=kind, reads=bound
+            plan.based_on,
+            tuple(records),
+            plan.changes,
+            removed_paths,
+            kind=kind,
+            reads=bound,
+            marks=marks,
         )
         return self._handle.commit(operation, commit_id)
 
@@ -375,7 +387,7 @@ class Transaction:
     def _known_segments(
         self, state: TableState, removed: Sequence[str], kind: str
     ) -> tuple[str, ...]:
-        """The different paths of segments to remove, which a state must have."""
+        """The different paths of segments to remove or mark, which a state must have."""
         if removed:
             self._check_removable(state.schema)
         unknown = sorted(set(removed) - set(state.segments.paths))

@@ -50,7 +50,8 @@ def shape(method: str, path: str) -> str:
     """A call without its random parts."""
     path = re.sub(r"[0-9a-f]{32}", "ID", path)
     path = re.sub(r"\d{20}", "N", path)
-    return f"{method} {re.sub(r'data/[0-9]+-', 'data/N-', path)}"
+    path = re.sub(r"(data|marks)/[0-9]+-", r"\1/N-", path)
+    return f"{method} {path}"
 
 
 class FaultyStore(Store):

@@ -16,9 +16,11 @@ import pyarrow as pa
 import pytest
 
 from faults.store import Fault, FaultyStore, Plan
+from marking import mark
 from pairwise import some
 from versioned_catalog import Catalog, NotFoundError, Table, VersionedError
 from versioned_catalog.commit.table_handle import silent
+from versioned_catalog.log import marks
 from versioned_catalog.maintain.vacuum import vacuum_dropped as vacuum_of_dropped
 from versioned_catalog.names.creation import creation
 from versioned_catalog.names.folders import timeline_at
@@ -57,6 +59,13 @@ def delete_whole(catalog: Catalog) -> None:
 
 def update(catalog: Catalog) -> None:
     catalog.load_table("n.t").update({"b": "y"}, [("id", "in", [1, 10])])
+
+
+def mark_rows(catalog: Catalog) -> None:
+    table = catalog.load_table("n.t")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(marks, "INLINE_BYTES", 0)
+        mark(table, {table.state.segments.paths[0]: [1], table.state.segments.paths[1]: [0]})
 
 
 def rollback(catalog: Catalog) -> None:
@@ -163,6 +172,7 @@ OPERATIONS = [
     delete,
     delete_whole,
     update,
+    mark_rows,
     rollback,
     set_tag,
     move_consumer,
@@ -195,6 +205,7 @@ LOAD_TABLE = ["read n/t/_versioned/last_checkpoint.json", "read n/t/_versioned/l
 OLD = [*LOAD_TABLE, "list n/t/_versioned/checkpoint"]
 COPY = ["open n/t/data/N-ID.parquet"]
 WRITE = ["create n/t/data/N-ID.parquet", "put n/t/_versioned/log/N.json"]
+MARK = "create n/t/_versioned/marks/N-ID.puffin"
 NAME = ["put _versioned/log/N.json"]
 PUBLISHED = ["list n/t/iceberg/metadata", "read n/t/iceberg/metadata/version-hint.text"]
 
@@ -207,6 +218,7 @@ EXPECTED: dict[str, set[str]] = {
     "delete": {*LOAD, *LOAD_TABLE, *COPY, *WRITE},
     "delete_whole": {*LOAD, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
     "update": {*LOAD, *LOAD_TABLE, *COPY, *WRITE},
+    "mark_rows": {*LOAD, *LOAD_TABLE, MARK, "put n/t/_versioned/log/N.json"},
     "rollback": {*LOAD, *OLD, "put n/t/_versioned/log/N.json"},
     "set_tag": {*LOAD, *OLD, "put n/t/_versioned/log/N.json"},
     "move_consumer": {*LOAD, *LOAD_TABLE, "now n/t/", "put n/t/_versioned/log/N.json"},
@@ -241,7 +253,7 @@ EXPECTED: dict[str, set[str]] = {
     },
 }
 LISTED = ["data", "_versioned", "_versioned/log", "_versioned/checkpoint", "_versioned/kept"]
-LISTED += ["_versioned/manifest", "_versioned/imports"]
+LISTED += ["_versioned/manifest", "_versioned/imports", "_versioned/marks"]
 EXPECTED["expire"] = {
     *LOAD,
     *OLD,
@@ -262,6 +274,7 @@ EXPECTED["vacuum"] = {
     "put n/t/_versioned/log/N.json",
     "delete n/t/data/N-ID.parquet",
     "delete n/t/data/.x.tmp",
+    "delete n/t/_versioned/marks/N-ID.puffin",
     "delete n/t/_versioned/kept/N.parquet",
     "delete n/t/_versioned/checkpoint/N.parquet",
 }
@@ -321,6 +334,8 @@ def leave_orphan_files(folder: Path) -> None:
         time.sleep(0.015)
         table.maintenance.expire(timedelta(0), dry_run=False, force=True)
     (folder / "n/t/data/.x.tmp").write_bytes(b"x")
+    (folder / "n/t/_versioned/marks").mkdir()
+    (folder / f"n/t/_versioned/marks/0-{uuid4().hex}.puffin").write_bytes(b"x")
 
 
 def readable(table: Table) -> list[int]:
@@ -448,7 +463,7 @@ def test_a_fault_at_every_call(
 @pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.REPLY_TAKEN])
 @pytest.mark.parametrize(
     "operation",
-    [append, overwrite, alter, delete, update, rollback, set_tag],
+    [append, overwrite, alter, delete, update, mark_rows, rollback, set_tag],
     ids=lambda o: o.__name__,
 )
 def test_a_lost_reply_is_success_once(

@@ -62,28 +62,32 @@ def stored(table: Table) -> list[Row]:
     return found
 
 
-def covered(change: Change, operation: str, keyed: bool, io: str) -> set[tuple[object, ...]]:
+KINDS = ("mark", "copy", "key")
+"""Tables without a primary key, by how their rows are changed, and tables with one."""
+
+
+def covered(change: Change, operation: str, kind: str, io: str) -> set[tuple[object, ...]]:
     """MERGE, which does what the others do, after each change; each operation with each kind of
     table and each way to read it."""
     after = {(change.name,)} if operation == "merge" else set()
-    return after | {(operation, keyed), (operation, io), (keyed, io)}
+    return after | {(operation, kind), (operation, io), (kind, io)}
 
 
 MATRIX = [
-    (change, operation, keyed, io)
+    (change, operation, kind, io)
     for io in ("native", "python")
     for change in CHANGES
     for operation in STATEMENTS
-    for keyed in (False, True)
-    if change.keyed in (None, keyed) and (keyed or operation != "upsert")
+    for kind in KINDS
+    if change.keyed in (None, kind == "key") and (kind == "key" or operation != "upsert")
 ]
 THOROUGH = {*cover(MATRIX, covered)}
 
 
 def mark(at: int) -> list[pytest.MarkDecorator]:
     """The short set has every operation after several changes, the thorough set a cover."""
-    change, _, keyed, io = MATRIX[at]
-    if (change.name, keyed, io) == ("several at once", False, "native"):
+    change, _, kind, io = MATRIX[at]
+    if (change.name, kind, io) == ("several at once", "mark", "native"):
         return []
     return [pytest.mark.thorough if at in THOROUGH else pytest.mark.nightly]
 
@@ -91,15 +95,15 @@ def mark(at: int) -> list[pytest.MarkDecorator]:
 CASES = [
     pytest.param(
         *case,
-        id=f"{io}-{change.name} / {operation} / {'key' if keyed else 'no key'}",
+        id=f"{io}-{change.name} / {operation} / {kind}",
         marks=mark(at),
     )
     for at, case in enumerate(MATRIX)
-    for change, operation, keyed, io in [case]
+    for change, operation, kind, io in [case]
 ]
 
 
-@pytest.mark.parametrize(("change", "operation", "keyed", "io"), CASES, indirect=["io"])
+@pytest.mark.parametrize(("change", "operation", "kind", "io"), CASES, indirect=["io"])
 def test_a_pinned_job_works_as_before_the_change(
     job: SparkSession,
     catalog: Catalog,
@@ -107,9 +111,11 @@ def test_a_pinned_job_works_as_before_the_change(
     io: str,
     change: Change,
     operation: str,
-    keyed: bool,
+    kind: str,
 ) -> None:
-    table = create(catalog, keyed, f"{ns}.t")
+    table = create(catalog, kind == "key", f"{ns}.t")
+    if kind != "key":
+        table.alter().set_property("row_changes", kind).commit()
     change.alter(table.alter()).commit()
     touch(table, change)
     t = f"versioned.{ns}.t"
@@ -160,21 +166,22 @@ def test_overwrites_and_partitions_through_a_pin(
 # Statements of those who do not see hidden columns
 
 
-@pytest.mark.parametrize("keyed", [False, True], ids=["no key", "key"])
+@pytest.mark.parametrize("kind", ["mark", pytest.param("copy", marks=pytest.mark.thorough), "key"])
 def test_statements_on_the_current_schema_keep_hidden_values(
     sql_spark: SparkSession,
     job: SparkSession,
     catalog: Catalog,
     ns: str,
     t: str,
-    keyed: bool,
+    kind: str,
     io: str,
 ) -> None:
     sql_spark.conf.set("spark.versioned.io", io)
     table = catalog.create_table(
         f"{ns}.t",
         "id INT NOT NULL, v INT, s STRING DEFAULT 'd', p STRUCT<x: INT, y: STRING>",
-        primary_key=["id"] if keyed else (),
+        primary_key=["id"] if kind == "key" else (),
+        properties={} if kind == "key" else {"row_changes": kind},
     )
     table.pin_schema("job")
     job.sql(

@@ -26,6 +26,7 @@ TYPOS = {
     "isolation_level": "isolation",
     "Isolation": "isolation",
     "primarykey": "primary_key",
+    "rowChanges": "row_changes",
 }
 OWN = [
     "team",
@@ -41,7 +42,10 @@ OF_OTHERS = {
     "delta.appendOnly": "belongs to Delta.*can't forbid UPDATE and DELETE",
     "delta.constraints.positive": "CHECK constraints are not supported",
     "delta.somethingNew": "belongs to Delta and has no effect here; leave it out$",
-    "write.delete.mode": "belongs to Iceberg.*merged on read",
+    "delta.enableDeletionVectors": "belongs to Delta.*set row_changes to auto, copy or mark",
+    "write.delete.mode": "belongs to Iceberg.*set row_changes to .*merged on read",
+    "write.update.mode": "belongs to Iceberg.*set row_changes to",
+    "write.merge.mode": "belongs to Iceberg.*set row_changes to",
     "write.target-file-size-bytes": "set target_segment_bytes",
     "write.wap.enabled": "no branches",
     "format-version": "belongs to Iceberg",
@@ -110,3 +114,57 @@ def test_an_existing_invalid_key_can_be_unset(tmp_path: Path) -> None:
     assert table.properties == {"ttl_": "x"}
     assert table.alter().unset_property("ttl_").commit() == 1
     assert table.properties == {}
+
+
+KEYED: dict[str, Callable[[Catalog, str], Any]] = {
+    "create_table": lambda catalog, how: catalog.create_table(
+        "n.new", "a INT", primary_key=["a"], properties={"row_changes": how}
+    ),
+    "create_table by property": lambda catalog, how: catalog.create_table(
+        "n.new", "a INT", properties={"primary_key": "a", "row_changes": how}
+    ),
+    "create_table by schema": lambda catalog, how: catalog.create_table(
+        "n.new", catalog.load_table("n.keyed").schema, properties={"row_changes": how}
+    ),
+    "replace_table": lambda catalog, how: catalog.replace_table(
+        "n.t", "a INT", primary_key=["a"], properties={"row_changes": how}
+    ),
+    "alter": lambda catalog, how: (
+        catalog.load_table("n.keyed").alter().set_property("row_changes", how).commit()
+    ),
+    "evolve_to": lambda catalog, how: catalog.load_table("n.keyed").evolve_to(
+        f"CREATE TABLE n.keyed (a INT NOT NULL, PRIMARY KEY (a)) TBLPROPERTIES ('row_changes' = '{how}')"
+    ),
+}
+
+
+@pytest.mark.parametrize("setter", KEYED)
+def test_tables_with_a_primary_key_neither_copy_nor_mark(tmp_path: Path, setter: str) -> None:
+    catalog = _catalog(tmp_path)
+    catalog.create_table("n.keyed", "a INT", primary_key=["a"])
+    tables = {"evolve_to": "n.keyed", "alter": "n.keyed", "replace_table": "n.t"}
+    table = tables.get(setter, "n.new")
+    for how in ("mark", "copy"):
+        with pytest.raises(InvalidRequestError) as caught:
+            KEYED[setter](catalog, how)
+        for part in (table, f"row_changes can't be '{how}'", "primary key", "set it to 'auto'"):
+            assert part in str(caught.value)
+        assert "row_changes" not in catalog.load_table("n.keyed").properties
+    KEYED[setter](catalog, "auto")
+    assert catalog.load_table(table).properties["row_changes"] == "auto"
+
+
+def test_a_time_index_alone_is_no_primary_key(tmp_path: Path) -> None:
+    table = Catalog.create_path(
+        tmp_path, "ts TIMESTAMP", time_index="ts", properties={"row_changes": "copy"}
+    )
+    assert table.alter().set_property("row_changes", "mark").commit() == 1
+
+
+@pytest.mark.parametrize("setter", SETTERS)
+def test_row_changes_has_three_values(tmp_path: Path, setter: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        SETTERS[setter](tmp_path, "row_changes")
+    table = str(tmp_path / "p") if setter == "create_path" else "n."
+    for part in (table, "row_changes is 'x'; it must be 'auto', 'copy' or 'mark'"):
+        assert part in str(caught.value)

@@ -23,7 +23,7 @@ from versioned_catalog import (
     Table,
 )
 from versioned_catalog.read.filters import Comparison, Op
-from versioned_catalog.write import copy_on_write
+from versioned_catalog.write import copy_on_write, marking
 
 INTS = pa.int32()
 Rows = list[tuple[Any, ...]]
@@ -104,19 +104,20 @@ def test_delete_reads_only_segments_that_match_in_part(
 ) -> None:
     """Statistics show that all of one segment matches, and nothing of another."""
     read: list[str] = []
-    real = copy_on_write.read_marked
+    real = copy_on_write.read_with_matches
 
     def reading(store: Any, task: Any) -> Any:
         read.append(task.path)
         return real(store, task)
 
-    monkeypatch.setattr(copy_on_write, "read_marked", reading)
+    monkeypatch.setattr(copy_on_write, "read_with_matches", reading)
     monkeypatch.setattr(copy_on_write, "read_segment", pytest.fail)
+    monkeypatch.setattr(marking, "read_segment", pytest.fail)
     files = days.inspect.segments()["path"].to_pylist()
     days.delete([("k", "<", 4)])
     assert (read, days.inspect.segments()["path"].to_pylist()) == ([], files[1:])
     monkeypatch.undo()
-    monkeypatch.setattr(copy_on_write, "read_marked", reading)
+    monkeypatch.setattr(copy_on_write, "read_with_matches", reading)
     days.delete([("k", "<=", 6)])
     assert read == [files[1]]
     assert shown(days) == [(7, 0), (9, 0), (None, 0)]

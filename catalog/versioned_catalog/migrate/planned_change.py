@@ -110,7 +110,7 @@ def _segments_hidden_by_ttl(state: TableState, step: Step) -> tuple[int, int]:
     index = state.schema.column(time_index)
     old = Comparison((index.name,), Op.LT, in_time_index(cut, index.type))
     chosen = some_match(state, bind_filter(old, lambda _: index))
-    rows = pc.sum(state.segments.core["rows"].filter(chosen)).as_py()
+    rows = pc.sum(state.segments.shown_counts.filter(chosen)).as_py()
     return pc.sum(chosen).as_py() or 0, rows or 0
 
 

@@ -1,29 +1,33 @@
-"""Copy on write: delete or update rows by rewriting the segments that hold them.
+"""Delete or update rows of a table without a primary key, by marks or by copies of their segments.
 
 Statistics and partition values classify the segments first: those whose rows all match the filter are
 dropped or rewritten whole, those without a possible match stay, and only the others are read.
+``marking`` decides which of these are marked, and which are copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.bitmaps import Positions
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.bounds import every_match, some_match
 from versioned_catalog.read.filters import BoundFilter, columns_of
+from versioned_catalog.read.metadata_columns import METADATA_COLUMNS, ROW_POSITION
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.segment_file import SegmentTask
-from versioned_catalog.read.tasks import read_marked, read_segment
+from versioned_catalog.read.tasks import read_segment, read_with_matches
 from versioned_catalog.storage.store import Store
+from versioned_catalog.write.marking import Choice, choose, row_changes_of
 from versioned_catalog.write.segment_writer import WriteSpec
 from versioned_catalog.write.update import RowUpdater, changed_where
 from versioned_catalog.write.writer import write_segments
@@ -44,10 +48,17 @@ class MatchingSegments:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """Result of a rewrite, not yet committed."""
+    """Result of a rewrite, not yet committed.
+
+    Args:
+        removed: paths of the segments that leave.
+        records: the new segments.
+        marks: the rows that it marks, by the paths of their segments.
+    """
 
     removed: tuple[str, ...]
     records: tuple[SegmentRecord, ...]
+    marks: Mapping[str, Positions] = field(default_factory=dict)
 
 
 def matching_segments(state: TableState, bound: BoundFilter | None) -> MatchingSegments:
@@ -87,88 +98,104 @@ def _column_name(column_id: int, schema: Schema) -> str:
 def without_matches(
     store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec
 ) -> Rewritten:
-    """Delete the rows that match a filter: copy the other rows of their segments to new segments.
+    """Delete the rows that match a filter: mark them, or copy the other rows of their segments.
 
     A segment in which every row matches is removed without being read. A segment in which some rows may
-    match is read, and rewritten only if a row does match.
+    match is read, and marked or copied only if a row does match.
 
     Args:
         bound: the filter, bound to its schema; None for every row.
 
     Raises:
         CorruptTableError: a segment does not match the log.
+        InvalidRequestError: the property ``row_changes`` has no valid value.
     """
     matching = matching_segments(state, bound)
-    tasks = _tasks(store, state, bound, frozenset(matching.partial))
-    rewritten = _rewrite(store, spec, tasks, lambda task: _others(store, task))
-    return replace(rewritten, removed=(*matching.whole, *rewritten.removed))
-
-
-def _rewrite(
-    store: Store,
-    spec: WriteSpec,
-    tasks: Iterable[SegmentTask],
-    rows: Callable[[SegmentTask], Iterator[pa.RecordBatch]],
-) -> Rewritten:
-    """Write one new segment for each old one; in a partitioned table, one for each partition."""
-    removed = list[str]()
-
-    def each() -> Iterator[Iterator[pa.RecordBatch]]:
-        for task in tasks:
-            removed.append(task.path)
-            yield rows(task)
-
-    together = [chain.from_iterable(each())] if spec.schema.partitioning else each()
-    records = [record for batches in together for record in write_segments(store, spec, batches)]
-    return Rewritten(tuple(removed), tuple(records))
-
-
-def _others(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
-    """The rows of a segment that do not match its filter."""
-    for batch, mask in read_marked(store, task):
-        yield batch.filter(pc.invert(mask))
+    segments = _Segments.of(store, state, bound, matching.partial)
+    copied = list(segments.tasks(segments.choice.copied))
+    copies = (_others(store, task) for task in copied)
+    removed = (*matching.whole, *(task.path for task in copied))
+    return Rewritten(removed, _write(store, spec, copies), segments.choice.marks)
 
 
 def with_updates(
     store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: RowUpdater
 ) -> Rewritten:
-    """Update the rows that match a filter: write their segments again, with the new values.
+    """Update the rows that match a filter: write them, or their whole segments, with the new values.
 
     Args:
         store, state, bound, spec: as for ``without_matches``.
 
     Raises:
         CorruptTableError: a segment does not match the log.
-        InvalidRequestError: a new value does not fit its column.
+        InvalidRequestError: a new value does not fit its column, or as for ``without_matches``.
     """
     matching = matching_segments(state, bound)
-    tasks = _tasks(store, state, bound, frozenset(matching.partial), frozenset(matching.whole))
-    return _rewrite(store, spec, tasks, lambda task: _updated(store, task, updater))
+    segments = _Segments.of(store, state, bound, matching.partial)
+    choice = segments.choice
+    copied = list(segments.tasks(choice.copied.union(matching.whole)))
+    copies = (_updated(store, task, updater) for task in copied)
+    changed = (updater.update(batch) for batch in segments.matches(choice.marks.keys()))
+    records = _write(store, spec, chain(copies, [changed]))
+    return Rewritten(tuple(task.path for task in copied), records, choice.marks)
+
+
+def _write(
+    store: Store, spec: WriteSpec, copies: Iterable[Iterator[pa.RecordBatch]]
+) -> tuple[SegmentRecord, ...]:
+    """Write a new segment for the rows of each copy; in a partitioned table, for each partition."""
+    together = [chain.from_iterable(copies)] if spec.schema.partitioning else copies
+    return tuple(record for batches in together for record in write_segments(store, spec, batches))
+
+
+def _others(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
+    """The rows of a segment that do not match its filter."""
+    for batch, mask in read_with_matches(store, task):
+        yield batch.filter(pc.invert(mask))
 
 
 def _updated(store: Store, task: SegmentTask, updater: RowUpdater) -> Iterator[pa.RecordBatch]:
-    for batch, mask in read_marked(store, task):
+    for batch, mask in read_with_matches(store, task):
         yield from changed_where(batch, mask, updater).to_batches()
 
 
-def _tasks(
-    store: Store,
-    state: TableState,
-    bound: BoundFilter | None,
-    partial: frozenset[str],
-    whole: frozenset[str] = frozenset(),
-) -> Iterator[SegmentTask]:
-    """Return tasks for the ``whole`` segments, and for each ``partial`` one in which a row matches."""
-    if not partial and not whole:
-        return
-    probing = Scan(store, state, (), bound)
-    reading = Scan(store, state, state.schema.columns, bound, like=probing)
-    for (probe, _), (read, _) in zip(probing.tasks(), reading.tasks(), strict=True):
-        assert isinstance(probe, SegmentTask), "tables with a primary key are not copied on write"
-        assert isinstance(read, SegmentTask), "both scans read the same segments"
-        if read.path in whole or (read.path in partial and _holds_match(store, probe)):
-            yield read
+_POSITION = next(column for column in METADATA_COLUMNS if column.id == ROW_POSITION)
 
 
-def _holds_match(store: Store, task: SegmentTask) -> bool:
-    return any(batch.num_rows for batch in read_segment(store, task))
+@dataclass(frozen=True, eq=False)
+class _Segments:
+    """The segments that a filter may match, and how those that it matches in part are changed."""
+
+    store: Store
+    reading: Scan
+    choice: Choice
+
+    @staticmethod
+    def of(
+        store: Store, state: TableState, bound: BoundFilter | None, partial: Collection[str]
+    ) -> _Segments:
+        """Read which rows of the ``partial`` segments match, and choose how to change them."""
+        positions = Scan(store, state, (_POSITION,), bound)
+        reading = Scan(store, state, state.schema.columns, bound, like=positions)
+        if not partial:
+            return _Segments(store, reading, Choice({}, frozenset()))
+        how, tasks = row_changes_of(state.properties), _tasks(positions, frozenset(partial))
+        return _Segments(store, reading, choose(store, tasks, how))
+
+    def tasks(self, paths: Collection[str]) -> Iterator[SegmentTask]:
+        """The tasks that read whole rows of some segments, in the order of the state."""
+        return _tasks(self.reading, paths)
+
+    def matches(self, paths: Collection[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of some segments that match the filter."""
+        for task in self.tasks(paths):
+            yield from read_segment(self.store, task)
+
+
+def _tasks(scan: Scan, paths: Collection[str]) -> Iterator[SegmentTask]:
+    for task, _ in scan.tasks() if paths else ():
+        assert isinstance(task, SegmentTask), (
+            "tables with a primary key are neither marked nor copied"
+        )
+        if task.path in paths:
+            yield task

@@ -13,6 +13,7 @@ from versioned_catalog.model.pin_changes import PINS, refuses_breaks
 from versioned_catalog.spelling import meant
 from versioned_catalog.write.auto_maintain import AUTO_MAINTAIN, auto_maintain
 from versioned_catalog.write.compaction_choice import AUTO_COMPACT, threshold
+from versioned_catalog.write.marking import ROW_CHANGES, check_row_changes
 from versioned_catalog.write.partitions import DISTRIBUTION_MODE, mode_of
 from versioned_catalog.write.row_schema import SCHEMA_MODE, is_live
 from versioned_catalog.write.writer import TARGET_BYTES, target_bytes
@@ -23,6 +24,7 @@ KNOWN = (
     DISTRIBUTION_MODE,
     SCHEMA_MODE,
     ISOLATION,
+    ROW_CHANGES,
     TTL,
     AUTO_COMPACT,
     AUTO_MAINTAIN,
@@ -43,6 +45,10 @@ _OF_OTHERS = {
 }
 """Prefixes of the keys of other formats, which have no effect here."""
 
+_MARKS = (
+    f"set {ROW_CHANGES} to auto, copy or mark; a table with a primary key is always merged on read"
+)
+
 _INSTEAD = {
     "delta.appendOnly": "a table can't forbid UPDATE and DELETE, so let only trusted jobs write to it",
     "delta.autoOptimize": "set auto_compact",
@@ -50,28 +56,31 @@ _INSTEAD = {
     "delta.constraints": "CHECK constraints are not supported, so check rows before they are written",
     "delta.deletedFileRetentionDuration": "CALL system.vacuum takes the age of what it removes",
     "delta.enableChangeDataFeed": "changes can be read of every table",
-    "delta.enableDeletionVectors": "deletes of a table with a primary key rewrite no segment",
+    "delta.enableDeletionVectors": _MARKS,
     "delta.enableTypeWidening": "ALTER COLUMN ... TYPE widens types of every table",
     "delta.isolationLevel": "set isolation to snapshot or serializable",
     "delta.logRetentionDuration": "CALL system.expire takes the age of the versions that it removes",
     "delta.targetFileSize": f"set {TARGET_BYTES}",
     "history.expire": "CALL system.expire takes the age of the versions that it removes",
     "write.delete.isolation-level": "set isolation to snapshot or serializable",
-    "write.delete.mode": "a table with a primary key is merged on read, others are copied on write",
+    "write.delete.mode": _MARKS,
     "write.distribution-mode": f"set {DISTRIBUTION_MODE}",
     "write.merge.isolation-level": "set isolation to snapshot or serializable",
-    "write.merge.mode": "a table with a primary key is merged on read, others are copied on write",
+    "write.merge.mode": _MARKS,
     "write.spark.accept-any-schema": f"set {SCHEMA_MODE} to live",
     "write.target-file-size-bytes": f"set {TARGET_BYTES}",
     "write.update.isolation-level": "set isolation to snapshot or serializable",
-    "write.update.mode": "a table with a primary key is merged on read, others are copied on write",
+    "write.update.mode": _MARKS,
     "write.wap.enabled": "a table has no branches, and what is written is visible at once",
 }
 """What to do instead of setting a property of another format, by the beginning of its key."""
 
 
-def check_properties(properties: Mapping[str, str]) -> None:
+def check_properties(properties: Mapping[str, str], *, keyed: bool) -> None:
     """Refuse invalid values of known properties, and misspelled keys.
+
+    Args:
+        keyed: whether the table has a primary key.
 
     Raises:
         InvalidRequestError: a value is invalid, or a key looks like a misspelled one.
@@ -79,6 +88,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
     _check_keys(properties)
     target_bytes(properties)
     isolation_of(properties)
+    check_row_changes(properties, keyed=keyed)
     parse_ttl(properties)
     threshold(properties)
     auto_maintain(properties)

@@ -1,6 +1,6 @@
 """Row-level operations: evaluate DELETE, UPDATE and REPLACE WHERE, and commit the result.
 
-A table without a primary key copies the segments that hold affected rows; a table with one gets new
+A table without a primary key marks affected rows, or copies their segments; a table with one gets new
 rows and tombstones.
 """
 
@@ -182,7 +182,7 @@ def delete(handle: TableHandle, filters: Any, commit_id: str | None) -> int:
     bound = bind_filters(filters, state.known)
     if state.schema.is_keyed and bound is not None:
         return _commit_deltas(handle, "delete", bound, commit_id, delete_rows)
-    return _commit_copies(handle, "delete", bound, commit_id, without_matches)
+    return _commit_rewritten(handle, "delete", bound, commit_id, without_matches)
 
 
 def update(
@@ -197,8 +197,8 @@ def update(
         check_assigns_no_key(assignments, state.seen.schema, handle.name)
         write = partial(update_rows, updater=updater)
         return _commit_deltas(handle, "update", bound, commit_id, write)
-    copy = partial(with_updates, updater=updater)
-    return _commit_copies(handle, "update", bound, commit_id, copy)
+    rewrite = partial(with_updates, updater=updater)
+    return _commit_rewritten(handle, "update", bound, commit_id, rewrite)
 
 
 def _commit_deltas(
@@ -218,18 +218,25 @@ def _commit_deltas(
     return _retry_on_key_conflict(handle, handle, attempt)
 
 
-def _commit_copies(
+def _commit_rewritten(
     handle: TableHandle,
     kind: str,
     bound: BoundFilter | None,
     commit_id: str | None,
-    copy: Callable[[Store, TableState, BoundFilter | None, WriteSpec], Rewritten],
+    rewrite: Callable[[Store, TableState, BoundFilter | None, WriteSpec], Rewritten],
 ) -> int:
-    """Write the segments of the changed rows again, and commit them."""
+    """Mark the changed rows, or write their segments again, and commit that."""
     plan = plan_now(handle.store, handle.state, handle.name)
-    rewritten = copy(handle.store, handle.state, bound, plan.spec)
-    removed = rewritten.removed
-    operation = Rewrite(plan.based_on, rewritten.records, (), removed, kind=kind, reads=bound)
+    written = rewrite(handle.store, handle.state, bound, plan.spec)
+    operation = Rewrite(
+        plan.based_on,
+        written.records,
+        (),
+        written.removed,
+        kind=kind,
+        reads=bound,
+        marks=written.marks,
+    )
     return handle.commit(operation, commit_id)
 
 
@@ -260,14 +267,17 @@ def overwrite_where(
     check_changes_rows(handle.planned_on(plan.based_on), handle.name)
 
     def commit(
-        added: tuple[SegmentRecord, ...],
-        removed: tuple[str, ...],
-        bound: BoundFilter | None,
-        keys: KeyCheck | None = None,
+        rewritten: Rewritten, bound: BoundFilter | None, keys: KeyCheck | None = None
     ) -> int:
-        reads = None if own_rows else bound
         operation = Rewrite(
-            plan.based_on, added, plan.changes, removed, kind="overwrite", reads=reads, keys=keys
+            plan.based_on,
+            rewritten.records,
+            plan.changes,
+            rewritten.removed,
+            kind="overwrite",
+            reads=None if own_rows else bound,
+            keys=keys,
+            marks=rewritten.marks,
         )
         return handle.commit(operation, commit_id)
 
@@ -276,12 +286,13 @@ def overwrite_where(
         bound = bind_filters(filters, state.known)
         spec = plan_now(store, state, handle.name).spec
         if not state.schema.is_keyed:
-            copied = without_matches(store, state, bound, spec)
-            return commit((*records, *copied.records), copied.removed, bound)
+            others = without_matches(store, state, bound, spec)
+            return commit(replace(others, records=(*records, *others.records)), bound)
         deleted = delete_rows(store, state, bound, spec)
         added = (*deleted, *records)
         written = added if own_rows else deleted
-        return commit(added, (), bound, key_check(store, state, plan.spec.schema, written))
+        check = key_check(store, state, plan.spec.schema, written)
+        return commit(Rewritten((), added), bound, check)
 
     planned = handle.pinned(plan.based_on.version)
     return attempt(planned) if own_rows else _retry_on_key_conflict(handle, planned, attempt)
