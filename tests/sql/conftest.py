@@ -32,6 +32,12 @@ def catalog(warehouse: Path) -> Catalog:
     return Catalog(warehouse)
 
 
+@pytest.fixture(params=["mark", pytest.param("copy", marks=pytest.mark.thorough)])
+def row_changes(request: pytest.FixtureRequest) -> str:
+    """How statements change rows in a table without a primary key: the property of that name."""
+    return str(request.param)
+
+
 @pytest.fixture
 def ns(catalog: Catalog) -> str:
     """A new namespace for each test; in SQL it is ``versioned.<ns>``."""

@@ -90,7 +90,8 @@ def shuffles(plan: str) -> bool:
 def test_each_write_adds_one_segment_per_partition(
     make: Make, sql_spark: SparkSession, ns: str, io: str
 ) -> None:
-    table, name = make(partitioned_by=BY), f"versioned.{ns}.t"
+    table = make(partitioned_by=BY, properties={"row_changes": "copy"})
+    name = f"versioned.{ns}.t"
     source(sql_spark).writeTo(name).append()
     assert count_segments(table) == PARTITIONS
     assert values(table) == list(range(ROWS))

@@ -119,10 +119,11 @@ def in_python(sql_spark: SparkSession) -> Iterator[None]:
 @pytest.mark.thorough
 @pytest.mark.usefixtures("in_python")
 def test_a_rewrite_in_python_keeps_rows_that_do_not_match(
-    sql_spark: SparkSession, catalog: Catalog, ns: str
+    sql_spark: SparkSession, catalog: Catalog, ns: str, row_changes: str
 ) -> None:
-    """Segments are rewritten whole, so filters choose segments and no rows."""
-    table = catalog.create_table(f"{ns}.t", "id BIGINT, n BIGINT")
+    """Segments are copied whole, so filters choose segments and no rows."""
+    properties = {"row_changes": row_changes}
+    table = catalog.create_table(f"{ns}.t", "id BIGINT, n BIGINT", properties=properties)
     table.append(pa.table({"id": [1, 2, 3], "n": [1, 2, 3]}))
     table.append(pa.table({"id": [4, 5, 6], "n": [4, 5, 6]}))
     name = f"versioned.{ns}.t"

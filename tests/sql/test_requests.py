@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from pyspark_versioned.sql.dispatch import respond
 from pyspark_versioned.sql.protocol.base import VERSION
 from versioned_catalog import Catalog
+from versioned_catalog.log.bitmaps import blob_of
 
 Json = dict[str, Any]
 CATALOG = ("load", "alter", "list_tables", "load_namespace", "create_namespace", "drop_namespace")
@@ -86,6 +88,7 @@ def commit(
     segments: list[Json],
     commit_id: str = "c" * 36,
     retry: bool = False,
+    marks: Sequence[tuple[str, bytes]] = (),
     **members: Any,
 ) -> Json:
     write = {"table": table, "mode": "append", "operation": "insert", "filters": []}
@@ -94,9 +97,13 @@ def commit(
         "commit_write",
         commit_id=commit_id,
         retry=retry,
-        attachments=[one["footer"] for one in segments],
+        attachments=[*(one["footer"] for one in segments), *(blob for _, blob in marks)],
         write=write,
         segments=[{**one, "footer": at} for at, one in enumerate(segments)],
+        by_python=[],
+        marks=[
+            {"path": path, "positions": at} for at, (path, _) in enumerate(marks, len(segments))
+        ],
     )
     return response
 
@@ -114,6 +121,33 @@ def test_a_retry_commits_if_the_first_attempt_did_not_land(ask: Any, tmp_path: P
     assert commit(ask, table, [segment(tmp_path, 1, "x", "x")], retry=True) == {
         "response": {"version": 1}
     }
+
+
+def test_marks_of_no_row_of_a_segment_are_refused(ask: Any, tmp_path: Path) -> None:
+    written = segment(tmp_path, 1, "x", "x")
+    commit(ask, load(ask)["table"], [written])
+    table = load(ask)["table"]
+    rewrite = {"mode": "rewrite", "operation": "delete", "commit_id": "d" * 36}
+    first, third = blob_of(np.array([0])), blob_of(np.array([2]))
+    for path, blob in (("data/x.parquet", first), (written["path"], third)):
+        response = commit(ask, table, [], marks=[(path, blob)], **rewrite)
+        assert response["error"]["condition"] == "VERSIONED_TABLE_CORRUPT", path
+    assert load(ask)["table"]["version"] == 1
+    assert commit(ask, table, [], marks=[(written["path"], first)], **rewrite) == {
+        "response": {"version": 2}
+    }
+
+
+def test_an_update_that_writes_fewer_rows_than_it_marks_is_refused(
+    ask: Any, tmp_path: Path
+) -> None:
+    written = segment(tmp_path, 1, "x", "x")
+    commit(ask, load(ask)["table"], [written])
+    rewrite = {"mode": "rewrite", "operation": "update", "commit_id": "d" * 36}
+    marks = [(written["path"], blob_of(np.array([0])))]
+    response = commit(ask, load(ask)["table"], [], marks=marks, **rewrite)
+    assert response["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
+    assert "an UPDATE of 1 rows wrote 0" in response["error"]["message"]
 
 
 def test_an_update_that_loses_rows_is_refused(ask: Any, tmp_path: Path) -> None:
@@ -260,5 +294,6 @@ def test_bytes_must_be_attached(ask: Any, tmp_path: Path) -> None:
     for index in (1, -1, "AAE=", True, None):
         written = {**segment(tmp_path, 1, "x", "x"), "footer": index}
         given = {"attachments": [b"x"], "write": write, "segments": [written]}
+        given |= {"by_python": [], "marks": []}
         message = ask("commit_write", **given)["error"]["message"]
         assert "the member segments[0].footer must be the index of an attachment" in message

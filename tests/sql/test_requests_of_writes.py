@@ -83,6 +83,20 @@ def test_a_row_change_is_planned_when_its_table_is_loaded(
     assert asked == ["load_to_write", "commit_write"]
 
 
+@pytest.mark.parametrize("how", ["mark", "copy"])
+def test_a_delete_of_rows_is_asked_about_first(
+    sql_spark: SparkSession, t: str, catalog: Catalog, ns: str, how: str
+) -> None:
+    """Marks need no plan of rows to write; copies are those that were planned with the table."""
+    catalog.load_table(f"{ns}.t").alter().set_property("row_changes", how).commit()
+    with recorded(sql_spark) as requests:
+        sql_spark.sql(f"DELETE FROM {t} WHERE a % 2 = 1")
+    sent = [one.name for one in requests if one.name != "plan_scan"]
+    assert sent == ["load_to_write", "can_delete", "commit_write"]
+    assert len(requests) - len(sent) == (1 if how == "mark" else 2)
+    assert sql_spark.table(t).count() == 0
+
+
 def test_a_delete_by_key_is_not_asked_about_first(sql_spark: SparkSession, ns: str) -> None:
     """Whatever its condition, it writes tombstones; Python's data source commits them."""
     name = f"versioned.{ns}.keyed"

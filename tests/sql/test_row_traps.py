@@ -38,6 +38,16 @@ def make(catalog: Catalog, ns: str) -> Any:
     return table
 
 
+@pytest.fixture
+def make_changed(make: Any, row_changes: str) -> Any:
+    """``make`` for each way of changing rows."""
+
+    def table(ddl: str, *, properties: dict[str, str] | None = None, **given: Any) -> Table:
+        return make(ddl, properties={"row_changes": row_changes, **(properties or {})}, **given)
+
+    return table
+
+
 @pytest.fixture(
     params=[
         (True, True),
@@ -72,10 +82,10 @@ def operations(table: Table) -> list[tuple[str, int, int]]:
 @pytest.mark.thorough
 @pytest.mark.usefixtures("planned")
 def test_an_update_of_segments_of_several_schema_versions(
-    sql_spark: SparkSession, make: Any, t: str, warehouse: Path
+    sql_spark: SparkSession, make_changed: Any, t: str, row_changes: str
 ) -> None:
     """Runtime filters skip some segments; the others are read by their own schema versions."""
-    table = make("a INT, b INT, s STRUCT<x: INT>")
+    table = make_changed("a INT, b INT, s STRUCT<x: INT>")
     table.append(integers(a=[1, 2], b=[10, 20]))
     table.alter().rename_column("b", "c").add_column("b", "INT", default=7).commit()
     table.append(integers(a=[3, 4], b=[30, 40]))
@@ -95,15 +105,15 @@ def test_an_update_of_segments_of_several_schema_versions(
     ]
     (update,) = [one for one in operations(table) if one[0] == "update"]
     left_out = sql_spark.conf.get(GROUP_FILTER) == "true"
-    assert update[2] == (2 if left_out else 3)
+    assert update[2] == (0 if row_changes == "mark" else 2 if left_out else 3)
 
 
 @pytest.mark.thorough
 def test_a_merge_planned_before_an_alter(
-    sql_spark: SparkSession, make: Any, t: str, tmp_path: Path
+    sql_spark: SparkSession, make_changed: Any, t: str, tmp_path: Path
 ) -> None:
     """ALTERs land during the join; the written rows keep the schema at planning time."""
-    table = make("a INT, b INT, gone INT")
+    table = make_changed("a INT, b INT, gone INT")
     table.append(integers(a=[1, 2], b=[10, 20], gone=[5, 6]))
     started, go = tmp_path / "started", tmp_path / "go"
 
@@ -147,25 +157,29 @@ def test_a_merge_planned_before_an_alter(
 @pytest.mark.parametrize("condition", ["b = 1", "b % 10 = 1"])
 @pytest.mark.usefixtures("planned")
 def test_a_delete_on_a_column_that_was_dropped_and_added_again(
-    sql_spark: SparkSession, make: Any, t: str, condition: str
+    sql_spark: SparkSession, make_changed: Any, t: str, row_changes: str, condition: str
 ) -> None:
     """Neither statistics nor rows of the dropped column of the same name decide."""
-    table = make("a INT, b INT")
+    table = make_changed("a INT, b INT")
     table.append(integers(a=[1, 2], b=[1, 1]))
     table.alter().drop_column("b").add_column("b", "INT", default=999).commit()
     table.append(integers(a=[3], b=[1]))
     sql_spark.sql(f"DELETE FROM {t} WHERE {condition}")
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, 999), (2, 999)]
-    left_out = condition == "b = 1" or sql_spark.conf.get(GROUP_FILTER) == "true"
+    left_out = (
+        condition == "b = 1" or row_changes == "mark" or sql_spark.conf.get(GROUP_FILTER) == "true"
+    )
     assert operations(table)[-1] == (("delete", 0, 1) if left_out else ("delete", 1, 2))
 
 
 @pytest.mark.usefixtures("planned")
 def test_a_rewrite_keeps_rows_that_do_not_match(
-    sql_spark: SparkSession, t: str, ns: str, catalog: Catalog
+    sql_spark: SparkSession, t: str, ns: str, catalog: Catalog, row_changes: str
 ) -> None:
     """A rewrite must not skip pages and row groups by the condition, or their rows would be lost."""
-    sql_spark.sql(f"CREATE TABLE {t} (a BIGINT, b STRING)")
+    sql_spark.sql(
+        f"CREATE TABLE {t} (a BIGINT, b STRING) TBLPROPERTIES ('row_changes' = '{row_changes}')"
+    )
     wide = sql_spark.range(0, 300_000, 1, 1).selectExpr("id AS a", "repeat('x', 20) AS b")
     wide.writeTo(t).append()
     sql_spark.sql(f"UPDATE {t} SET b = 'y' WHERE a = 299999")
@@ -186,7 +200,7 @@ def test_a_segment_that_lacks_rows_is_not_rewritten(
     sql_spark: SparkSession, make: Any, t: str, warehouse: Path, ns: str, io: str
 ) -> None:
     """A rewrite of a segment that lacks rows would make the loss permanent."""
-    table = make("a INT")
+    table = make("a INT", properties={"row_changes": "copy"})
     table.append(integers(a=[1, 2, 3]))
     (path,) = table.inspect.segments()["path"].to_pylist()
     file = warehouse / ns / "t" / path
@@ -204,8 +218,8 @@ def test_a_segment_that_lacks_rows_is_not_rewritten(
 
 
 @pytest.mark.usefixtures("planned")
-def test_a_merge_of_a_table_into_itself(sql_spark: SparkSession, make: Any, t: str) -> None:
-    table = make("a INT, b INT")
+def test_a_merge_of_a_table_into_itself(sql_spark: SparkSession, make_changed: Any, t: str) -> None:
+    table = make_changed("a INT, b INT")
     table.append(integers(a=[1, 2], b=[10, 20]))
     table.append(integers(a=[3], b=[30]))
     sql_spark.sql(
@@ -219,9 +233,9 @@ def test_a_merge_of_a_table_into_itself(sql_spark: SparkSession, make: Any, t: s
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("planned")
-def test_rows_that_python_writes(sql_spark: SparkSession, make: Any, t: str) -> None:
+def test_rows_that_python_writes(sql_spark: SparkSession, make_changed: Any, t: str) -> None:
     """Spark's Parquet writer does not support our TIME, so Python writes the rows."""
-    table = make("a INT, at TIME")
+    table = make_changed("a INT, at TIME")
     for value in (1, 2, 3):
         table.append(integers(a=[value, value * 10]))
     sql_spark.sql(f"UPDATE {t} SET at = TIME'10:00:00' WHERE a % 10 = 1")
@@ -247,19 +261,32 @@ def test_a_delete_of_whole_segments_reads_no_segment(
     assert sql_spark.table(t).count() == 1
 
 
-def test_an_update_is_planned_natively(sql_spark: SparkSession, make: Any, t: str) -> None:
-    table = make("a INT, b INT")
+@pytest.mark.parametrize(
+    ("how", "write", "scan"),
+    [
+        ("auto", "WriteDelta", "VersionedScan"),
+        ("mark", "WriteDelta", "VersionedScan"),
+        ("copy", "ReplaceData", "RewrittenScan"),
+    ],
+)
+def test_an_update_is_planned_natively(
+    sql_spark: SparkSession, make: Any, t: str, how: str, write: str, scan: str
+) -> None:
+    table = make("a INT, b INT", properties={"row_changes": how})
     table.append(integers(a=[1, 2]))
     plan = sql_spark.sql(f"EXPLAIN UPDATE {t} SET b = 1 WHERE a = 1").collect()[0][0]
-    assert "RewrittenScan" in plan
+    assert write in plan
+    assert scan in plan
     assert "native={0=1}" in plan
     assert "VersionedWrite" in plan
     assert "python={" not in plan
 
 
-def test_the_schema_evolves_only_with_the_rows(sql_spark: SparkSession, make: Any, t: str) -> None:
+def test_the_schema_evolves_only_with_the_rows(
+    sql_spark: SparkSession, make_changed: Any, t: str
+) -> None:
     """Spark evolves the schema during analysis, even for EXPLAIN or a statement that fails later."""
-    table = make("a INT, b STRING")
+    table = make_changed("a INT, b STRING")
     table.append(integers(a=[1]))
     merge = (
         f"MERGE WITH SCHEMA EVOLUTION INTO {t} t "
@@ -314,10 +341,10 @@ WRITE_SKEW = {
 @pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
 @pytest.mark.parametrize("name", WRITE_SKEW)
 def test_a_statement_that_reads_its_own_table_conflicts_with_new_rows(
-    sql_spark: SparkSession, make: Any, t: str, tmp_path: Path, name: str, isolation: str
+    sql_spark: SparkSession, make_changed: Any, t: str, tmp_path: Path, name: str, isolation: str
 ) -> None:
     """Another commit adds a row after the statement has read, and before it commits."""
-    table = make("a INT, b INT", properties={"isolation": isolation})
+    table = make_changed("a INT, b INT", properties={"isolation": isolation})
     table.append(integers(a=[1], b=[1]))
     table.append(integers(a=[2], b=[1]))
     location = table.location

@@ -43,13 +43,18 @@ def rows(spark: SparkSession, query: str) -> list[tuple[Any, ...]]:
         "EXISTS (SELECT 1 FROM {t})",
     ],
 )
-def test_a_condition_that_all_rows_meet(sql_spark: SparkSession, t: str, condition: str) -> None:
+def test_a_condition_that_all_rows_meet(
+    sql_spark: SparkSession, t: str, condition: str, row_changes: str
+) -> None:
     sql_spark.sql("CREATE OR REPLACE TEMP VIEW nothing AS SELECT 1 AS id WHERE false")
     sql_spark.sql(
         "CREATE OR REPLACE TEMP VIEW less AS SELECT id % 7 AS id FROM range(100) GROUP BY 1 "
         "HAVING count(*) > 1000"
     )
-    sql_spark.sql(f"CREATE TABLE {t} (id INT, p INT) PARTITIONED BY (p)")
+    sql_spark.sql(
+        f"CREATE TABLE {t} (id INT, p INT) PARTITIONED BY (p) "
+        f"TBLPROPERTIES ('row_changes' = '{row_changes}')"
+    )
     sql_spark.sql(f"INSERT INTO {t} VALUES (1, 1), (2, 2), (3, 1)")
     sql_spark.sql(f"UPDATE {t} SET id = 9 WHERE {condition.format(t=t)}")
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(9, 1), (9, 1), (9, 2)]
@@ -120,8 +125,8 @@ def test_an_overwrite_by_a_boolean(sql_spark: SparkSession, t: str) -> None:
 
 
 @pytest.mark.usefixtures("io")
-def test_rows_chosen_by_metadata_columns(sql_spark: SparkSession, t: str) -> None:
-    sql_spark.sql(f"CREATE TABLE {t} (a INT)")
+def test_rows_chosen_by_metadata_columns(sql_spark: SparkSession, t: str, row_changes: str) -> None:
+    sql_spark.sql(f"CREATE TABLE {t} (a INT) TBLPROPERTIES ('row_changes' = '{row_changes}')")
     sql_spark.sql(f"INSERT INTO {t} SELECT /*+ COALESCE(1) */ * FROM VALUES (1), (2), (3)")
     with pytest.raises(Exception, match="use a subquery: WHERE id"):
         sql_spark.sql(f"UPDATE {t} SET a = 0 WHERE _row_position = 1")
@@ -131,10 +136,11 @@ def test_rows_chosen_by_metadata_columns(sql_spark: SparkSession, t: str) -> Non
 
 @pytest.mark.usefixtures("io")
 def test_a_column_with_the_name_of_a_metadata_column(
-    sql_spark: SparkSession, t: str, ns: str, catalog: Catalog
+    sql_spark: SparkSession, t: str, ns: str, catalog: Catalog, row_changes: str
 ) -> None:
     """Rewrites need the segment of each row, whose metadata column has the name of a data column."""
-    catalog.create_table(f"{ns}.t", "a INT, _segment STRING")
+    properties = {"row_changes": row_changes}
+    catalog.create_table(f"{ns}.t", "a INT, _segment STRING", properties=properties)
     sql_spark.sql(f"INSERT INTO {t} VALUES (1, 'x'), (2, 'y')")
     sql_spark.sql(f"UPDATE {t} SET a = a + 10 WHERE a % 2 = 0")
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, "x"), (12, "y")]
@@ -148,10 +154,13 @@ def test_a_column_with_the_name_of_a_metadata_column(
 
 @pytest.mark.usefixtures("io")
 @pytest.mark.thorough
-def test_row_changes_by_frames(sql_spark: SparkSession, t: str) -> None:
+def test_row_changes_by_frames(sql_spark: SparkSession, t: str, row_changes: str) -> None:
     from pyspark.sql import functions as f
 
-    sql_spark.sql(f"CREATE TABLE {t} (a INT, b STRING) PARTITIONED BY (b)")
+    sql_spark.sql(
+        f"CREATE TABLE {t} (a INT, b STRING) PARTITIONED BY (b) "
+        f"TBLPROPERTIES ('row_changes' = '{row_changes}')"
+    )
     sql_spark.sql(f"INSERT INTO {t} VALUES (1, 'x'), (2, 'x'), (3, 'y')")
     sql_spark.sql(f"ALTER TABLE {t} ADD COLUMN c INT DEFAULT 7")
     source = sql_spark.createDataFrame([(2, "x", 20), (4, "z", 40)], "a INT, b STRING, c INT")
@@ -182,8 +191,11 @@ def test_delete_all_rows_of_a_table_with_a_char(
     assert rows(sql_spark, f"SELECT * FROM {t}") == []
 
 
-def test_rows_chosen_by_a_char(sql_spark: SparkSession, t: str) -> None:
-    sql_spark.sql(f"CREATE TABLE {t} (a INT, s STRUCT<c: CHAR(3)>, c CHAR(3))")
+def test_rows_chosen_by_a_char(sql_spark: SparkSession, t: str, row_changes: str) -> None:
+    sql_spark.sql(
+        f"CREATE TABLE {t} (a INT, s STRUCT<c: CHAR(3)>, c CHAR(3)) "
+        f"TBLPROPERTIES ('row_changes' = '{row_changes}')"
+    )
     for value in (1, 2, 3):
         sql_spark.sql(
             f"INSERT INTO {t} VALUES ({value}, named_struct('c', 'x{value}'), 'y{value}')"

@@ -33,12 +33,14 @@ STATEMENTS: list[tuple[str, Rows]] = [
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("key", [None, "k"])
+@pytest.mark.parametrize("kind", ["mark", "copy", "keyed"])
 def test_changes_by_correlated_subqueries(
-    sql_spark: SparkSession, catalog: Catalog, ns: str, key: Any
+    sql_spark: SparkSession, catalog: Catalog, ns: str, kind: str
 ) -> None:
     name = f"versioned.{ns}.t"
-    table = catalog.create_table(f"{ns}.t", "k INT, v INT", primary_key=[key] if key else [])
+    kinds: dict[str, Any] = {"keyed": {"primary_key": ["k"]}}
+    given = kinds.get(kind, {"properties": {"row_changes": kind}})
+    table = catalog.create_table(f"{ns}.t", "k INT, v INT", **given)
     sql_spark.sql(
         f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ * "
         "FROM VALUES (1, 10), (2, 20), (3, 30), (4, NULL)"

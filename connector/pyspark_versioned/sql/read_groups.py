@@ -63,13 +63,15 @@ class ReadGroups:
             (at, columns_of(term)) for at, term in enumerate(filters) if is_for_parquet(term)
         ]
         self._narrowed = narrowed_columns(scan)
-        self._indexes: dict[tuple[FileLayout, frozenset[int], bool], int] = {}
+        self._indexes: dict[tuple[FileLayout, frozenset[int], bool, bool], int] = {}
         self.shows_row_sequence = any(
             column.id == metadata_columns.SEQUENCE_OF_ROW for column in scan.columns
         )
         self.distinct: list[messages.NativeGroup | None] = []
 
-    def index(self, layout: FileLayout, nan_free: frozenset[int], *, alone: bool) -> int:
+    def index(
+        self, layout: FileLayout, nan_free: frozenset[int], *, alone: bool, is_marked: bool
+    ) -> int:
         """The group of a segment. Layouts that are read alike share a group.
 
         Args:
@@ -77,17 +79,18 @@ class ReadGroups:
             nan_free: floating columns without NaN in the segment.
             alone: whether Spark can read the segment by itself: it needs no merge, and Hadoop can
                 open its path.
+            is_marked: whether rows of the segment are marked, which are found by their positions.
         """
-        key = (layout, nan_free, alone)
+        key = (layout, nan_free, alone, is_marked)
         if key not in self._indexes:
-            group = self._group(layout, nan_free, alone)
+            group = self._group(layout, nan_free, alone, is_marked)
             if group not in self.distinct:
                 self.distinct.append(group)
             self._indexes[key] = self.distinct.index(group)
         return self._indexes[key]
 
     def _group(
-        self, layout: FileLayout, nan_free: frozenset[int], alone: bool
+        self, layout: FileLayout, nan_free: frozenset[int], alone: bool, is_marked: bool
     ) -> messages.NativeGroup | None:
         if self._narrowed is None or not (self._in_spark and alone):
             return None
@@ -105,7 +108,9 @@ class ReadGroups:
             if len(filterable) == len(columns):
                 filters.append(at)
                 names |= filterable
-        return native_group(plan, filters, names, self._narrowed, is_foreign=is_foreign)
+        return native_group(
+            *(plan, filters, names, self._narrowed), is_foreign=is_foreign, is_marked=is_marked
+        )
 
 
 def narrowed_ids(scan: Scan) -> frozenset[int]:
@@ -148,6 +153,7 @@ def native_group(
     narrowed: Sequence[messages.NarrowedColumn] = (),
     *,
     is_foreign: bool = False,
+    is_marked: bool = False,
 ) -> messages.NativeGroup:
     """A group that Spark's Parquet reader reads; the filters are those that Parquet may evaluate."""
     stored = [output.column for output in plan.outputs if _is_stored(output)]
@@ -158,11 +164,12 @@ def native_group(
         for output in unstored
         if output.column.id != metadata_columns.ROW_POSITION
     ]
+    has_position = is_marked or len(constants) < len(unstored)
     return messages.NativeGroup(
         SparkType(read_schema(stored, by_name=is_foreign).jsonValue()),
-        len(constants) < len(unstored),
+        has_position,
         constants,
-        _order(plan.outputs, len(stored)),
+        _order(plan.outputs, len(stored), has_position),
         filters,
         [messages.PhysicalName(*pair) for pair in sorted((names or {}).items())],
         narrowed,
@@ -170,9 +177,8 @@ def native_group(
     )
 
 
-def _order(outputs: Sequence[Output], stored: int) -> list[int]:
+def _order(outputs: Sequence[Output], stored: int, has_position: bool) -> list[int]:
     """Where Spark puts columns: those of the file, the row's position, then constants."""
-    has_position = any(o.column.id == metadata_columns.ROW_POSITION for o in outputs)
     next_stored, next_constant, order = 0, stored + has_position, []
     for output in outputs:
         if _is_stored(output):

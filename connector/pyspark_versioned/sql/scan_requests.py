@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.read_groups import ReadGroups, narrowed_ids
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.unseen import Shared, unseen_columns
+from versioned_catalog.log.marks import FileMark, InlineMark, Mark, mark_from_text
 from versioned_catalog.model.types import Atom, Column, Decimal
 from versioned_catalog.read.aggregates import (
     ColumnEstimate,
@@ -54,11 +56,12 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
     url = spark_urls(scan.store, table, path) if scan.state.roots else []
     external = {file for file, link in zip(path, url, strict=False) if link is not None}
     in_python = frozenset(path if request.in_python is None else request.in_python)
+    marks = _marks(kept)
     # Spark can only read a sequence that all rows of a segment share.
     wants_sequence = groups.shows_row_sequence
     group = [
-        groups.index(layout, nan_free, alone=alone)
-        for layout, nan_free, alone in zip(
+        groups.index(layout, nan_free, alone=alone, is_marked=mark is not None)
+        for layout, nan_free, alone, mark in zip(
             scan.layouts,
             scan.nan_free(),
             (
@@ -68,6 +71,7 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
                 and not (wants_sequence and sequence is None)
                 for file, sequence in zip(path, row_sequences, strict=True)
             ),
+            marks or repeat(None, len(path)),
             strict=True,
         )
     ]
@@ -82,6 +86,7 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
         row_sequences,
         url,
         scan.constant_texts(),
+        marks,
     )
     layout = [column.name for column in layout_columns(scan)]
     in_python &= {file for file, at in zip(path, group, strict=True) if groups.distinct[at] is None}
@@ -92,6 +97,22 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
     return messages.ScanPlan(read_groups, segments, scan.state.segments.count, layout)
 
 
+def _marks(kept: pa.Table) -> list[messages.Mark | None]:
+    """The mark of each segment; empty if none has one."""
+    texts = kept["mark"]
+    if texts.null_count == len(texts):
+        return []
+    return [None if text is None else _mark(mark_from_text(text)) for text in texts.to_pylist()]
+
+
+def _mark(mark: Mark) -> messages.Mark:
+    match mark:
+        case InlineMark():
+            return messages.InlineMark(mark.rows, mark.blob)
+        case FileMark():
+            return messages.FileMark(mark.rows, mark.path, mark.offset, mark.bytes)
+
+
 def _tasks(scan: Scan, shared: Shared, paths: Collection[str], request: messages.PlanScan) -> bytes:
     """The tasks of the segments that Python reads. A read of whole segments has no filters."""
     read = Scan(scan.store, scan.state, scan.columns, like=scan) if request.whole else scan
@@ -100,7 +121,7 @@ def _tasks(scan: Scan, shared: Shared, paths: Collection[str], request: messages
     return planned_read(reader, splits(read, shared, paths), schema)
 
 
-_LEFT_OUT: Mapping[str, Any] = {"url": None, "constants": ()}
+_LEFT_OUT: Mapping[str, Any] = {"url": None, "constants": (), "marks": None}
 """The values, by segment, of members of ``Segments`` that a plan leaves out."""
 
 

@@ -6,8 +6,10 @@ decides travels in a ``Creation``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pickle
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from types import MappingProxyType
 from typing import cast
 
 import pyarrow as pa
@@ -21,6 +23,7 @@ from pyspark_versioned.sql.predicates import all_of, translated
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
 from pyspark_versioned.sql.snapshots import (
+    Opened,
     full_name,
     landed,
     open_catalog,
@@ -43,6 +46,7 @@ from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import PlannedWriter, records_of
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
 from versioned_catalog.commit.row_rules import Isolation, isolation_of
+from versioned_catalog.log.bitmaps import Positions, positions_in
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.keys import hides_rows
@@ -51,12 +55,35 @@ from versioned_catalog.write.plan import WritePlan
 
 
 def commit_write(request: messages.CommitWrite, commit: Commit) -> messages.Committed:
-    """Commit segments that the jar wrote."""
+    """Commit segments that the jar or Python wrote, and marks of rows."""
     opened = open_snapshot(request.write.table)
     records = parse_records(request.segments, opened.state.schema, opened.table.name)
+    records += records_of([pickle.loads(message) for message in request.by_python])
+    marks = _marks_of(request.marks, opened)
     return messages.Committed(
-        commit_records(request.write, opened.table, plan_of(opened), records, commit)
+        commit_records(request.write, opened.table, plan_of(opened), records, commit, marks)
     )
+
+
+def _marks_of(marked: Sequence[messages.MarkedRows], opened: Opened) -> dict[str, Positions]:
+    """The positions of marked rows, by the paths of their segments.
+
+    Raises:
+        CorruptTableError: a segment is unknown, or does not have such a row.
+    """
+    core = opened.base.segments.core
+    wanted = pa.array([rows.path for rows in marked], pa.string())
+    at = pc.index_in(wanted, core["path"].combine_chunks())
+    if at.null_count:
+        path = wanted.filter(at.is_null())[0]
+        raise CorruptTableError(
+            f"{opened.table.name}: {path} is marked, and not one of its segments"
+        )
+    counts = core["rows"].take(at).to_pylist()
+    return {
+        rows.path: positions_in(rows.positions, count)
+        for rows, count in zip(marked, counts, strict=True)
+    }
 
 
 def truncate(request: messages.Truncate, commit: Commit) -> messages.Committed:
@@ -81,8 +108,12 @@ def commit_records(
     plan: WritePlan,
     records: Sequence[SegmentRecord],
     commit: Commit,
+    marks: Mapping[str, Positions] = MappingProxyType({}),
 ) -> int:
     """Commit a write with its plan, made on the version of ``write``.
+
+    Args:
+        marks: the rows that it marks as deleted, by the paths of their segments.
 
     Returns:
         The version of the commit.
@@ -94,7 +125,7 @@ def commit_records(
     if _adds_nothing(write, records):
         return table.state.version
     return table.transaction().once(
-        batch, lambda: _commit(write, table, plan, records, commit.id, batch)
+        batch, lambda: _commit(write, table, plan, records, marks, commit.id, batch)
     )
 
 
@@ -103,6 +134,7 @@ def _commit(
     table: Table,
     plan: WritePlan,
     records: Sequence[SegmentRecord],
+    marks: Mapping[str, Positions],
     commit_id: str,
     batch: Batch | None,
 ) -> int:
@@ -132,9 +164,15 @@ def _commit(
             )
         case "rewrite":
             if write.operation == "update":
-                _check_rows(write, table, records)
+                _check_rows(write, table, records, marks)
             return transaction.commit_rewrite(
-                plan, records, write.removed, kind=write.operation, reads=reads, commit_id=commit_id
+                plan,
+                records,
+                write.removed,
+                kind=write.operation,
+                reads=reads,
+                marks=marks,
+                commit_id=commit_id,
             )
         case "delta":
             return transaction.commit_delta(
@@ -173,16 +211,20 @@ def _is_serializable(write: messages.Write) -> bool:
     return isolation_of(properties) is Isolation.SERIALIZABLE
 
 
-def _check_rows(write: messages.Write, table: Table, records: Sequence[SegmentRecord]) -> None:
+def _check_rows(
+    write: messages.Write,
+    table: Table,
+    records: Sequence[SegmentRecord],
+    marks: Mapping[str, Positions],
+) -> None:
     """Check that an UPDATE wrote as many rows as it replaces.
 
     Raises:
         CorruptTableError: it wrote more or fewer.
     """
     base = open_snapshot(write.table).base
-    core, hides = base.segments.core, hides_rows(base.properties)
-    removed = pc.is_in(core["path"], pa.array(write.removed, pa.string()))
-    read = pc.sum(core["rows"].filter(removed)).as_py() or 0
+    hides = hides_rows(base.properties)
+    read = base.segments.only(write.removed).shown_rows + sum(map(len, marks.values()))
     written = sum(record.rows for record in records)
     if written > read or (written < read and not hides):
         raise CorruptTableError(

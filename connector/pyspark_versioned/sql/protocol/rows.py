@@ -49,6 +49,19 @@ class Segments(Message):
     row_sequence: Sequence[int | None]
     url: Sequence[str | None]
     constants: Sequence[Sequence[str | None]]
+    marks: Sequence[InlineMark | FileMark | None]
+
+
+class InlineMark(Variant):
+    rows: int
+    blob: Attachment
+
+
+class FileMark(Variant):
+    rows: int
+    path: str
+    offset: int
+    bytes: Int32
 
 
 class PythonGroup(Variant):
@@ -108,6 +121,7 @@ class Aggregates(Message):
     values: Sequence[TypedValue] | None
 
 
+Mark: TypeAlias = InlineMark | FileMark
 ReadGroup: TypeAlias = PythonGroup | NativeGroup
 
 
@@ -200,6 +214,11 @@ class WrittenSegment(Message):
     bytes: int
     partition: Sequence[str | None]
     footer: Attachment
+
+
+class MarkedRows(Message):
+    path: str
+    positions: Attachment
 
 
 class Write(Message):
@@ -308,6 +327,8 @@ class PlanDelta(Request[DeltaPlan]):
 class CommitWrite(CommittingRequest[Committed]):
     write: Write
     segments: Sequence[WrittenSegment]
+    by_python: Sequence[Attachment]
+    marks: Sequence[MarkedRows]
 
 
 class Truncate(CommittingRequest[Committed]):

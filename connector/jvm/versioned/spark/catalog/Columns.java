@@ -21,8 +21,8 @@ final class Columns {
     // Python applies read defaults; Spark only requires that there is a value.
     private static final LiteralValue<Object> NO_EXISTING = new LiteralValue<>(null, DataTypes.NullType);
 
-    // A row that is written again has no position yet.
-    private static final String NOT_KEPT = "{\"__preserve_on_update\":false,\"__preserve_on_reinsert\":false}";
+    // An updated row is marked where it was; a new one has no position yet.
+    private static final String NOT_KEPT = "{\"__preserve_on_reinsert\":false}";
 
     private static final String KEPT =
         "{\"__preserve_on_delete\":false,\"__preserve_on_update\":true,\"__preserve_on_reinsert\":true}";

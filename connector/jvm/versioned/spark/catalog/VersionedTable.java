@@ -199,11 +199,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     @Override
     public void commit(Write write, List<WrittenSegment> segments) {
-        committer.accept(() -> Commits.send(new CommitWrite(write, segments)));
+        committer.accept(() -> Commits.send(new CommitWrite(write, segments, List.of(), List.of())));
     }
 
     @Override
-    public void commitByPython(Runnable commit) {
+    public void runCommit(Runnable commit) {
         committer.accept(commit);
     }
 
@@ -295,8 +295,9 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         refusePast();
         SchemaOptions.check(ref, info.options());
         SchemaOptions.checkWritable(ref);
-        return () -> rowKey.isEmpty() ? new CopyOnWrite(this, info.command())
-            : new DeltaOperation(this, info.command(), rowKey);
+        return () -> !rowKey.isEmpty() ? new DeltaOperation(this, info.command(), rowKey)
+            : MarkOperation.suits(this) ? new MarkOperation(this, info.command())
+            : new CopyOnWrite(this, info.command());
     }
 
     /** Whether a DELETE removes whole segments only, and so reads none. One by key writes tombstones, unless it removes all rows. */

@@ -21,10 +21,12 @@ import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.LogicalWriteInfoImpl;
 import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceReadInfo;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonWriterCommitMessage;
 import org.apache.spark.sql.execution.python.PythonPlannerRunner;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -86,6 +88,11 @@ public final class SparkPython {
         LogicalWriteInfo info = new LogicalWriteInfoImpl(queryId, schema, new CaseInsensitiveStringMap(options),
             Optional.empty(), Optional.empty());
         return new PythonTable(source(), FORMAT, schema).newWriteBuilder(info).build();
+    }
+
+    /** The pickled commit message of a task that writes by our Python data source. */
+    public static byte[] pickled(WriterCommitMessage message) {
+        return ((PythonWriterCommitMessage) message).pickledMessage();
     }
 
     private static final class Function {

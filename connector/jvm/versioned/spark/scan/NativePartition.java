@@ -14,31 +14,38 @@ record NativePartition(List<Run> runs) implements InputPartition {
      * A split of a segment.
      *
      * @param rows number of rows; -1 if unknown
+     * @param mark null if no row of the segment is deleted
      */
-    record Split(int group, PartitionedFile file, long rows) {}
+    record Split(int group, PartitionedFile file, long rows, SegmentMark mark) {}
 
     /**
      * Splits that are read in the same way.
      *
      * @param rows number of rows that must come of them; -1 if unknown
+     * @param mark of the segment, if it is one whose rows are marked; else null
      */
-    record Run(int group, PartitionedFile[] files, long rows) implements Serializable {}
+    record Run(int group, PartitionedFile[] files, long rows, SegmentMark mark) implements Serializable {}
 
     static NativePartition of(List<Split> splits) {
         List<Split> sorted = new ArrayList<>(splits);
         sorted.sort(Comparator.comparingInt(Split::group));
         List<Run> runs = new ArrayList<>();
         for (int start = 0, end; start < sorted.size(); start = end) {
-            int group = sorted.get(start).group();
-            end = start;
-            while (end < sorted.size() && sorted.get(end).group() == group) {
+            Split first = sorted.get(start);
+            end = start + 1;
+            while (end < sorted.size() && areAlike(first, sorted.get(end))) {
                 end++;
             }
             List<Split> alike = sorted.subList(start, end);
             boolean known = alike.stream().allMatch(split -> split.rows() >= 0);
-            runs.add(new Run(group, alike.stream().map(Split::file).toArray(PartitionedFile[]::new),
-                known ? alike.stream().mapToLong(Split::rows).sum() : -1));
+            runs.add(new Run(first.group(), alike.stream().map(Split::file).toArray(PartitionedFile[]::new),
+                known ? alike.stream().mapToLong(Split::rows).sum() : -1, first.mark()));
         }
         return new NativePartition(new ArrayList<>(runs));
+    }
+
+    /** Whether splits are read in one run. A reader does not say of which file a batch is, so a marked segment is alone. */
+    private static boolean areAlike(Split first, Split second) {
+        return first.group() == second.group() && first.mark() == null && second.mark() == null;
     }
 }

@@ -15,7 +15,10 @@ import scala.collection.mutable.ArrayBuffer;
 final class Reordered {
     private Reordered() {}
 
-    private static boolean isInOrder(int[] order, Narrowing[] narrowed) {
+    private static boolean isInOrder(int columns, int[] order, Narrowing[] narrowed) {
+        if (columns != order.length) {
+            return false; // positions are read, and not wanted
+        }
         for (int i = 0; i < order.length; i++) {
             if (order[i] != i) {
                 return false;
@@ -28,10 +31,15 @@ final class Reordered {
         return Stream.of(narrowed).anyMatch(one -> one != null);
     }
 
-    /** @param narrowed for each wanted column, how it is narrowed; null if it is shown as it is read */
-    static PartitionReader<InternalRow> rows(PartitionReader<InternalRow> reader, int[] order, Narrowing[] narrowed,
-            StructType wanted) {
-        if (isInOrder(order, narrowed)) {
+    /**
+     * Reorders rows.
+     *
+     * @param columns number of columns that the reader yields
+     * @param narrowed for each wanted column, how it is narrowed; null if it is shown as it is read
+     */
+    static PartitionReader<InternalRow> rows(PartitionReader<InternalRow> reader, int columns, int[] order,
+            Narrowing[] narrowed, StructType wanted) {
+        if (isInOrder(columns, order, narrowed)) {
             return reader;
         }
         return isNarrowed(narrowed) ? narrowedRows(reader, order, narrowed, wanted) : orderedRows(reader, order, wanted);
@@ -71,8 +79,9 @@ final class Reordered {
         };
     }
 
-    static PartitionReader<ColumnarBatch> batches(PartitionReader<ColumnarBatch> reader, int[] order, Narrowing[] narrowed) {
-        if (isInOrder(order, narrowed)) {
+    static PartitionReader<ColumnarBatch> batches(PartitionReader<ColumnarBatch> reader, int columns, int[] order,
+            Narrowing[] narrowed) {
+        if (isInOrder(columns, order, narrowed)) {
             return reader;
         }
         return new Reader<>(reader) {

@@ -31,9 +31,15 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
      * @param rowSequence of all of its rows; null if they have several
      * @param url of a file below an external root; null for one in the table's folder
      * @param texts value texts of columns that the file of somebody else does not hold
+     * @param mark which rows are deleted; null if none is
      */
     record Segment(int group, String path, int schemaVersion, long rows, long bytes, long sequence, long commitTime,
-            Long rowSequence, String url, List<String> texts) {
+            Long rowSequence, String url, List<String> texts, Mark mark) {
+
+        /** The number of rows that are not deleted. */
+        long shownRows() {
+            return rows - SegmentMark.rowsOf(mark);
+        }
 
         /** Where the file is, for a table in a folder. */
         String file(String folder) {
@@ -67,7 +73,8 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
             segments.add(new Segment(columns.group()[i], columns.path().get(i), columns.schemaVersion()[i],
                 columns.rows()[i], columns.bytes()[i], columns.sequence()[i], columns.commitTime()[i],
                 columns.rowSequence().get(i), columns.url().isEmpty() ? null : columns.url().get(i),
-                columns.constants().isEmpty() ? List.of() : columns.constants().get(i)));
+                columns.constants().isEmpty() ? List.of() : columns.constants().get(i),
+                columns.marks().isEmpty() ? null : columns.marks().get(i)));
         }
         return new ScanPlan(plan.groups(), segments, plan.live(), plan.layout());
     }
@@ -101,6 +108,6 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
     }
 
     long rows() {
-        return segments.stream().mapToLong(Segment::rows).sum();
+        return segments.stream().mapToLong(Segment::shownRows).sum();
     }
 }

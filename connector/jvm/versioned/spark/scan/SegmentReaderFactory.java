@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -15,6 +16,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.util.SerializableConfiguration;
 import versioned.spark.internals.SparkFiles;
 import versioned.spark.internals.SparkParquetReading;
 import versioned.spark.protocol.*;
@@ -25,13 +27,31 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     /**
      * A native way of reading: Spark's factory, the index of each wanted column in its rows, and how it is narrowed.
      *
+     * @param position the index of the position of a row, if it is read
+     * @param columns number of columns that the factory's readers yield
      * @param foreign checks files of others; null for segments of our own
      */
-    private record Way(PartitionReaderFactory factory, int[] order, Narrowing[] narrowed, ForeignFiles foreign)
-            implements Serializable {
+    private record Way(PartitionReaderFactory factory, int[] order, Narrowing[] narrowed, int position, int columns,
+            ForeignFiles foreign, Broadcast<SerializableConfiguration> hadoop) implements Serializable {
+
+        PartitionReader<InternalRow> rows(NativePartition.Run run, StructType wanted) {
+            PartitionReader<InternalRow> all = factory.createReader(files(run));
+            PartitionReader<InternalRow> rows = run.mark() == null ? all : Unmarked.rows(all, marked(run), position);
+            return Reordered.rows(rows, columns, order, narrowed, wanted);
+        }
+
+        PartitionReader<ColumnarBatch> batches(NativePartition.Run run) {
+            PartitionReader<ColumnarBatch> all = factory.createColumnarReader(files(run));
+            PartitionReader<ColumnarBatch> batches = run.mark() == null ? all : Unmarked.batches(all, marked(run), position);
+            return Reordered.batches(batches, columns, order, narrowed);
+        }
+
+        private MarkedRows marked(NativePartition.Run run) {
+            return run.mark().load(hadoop.value().value());
+        }
 
         /** The files of a run; those of others must be as large as recorded. */
-        FilePartition files(NativePartition.Run run) {
+        private FilePartition files(NativePartition.Run run) {
             if (foreign != null) {
                 foreign.check(run.files());
             }
@@ -75,8 +95,10 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         }
         List<Predicate> inFile = filters.isEmpty() ? List.of()
             : Arrays.stream(group.filters()).mapToObj(i -> Terms.renamed(filters.get(i), names)).toList();
+        int position = group.readSchema().size();
         return new Way(reading.factory(group.readSchema(), group.rowPosition(), constants, inFile), group.order(),
-            narrowed(table, group), group.isForeign() ? new ForeignFiles(reading.hadoop()) : null);
+            narrowed(table, group), position, position + (group.rowPosition() ? 1 : 0) + constants.size(),
+            group.isForeign() ? new ForeignFiles(reading.hadoop()) : null, reading.hadoop());
     }
 
     private static Narrowing[] narrowed(TableRef table, NativeGroup group) {
@@ -106,10 +128,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     @Override
     public PartitionReader<InternalRow> createReader(InputPartition partition) {
         if (partition instanceof NativePartition found) {
-            return new ChainedReader<>(table, found.runs(), row -> 1, run -> {
-                Way way = ways[run.group()];
-                return Reordered.rows(way.factory.createReader(way.files(run)), way.order, way.narrowed, wanted);
-            });
+            return new ChainedReader<>(table, found.runs(), row -> 1, run -> ways[run.group()].rows(run, wanted));
         }
         return python.createReader(partition);
     }
@@ -117,10 +136,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     @Override
     public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
         if (partition instanceof NativePartition found) {
-            return new ChainedReader<>(table, found.runs(), ColumnarBatch::numRows, run -> {
-                Way way = ways[run.group()];
-                return Reordered.batches(way.factory.createColumnarReader(way.files(run)), way.order, way.narrowed);
-            });
+            return new ChainedReader<>(table, found.runs(), ColumnarBatch::numRows, run -> ways[run.group()].batches(run));
         }
         return SparkFiles.columns(python.createReader(partition), wanted);
     }

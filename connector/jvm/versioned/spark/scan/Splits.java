@@ -40,12 +40,14 @@ final class Splits {
     private static void split(String folder, ScanPlan plan, ScanPlan.Segment segment, long target,
             List<NativePartition.Split> splits) {
         InternalRow constants = segment.constants((NativeGroup) plan.groups().get(segment.group()));
+        SegmentMark mark = segment.mark() == null ? null
+            : new SegmentMark(segment.file(folder), segment.rows(), segment.mark(), folder);
         boolean whole = target == Long.MAX_VALUE;
         for (long start = 0, length; start < segment.bytes(); start += length) {
             length = Math.min(target, segment.bytes() - start);
             PartitionedFile file =
                 SparkFiles.part(constants, segment.file(folder), start, length, segment.bytes());
-            splits.add(new NativePartition.Split(segment.group(), file, whole ? segment.rows() : -1));
+            splits.add(new NativePartition.Split(segment.group(), file, whole ? segment.shownRows() : -1, mark));
         }
     }
 

@@ -29,7 +29,7 @@ public record DeltaRowsBuilder(WriteTarget target, StructType schema, StructType
         RowDistribution distribution = RowDistribution.of(plan.distribution());
         Write write = new Write(table, "delta", operation, filters, false, List.of(), null, null);
         return new DeltaRows(TranslatingWrite.of(SparkPython.write(info.queryId(), layout.written(),
-            TableRefs.sourceOptions(table, new PythonCommit(target.commitId(), write, null, plan.rows() != null))), target::commitByPython),
+            TableRefs.sourceOptions(table, new PythonCommit(target.commitId(), write, null, plan.rows() != null))), target::runCommit),
             layout, distribution);
     }
 }

@@ -36,7 +36,7 @@ public record EpochTarget(WriteTarget start, TableRef ref, WriteBatch batch, lon
     }
 
     @Override
-    public void commitByPython(Runnable commit) {
-        start.commitByPython(commit);
+    public void runCommit(Runnable commit) {
+        start.runCommit(commit);
     }
 }

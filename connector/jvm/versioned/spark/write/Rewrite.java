@@ -4,7 +4,7 @@ import java.util.List;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.protocol.Term;
 
-/** A DELETE, UPDATE or MERGE by copy on write: what its rows replace. */
+/** A DELETE, UPDATE or MERGE of a table without a primary key: what its rows replace. */
 public interface Rewrite {
     /** {@code delete}, {@code update} or {@code merge}. */
     String operation();

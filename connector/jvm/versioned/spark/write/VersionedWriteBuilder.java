@@ -20,7 +20,7 @@ import versioned.spark.python.TableOptions;
 import versioned.spark.python.TableRefs;
 import versioned.spark.python.Terms;
 
-/** Builds the write of an INSERT or an overwrite, or of a DELETE, UPDATE or MERGE by copy on write. */
+/** Builds the write of the rows of an INSERT or an overwrite, or of a DELETE, UPDATE or MERGE without a primary key. */
 public final class VersionedWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrite {
     private static final String DISTRIBUTION_MODE = "distributionMode";
     private static final String APPLICATION = "application";
@@ -76,7 +76,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
     }
 
     @Override
-    public org.apache.spark.sql.connector.write.Write build() {
+    public DistributedWrite build() {
         TableRef table = target.ref();
         Creation creation = target.creation();
         TableOptions.refuseUnresolved(table.name(), options);
@@ -98,7 +98,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             rewrite != null && projection != null);
         StructType rows = commit.stored() ? projection.schema() : info.schema();
         org.apache.spark.sql.connector.write.Write python = TranslatingWrite.of(SparkPython.write(
-            info.queryId(), rows, TableRefs.sourceOptions(table, commit)), target::commitByPython);
+            info.queryId(), rows, TableRefs.sourceOptions(table, commit)), target::runCommit);
         return target.streaming(new ByPython(
             rewrite == null ? python : RewriteInPython.of(python, rows, projection), distribution.unordered()));
     }

@@ -42,8 +42,8 @@ public interface WriteTarget {
     /** Commits segments, or keeps them for the commit of a staged table. */
     void commit(Write write, List<WrittenSegment> segments);
 
-    /** Runs a commit of what Python has written. */
-    default void commitByPython(Runnable commit) {
+    /** Runs a commit that the write makes by itself. */
+    default void runCommit(Runnable commit) {
         commit.run();
     }
 }
