@@ -5,12 +5,14 @@ It shares no code with the project.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from pyroaring import BitMap64
 
 from soak.log_fold import Json, Live, State
 from soak.model import Row, key_of, show
@@ -43,7 +45,12 @@ class DirectReader:
         if state.schema["primary_key"]:
             found = list(_merged(segments, state.schema))
         else:
-            found = [values for segment, _ in segments for values in segment.rows]
+            found = [
+                values
+                for segment, marked in ((segment, _marked(live.mark)) for segment, live in segments)
+                for at, values in enumerate(segment.rows)
+                if at not in marked
+            ]
         return [[show(one, column) for column in state.schema["columns"]] for one in found]
 
     def _segment(self, record: Json) -> _Segment:
@@ -98,6 +105,14 @@ class _Segment:
     def patched(self) -> set[int]:
         """The IDs of the columns that PATCH rows assign."""
         return set(self._record.get("patch", {}).get("columns", ()))
+
+
+def _marked(mark: Json | None) -> BitMap64:
+    """The positions of the deleted rows; the tables are so small that entries hold their marks."""
+    if mark is None:
+        return BitMap64()
+    blob = base64.b64decode(mark["blob"])
+    return BitMap64.deserialize(blob[8:-4])
 
 
 def _physical(column: Json) -> str:

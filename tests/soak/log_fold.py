@@ -21,10 +21,12 @@ class Live:
     Args:
         record: the JSON of its record.
         order: sequence and ordinal of its rows.
+        mark: the JSON of the mark of its deleted rows, if it has any.
     """
 
     record: Json
     order: tuple[int, int]
+    mark: Json | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class Fold:
             sequence, place = record.get("order", (version, ordinal))
             live[record["path"]] = Live(record, (sequence, place))
             self._ever.add(record["path"])
+        for path, mark in entry.get("marked", {}).items():
+            live[path] = replace(live[path], mark=mark)
         schema = entry.get("schema", before.schema)
         self.schemas[schema["schema_version"]] = schema
         tags = {} if entry["operation"] == "create" else before.tags
@@ -137,6 +141,9 @@ class Fold:
         if missing := [path for path in entry.get("removed", ()) if path not in before.live]:
             yield f"{operation} removes {missing[0]}, which is not live"
         added = [record["path"] for record in entry.get("added", ())]
+        left = {*before.live, *added} - {*entry.get("removed", ())}
+        if unknown := [path for path in entry.get("marked", {}) if path not in left]:
+            yield f"{operation} marks rows of {unknown[0]}, which is not live"
         if operation != "rollback":
             if duplicate := [path for path in added if path in self._ever]:
                 yield f"{operation} adds {duplicate[0]}, which another commit added"
