@@ -250,7 +250,14 @@ def test_two_maintenances_at_once_do_no_harm(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("rival", ["maintain", "compact", "vacuum", "a maintenance that died"])
+@pytest.mark.parametrize(
+    "rival",
+    [
+        "maintain",
+        *(pytest.param(one, marks=pytest.mark.nightly) for one in ("compact", "vacuum")),
+        pytest.param("a maintenance that died", marks=pytest.mark.nightly),
+    ],
+)
 @pytest.mark.parametrize("kind", SHOWS)
 def test_maintenance_at_every_call_of_another_does_no_harm(
     kind: str, rival: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
