@@ -242,3 +242,17 @@ def test_a_compaction_and_a_rollback(
     assert marked(table) == [1, 1]
     sql_spark.sql(f"CALL versioned.system.rollback_to_version('{ns}.t', 2)")
     assert rows(sql_spark, f"SELECT count(*), sum(a) FROM {t}") == [(20, 190)]
+
+
+def test_adjacent_rows_are_marked_one_by_one(sql_spark: SparkSession) -> None:
+    """Runs of a bitmap are refused by readers, so that none is written, whatever rows change."""
+    sql_spark.sql("CREATE NAMESPACE IF NOT EXISTS versioned.runs")
+    sql_spark.sql("CREATE TABLE versioned.runs.t (id BIGINT, n INT)")
+    sql_spark.range(0, 200_000, 1, 1).selectExpr("id", "0 AS n").writeTo(
+        "versioned.runs.t"
+    ).append()
+    sql_spark.sql("UPDATE versioned.runs.t SET n = 1 WHERE id BETWEEN 1000 AND 2000")
+    sql_spark.sql("DELETE FROM versioned.runs.t WHERE id >= 60000 AND id < 140000")
+    shown = sql_spark.sql("SELECT count(*), sum(n), sum(id) FROM versioned.runs.t").collect()[0]
+    assert tuple(shown) == (120_000, 1001, 19_999_900_000 - 7_999_960_000)
+    sql_spark.sql("DROP NAMESPACE versioned.runs CASCADE")

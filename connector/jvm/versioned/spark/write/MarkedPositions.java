@@ -72,9 +72,10 @@ final class MarkedPositions {
 
     private static byte[] portable(Roaring64NavigableMap bitmap) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        bitmap.runOptimize();
+        Roaring64NavigableMap plain = new Roaring64NavigableMap();
+        bitmap.forEach(plain::addLong); // a union may have containers of runs, which readers refuse
         try {
-            bitmap.serializePortable(new DataOutputStream(bytes));
+            plain.serializePortable(new DataOutputStream(bytes));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
