@@ -399,3 +399,21 @@ def test_a_table_that_opts_out_is_left_alone_unless_it_is_named(tmp_path: Path) 
 def test_a_folder_without_a_warehouse_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="no warehouse"):
         Catalog(tmp_path / "none").maintain()
+
+
+def test_a_large_segment_of_which_many_rows_are_marked_is_written_again(tmp_path: Path) -> None:
+    """Alone, or beside a small one for which it would not be."""
+    properties = {"row_changes": "mark", "target_segment_bytes": "1"}
+    table = Catalog.create_path(tmp_path / "t", "id LONG", properties=properties)
+    table.append(ids(*range(20)))
+    table.delete([("id", "=", 0)])
+    assert maintain(load(tmp_path)).removed_segments == 0, "one row of twenty is marked"
+    table.refresh().delete([("id", "=", 1)])
+    job = load(tmp_path).maintenance.advise().jobs[0]
+    assert (job.name, job.is_due) == ("compact", True)
+    assert job.why.endswith("; 1 segment with marked rows")
+    assert maintain(load(tmp_path)).removed_segments == 1
+    table = load(tmp_path)
+    assert not table.state.segments.has_marks
+    assert shown(table) == list(range(2, 20))
+    assert maintain(table).removed_segments == 0

@@ -10,16 +10,8 @@ import pytest
 from pyiceberg.table.puffin import PuffinFile as Reader
 from pyroaring import BitMap
 
+from log.test_bitmaps import POSITIONS
 from versioned_catalog.log.bitmaps import blob_of, puffin_file
-
-POSITIONS = [
-    [0],
-    [5, 7, 65535, 65536],
-    list(range(4096)),
-    list(range(4097)),
-    list(range(0, 200_000, 3)),
-    [1, 2**32 - 1, 2**32, 2**33 + 7],
-]
 
 
 @pytest.mark.parametrize("positions", POSITIONS, ids=lambda one: f"{len(one)} of {one[-1]}")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
+import numpy as np
 import pyarrow.compute as pc
 
-from versioned_catalog.commit.table_handle import TableHandle, silent
+from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.expiry import (
@@ -41,7 +42,7 @@ from versioned_catalog.write.compaction_choice import SMALL, CompactionTask, sma
 from versioned_catalog.write.writer import target_bytes
 
 JobName = Literal["compact", "merge", "expire", "vacuum"]
-"""The jobs. One that clears the marks of deleted rows belongs after ``merge``."""
+"""The jobs."""
 
 COMPACT: JobName = "compact"
 MERGE: JobName = "merge"
@@ -99,8 +100,9 @@ class Job:
     """One job of maintenance, and whether it is due.
 
     Args:
-        name: ``compact`` merges small segments, ``merge`` segments whose row keys overlap; ``expire``
-            and ``vacuum`` do what ``Maintenance`` does by these names.
+        name: ``compact`` merges small segments, and writes those again of which many rows are marked;
+            ``merge`` merges segments whose row keys overlap; ``expire`` and ``vacuum`` do what
+            ``Maintenance`` does by these names.
         is_due: whether ``maintain`` would do it.
         why: the figures behind that, as a sentence.
         unit: what ``before`` and ``after`` count: ``segments``, ``versions`` or ``files``.
@@ -167,11 +169,15 @@ def _compact(state: TableState, plan: BoundedPlan) -> Job:
     count: int = pc.sum(mask).as_py() or 0
     size: int = pc.sum(state.segments.column("bytes").filter(mask)).as_py() or 0
     limit = int(SMALL * target_bytes(state.properties))
+    why = f"{_many(count, 'segment')} under {limit:,} bytes, {size:,} bytes in all"
+    marked = int(np.count_nonzero(state.segments.marked_counts))
+    if marked:
+        why += f"; {_many(marked, 'segment')} with marked rows"
     return _rewriting(
         COMPACT,
         plan.small,
         state,
-        f"{_many(count, 'segment')} under {limit:,} bytes, {size:,} bytes in all",
+        why,
         {"small_segments": count, "small_bytes": size},
         () if state.schema.is_keyed else plan.left,
     )
@@ -232,15 +238,7 @@ def _old_files(handle: TableHandle, bounds: MaintenanceBounds) -> tuple[Job, Job
     """The jobs that expire versions and delete files; the folder is listed once for both."""
     log = handle.log
     cutoff = time_before(store_time(handle.store, dry_run=True), bounds.retention)
-    expired = expire(
-        handle,
-        bounds.retention,
-        bounds.keep_last,
-        dry_run=True,
-        force=bounds.force,
-        progress=silent,
-        commit_id=None,
-    )
+    expired = expire_within(handle, bounds, silent, dry_run=True)
     listed = listing(handle.store)
     state, needed = references(log, handle.state)
     fence = fence_at(log, state, cutoff)
@@ -252,6 +250,21 @@ def _old_files(handle: TableHandle, bounds: MaintenanceBounds) -> tuple[Job, Job
     files = sum(map(len, listed.values()))
     unfinished = is_unfinished(log, state)
     return _expire(state, expired, orphans, later, unfinished), _vacuum(orphans, files)
+
+
+def expire_within(
+    handle: TableHandle, bounds: MaintenanceBounds, progress: Progress, *, dry_run: bool
+) -> Expired:
+    """Expire the versions that are older than the bounds keep."""
+    return expire(
+        handle,
+        bounds.retention,
+        bounds.keep_last,
+        dry_run=dry_run,
+        force=bounds.force,
+        progress=progress,
+        commit_id=None,
+    )
 
 
 def _expire(

@@ -236,8 +236,7 @@ def snapshots(
 def partitions(state: TableState) -> pa.Table:
     """See ``Inspection.partitions``."""
     core, totals = state.segments.core, dict[PartitionKey, tuple[int, int]]()
-    shown = pc.subtract(core["rows"], from_numpy(state.segments.marked_counts))
-    core = core.append_column("shown", shown)
+    core = core.append_column("shown", state.segments.shown_counts)
     for version in pc.unique(core["schema_version"]).to_pylist():
         read = key_reader(state.schemas[version], state.schema)
         if read is None or not state.schema.partitioning:

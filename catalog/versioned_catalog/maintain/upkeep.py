@@ -13,8 +13,9 @@ from versioned_catalog.maintain.advice import (
     Advice,
     MaintenanceBounds,
     advise,
+    expire_within,
 )
-from versioned_catalog.maintain.expiry import Expired, expire
+from versioned_catalog.maintain.expiry import Expired
 from versioned_catalog.maintain.vacuum import Vacuumed, vacuum
 from versioned_catalog.write.bounded_compaction import compact_within, plan_within
 from versioned_catalog.write.compaction import Compacted
@@ -75,7 +76,7 @@ def maintain(
     # Files are deleted first: on a full disk, a compaction needs the room.
     expired = vacuumed = compacted = None
     if advice.is_due(EXPIRE):
-        expired = _expire(handle, bounds, progress)
+        expired = expire_within(handle, bounds, progress, dry_run=False)
     if advice.is_due(EXPIRE) or advice.is_due(VACUUM):
         vacuumed = _vacuum(handle, bounds, progress)
     if advice.is_due(COMPACT) or advice.is_due(MERGE):
@@ -83,18 +84,6 @@ def maintain(
         plan = plan_within(handle.refresh(), bounds.most_bytes)
         compacted = compact_within(handle, plan, progress)
     return _report(handle.refresh(), advice, expired, vacuumed, compacted, dry_run=False)
-
-
-def _expire(handle: TableHandle, bounds: MaintenanceBounds, progress: Progress) -> Expired:
-    return expire(
-        handle,
-        bounds.retention,
-        bounds.keep_last,
-        dry_run=False,
-        force=bounds.force,
-        progress=progress,
-        commit_id=None,
-    )
 
 
 def _vacuum(handle: TableHandle, bounds: MaintenanceBounds, progress: Progress) -> Vacuumed:

@@ -127,6 +127,8 @@ def _worth(handle: TableHandle) -> Callable[[CompactionTask], bool]:
     expired = _expired(handle.store, state)
 
     def is_worthwhile(task: CompactionTask) -> bool:
+        if task.clears_marks:
+            return True
         if len(task.paths) == 1:
             return task.paths[0] in expired
         return is_worth_merging([sizes[path] for path in task.paths])

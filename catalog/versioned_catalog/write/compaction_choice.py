@@ -59,13 +59,25 @@ class CompactionTask:
 
     def is_remarked(self, segments: SegmentSet) -> bool:
         """Whether live segments have other marks than when the task was planned."""
-        marks = {task.path: task.mark for task in self.tasks if isinstance(task, SegmentTask)}
-        live = marks.keys() & segments.paths
-        return any(segments.mark_of(path) != marks[path] for path in live)
+        return any(
+            segments.rows_of(task.path) is not None and segments.mark_of(task.path) != task.mark
+            for task in self._single
+        )
 
     def is_current(self, segments: SegmentSet) -> bool:
         """Whether the segments are live, and have the marks with which the task was planned."""
-        return not (set(self.paths).difference(segments.paths) or self.is_remarked(segments))
+        are_live = all(segments.rows_of(path) is not None for path in self.paths)
+        return are_live and not self.is_remarked(segments)
+
+    @property
+    def clears_marks(self) -> bool:
+        """Whether it is worth running for the marks of one of its segments alone."""
+        return any(t.mark is not None and _is_much(t.mark.rows, t.rows) for t in self._single)
+
+    @property
+    def _single(self) -> Iterator[SegmentTask]:
+        """The segments that are read one by one; those that are merged have no marks."""
+        return (task for task in self.tasks if isinstance(task, SegmentTask))
 
     def run(self, store: Store, scratch: str | None = None) -> tuple[SegmentRecord, ...]:
         """Read the segments and write the new ones, which become visible when they are committed.
@@ -254,7 +266,11 @@ def much_marked(row: Row) -> bool:
 
     Adopted files are copied only on demand, since their owner keeps them.
     """
-    return not row["path"].startswith(PREFIX) and _marked_rows(row) >= MARKED * row["rows"] > 0
+    return not row["path"].startswith(PREFIX) and _is_much(_marked_rows(row), row["rows"])
+
+
+def _is_much(marked: int, rows: int) -> bool:
+    return marked >= MARKED * rows > 0
 
 
 def _marked_rows(row: Row) -> int:

@@ -4,16 +4,9 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.spark.sql.connector.expressions.NamedReference;
-import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.DeltaWriteBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
-import org.apache.spark.sql.connector.write.SupportsDelta;
-import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.protocol.Term;
 import versioned.spark.python.TableRefs;
-import versioned.spark.python.Terms;
-import versioned.spark.scan.VersionedScanBuilder;
 import versioned.spark.write.MarkingWriteBuilder;
 import versioned.spark.write.Rewrite;
 
@@ -21,11 +14,9 @@ import versioned.spark.write.Rewrite;
  * A DELETE, UPDATE or MERGE of a table without a primary key by marks: only rows to change are read,
  * marked as deleted where they are, and written again if they stay.
  */
-public final class MarkOperation extends RowChange implements SupportsDelta, Rewrite {
+public final class MarkOperation extends DeltaChange implements Rewrite {
     private static final String ROW_CHANGES = "row_changes";
     private static final String COPY = "copy";
-
-    private VersionedScanBuilder read;
 
     MarkOperation(VersionedTable table, Command command) {
         super(table, command);
@@ -49,33 +40,9 @@ public final class MarkOperation extends RowChange implements SupportsDelta, Rew
         return MarkingWriteBuilder.place();
     }
 
-    /** A DELETE needs no old values. */
-    @Override
-    public NamedReference[] requiredMetadataAttributes() {
-        return command() == Command.DELETE ? new NamedReference[0] : unseen();
-    }
-
-    /** Without runtime filters: they would read the matching rows twice. */
-    @Override
-    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        read = new VersionedScanBuilder(table().ref(), table().schema(), options, false);
-        return read;
-    }
-
-    /** Spark builds the write after the scan, so that its filters are known. */
     @Override
     public DeltaWriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         return new MarkingWriteBuilder(table(), this, info);
-    }
-
-    @Override
-    public StructType carried() {
-        return command() == Command.DELETE ? new StructType() : table().unseen();
-    }
-
-    @Override
-    public List<Term> filters() {
-        return readsAll() || read == null ? List.of() : Terms.of(read.filters());
     }
 
     @Override
