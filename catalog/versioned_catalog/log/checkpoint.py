@@ -51,7 +51,7 @@ from versioned_catalog.log.schemas import (
 )
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.segment_table import CORE, OPTIONAL, check_lists, statistic_type
-from versioned_catalog.log.state import TableState, check_markable, check_not_keyed, check_pins
+from versioned_catalog.log.state import TableState, check_not_keyed, check_pins, check_resolved
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import Json, check_members, member, optional, texts
 from versioned_catalog.storage.store import PREFIX, UNSAFE, safe_path
@@ -280,9 +280,10 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
     if highest >= next_id:
         raise CorruptTableError(f"next_column_id is {next_id}, but column {highest} exists")
     if segments.has_marks:
-        check_markable(state)
         if MARKS not in features.read & features.write:
             raise CorruptTableError(f"segments have marks without the feature {MARKS}")
+        marked = pc.is_valid(segments.column("mark")).to_numpy()
+        check_resolved(state, segments.resolved_versions[marked])
     foreign = segments.base.filter(pc.is_valid(segments.base["id_map"]))
     for path in foreign["path"].slice(0, 1).to_pylist():
         check_not_keyed(path, True, state.schema)

@@ -84,6 +84,9 @@ CHECKSUMS = "checksums"
 MARKS = "marks"
 """Feature of tables that have, or had, a segment with a mark."""
 
+RESOLVED = "resolved"
+"""Feature of tables with a primary key that have, or had, a segment with a mark."""
+
 KNOWN_FEATURES: frozenset[str] = frozenset(
     {
         KEYED,
@@ -100,6 +103,7 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         ADOPTIONS,
         CHECKSUMS,
         MARKS,
+        RESOLVED,
     }
 )
 """The features that this library implements, for reading and for writing."""

@@ -1,4 +1,7 @@
-"""Marks: which rows of a live segment are deleted (FORMAT.md, section 6.4)."""
+"""Marks: which rows of a live segment are deleted (FORMAT.md, section 6.4).
+
+In a table with a primary key, they are those that a merge would hide (section 13, *Resolving*).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.limits import MARK_BYTES, MIB, SEGMENT_ROWS
+from versioned_catalog.limits import MARK_BYTES, MIB, SEGMENT_ROWS, VERSIONS
 from versioned_catalog.log.bitmaps import Positions, blob_of, positions_in, puffin_file
 from versioned_catalog.log.features import MARK_NAME, MARKS_FOLDER
 from versioned_catalog.model.schema_json import Json, check_members, member
@@ -30,12 +35,14 @@ class InlineMark:
     """A mark in an entry.
 
     Args:
-        rows: the number of marked rows.
-        blob: a bitmap of their positions, as ``bitmaps`` describes it.
+        rows: the number of marked rows; 0 only if the mark has ``resolved``.
+        blob: a bitmap of their positions, as ``bitmaps`` describes it; empty if there are none.
+        resolved: in a table with a primary key, the version up to which all hidden rows are marked.
     """
 
     rows: int
     blob: bytes
+    resolved: int | None = None
 
 
 @dataclass(frozen=True)
@@ -46,12 +53,14 @@ class FileMark:
         rows: the number of marked rows.
         path: the file, in the table's folder.
         offset, bytes: where the blob is in it.
+        resolved: as of ``InlineMark``.
     """
 
     rows: int
     path: str
     offset: int
     bytes: int
+    resolved: int | None = None
 
     def blob_in(self, data: bytes_) -> bytes_:
         """The bitmap in the content of the file."""
@@ -69,22 +78,29 @@ def files_of(marks: Iterable[Mark | None]) -> set[str]:
     return {mark.path for mark in marks if isinstance(mark, FileMark)}
 
 
-def mark_of(store: Store, base_version: int, segment: str, positions: Positions) -> Mark:
+def mark_of(
+    store: Store,
+    base_version: int,
+    segment: str,
+    positions: Positions,
+    resolved: int | None = None,
+) -> Mark:
     """The mark of the rows at some positions of a segment; a large one is written to a file, durably.
 
     Args:
         base_version: the version that the marking was planned on.
         segment: the path of the segment.
-        positions: not empty.
+        positions: not empty without ``resolved``.
+        resolved: as of ``InlineMark``.
     """
-    blob, rows = blob_of(positions), len(positions)
+    blob, rows = blob_of(positions) if len(positions) else b"", len(positions)
     if len(blob) <= INLINE_BYTES:
-        return InlineMark(rows, blob)
+        return InlineMark(rows, blob, resolved)
     file = puffin_file(f"{root_url(store)}/{segment}", blob, rows)
     path = f"{MARKS_FOLDER}/{max(base_version, 0)}-{uuid.uuid4().hex}.puffin"
     with store.create(path) as sink:
         sink.write(file.data)
-    return FileMark(rows, path, file.offset, file.length)
+    return FileMark(rows, path, file.offset, file.length, resolved)
 
 
 def mark_file(store: Store, mark: FileMark, segment: str) -> bytes:
@@ -102,6 +118,8 @@ def marked_rows(store: Store, mark: Mark, segment: str, rows: int) -> Positions:
         CorruptTableError: the mark is damaged, or its file is missing.
     """
     match mark:
+        case InlineMark(rows=0):
+            return NO_POSITIONS
         case InlineMark():
             blob = mark.blob
         case FileMark():
@@ -117,20 +135,29 @@ def marked_rows(store: Store, mark: Mark, segment: str, rows: int) -> Positions:
     return positions
 
 
-_MEMBERS = frozenset({"rows", "blob"}), frozenset({"rows", "path", "offset", "bytes"})
+NO_POSITIONS: Positions = np.empty(0, np.int64)
+
+_IN_ENTRY = frozenset({"rows", "blob", "resolved"})
+_IN_FILE = frozenset({"rows", "path", "offset", "bytes", "resolved"})
+_NOWHERE = frozenset({"rows", "resolved"})
 
 
 def mark_to_json(mark: Mark) -> Json:
     """The JSON of a mark."""
+    resolved = {} if mark.resolved is None else {"resolved": mark.resolved}
     match mark:
+        case InlineMark(rows=0):
+            return {"rows": 0, **resolved}
         case InlineMark():
-            return {"rows": mark.rows, "blob": base64.b64encode(mark.blob).decode()}
+            blob = base64.b64encode(mark.blob).decode()
+            return {"rows": mark.rows, "blob": blob, **resolved}
         case FileMark():
             return {
                 "rows": mark.rows,
                 "path": mark.path,
                 "offset": mark.offset,
                 "bytes": mark.bytes,
+                **resolved,
             }
 
 
@@ -140,15 +167,19 @@ def mark_from_json(value: Json) -> Mark:
     Raises:
         CorruptTableError: it is not as FORMAT.md says.
     """
-    rows = _number(value, "rows", 1, SEGMENT_ROWS)
+    resolved = _number(value, "resolved", 0, VERSIONS) if "resolved" in value else None
+    rows = _number(value, "rows", 1 if resolved is None else 0, SEGMENT_ROWS)
+    if rows == 0:
+        check_members(value, _NOWHERE)
+        return InlineMark(0, b"", resolved)
     if "blob" in value:
-        check_members(value, _MEMBERS[0])
+        check_members(value, _IN_ENTRY)
         try:
             blob = base64.b64decode(member(value, "blob", str), validate=True)
         except binascii.Error:
             raise CorruptTableError("the blob of a mark is not Base64") from None
-        return InlineMark(rows, blob)
-    check_members(value, _MEMBERS[1])
+        return InlineMark(rows, blob, resolved)
+    check_members(value, _IN_FILE)
     path = safe_path(member(value, "path", str))
     folder, _, name = path.rpartition("/")
     if folder != MARKS_FOLDER or not MARK_NAME.fullmatch(name):
@@ -156,7 +187,7 @@ def mark_from_json(value: Json) -> Mark:
             f"a mark is in the file {path[:100]!r}; it must be a file of {MARKS_FOLDER}/"
         )
     offset = _number(value, "offset", 0, MARK_BYTES)
-    return FileMark(rows, path, offset, _number(value, "bytes", 1, MARK_BYTES))
+    return FileMark(rows, path, offset, _number(value, "bytes", 1, MARK_BYTES), resolved)
 
 
 def _number(value: Json, name: str, low: int, high: int) -> int:

@@ -22,7 +22,14 @@ from versioned_catalog.log import segment_table
 from versioned_catalog.log.marks import Mark, files_of, mark_from_text, mark_to_text
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.schemas import Schemas
-from versioned_catalog.log.stored_segments import Counts, Deltas, Stored, marked_counts
+from versioned_catalog.log.stored_segments import (
+    UNRESOLVED,
+    Counts,
+    Deltas,
+    Stored,
+    marked_counts,
+    resolved_versions,
+)
 from versioned_catalog.model.arrow import array_of, from_numpy, one_array
 from versioned_catalog.model.types import Column, DataType
 
@@ -42,6 +49,7 @@ class SegmentSet:
         newer_marks: marks of live segments in ``base`` that replaced those in it; None for no mark.
         count, rows, bytes: totals over the files of the live segments.
         marked_rows: how many of the rows are marked.
+        mark_count: how many of the segments have a mark.
         stored: what is computed of ``base``, shared by all snapshots over it.
     """
 
@@ -54,6 +62,7 @@ class SegmentSet:
     rows: int = 0
     bytes: int = 0
     marked_rows: int = 0
+    mark_count: int = 0
     stored: Stored | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -69,15 +78,15 @@ class SegmentSet:
         """
         rows: int = pc.sum(base["rows"]).as_py() or 0
         size: int = pc.sum(base["bytes"]).as_py() or 0
-        stored, marked = Stored(base), 0
-        if base["mark"].null_count < base.num_rows:
-            marked = int(stored.marked_rows.sum())
+        stored, marks = Stored(base), base.num_rows - base["mark"].null_count
+        marked = int(stored.marked_rows.sum()) if marks else 0
         return SegmentSet(
             *(base, packed),
             count=base.num_rows,
             rows=rows,
             bytes=size,
             marked_rows=marked,
+            mark_count=marks,
             stored=stored,
         )
 
@@ -89,7 +98,7 @@ class SegmentSet:
     @property
     def has_marks(self) -> bool:
         """Whether a segment has a mark."""
-        return self.marked_rows > 0
+        return self.mark_count > 0
 
     def add(
         self, records: Sequence[SegmentRecord], sequence: int, time: datetime, schemas: Schemas
@@ -118,7 +127,8 @@ class SegmentSet:
         from_base = leaving - {r.path for r in from_tail}
         if from_base & self.removed_paths or not from_base <= self._of_base.places.keys():
             raise CorruptTableError("a commit removes a segment that the table does not have")
-        marked = self.marked_rows and sum(self._marked_rows_of(path) for path in leaving)
+        marks = [self.mark_of(path) for path in leaving] if self.has_marks else []
+        of_leaving = [mark.rows for mark in marks if mark is not None]
         chosen = self.base.filter(
             pc.is_in(self.base["path"], array_of(list(from_base), pa.string()))
         )
@@ -135,7 +145,8 @@ class SegmentSet:
             count=self.count - len(from_tail) - chosen.num_rows,
             rows=self.rows - rows,
             bytes=self.bytes - size,
-            marked_rows=self.marked_rows - marked,
+            marked_rows=self.marked_rows - sum(of_leaving),
+            mark_count=self.mark_count - len(of_leaving),
             stored=self.stored,
         )
 
@@ -153,7 +164,7 @@ class SegmentSet:
         )
         of_tail = {s.record.path: s.record.rows for s in self.tail if s.record.path in changes}
         of_base = {path: mark for path, mark in changes.items() if path not in of_tail}
-        before = 0
+        before = list[Mark]()
         for path, mark in changes.items():
             rows = of_tail.get(path, self._base_rows(path))
             if rows is None:
@@ -162,13 +173,15 @@ class SegmentSet:
                 )
             if mark is not None and mark.rows > rows:
                 raise CorruptTableError(f"{mark.rows} rows are marked in {path}, which has {rows}")
-            before += self._marked_rows_of(path)
-        now = sum(mark.rows for mark in changes.values() if mark is not None)
+            old = self.mark_of(path) if self.has_marks else None
+            before += [] if old is None else [old]
+        now = [mark for mark in changes.values() if mark is not None]
         changed = replace(
             self,
             tail=tail,
             newer_marks={**self.newer_marks, **of_base},
-            marked_rows=self.marked_rows - before + now,
+            marked_rows=self.marked_rows + sum(m.rows for m in now) - sum(m.rows for m in before),
+            mark_count=self.mark_count + len(now) - len(before),
         )
         return changed if len(changed.newer_marks) < FOLD_AT else changed._with_marks_folded()
 
@@ -183,10 +196,6 @@ class SegmentSet:
             return None
         rows: int = self.base["rows"][place].as_py()
         return rows
-
-    def _marked_rows_of(self, path: str) -> int:
-        mark = self.mark_of(path) if self.has_marks else None
-        return 0 if mark is None else mark.rows
 
     def mark_of(self, path: str) -> Mark | None:
         """The mark of a live segment, or None if it has none."""
@@ -229,6 +238,13 @@ class SegmentSet:
         rows = one_array(self.column("rows"))
         return pc.subtract(rows, from_numpy(self.marked_counts)) if self.has_marks else rows
 
+    @property
+    def resolved_versions(self) -> Counts:
+        """The version up to which the hidden rows of each live segment are marked, or ``UNRESOLVED``."""
+        if not self.has_marks:
+            return np.full(self.count, UNRESOLVED)
+        return resolved_versions(one_array(self.column("mark")))
+
     def _with_marks_folded(self) -> SegmentSet:
         """The same segments with the newer marks in ``base``."""
         at = self.base.schema.get_field_index("mark")
@@ -263,6 +279,7 @@ class SegmentSet:
             rows=matching.rows + sum(s.record.rows for s in tail),
             bytes=matching.bytes + sum(s.record.bytes for s in tail),
             marked_rows=matching.marked_rows + sum(s.mark.rows for s in tail if s.mark),
+            mark_count=matching.mark_count + sum(s.mark is not None for s in tail),
         )
 
     @property

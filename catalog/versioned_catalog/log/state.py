@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+import numpy as np
+
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit, Consumer
-from versioned_catalog.log.features import CHECKSUMS, EXTERNAL_ROOTS, IMPORTS, Features
+from versioned_catalog.log.features import (
+    CHECKSUMS,
+    EXTERNAL_ROOTS,
+    IMPORTS,
+    RESOLVED,
+    Features,
+)
 from versioned_catalog.log.ledger import Ledger
+from versioned_catalog.log.marks import Mark
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_set import SegmentSet
+from versioned_catalog.log.stored_segments import UNRESOLVED, Counts
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.pins import Overflow, Pin, PinnedSchema, Seen
 from versioned_catalog.model.schema import Schema
@@ -176,7 +186,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     if commit.pins is not None:
         check_pins(after)
     if commit.marked:
-        check_markable(after)
+        _check_marks(after, commit.marked.values())
     return after
 
 
@@ -217,14 +227,33 @@ def check_not_keyed(path: str, is_foreign: bool, schema: Schema | None) -> None:
         )
 
 
-def check_markable(state: TableState) -> None:
-    """Refuse marks in a table with a primary key, whose rows are deleted by tombstones.
+def _check_marks(state: TableState, marks: Iterable[Mark | None]) -> None:
+    """Refuse marks of another form than the table's. Raises CorruptTableError."""
+    resolved = [UNRESOLVED if m.resolved is None else m.resolved for m in marks if m is not None]
+    check_resolved(state, np.array(resolved, np.int64))
+
+
+def check_resolved(state: TableState, versions: Counts) -> None:
+    """Refuse marks of deleted rows in a table with a primary key, and of hidden rows in another.
+
+    Args:
+        versions: the ``resolved`` of marks; ``UNRESOLVED`` for marks without.
 
     Raises:
-        CorruptTableError: the table has a primary key.
+        CorruptTableError: a mark is not one of such a table, names a version that its entry could not
+            know, or lacks the feature.
     """
-    if state.schema.is_keyed:
+    is_keyed = state.schema.is_keyed
+    if not len(versions):
+        return
+    if is_keyed and (versions == UNRESOLVED).any():
         raise CorruptTableError("rows of a table with a primary key are marked as deleted")
+    if not is_keyed and (versions != UNRESOLVED).any():
+        raise CorruptTableError("a mark of a table without a primary key has a member 'resolved'")
+    if (versions >= state.version).any():
+        raise CorruptTableError("a mark is resolved up to a version that is not before its entry")
+    if is_keyed and RESOLVED not in state.features.read & state.features.write:
+        raise CorruptTableError(f"rows of a table with a primary key are marked without {RESOLVED}")
 
 
 def _new_incarnation(state: TableState | None, commit: Commit) -> TableState:

@@ -131,10 +131,13 @@ def _cached(text: str) -> Delta:
     return delta_from_text(text)
 
 
+_RESOLVED = r'"resolved":(?P<resolved>0|[1-9][0-9]{0,14})'
 _MARK = (
     r'^\{"rows":(?P<rows>[1-9][0-9]{0,15}),(?:"blob":"[A-Za-z0-9+/]+={0,2}"|'
-    rf'"path":"{MARKS_FOLDER}/{MARK_NAME.pattern}","offset":[0-9]{{1,13}},"bytes":[1-9][0-9]{{0,12}})\}}$'
+    rf'"path":"{MARKS_FOLDER}/{MARK_NAME.pattern}","offset":[0-9]{{1,13}},"bytes":[1-9][0-9]{{0,12}})'
+    rf"(?:,{_RESOLVED})?\}}$"
 )
+_NO_ROWS = rf'^\{{"rows":0,{_RESOLVED}\}}$'
 """The texts that ``mark_to_text`` writes. Others are decoded."""
 
 
@@ -147,8 +150,32 @@ def marked_counts(texts: pa.StringArray, rows: pa.Int64Array) -> Counts:
     numbers = pc.struct_field(pc.extract_regex(texts, _MARK), "rows").cast(pa.int64())
     counts: Counts = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False).copy()
     unusual = pc.and_(pc.is_null(numbers), pc.is_valid(texts)).to_numpy(zero_copy_only=False)
+    if unusual.any():
+        unusual &= ~_mask(pc.match_substring_regex(texts, _NO_ROWS), False)
     for place in np.flatnonzero(unusual).tolist():
         counts[place] = mark_from_text(texts[place].as_py()).rows
     if (counts > rows.to_numpy()).any():
         raise CorruptTableError("a segment has a mark of more rows than it has")
     return counts
+
+
+UNRESOLVED = -1
+"""In place of a version: a segment without a mark, or one in a table without a primary key."""
+
+
+def resolved_versions(texts: pa.StringArray) -> Counts:
+    """The member ``resolved`` of the mark of each segment, or ``UNRESOLVED``.
+
+    Args:
+        texts: valid marks, or null for none.
+    """
+    numbers = [
+        pc.struct_field(pc.extract_regex(texts, form), "resolved") for form in (_MARK, _NO_ROWS)
+    ]
+    number = pc.coalesce(*(pc.if_else(pc.equal(n, ""), None, n) for n in numbers)).cast(pa.int64())
+    versions: Counts = pc.fill_null(number, UNRESOLVED).to_numpy(zero_copy_only=False).copy()
+    named = _mask(pc.match_substring(texts, "resolved"), False)
+    for place in np.flatnonzero(named & (versions == UNRESOLVED)).tolist():
+        resolved = mark_from_text(texts[place].as_py()).resolved
+        versions[place] = UNRESOLVED if resolved is None else resolved
+    return versions
