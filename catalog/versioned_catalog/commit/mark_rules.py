@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from versioned_catalog.commit.attempt import Attempt, find_conflict, once
-from versioned_catalog.commit.operations import Rewrite, Write
+from versioned_catalog.commit.operations import Resolve, Rewrite, Write
+from versioned_catalog.commit.resolve_rules import resolved_marks
 from versioned_catalog.commit.segment_rules import removed_meanwhile, removed_paths
 from versioned_catalog.errors import CommitConflictError
 from versioned_catalog.log.bitmaps import Positions
@@ -73,6 +74,8 @@ class Marking:
 def write_marks(attempt: Attempt[Write]) -> Marking:
     """How an operation marks rows, once all rules are passed; large marks are written to files."""
     operation, store = attempt.operation, attempt.log.store
+    if isinstance(operation, Resolve):
+        return Marking(marks=resolved_marks(attempt))
     if not isinstance(operation, Rewrite) or not operation.marks:
         return Marking()
     whole: list[str] = []
@@ -89,13 +92,14 @@ def copied_marks_unchanged(attempt: Attempt[Write]) -> None:
     """Refuse to replace a segment that was marked since the base.
 
     Its copies would bring the marked rows back. An overwrite would leave the new versions of rows that
-    an UPDATE marked, beside the rows that replace them.
+    an UPDATE marked, beside the rows that replace them. In a table with a primary key, marked rows are
+    hidden by others anyway.
 
     Raises:
         CommitConflictError: naming the commit.
     """
-    removed = frozenset(removed_paths(attempt))
-    if not removed or MARKS not in attempt.state.features.read:
+    state, removed = attempt.state, frozenset(removed_paths(attempt))
+    if not removed or MARKS not in state.features.read or state.schema.is_keyed:
         return
     base = attempt.operation.base.version
     conflict = find_conflict(attempt, base, lambda commit: not removed.isdisjoint(commit.marked))

@@ -10,6 +10,7 @@ from versioned_catalog.commit import (
     incarnation_rules,
     mark_rules,
     operations,
+    resolve_rules,
     row_rules,
     schema_rules,
     segment_entries,
@@ -123,6 +124,12 @@ MATRIX: Mapping[type, Row] = {
             row_rules.no_rows_restored,
             *SEGMENTS_FIT,
         ),
+        entry=write_entry,
+    ),
+    operations.Resolve: Row(
+        required=SAME_INCARNATION,
+        rules=(resolve_rules.segments_are_live, segment_rules.segments_above_fence),
+        is_noop=resolve_rules.is_resolved,
         entry=write_entry,
     ),
     operations.Rollback: Row(

@@ -152,6 +152,18 @@ class Compact(Write):
 
 
 @dataclass(frozen=True)
+class Resolve(Write):
+    """Mark the hidden rows of overlapping segments of a table with a primary key.
+
+    Args:
+        hidden: the positions of the hidden rows of each segment of some groups, by path, as of the
+            base; also of segments without any.
+    """
+
+    hidden: Mapping[str, Positions] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True)
 class Rollback:
     """Restore the table as it was at a version of the same incarnation."""
 
@@ -296,6 +308,7 @@ Operation = (
     | Rewrite
     | Import
     | Compact
+    | Resolve
     | Rollback
     | Tag
     | Consume

@@ -17,6 +17,7 @@ from versioned_catalog.commit.operations import (
     Compact,
     Import,
     Overwrite,
+    Resolve,
     Rewrite,
     Rollback,
     Write,
@@ -102,7 +103,7 @@ def _kind(operation: Write) -> str:
     match operation:
         case Rewrite(kind=kind):
             return kind
-        case Compact():
+        case Compact() | Resolve():
             return "compact"
         case Append() | Import(removed=()):
             return "append"

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.commit.attempt import Attempt, find_conflict, once
-from versioned_catalog.commit.operations import Base, Import, Replace, Rewrite, Write
+from versioned_catalog.commit.operations import Base, Import, Replace, Resolve, Rewrite, Write
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError
 from versioned_catalog.log.entry import Batch, Commit
 from versioned_catalog.log.ledger import imported_files
@@ -176,7 +176,9 @@ def segments_above_fence(attempt: Attempt[Write]) -> None:
     """Refuse segments, marks and pages of imported files that were written below the fence."""
     operation = attempt.operation
     brings_pages = isinstance(operation, Import) and operation.files
-    marks_rows = isinstance(operation, Rewrite) and operation.marks
+    marks_rows = isinstance(operation, Resolve) or (
+        isinstance(operation, Rewrite) and operation.marks
+    )
     if operation.records or brings_pages or marks_rows:
         _check_above_fence(oldest_base(operation.base, operation.records), attempt)
 

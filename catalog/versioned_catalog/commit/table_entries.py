@@ -29,6 +29,7 @@ from versioned_catalog.log.features import (
     MARKS,
     PATCH,
     PINS,
+    RESOLVED,
     WITH_CHECKSUMS,
     Features,
 )
@@ -105,7 +106,7 @@ def features_of(
     if any(column.hidden for column, _ in walk(schema.columns)):
         names.add(HIDDEN)
     if marked:
-        names.add(MARKS)
+        names |= {MARKS, RESOLVED} if schema.is_keyed else {MARKS}
     if any(record.delta.patch is not None for record in records):
         names.add(PATCH)
     if any(record.id_map is not None for record in records):

@@ -16,9 +16,10 @@ from versioned_catalog.maintain.log_check import Verified
 from versioned_catalog.maintain.upkeep import Maintained, maintain
 from versioned_catalog.maintain.vacuum import Vacuumed, vacuum
 from versioned_catalog.maintain.verify import verify
-from versioned_catalog.write import compaction
+from versioned_catalog.write import compaction, resolving
 from versioned_catalog.write.compaction import Compacted, Done, Strategy
 from versioned_catalog.write.compaction_choice import CompactionTask
+from versioned_catalog.write.resolving import Resolved
 
 if TYPE_CHECKING:
     from versioned_interop.publish.publish import Published
@@ -85,6 +86,56 @@ class Maintenance:
         options: dict[str, Any] = {"paths": paths, "zorder": zorder, "dry_run": dry_run}
         return compaction.compact(
             self._handle, filters, strategy, **options, progress=progress, commit_id=commit_id
+        )
+
+    def resolve(
+        self,
+        filters: Any = None,
+        *,
+        paths: Collection[str] | None = None,
+        most_bytes: int | None = None,
+        dry_run: bool = False,
+        progress: Progress = silent,
+        commit_id: str | None = None,
+    ) -> Resolved:
+        """Mark the rows that others replace or delete, so that no scan merges overlapping segments.
+
+        Only for tables with a primary key; in others there is nothing to resolve. The keys of
+        overlapping segments are read, and no row is written again. Scans then read the segments like
+        any others, until a later upsert overlaps with them: it takes another step. Segments with
+        partial upserts are left to merges and to ``compact``. Other writers go on.
+
+        >>> table = catalog.create_table("states", "id BIGINT, n BIGINT", primary_key=["id"])
+        >>> for n in range(3):
+        ...     _ = table.upsert(pa.table({"id": [0, n], "n": [n, n]}))
+        >>> done = table.maintenance.resolve()
+        >>> done.segments, done.hidden_rows
+        (3, 3)
+        >>> table.scan(filters=[("n", ">", 1)]).report().pruned
+        2
+
+        Args:
+            filters: only segments that may hold matching keys, filtered as in ``Table.scan``, and those
+                that overlap with them; None for all.
+            paths: only these segments, and those that overlap with them; None for all.
+            most_bytes: the most bytes of segments; the smallest groups come first. None for no limit.
+            dry_run: plan only.
+            progress: called with "resolve" and the number of groups done.
+            commit_id: Idempotency key; there is one commit then. Several commits with generated keys if
+                omitted.
+
+        Raises:
+            NotFoundError: there is no such column.
+            CorruptTableError: a segment is not what the log says.
+        """
+        return resolving.resolve(
+            self._handle,
+            filters,
+            paths=paths,
+            most_bytes=most_bytes,
+            dry_run=dry_run,
+            progress=progress,
+            commit_id=commit_id,
         )
 
     def plan_compaction(

@@ -69,7 +69,7 @@ class MergePlanner:
         read = (*keys, *self._values, *KEYED_METADATA_COLUMNS)
         by_id = {column.id: at for at, column in enumerate(read)}
         by_key = filter_on(filter, key_ids) if filter is not None and prune else None
-        self._members = TaskPlanner.of(state, read, by_key, prune=prune)
+        self._members = TaskPlanner.of(state, read, by_key, prune=prune, marks=False)
         self._merge = partial(
             MergeTask,
             keys=len(keys),

@@ -13,14 +13,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.limits import SCAN_SPLITS
+from versioned_catalog.limits import SCAN_SPLITS, VERSIONS
 from versioned_catalog.log.marks import mark_from_text
 from versioned_catalog.log.record import PLAIN, Delta, SegmentRecord
 from versioned_catalog.log.segment_table import OPTIONAL, constants_to_text, shared_texts
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.stored_segments import Deltas, Mask
+from versioned_catalog.log.stored_segments import UNRESOLVED, Counts, Deltas, Mask
 from versioned_catalog.log.times import UNIX_EPOCH
-from versioned_catalog.model.arrow import ZERO, array_of, from_numpy
+from versioned_catalog.model.arrow import ZERO, array_of, from_numpy, one_array
 from versioned_catalog.model.keys import OP_TYPE, SEQUENCE
 from versioned_catalog.model.pins import without_dropped
 from versioned_catalog.model.schema import Schema
@@ -80,14 +80,17 @@ def _select_keyed(
 
     A filter on the row key may skip any segment. A filter on other columns may skip only a segment
     that is not merged: else it might skip the newest version of a row and show an older version.
+    Segments that are resolved are not merged: the marks of each say which of its rows are shown.
     """
     segments = state.segments
     by_key = filter_on(filter, state.schema.row_key) if filter is not None and prune else None
     near = np.ones(segments.count, bool) if by_key is None else _matching(state, by_key)
-    members, ends = _groups(state, np.flatnonzero(near), segments.deltas)
+    members, ends = merged_groups(state, np.flatnonzero(near))
     merged = np.zeros(segments.count, bool)
     merged[members] = True
     clean = near & ~merged & ~segments.deltas.deletes_only
+    if segments.has_marks:
+        clean &= _as_mask(pc.greater(segments.shown_counts, ZERO))
     if filter is not None and prune:
         clean &= _matching(state, filter)
     if filter is None and limit is not None and not len(members):
@@ -111,18 +114,39 @@ def _as_mask(values: pa.Array) -> Mask:
     return mask
 
 
-def _groups(
-    state: TableState, places: npt.NDArray[np.int64], deltas: Deltas
+def merged_groups(
+    state: TableState, places: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], list[int]]:
-    """The segments that must be merged, as ``members_in_order`` groups them.
+    """The segments at some places that must be merged, as ``members_in_order`` groups them.
 
-    Groups of nothing but tombstones are left out.
+    Groups of nothing but tombstones are left out, and those that are resolved.
     """
-    groups = overlapping(key_ranges(state), places)
+    deltas, groups = state.segments.deltas, overlapping(key_ranges(state), places)
     sizes = np.bincount(groups)
     has_ops = np.bincount(groups, deltas.has_ops[places]) > 0
     only_tombstones = np.bincount(groups, deltas.deletes_only[places]) == sizes
-    return members_in_order(groups, places, ((sizes > 1) | has_ops) & ~only_tombstones)
+    wanted = (sizes > 1) | has_ops
+    if state.segments.has_marks:
+        least, greatest, newest = _resolved(state, groups, places)
+        # Where marks of earlier groups are left, they do not count.
+        wanted = (wanted | (greatest != UNRESOLVED)) & (least < newest)
+    return members_in_order(groups, places, wanted & ~only_tombstones)
+
+
+def _resolved(
+    state: TableState, groups: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
+) -> tuple[Counts, Counts, Counts]:
+    """For each group: the least and the greatest version up to which a segment is resolved, and the
+    version that added the newest segment. A group is resolved if the least is that version or later."""
+    count = int(groups.max()) + 1 if len(groups) else 0
+    resolved = state.segments.resolved_versions[places]
+    added = one_array(state.segments.column("sequence")).to_numpy()[places]
+    least, greatest = np.full(count, VERSIONS), np.full(count, UNRESOLVED)
+    newest = np.zeros(count, np.int64)
+    np.minimum.at(least, groups, resolved)
+    np.maximum.at(greatest, groups, resolved)
+    np.maximum.at(newest, groups, added)
+    return least, greatest, newest
 
 
 def _first(rows: pa.Array, limit: int) -> pa.Array:
@@ -200,6 +224,7 @@ class TaskPlanner:
         prune: whether row groups are skipped by their statistics.
         narrowing, roots: as of ``SegmentTask``.
         null_after: as of ``Lens``.
+        marks: whether marked rows are left out.
     """
 
     table_uuid: str
@@ -212,6 +237,7 @@ class TaskPlanner:
     narrowing: Narrowing | None = None
     roots: Mapping[str, str] = field(default_factory=dict)
     null_after: int | None = None
+    marks: bool = True
     _plans: dict[tuple[FileLayout, bool, bool], SegmentPlan] = field(
         default_factory=dict, init=False
     )
@@ -225,6 +251,7 @@ class TaskPlanner:
         *,
         prune: bool = True,
         narrowing: Narrowing | None = None,
+        marks: bool = True,
     ) -> TaskPlanner:
         """The planner for the live segments of a snapshot."""
         return TaskPlanner(
@@ -238,6 +265,7 @@ class TaskPlanner:
             narrowing,
             state.roots,
             None if state.lens is None else state.lens.null_after,
+            marks,
         )
 
     def task(
@@ -264,7 +292,7 @@ class TaskPlanner:
             id_map=layout.id_map,
             constants=self._constants(layout, row["constants"]),
             recorded_roots=self.roots if layout.id_map is not None else _NO_ROOTS,
-            mark=None if row["mark"] is None else mark_from_text(row["mark"]),
+            mark=mark_from_text(row["mark"]) if self.marks and row["mark"] is not None else None,
         )
 
     def _plan(self, layout: FileLayout, delta: Delta) -> SegmentPlan:
