@@ -24,7 +24,7 @@ Marks = Mapping[str, frozenset[int]]
 
 @dataclass(frozen=True)
 class Entry:
-    """The effect of one commit, in the terms of section 11."""
+    """The effect of one commit, in the terms of section 11; marks of hidden rows change no row."""
 
     operation: str
     time: datetime
@@ -63,13 +63,16 @@ class Log:
             said = json.loads(data)
             added = frozenset(record["path"] for record in said.get("added", ()))
             removed = frozenset(said.get("removed", ()))
+            marked = said.get("marked", {})
+            hides = "resolved" in said["features"]["read"]
+            resolves = bool(marked) and hides
             one = Entry(
                 said["operation"],
                 datetime.fromisoformat(said["time"].replace("Z", "+00:00")),
                 added,
                 removed,
-                {path: _positions(mark) for path, mark in said.get("marked", {}).items()},
-                any(name in said for name in ("schema", "properties", "comment")),
+                {} if hides else {path: _positions(mark) for path, mark in marked.items()},
+                any(name in said for name in ("schema", "properties", "comment")) or resolves,
                 said.get("fence"),
                 said.get("floor"),
             )

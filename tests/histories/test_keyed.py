@@ -32,7 +32,7 @@ from histories.keyed_drive import (
 from histories.keyed_naive import Keyed, KeyedVersion
 from histories.late import Late
 from histories.naive import Refused
-from histories.rules import Verdict
+from histories.rules import Planned, Verdict
 from histories.seeded import AT_ONCE, first_seed, run, sample
 from histories.test_model import Histories, map_rows, multiset, reaches_the_law
 from versioned_catalog import Catalog, InvalidRequestError, Table, VersionedError
@@ -60,6 +60,7 @@ BETWEEN: dict[str, dict[str, bool]] = {
     "delete": {},
     "update": {},
     "compact": {},
+    "resolve": {},
     "alter": {},
     "live": {},
     "rollback": {},
@@ -133,7 +134,8 @@ class KeyedHistories(Histories):
     def kinds(self) -> list[Callable[..., Flight | None]]:
         if not self.has_keys():
             return super().kinds()
-        return [*super().kinds(), self.late_patch, self.late_patch, self.late_keys, self.late_ttl]
+        late = [self.late_patch, self.late_patch, self.late_keys, self.late_ttl, self.late_resolve]
+        return [*super().kinds(), *late]
 
     def rows_for(self, random: Random, model: Any) -> tuple[list[str], list[dict[str, Any]]]:
         return random_rows(random, model)
@@ -200,6 +202,27 @@ class KeyedHistories(Histories):
             self.model.blind = stored
 
         return self._flight("keys", operation, late, base, then, [], effect)
+
+    def late_resolve(self, random: Random, base: int, then: Any, late: Table) -> Flight | None:
+        """Hidden rows are marked: refused exactly if a segment is not live any more, or by a fence."""
+        operation = captured(late, lambda t: t.maintenance.resolve())
+        if operation is None:
+            return None
+        flight = self._flight("resolve", operation, late, base, then, [], lambda: None)
+        hidden = {path: frozenset(rows.tolist()) for path, rows in operation.hidden.items()}
+
+        def verdict() -> Verdict:
+            reported = self.judged(
+                Planned("resolve", base, then, frozenset(), frozenset(), [], marks=hidden)
+            )
+            segments = self.table.state.segments
+            resolved = dict(zip(segments.paths, segments.resolved_versions.tolist(), strict=True))
+            # What was resolved on a later version needs no older marks.
+            if all(resolved.get(path, -1) >= base for path in hidden):
+                reported.nothing, reported.must = True, []
+            return reported
+
+        return replace(flight, judge=verdict)
 
     def late_ttl(self, random: Random, base: int, then: Any, late: Table) -> Flight | None:
         text = random.choice([None, *TTLS])
@@ -352,6 +375,39 @@ class KeyedHistories(Histories):
         assert self.table.version > version or before == self.model.ttl
         if self.table.version > version:
             self.model.commit()
+
+    @rule(random=randoms)
+    def resolve(self, random: Random) -> None:
+        """Mark hidden rows; no query result changes, and only PATCH rows are merged then."""
+        version, before = self.table.version, self.table.scan().selected.groups
+        self.choose_groups(random, self.table)
+        assert self.table.version - version in (0, 1)
+        if self.table.version > version:
+            assert before
+            self.model.commit()
+        self.table.maintenance.resolve()
+        if self.table.version == len(self.model.past):
+            self.model.commit()
+        self.is_resolved()
+
+    def choose_groups(self, random: Random, table: Table) -> None:
+        paths = table.state.segments.paths
+        if random.random() < 0.5:
+            table.maintenance.resolve(self.some_filters(random)[0])
+        else:
+            table.maintenance.resolve(paths=random.sample(paths, random.randint(0, len(paths))))
+
+    def is_resolved(self) -> None:
+        scan = self.table.scan()
+        deltas = scan.selected.decoded(scan.kept.num_rows)
+        for group in scan.selected.groups:
+            assert any(deltas[place].patch is not None for place in group)
+
+    def choose_compaction(self, random: Random, table: Table) -> None:
+        if random.random() < 0.3:
+            self.choose_groups(random, table)
+        else:
+            super().choose_compaction(random, table)
 
     # Two concurrent writers
 

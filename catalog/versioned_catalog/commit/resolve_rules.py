@@ -36,12 +36,10 @@ def segments_are_live(attempt: Attempt[Resolve]) -> None:
 
 
 def is_resolved(attempt: Attempt[Resolve]) -> bool:
-    """Whether all segments have the marks already."""
-    segments = attempt.state.segments
-    return all(
-        segments.mark_of(path) is not None and not united.is_new
-        for path, united in _united(attempt).items()
-    )
+    """Whether all segments are live and have the marks already."""
+    united = _united(attempt)
+    all_live = len(united) == len(attempt.operation.hidden)
+    return all_live and not any(part.is_new for part in united.values())
 
 
 @dataclass(frozen=True)
