@@ -85,6 +85,8 @@ drop_v: Step = lambda t: t.alter(DropColumn(("v",)))
 add_w: Step = lambda t: t.alter(AddColumn(("w",), Atom.INT))
 set_property: Step = lambda t: t.alter(SetProperty("p", "1"))
 
+resolve_a: Step = lambda t: t.resolve(a=(1, 2))
+resolve_both: Step = lambda t: t.resolve(a=(1, 2), b=())
 mark_a: Step = lambda t: t.mark("delete", t.a, 3, 4)
 mark_b: Step = lambda t: t.mark("update", t.b, 0, low=31)
 
@@ -437,6 +439,77 @@ ok(ROW, "compact", compact_a, [lambda t: t.compact(t.b)], note=4)
 refused(ROW, "rollback", RESTORED, compact_a, [undo_b], note=13)
 ends(ROW, compact_both)
 fence(ROW, compact_both)
+
+for row, mine in [
+    ("append", append),
+    ("overwrite", overwrite_all),
+    ("overwrite of what a filter means, delete, update, merge", own_keys),
+    ("compact", compact_both),
+    ("compact", lambda t: t.compact(t.b)),
+]:
+    ok(row, "compact", mine, [resolve_a, resolve_both], table=KEYED)
+
+# compact that only resolves
+
+ROW = "compact that only resolves"
+resolve_b: Step = lambda t: t.resolve(b=(5,))
+of_2: Callable[[Planned], bool] = lambda t: (t.marked(t.a), t.resolved(t.a)) == ([1, 2], 2)
+ok(ROW, "append", resolve_a, [append, lambda t: t.append(1, 10)], table=KEYED, note=20, holds=of_2)
+ok(
+    ROW,
+    "alter",
+    resolve_a,
+    [rename, widen, not_null, drop_v, set_property],
+    table=KEYED,
+    holds=of_2,
+)
+upsert: Step = lambda t: t.upsert_of_read_rows("update", 1)
+ok(ROW, REWRITE, resolve_a, [upsert, *rewrites("b")], note=4, table=KEYED, holds=of_2)
+refused(ROW, REWRITE, GONE, resolve_a, [overwrite_all, *rewrites("a")], note=4, table=KEYED)
+refused(ROW, REWRITE, GONE, resolve_both, rewrites("b"), note=4, table=KEYED)
+refused(ROW, "compact", GONE, resolve_both, [compact_both], note=4, table=KEYED)
+ok(
+    ROW,
+    "compact",
+    resolve_a,
+    [lambda t: t.compact(t.b), resolve_b],
+    note=4,
+    table=KEYED,
+    holds=of_2,
+)
+united_3: Callable[[Planned], bool] = lambda t: (t.marked(t.a), t.resolved(t.a)) == ([1, 2, 3], 2)
+ok(ROW, "compact", resolve_a, [lambda t: t.resolve(a=(2, 3))], table=KEYED, holds=united_3)
+ok(ROW, "compact", resolve_a, [resolve_both], table=KEYED, noop=True, holds=of_2)
+# A later step knew version 3.
+newer: Callable[[Planned], bool] = lambda t: (t.marked(t.a), t.resolved(t.a)) == ([1, 2, 4], 3)
+later: tuple[Step, ...] = (append, lambda t: t.resolve(a=(4,)), append)
+ok(
+    ROW,
+    "append",
+    lambda t: replace(t.resolve(a=(1, 2)), base=replace(t.base, version=2)),
+    [append],
+    table=KEYED,
+    before=later,
+    holds=newer,
+)
+refused(ROW, "rollback", GONE, resolve_both, [undo_b], note=4, table=KEYED)
+ok(ROW, "rollback", resolve_a, [undo_b], note=4, table=KEYED, holds=of_2)
+was_resolved = {"table": KEYED, "before": (lambda t: t.resolve(a=(4,)),)}
+ok(
+    ROW,
+    "rollback",
+    resolve_a,
+    [back_to_2],
+    note=4,
+    holds=lambda t: t.marked(t.a) == [1, 2],
+    **was_resolved,
+)
+for error, theirs in ENDS.items():
+    refused(ROW, "replace, drop", error, resolve_a, [theirs], table=KEYED)
+ok(ROW, "fence", resolve_a, [fence_2], note=2, table=KEYED)
+refused(ROW, "fence", FENCED, resolve_a, [fence_3], note=2, table=KEYED)
+for column in ("tag", "expire"):
+    ok(ROW, column, resolve_a, HARMLESS[column], table=KEYED)
 
 # rollback
 

@@ -25,6 +25,7 @@ from versioned_catalog.commit.operations import (
     Overwrite,
     PlannedOn,
     Replace,
+    Resolve,
     Rewrite,
     Rollback,
     Tag,
@@ -183,6 +184,18 @@ class Planned:
     def compact(self, *removed: SegmentRecord, nulls: int = 0) -> Compact:
         paths = tuple(record.path for record in removed)
         return Compact(self.base, (self.segment(1, 20, nulls),), removed=paths)
+
+    def resolve(self, **hidden: tuple[int, ...]) -> Resolve:
+        """Mark the hidden rows of the segments ``a`` and ``b``, by name."""
+        marks = {
+            getattr(self, name).path: np.array(rows, np.int64) for name, rows in hidden.items()
+        }
+        return Resolve(self.base, (), hidden=marks)
+
+    def resolved(self, segment: SegmentRecord) -> int | None:
+        """The version up to which the hidden rows of a segment are marked."""
+        mark = self.state.segments.mark_of(segment.path)
+        return None if mark is None else mark.resolved
 
     def alter(
         self, *changes: Change, nulls_in_data: int = 0, needs_the_plan: bool = False

@@ -247,7 +247,9 @@ def _entries(
 
 def _touched(commit: Commit, before: TableState | None, state: TableState) -> set[str]:
     """The live segments of which a commit may show or hide rows: whole groups of overlapping ones."""
-    near = {record.path for record in commit.added} | commit.marked.keys()
+    near = {record.path for record in commit.added}
+    if not state.schema.is_keyed:
+        near |= commit.marked.keys()
     if needs_before(commit, state):
         assert before is not None, "the caller asked whether it is needed"
         live = set(state.segments.paths)

@@ -56,7 +56,7 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
     url = spark_urls(scan.store, table, path) if scan.state.roots else []
     external = {file for file, link in zip(path, url, strict=False) if link is not None}
     in_python = frozenset(path if request.in_python is None else request.in_python)
-    marks = _marks(kept)
+    marks = _marks(kept, merged)
     # Spark can only read a sequence that all rows of a segment share.
     wants_sequence = groups.shows_row_sequence
     group = [
@@ -97,16 +97,22 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
     return messages.ScanPlan(read_groups, segments, scan.state.segments.count, layout)
 
 
-def _marks(kept: pa.Table) -> list[messages.Mark | None]:
-    """The mark of each segment; empty if none has one."""
+def _marks(kept: pa.Table, merged: Collection[str]) -> list[messages.Mark | None]:
+    """The mark of each segment; empty if none has one. A merge ignores marks."""
     texts = kept["mark"]
     if texts.null_count == len(texts):
         return []
-    return [None if text is None else _mark(mark_from_text(text)) for text in texts.to_pylist()]
+    pairs = zip(kept["path"].to_pylist(), texts.to_pylist(), strict=True)
+    return [
+        None if text is None or path in merged else _mark(mark_from_text(text))
+        for path, text in pairs
+    ]
 
 
-def _mark(mark: Mark) -> messages.Mark:
+def _mark(mark: Mark) -> messages.Mark | None:
     match mark:
+        case InlineMark(rows=0):
+            return None
         case InlineMark():
             return messages.InlineMark(mark.rows, mark.blob)
         case FileMark():
