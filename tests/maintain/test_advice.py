@@ -56,7 +56,7 @@ def test_small_segments_are_due_with_their_figures(tmp_path: Path) -> None:
     assert everything(tmp_path) == before
     assert (advice.table, advice.version) == (table.name, 5)
     assert (advice.segments, advice.bytes) == (5, total)
-    assert list(jobs(advice)) == ["compact", "merge", "expire", "vacuum"]
+    assert list(jobs(advice)) == ["compact", "merge", "resolve", "expire", "vacuum"]
     assert jobs(advice)["compact"] == Job(
         name="compact",
         is_due=True,

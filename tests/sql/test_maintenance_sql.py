@@ -190,7 +190,7 @@ def test_maintenance_rewrites_segments_in_tasks(sql: Any, sql_spark: SparkSessio
     before = sql(f"SELECT * FROM {X} ORDER BY id")
     assert before == [(n, 3) for n in range(5)]
     due = {row[0]: row for row in sql("CALL versioned.system.advise('upkeep.x')")}
-    assert list(due) == ["compact", "merge", "expire", "vacuum"]
+    assert list(due) == ["compact", "merge", "resolve", "expire", "vacuum"]
     assert [name for name, row in due.items() if row[1]] == ["merge"]
     assert due["merge"][2:5] == (4, 1, "segments")
     dry = sql("CALL versioned.system.maintain('upkeep.x', dry_run => true)")

@@ -211,10 +211,11 @@ def recover(session: Session, broken: str, new: str) -> None:
 )
 @click.option(
     "--strategy",
-    type=click.Choice(["auto", "full", "small"]),
+    type=click.Choice(["auto", "full", "small", "resolve"]),
     default="auto",
     show_default=True,
-    help="auto: small or overlapping segments; full: all; small: small ones only.",
+    help="auto: small or overlapping segments; full: all; small: small ones only; resolve: rewrite "
+    "none, but mark replaced rows of overlapping ones.",
 )
 @click.option(
     "--zorder",

@@ -33,6 +33,7 @@ from versioned_catalog.maintain.orphans import (
     references_from,
 )
 from versioned_catalog.maintain.vacuum import fence_at
+from versioned_catalog.read.hidden_rows import unresolved_groups
 from versioned_catalog.write.bounded_compaction import (
     BoundedPlan,
     overlapping_segments,
@@ -41,11 +42,12 @@ from versioned_catalog.write.bounded_compaction import (
 from versioned_catalog.write.compaction_choice import SMALL, CompactionTask, small_segments
 from versioned_catalog.write.writer import target_bytes
 
-JobName = Literal["compact", "merge", "expire", "vacuum"]
+JobName = Literal["compact", "merge", "resolve", "expire", "vacuum"]
 """The jobs."""
 
 COMPACT: JobName = "compact"
 MERGE: JobName = "merge"
+RESOLVE: JobName = "resolve"
 EXPIRE: JobName = "expire"
 VACUUM: JobName = "vacuum"
 
@@ -101,7 +103,8 @@ class Job:
 
     Args:
         name: ``compact`` merges small segments, and writes those again of which many rows are marked;
-            ``merge`` merges segments whose row keys overlap; ``expire`` and ``vacuum`` do what
+            ``merge`` merges segments whose row keys overlap; ``resolve`` marks the replaced rows of
+            those that it leaves, so that no scan merges them; ``expire`` and ``vacuum`` do what
             ``Maintenance`` does by these names.
         is_due: whether ``maintain`` would do it.
         why: the figures behind that, as a sentence.
@@ -160,7 +163,12 @@ def advise(handle: TableHandle, bounds: MaintenanceBounds) -> Advice:
         version=state.version,
         segments=state.segments.count,
         bytes=state.segments.bytes,
-        jobs=(_compact(state, plan), _merge(state, plan), *_old_files(handle, bounds)),
+        jobs=(
+            _compact(state, plan),
+            _merge(state, plan),
+            _resolve(state, plan),
+            *_old_files(handle, bounds),
+        ),
     )
 
 
@@ -201,6 +209,28 @@ def _merge(state: TableState, plan: BoundedPlan) -> Job:
             "overlapping_bytes": overlapping.bytes,
         },
         plan.left if state.schema.is_keyed else (),
+    )
+
+
+def _resolve(state: TableState, plan: BoundedPlan) -> Job:
+    merged = {path for task in plan.tasks for path in task.paths}
+    groups = unresolved_groups(state)
+    rest = [group for group in groups if group.resolvable and not merged.issuperset(group.paths)]
+    patched = sum(len(group.paths) for group in groups if not group.resolvable)
+    every, count = (sum(len(group.paths) for group in some) for some in (groups, rest))
+    why = f"{_many(every, 'segment')} that scans have to merge, of which {count} would stay so"
+    if patched:
+        why += f"; {patched} with partial upserts, which only a compaction merges"
+    return Job(
+        name=RESOLVE,
+        is_due=bool(rest),
+        why=why if state.schema.is_keyed else "the table has no primary key",
+        unit="segments",
+        before=every,
+        after=every - count,
+        rewritten_bytes=0,
+        freed_bytes=0,
+        figures={"unresolved_groups": len(groups), "resolvable_segments": count},
     )
 
 

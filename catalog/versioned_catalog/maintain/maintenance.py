@@ -69,7 +69,8 @@ class Maintenance:
             strategy: ``auto`` merges small segments of a partition, rewrites segments of which a tenth
                 of the rows is marked as deleted, and merges, in a table with a primary key, segments
                 with overlapping row keys; ``full`` rewrites all segments; ``small`` rewrites small
-                segments only, whatever they overlap.
+                segments only, whatever they overlap; ``resolve`` rewrites none, but does what
+                ``resolve`` does.
             paths: compact these segments, and those that must be compacted with them.
             zorder: columns to cluster the rows by, so that filters on any of them skip segments. All
                 segments are rewritten. Only for a table without a sort order.
@@ -100,8 +101,8 @@ class Maintenance:
     ) -> Resolved:
         """Mark the rows that others replace or delete, so that no scan merges overlapping segments.
 
-        Only for tables with a primary key; in others there is nothing to resolve. The keys of
-        overlapping segments are read, and no row is written again. Scans then read the segments like
+        Only for tables with a primary key. The keys of overlapping segments are read, and no row is
+        written again. Scans then read the segments like
         any others, until a later upsert overlaps with them: it takes another step. Segments with
         partial upserts are left to merges and to ``compact``. Other writers go on.
 
@@ -126,6 +127,7 @@ class Maintenance:
 
         Raises:
             NotFoundError: there is no such column.
+            InvalidRequestError: the table has no primary key.
             CorruptTableError: a segment is not what the log says.
         """
         return resolving.resolve(
@@ -146,7 +148,7 @@ class Maintenance:
         paths: Collection[str] | None = None,
         zorder: Sequence[str] = (),
     ) -> list[CompactionTask]:
-        """Plan a compaction as tasks that can run in any process.
+        """Plan a compaction as tasks that can run in any process; the strategy ``resolve`` has none.
 
         Arguments and errors are those of ``compact``.
         """

@@ -1,4 +1,4 @@
-"""Do what advice says is due: expire, vacuum, then compact within bounds."""
+"""Do what advice says is due: expire, vacuum, compact within bounds, then resolve what is left."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from versioned_catalog.maintain.advice import (
     COMPACT,
     EXPIRE,
     MERGE,
+    RESOLVE,
     VACUUM,
     Advice,
     MaintenanceBounds,
@@ -19,6 +20,7 @@ from versioned_catalog.maintain.expiry import Expired
 from versioned_catalog.maintain.vacuum import Vacuumed, vacuum
 from versioned_catalog.write.bounded_compaction import compact_within, plan_within
 from versioned_catalog.write.compaction import Compacted
+from versioned_catalog.write.resolving import Resolved, resolve_within
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Maintained:
         removed_segments, removed_bytes: number and size of the segments that were rewritten.
         added_segments, added_bytes: number and size of the segments that replace them.
         skipped_segments: number of segments left alone because another commit changed their group.
+        resolved_segments: number of overlapping segments that scans need not merge any more.
         version: the newest version afterwards.
     """
 
@@ -48,6 +51,7 @@ class Maintained:
     added_segments: int
     added_bytes: int
     skipped_segments: int
+    resolved_segments: int
     version: int
 
 
@@ -72,7 +76,7 @@ def maintain(
     """Do the maintenance of a table that is due. See ``Maintenance.maintain``."""
     advice = advise(handle, bounds)
     if dry_run:
-        return _report(handle, advice, None, None, None, dry_run=True)
+        return _report(handle, advice, None, None, None, None, dry_run=True)
     # Files are deleted first: on a full disk, a compaction needs the room.
     expired = vacuumed = compacted = None
     if advice.is_due(EXPIRE):
@@ -83,7 +87,11 @@ def maintain(
         # What has been committed since the advice is taken into account, too.
         plan = plan_within(handle.refresh(), bounds.most_bytes)
         compacted = compact_within(handle, plan, progress)
-    return _report(handle.refresh(), advice, expired, vacuumed, compacted, dry_run=False)
+    resolved = None
+    if advice.is_due(MERGE) or advice.is_due(RESOLVE):
+        resolved = resolve_within(handle.refresh(), None, progress)
+    handle.refresh()
+    return _report(handle, advice, expired, vacuumed, compacted, resolved, dry_run=False)
 
 
 def _vacuum(handle: TableHandle, bounds: MaintenanceBounds, progress: Progress) -> Vacuumed:
@@ -103,6 +111,7 @@ def _report(
     expired: Expired | None,
     vacuumed: Vacuumed | None,
     compacted: Compacted | None,
+    resolved: Resolved | None,
     *,
     dry_run: bool,
 ) -> Maintained:
@@ -117,6 +126,7 @@ def _report(
         removed_bytes=compacted.removed_bytes if compacted else 0,
         added_segments=compacted.added if compacted else 0,
         added_bytes=compacted.added_bytes if compacted else 0,
-        skipped_segments=compacted.skipped if compacted else 0,
+        skipped_segments=sum(step.skipped for step in (compacted, resolved) if step),
+        resolved_segments=resolved.segments if resolved else 0,
         version=handle.state.version,
     )

@@ -6,6 +6,7 @@ is decided for each version once, by the process that committed it:
 1. What is counted is the small segments, and in a table with a primary key the commits that live
    segments come from.
 2. A commit compacts if it carries one of these numbers over ``FIRST``, twice that, four times that, ...
+   Then it resolves the segments that still overlap, because it would be too much to merge them.
 3. A compaction lowers the numbers, so the next one starts at ``FIRST`` again. Where one takes long, dies
    or finds nothing worth it, the next one waits until there is twice as much to do.
 4. If two run at once all the same, the second to commit skips the segments that the first has replaced.
@@ -28,6 +29,7 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import scalar_of
 from versioned_catalog.write.bounded_compaction import compact_within, plan_within
 from versioned_catalog.write.compaction_choice import small_segments
+from versioned_catalog.write.resolving import resolve_within
 
 AUTO_MAINTAIN = "auto_maintain"
 ON, OFF = "on", "off"
@@ -36,6 +38,8 @@ FIRST = 16
 """The number of small segments, or of commits, at which a writer compacts first."""
 MOST_BYTES = 128 * 1024 * 1024
 """The most bytes of segments that a writer rewrites after a commit."""
+RESOLVED_BYTES = 8 * MOST_BYTES
+"""The most bytes of segments of which it resolves the rest: it reads only their keys."""
 
 _log = logging.getLogger("versioned_catalog")
 _lock = Lock()
@@ -93,6 +97,7 @@ def maintain_if_due(handle: TableHandle, before: int) -> None:
             with alone(handle.location) as is_alone:
                 if is_alone:
                     compact_within(handle, plan_within(handle, MOST_BYTES))
+                    resolve_within(handle.refresh(), RESOLVED_BYTES)
     except Exception as error:  # the rows are committed, whatever fails now
         _log.warning("%s was not maintained: %s", handle.name, error)
 

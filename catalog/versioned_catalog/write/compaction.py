@@ -42,9 +42,10 @@ from versioned_catalog.write.compaction_choice import (
     positions_with_nulls,
 )
 from versioned_catalog.write.plan import plan_now
+from versioned_catalog.write.resolving import check_resolvable, resolve
 from versioned_catalog.write.segment_writer import ColumnPath, SegmentKind, WriteSpec
 
-Strategy = Literal["auto", "full", "small"]
+Strategy = Literal["auto", "full", "small", "resolve"]
 
 CLUSTER_SEGMENTS = 32
 """How many segments of the target size are clustered together; they must fit on a local disk."""
@@ -266,6 +267,10 @@ def compact(
 ) -> Compacted:
     """Plan a compaction, run it and commit it. See ``Maintenance.compact``."""
     tasks = plan_compaction(handle, filters, strategy, paths=paths, zorder=zorder)
+    if strategy == "resolve":
+        options: dict[str, Any] = {"dry_run": dry_run, "progress": progress, "commit_id": commit_id}
+        resolved = resolve(handle, filters, paths=paths, **options)
+        return replace(_report(handle, (), (), (), dry_run=dry_run), skipped=resolved.skipped)
     if dry_run:
         return _report(handle, tasks, tasks, (), dry_run=True)
 
@@ -299,6 +304,14 @@ def plan_compaction(
         raise InvalidRequestError(
             f"{name}: zorder rewrites large segments too; leave out the strategy 'small'"
         )
+    if strategy == "resolve":
+        if zorder:
+            raise InvalidRequestError(
+                f"{name}: the strategy 'resolve' rewrites no segment, so it can't cluster rows; leave "
+                "out zorder, or the strategy"
+            )
+        check_resolvable(state, name)
+        return []
     try:
         lines = bind_zorder(state.schema, zorder) if zorder else ()
         time = age_time(handle.store, state)

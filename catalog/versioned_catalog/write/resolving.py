@@ -102,6 +102,20 @@ def _near(state: TableState, filters: Any, paths: Collection[str] | None) -> fro
     return matching if paths is None else matching.intersection(paths)
 
 
+def check_resolvable(state: TableState, table: str) -> None:
+    """Refuse a table without a primary key, whose rows hide no others.
+
+    Raises:
+        InvalidRequestError: naming the table.
+    """
+    if not state.schema.is_keyed:
+        raise InvalidRequestError(
+            f"{table} can't be resolved, since it has no primary key: no row of it hides another, and "
+            "scans merge nothing; compact it with another strategy",
+            condition="NOT_SUPPORTED",
+        )
+
+
 Done = tuple[Group, dict[str, Positions]]
 """A group, and the hidden rows of its segments."""
 
@@ -118,6 +132,7 @@ def resolve(
 ) -> Resolved:
     """Mark the hidden rows of overlapping segments. See ``Maintenance.resolve``."""
     state = handle.state
+    check_resolvable(state, handle.name)
     try:
         plan = plan_resolve(state, filters, paths, most_bytes)
     except (InvalidRequestError, NotFoundError) as error:
@@ -131,6 +146,15 @@ def resolve(
         done += [group for group, _ in committed]
         hidden += sum(len(rows) for _, marks in committed for rows in marks.values())
     return _report(handle, plan, done, hidden, dry_run=False)
+
+
+def resolve_within(
+    handle: TableHandle, most_bytes: int | None, progress: Progress = silent
+) -> Resolved | None:
+    """Resolve what overlaps, within a number of bytes; None in a table without a primary key."""
+    if not handle.state.schema.is_keyed:
+        return None
+    return resolve(handle, most_bytes=most_bytes, progress=progress)
 
 
 def _hidden(

@@ -25,6 +25,9 @@ from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location
 from versioned_catalog.write.compaction import Done
 from versioned_catalog.write.compaction_choice import CompactionTask
+from versioned_catalog.write.resolving import Resolved
+
+RESOLVE = "resolve"
 
 DONE = StructType().add("paths", StringType()).add("records", StringType())
 """One row a compaction task: paths of the removed segments and records of the new ones, as JSON."""
@@ -116,8 +119,14 @@ def _compact(call: Invocation) -> Iterable[Row]:
     if before is not None:  # the response was lost
         yield 0, 0, 0, 0, 0, before
         return
+    dry_run = call.flag("dry_run", False)
+    request = _request(call, table.version)
+    if request["strategy"] == RESOLVE and not dry_run:
+        resolved = _resolve(call, table, request)
+        yield 0, 0, 0, 0, resolved.skipped, resolved.version
+        return
     if call.request.job is None:
-        plans = _planned(table, _request(call, table.version))
+        plans = _planned(table, request)
         removed, size = sum(len(p.paths) for p in plans), sum(p.bytes for p in plans)
         yield removed, size, 0, 0, 0, table.version
         return
@@ -136,6 +145,13 @@ def _compact(call: Invocation) -> Iterable[Row]:
     )
 
 
+def _resolve(call: Invocation, table: Table, request: Mapping[str, Any]) -> Resolved:
+    """Mark the hidden rows of overlapping segments, which reads keys only; it needs no job."""
+    _planned(table, request)  # refuses arguments that do not go together
+    where = None if request["where"] is None else parse_where(request["where"])
+    return table.maintenance.resolve(where, commit_id=call.commit.id)
+
+
 PROCEDURES = {
     "compact": Procedure(
         "Rewrites many segments as few, in the newest schema; query results stay the same.",
@@ -149,7 +165,8 @@ PROCEDURES = {
             optional(
                 "strategy",
                 "STRING",
-                "auto (small and overlapping segments), full or small; by default auto",
+                "auto (small and overlapping segments), full, small, or resolve (rewrites none, but "
+                "marks replaced rows of overlapping segments); by default auto",
             ),
             optional("dry_run", "BOOLEAN", "true only reports"),
             optional(
