@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -30,9 +31,11 @@ from versioned_catalog.maintain.column_tables import rows_of
 from versioned_catalog.maintain.log_check import Report, differ, in_parallel, raise_shortage
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.id_map import id_map_from_text
+from versioned_catalog.model.keys import TTL, TTL_FLOOR
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import schema_to_json
 from versioned_catalog.model.types import walk
+from versioned_catalog.read.hidden_rows import Group, hidden_rows, resolved_groups
 from versioned_catalog.read.planning import record_task
 from versioned_catalog.read.segment_file import SegmentTask, open_segment
 from versioned_catalog.read.segment_layout import SCHEMA
@@ -112,6 +115,36 @@ class SegmentCheck:
         for mark, problem in zip(some, in_parallel(self._mark_problem, some), strict=True):
             if problem:
                 self.report(mark.path, problem)
+
+    def check_resolved(self, state: TableState) -> None:
+        """Check that the marks of resolved segments hide the rows that a merge hides."""
+        groups = resolved_groups(state)
+        for group, problem in zip(
+            groups,
+            in_parallel(lambda group: self._wrongly_resolved(state, group), groups),
+            strict=True,
+        ):
+            if problem:
+                self.report(group.paths[0], problem)
+
+    def _wrongly_resolved(self, state: TableState, group: Group) -> str | None:
+        # A row that an expired one hid may be left alone, and is expired itself.
+        expires = TTL in state.properties or TTL_FLOOR in state.properties
+        try:
+            for path, hidden in hidden_rows(self.store, state, group).items():
+                rows, mark = state.segments.rows_of(path), state.segments.mark_of(path)
+                if rows is None or mark is None:
+                    continue  # a segment of such a group is live and has a mark
+                marked = marked_rows(self.store, mark, path, rows)
+                missing, more = np.setdiff1d(hidden, marked), np.setdiff1d(marked, hidden)
+                if len(missing) or (len(more) and not expires):
+                    return (
+                        f"the marks of the hidden rows of {path} are wrong: {len(missing)} rows lack a "
+                        f"mark, and {len(more)} have one that nothing hides"
+                    )
+        except VersionedError as error:
+            raise_shortage(error)  # what cannot be read is reported otherwise
+        return None
 
     def _mark_problem(self, mark: SegmentMark) -> str | None:
         try:

@@ -110,6 +110,8 @@ class _Verification:
         paths = frozenset(state.segments.paths)
         self._check_segments(state, paths)
         self._check_marks(state, paths)
+        if self._deep:
+            self._segments.check_resolved(state)
 
     def _check_stubs(self, state: TableState) -> None:
         try:

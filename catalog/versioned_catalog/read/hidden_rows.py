@@ -11,6 +11,7 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,7 +22,7 @@ from versioned_catalog.model.arrow import scalar_of
 from versioned_catalog.read.merge import merge
 from versioned_catalog.read.merge_planning import Ends, MergePlanner, ends_of
 from versioned_catalog.read.metadata_columns import METADATA_COLUMNS, ROW_POSITION
-from versioned_catalog.read.planning import Row, merged_groups, task_rows
+from versioned_catalog.read.planning import Row, marked_groups, merged_groups, task_rows
 from versioned_catalog.read.row_keys import Run
 from versioned_catalog.read.tasks import MergeTask, open_runs
 from versioned_catalog.storage.store import Store
@@ -50,7 +51,17 @@ def unresolved_groups(state: TableState) -> list[Group]:
     """The groups of segments that a scan of all rows has to merge."""
     if not state.schema.is_keyed or not state.segments.count:
         return []
-    members, limits = merged_groups(state, np.arange(state.segments.count))
+    return _groups(state, *merged_groups(state, np.arange(state.segments.count)))
+
+
+def resolved_groups(state: TableState) -> list[Group]:
+    """The groups of segments of which marks say which rows are shown."""
+    if not state.schema.is_keyed or not state.segments.has_marks:
+        return []
+    return _groups(state, *marked_groups(state))
+
+
+def _groups(state: TableState, members: npt.NDArray[np.int64], limits: list[int]) -> list[Group]:
     if not len(members):
         return []
     rows, deltas = task_rows(state.segments.core), state.segments.deltas.decode()

@@ -133,6 +133,14 @@ def merged_groups(
     return members_in_order(groups, places, wanted & ~only_tombstones)
 
 
+def marked_groups(state: TableState) -> tuple[npt.NDArray[np.int64], list[int]]:
+    """The live segments that are resolved, as ``members_in_order`` groups them."""
+    places = np.arange(state.segments.count)
+    groups = overlapping(key_ranges(state), places)
+    least, _, newest = _resolved(state, groups, places)
+    return members_in_order(groups, places, least >= newest)
+
+
 def _resolved(
     state: TableState, groups: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
 ) -> tuple[Counts, Counts, Counts]:
