@@ -177,7 +177,7 @@ class _KeyedHistory(_History):
         model.rows = model_rows
 
     def _compact(self) -> None:
-        strategy = self._random.choice(["auto", "full", "small"])
+        strategy = self._random.choice(["auto", "full", "small", "resolve", "resolve"])
         name = self._name.removeprefix("versioned.")
         self._spark.sql(
             f"CALL versioned.system.compact(table => '{name}', strategy => '{strategy}')"
