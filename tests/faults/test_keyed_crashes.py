@@ -17,6 +17,7 @@ from faults.store import Fault, Plan
 from faults.test_crashes import LOAD, LOAD_TABLE, assert_clean, faults_at, run, run_killed
 from pairwise import matrix, values
 from versioned_catalog import Catalog
+from versioned_catalog.log import marks
 
 Operation = Callable[[Catalog], object]
 
@@ -68,6 +69,16 @@ def compact_paths(catalog: Catalog) -> object:
     return table.maintenance.compact(paths=table.state.segments.paths[-1:])
 
 
+def resolve(catalog: Catalog) -> object:
+    return catalog.load_table("n.t").maintenance.resolve()
+
+
+def resolve_to_files(catalog: Catalog) -> object:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(marks, "INLINE_BYTES", 0)
+        return resolve(catalog)
+
+
 OPERATIONS: list[Operation] = [
     upsert,
     partial_upsert,
@@ -79,15 +90,20 @@ OPERATIONS: list[Operation] = [
     compact,
     compact_full,
     compact_paths,
+    resolve,
+    resolve_to_files,
 ]
 COMMIT = {"put n/t/_versioned/log/N.json"}
 WRITE = {"create n/t/data/N-ID.parquet", *COMMIT}
 READ = {*LOAD, *LOAD_TABLE, "now n/t/", "read n/t/_versioned/checkpoint/N.parquet"}
-COPY = {"open n/t/data/N-ID.parquet", *WRITE}
+KEYS = {"open n/t/data/N-ID.parquet"}
+COPY = {*KEYS, *WRITE}
 READS = ("read", "list", "open")
 EXPECTED: dict[str, set[str]] = {
     "upsert": READ | WRITE,
     "partial_upsert": READ | WRITE,
+    "resolve": READ | KEYS | COMMIT,
+    "resolve_to_files": READ | KEYS | {"create n/t/_versioned/marks/N-ID.puffin"} | COMMIT,
     "truncate": READ | COMMIT,
     "rollback": READ | COMMIT | {"list n/t/_versioned/checkpoint"},
 }
@@ -108,6 +124,8 @@ def prepare(folder: Path) -> None:
     table.log.write_checkpoint(table.state)
     table.upsert(rows((0, 3, 31, 1), (1, 2, 40, 2), names="gknm"))
     table.delete([("n", "=", 22)])
+    table.upsert(rows((5, 1, 12), (5, 3, 13)))
+    table.upsert(rows((5, 1, 14), (5, 2, 15)))
 
 
 def seen(folder: Path) -> dict[str, Any]:
@@ -198,7 +216,7 @@ def test_a_lost_reply_is_success_once(
 
 
 def test_compactions_change_no_rows(prepared: Path, tmp_path: Path) -> None:
-    for operation in (compact, compact_full, compact_paths):
+    for operation in (compact, compact_full, compact_paths, resolve):
         copy = tmp_path / operation.__name__
         shutil.copytree(prepared, copy)
         before = seen(copy)
