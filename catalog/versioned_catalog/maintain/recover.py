@@ -198,8 +198,6 @@ def _copy_marks(
 ) -> tuple[dict[str, Mark], list[tuple[str, str]]]:
     """Copy the marks of copied segments; return them by new path, and why others can't be read.
 
-    Marks of hidden rows are left out, since no row is deleted by them.
-
     Args:
         records: the records of the copies, by the path of the segment.
     """
@@ -207,7 +205,7 @@ def _copy_marks(
     lost: list[tuple[str, str]] = []
     for path, mark in incarnation.marks.items():
         record = records.get(path)
-        if record is None or mark.resolved is not None:
+        if record is None:
             continue
         try:
             positions = marked_rows(broken, mark, path, record.rows)
