@@ -325,7 +325,8 @@ class History:
         self._committed(self.table.version)
 
     def compact(self) -> None:
-        strategy = self.random.choice(("auto", "full", "small"))
+        keyed = ("resolve", "resolve", "resolve") if self.keyed else ()
+        strategy = self.random.choice(("auto", "full", "small", *keyed))
         self.table.maintenance.compact(strategy=strategy)
         self._committed(self.table.version)
 

@@ -259,7 +259,8 @@ class Life(History):
         self._committed(self.table.version)
 
     def compact(self) -> None:
-        self.table.maintenance.compact(strategy="full")
+        resolves = self.keyed and self.random.random() < 0.7
+        self.table.maintenance.compact(strategy="resolve" if resolves else "full")
         shown = self._is_shown(self.facts[-1].hidden)
         self.rows = [{**row, HOME: None} for row in self.rows if shown(row)]
         self._committed(self.table.version)

@@ -83,6 +83,10 @@ def test_deletion_vectors_leave_with_their_segments(catalog: Catalog) -> None:
         table.append(row(1))
     table.append(row(5))
     assert _totals(table) == {"files": "3", "vectors": "1", "deleted": "1"}
+    before = files(table)
+    assert table.maintenance.resolve().hidden_rows == 1
+    assert kinds(files(table) - before) == {"metadata": 1}, "marks of hidden rows change no row"
+    assert _totals(table) == {"files": "3", "vectors": "1", "deleted": "1"}
     table.maintenance.compact(strategy="full")
     assert _totals(table) == {"files": "2", "vectors": "0", "deleted": "0"}
     table.rollback(2)
