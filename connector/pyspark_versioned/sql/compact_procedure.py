@@ -25,7 +25,6 @@ from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location
 from versioned_catalog.write.compaction import Done
 from versioned_catalog.write.compaction_choice import CompactionTask
-from versioned_catalog.write.resolving import Resolved
 
 RESOLVE = "resolve"
 
@@ -122,8 +121,7 @@ def _compact(call: Invocation) -> Iterable[Row]:
     dry_run = call.flag("dry_run", False)
     request = _request(call, table.version)
     if request["strategy"] == RESOLVE and not dry_run:
-        resolved = _resolve(call, table, request)
-        yield 0, 0, 0, 0, resolved.skipped, resolved.version
+        yield _resolve(call, table, request)
         return
     if call.request.job is None:
         plans = _planned(table, request)
@@ -145,11 +143,12 @@ def _compact(call: Invocation) -> Iterable[Row]:
     )
 
 
-def _resolve(call: Invocation, table: Table, request: Mapping[str, Any]) -> Resolved:
+def _resolve(call: Invocation, table: Table, request: Mapping[str, Any]) -> Row:
     """Mark the hidden rows of overlapping segments, which reads keys only; it needs no job."""
     _planned(table, request)  # refuses arguments that do not go together
     where = None if request["where"] is None else parse_where(request["where"])
-    return table.maintenance.resolve(where, commit_id=call.commit.id)
+    resolved = table.maintenance.resolve(where, commit_id=call.commit.id)
+    return 0, 0, 0, 0, resolved.skipped, resolved.version
 
 
 PROCEDURES = {
