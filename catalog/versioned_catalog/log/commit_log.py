@@ -28,11 +28,15 @@ SEEN_ENTRIES, SEEN_BYTES = 256, 64 * 1024
 
 
 class CommitLog(LogReader[E, S]):
-    """The log of one table or warehouse, which can be committed to."""
+    """The log of one table or warehouse, which can be committed to.
+
+    ``lost_races`` counts the entries of this log whose version another commit took first.
+    """
 
     def __init__(self, store: Store, codec: Codec[E, S]) -> None:
         super().__init__(store, codec)
         self._seen: OrderedDict[int, E] = OrderedDict()
+        self.lost_races = 0
 
     def commit(
         self, loaded: LoadedState[S], commit_id: str, propose: Callable[[S | None], E | None]
@@ -73,6 +77,7 @@ class CommitLog(LogReader[E, S]):
             loaded, done = self._catch_up(loaded, commit_id)
             if done:
                 return self._after_commit(loaded)
+            self.lost_races += 1
         raise AssertionError("the loop has no end")
 
     def since(self, base: int, newest: int) -> Iterator[E | Stub]:

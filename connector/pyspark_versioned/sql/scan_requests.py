@@ -94,7 +94,8 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
         messages.PythonGroup(_tasks(scan, shared, in_python, request)) if native is None else native
         for native in groups.distinct
     ]
-    return messages.ScanPlan(read_groups, segments, scan.state.segments.count, layout)
+    merges = len(scan.selected.groups)
+    return messages.ScanPlan(read_groups, segments, scan.state.segments.count, layout, merges)
 
 
 def _marks(kept: pa.Table, merged: Collection[str]) -> list[messages.Mark | None]:
@@ -141,7 +142,8 @@ def merged_plan(plans: Sequence[messages.ScanPlan]) -> messages.ScanPlan:
             more = getattr(plan.segments, name) or [_LEFT_OUT.get(name)] * count
             values += [index + len(groups) for index in more] if name == "group" else more
         groups += plan.groups
-    return messages.ScanPlan(groups, messages.Segments(**columns), sum(p.live for p in plans), ())
+    live, merges = sum(p.live for p in plans), sum(p.merged_groups for p in plans)
+    return messages.ScanPlan(groups, messages.Segments(**columns), live, (), merges)
 
 
 def _scan(

@@ -7,7 +7,7 @@ decides travels in a ``Creation``.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import cast
@@ -60,9 +60,20 @@ def commit_write(request: messages.CommitWrite, commit: Commit) -> messages.Comm
     records = parse_records(request.segments, opened.state.schema, opened.table.name)
     records += records_of([pickle.loads(message) for message in request.by_python])
     marks = _marks_of(request.marks, opened)
-    return messages.Committed(
-        commit_records(request.write, opened.table, plan_of(opened), records, commit, marks)
+    return committed(
+        opened.table,
+        lambda: commit_records(
+            request.write, opened.table, plan_of(opened), records, commit, marks
+        ),
     )
+
+
+def committed(table: Table, commit: Callable[[], int]) -> messages.Committed:
+    """The response to a commit of a table, which returns its version."""
+    log = table.handle.log
+    before = log.lost_races
+    version = commit()
+    return messages.Committed(version, log.lost_races - before)
 
 
 def _marks_of(marked: Sequence[messages.MarkedRows], opened: Opened) -> dict[str, Positions]:
@@ -99,7 +110,9 @@ def truncate(request: messages.Truncate, commit: Commit) -> messages.Committed:
         batch=None,
         change_column=None,
     )
-    return messages.Committed(commit_records(write, opened.table, plan_of(opened), (), commit))
+    return committed(
+        opened.table, lambda: commit_records(write, opened.table, plan_of(opened), (), commit)
+    )
 
 
 def commit_records(
@@ -253,14 +266,13 @@ def delete(request: messages.Delete, commit: Commit) -> messages.Committed:
     table = _planned_on(request.table)
     done = landed(commit, table, request.table.version)
     if done is not None:
-        return messages.Committed(done)
+        return messages.Committed(done, retries=0)
     if all(
         isinstance(t, messages.PredicateTerm) and t.name == "ALWAYS_TRUE" for t in request.filters
     ):
-        return messages.Committed(table.transaction().delete_whole(None, commit_id=commit.id))
-    return messages.Committed(
-        table.delete(all_of(translated(request.filters)), commit_id=commit.id)
-    )
+        return committed(table, lambda: table.transaction().delete_whole(None, commit_id=commit.id))
+    where = all_of(translated(request.filters))
+    return committed(table, lambda: table.delete(where, commit_id=commit.id))
 
 
 def stage(request: messages.Stage) -> messages.Staged:
@@ -304,7 +316,7 @@ def commit_stage(request: messages.CommitStage, commit: Commit) -> messages.Comm
     schema = plan_creation(creation).spec.schema
     table = full_name(creation.catalog, creation.declaration.name)
     records = parse_records(request.segments, schema, table)
-    return messages.Committed(_create_staged(creation, records, commit.id))
+    return messages.Committed(_create_staged(creation, records, commit.id), retries=0)
 
 
 def _create_staged(

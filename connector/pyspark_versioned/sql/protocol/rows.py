@@ -36,6 +36,7 @@ class ScanPlan(Message):
     segments: Segments
     live: int
     layout: Sequence[str]
+    merged_groups: int
 
 
 class Segments(Message):
@@ -240,6 +241,7 @@ class WriteBatch(Message):
 
 class Committed(Message):
     version: int
+    retries: int
 
 
 class PythonCommit(Message):

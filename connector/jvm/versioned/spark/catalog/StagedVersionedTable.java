@@ -4,6 +4,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
@@ -63,7 +64,7 @@ public final class StagedVersionedTable implements StagedTable, SupportsWrite, W
     }
 
     @Override
-    public void commit(Write write, List<WrittenSegment> written) {
+    public void commit(Write write, List<WrittenSegment> written, Consumer<Committed> done) {
         segments = written;
     }
 

@@ -198,8 +198,8 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     }
 
     @Override
-    public void commit(Write write, List<WrittenSegment> segments) {
-        committer.accept(() -> Commits.send(new CommitWrite(write, segments, List.of(), List.of())));
+    public void commit(Write write, List<WrittenSegment> segments, Consumer<Committed> done) {
+        committer.accept(() -> done.accept(Commits.send(new CommitWrite(write, segments, List.of(), List.of()))));
     }
 
     @Override

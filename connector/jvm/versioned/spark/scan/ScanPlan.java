@@ -22,8 +22,10 @@ import versioned.spark.python.Values;
  * @param segments the segments in the table's order
  * @param live number of segments of the snapshot, before pruning
  * @param layout the columns by which segments are clustered
+ * @param mergedGroups number of groups of segments that are merged
  */
-record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<String> layout) {
+record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<String> layout,
+        long mergedGroups) {
 
     /**
      * A segment.
@@ -76,7 +78,7 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
                 columns.constants().isEmpty() ? List.of() : columns.constants().get(i),
                 columns.marks().isEmpty() ? null : columns.marks().get(i)));
         }
-        return new ScanPlan(plan.groups(), segments, plan.live(), plan.layout());
+        return new ScanPlan(plan.groups(), segments, plan.live(), plan.layout(), plan.mergedGroups());
     }
 
     /** The partitions that Python reads. */

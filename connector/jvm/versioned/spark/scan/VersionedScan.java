@@ -10,6 +10,8 @@ import java.util.stream.Collectors;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -21,6 +23,7 @@ import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.HadoopFolders;
+import versioned.spark.internals.Metric;
 import versioned.spark.internals.SparkParquetReading;
 import versioned.spark.protocol.PlanScan;
 import versioned.spark.protocol.StreamRef;
@@ -45,6 +48,8 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
     private ScanPlan narrowed; // by runtime filters; only the tasks of Python are read by it
     private List<Predicate> runtimeFilters = List.of();
     private PartitionReaderFactory factory;
+    private long planningNanos;
+    private boolean isStream;
 
     VersionedScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters,
             Integer limit, boolean isFiltered) {
@@ -65,8 +70,13 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
     }
 
     private ScanPlan plan(List<Predicate> filters, Integer limit, List<String> inPython) {
-        return ScanPlan.of(Python.send(
-            new PlanScan(table, wanted, Terms.of(filters), limit, isNative, isWhole(), inPython)));
+        long start = System.nanoTime();
+        try {
+            return ScanPlan.of(Python.send(
+                new PlanScan(table, wanted, Terms.of(filters), limit, isNative, isWhole(), inPython)));
+        } finally {
+            planningNanos += System.nanoTime() - start;
+        }
     }
 
     /** The segments left by runtime filters. Indexes of groups stay the same. */
@@ -87,6 +97,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
 
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
+        isStream = true;
         return VersionedStream.ofRows(new StreamRef(table, PathOptions.ofStream(options)), wanted, isNative);
     }
 
@@ -127,6 +138,18 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         List<InputPartition> partitions = Splits.pack(table, plan(), segments(), isWhole());
         partitions.addAll((narrowed == null ? plan() : narrowed).pythonPartitions(wanted));
         return partitions.toArray(InputPartition[]::new);
+    }
+
+    /** None of a stream, whose micro-batches are planned one by one. */
+    @Override
+    public CustomMetric[] supportedCustomMetrics() {
+        return isStream ? new CustomMetric[0] : Metric.supported(ScanMetrics.ALL);
+    }
+
+    @Override
+    public synchronized CustomTaskMetric[] reportDriverMetrics() {
+        return isStream ? new CustomTaskMetric[0] : ScanMetrics.of(plan(), segments(),
+            (narrowed == null ? plan() : narrowed).mergedGroups(), planningNanos);
     }
 
     /** Whether segments are read whole, by one task each; else filters may skip rows. */

@@ -2,6 +2,7 @@ package versioned.spark.write;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import versioned.spark.protocol.*;
 import versioned.spark.python.Python;
@@ -31,8 +32,8 @@ public record EpochTarget(WriteTarget start, TableRef ref, WriteBatch batch, lon
     }
 
     @Override
-    public void commit(Write write, List<WrittenSegment> segments) {
-        start.commit(write, segments);
+    public void commit(Write write, List<WrittenSegment> segments, Consumer<Committed> done) {
+        start.commit(write, segments, done);
     }
 
     @Override

@@ -46,6 +46,11 @@ final class MarkedPositions {
                 .or(parsed(bitmap)));
     }
 
+    /** The number of positions. */
+    long count() {
+        return bySegment.values().stream().mapToLong(Roaring64NavigableMap::getLongCardinality).sum();
+    }
+
     Bytes bytes() {
         Map<String, byte[]> bitmaps = new TreeMap<>();
         bySegment.forEach((segment, bitmap) -> bitmaps.put(segment.toString(), portable(bitmap)));

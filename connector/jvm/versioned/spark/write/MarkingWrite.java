@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
@@ -25,8 +27,10 @@ import versioned.spark.python.Commits;
  *
  * @param rows the write of rows; null for a DELETE
  * @param batch its tasks; they are committed here, together with the marks
+ * @param metrics what it did
  */
-record MarkingWrite(WriteTarget target, Write write, DistributedWrite rows, BatchWrite batch)
+record MarkingWrite(WriteTarget target, Write write, DistributedWrite rows, BatchWrite batch,
+        WriteMetrics metrics)
         implements DeltaWrite, DeltaBatchWrite, DistributedWrite {
     /** What a task did; {@code written} is null if it writes no rows. */
     private record Marked(WriterCommitMessage written, MarkedPositions.Bytes marks)
@@ -56,6 +60,16 @@ record MarkingWrite(WriteTarget target, Write write, DistributedWrite rows, Batc
     }
 
     @Override
+    public CustomMetric[] supportedCustomMetrics() {
+        return metrics.supported();
+    }
+
+    @Override
+    public CustomTaskMetric[] reportDriverMetrics() {
+        return metrics.values();
+    }
+
+    @Override
     public DeltaWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
         return new Factory(rows == null ? null : batch.createBatchWriterFactory(info));
     }
@@ -75,7 +89,10 @@ record MarkingWrite(WriteTarget target, Write write, DistributedWrite rows, Batc
                 }
             }
         }
-        target.runCommit(() -> Commits.send(new CommitWrite(write, segments, byPython, marks.rows())));
+        metrics.wrote(segments);
+        metrics.marked(marks.count());
+        target.runCommit(() -> metrics.committed(
+            Commits.send(new CommitWrite(write, segments, byPython, marks.rows()))));
     }
 
     @Override

@@ -35,6 +35,7 @@ public record MarkingWriteBuilder(WriteTarget target, Rewrite rewrite, LogicalWr
             List.of(), null, null);
         DistributedWrite rows = rewrite.operation().equals("delete") ? null
             : new VersionedWriteBuilder(target, info, rewrite).build();
-        return new MarkingWrite(target, write, rows, rows == null ? null : rows.toBatch());
+        return new MarkingWrite(target, write, rows, rows == null ? null : rows.toBatch(),
+            WriteMetrics.ofMarks(target.ref()));
     }
 }

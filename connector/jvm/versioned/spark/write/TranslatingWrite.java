@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.Iterator;
 import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriter;
@@ -23,6 +24,11 @@ record TranslatingWrite(Write python, BatchWrite rows, Consumer<Runnable> commit
     @Override
     public String description() {
         return python.description();
+    }
+
+    @Override
+    public CustomMetric[] supportedCustomMetrics() {
+        return python.supportedCustomMetrics();
     }
 
     @Override

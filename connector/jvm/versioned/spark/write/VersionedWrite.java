@@ -3,6 +3,8 @@ package versioned.spark.write;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
@@ -12,9 +14,9 @@ import versioned.spark.protocol.TableRef;
 import versioned.spark.protocol.WritePlan;
 import versioned.spark.protocol.WrittenSegment;
 
-/** Rows written by Spark's own Parquet writer; {@code commit} takes the segments of all tasks. */
+/** Rows written by Spark's own Parquet writer; {@code commit} takes the segments of all tasks, and {@code metrics} what it did. */
 record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projection, RowDistribution distribution,
-        Consumer<List<WrittenSegment>> commit) implements DistributedWrite, BatchWrite {
+        WriteMetrics metrics, Consumer<List<WrittenSegment>> commit) implements DistributedWrite, BatchWrite {
     @Override
     public String description() {
         return "VersionedWrite " + table.name();
@@ -23,6 +25,16 @@ record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projectio
     @Override
     public BatchWrite toBatch() {
         return this;
+    }
+
+    @Override
+    public CustomMetric[] supportedCustomMetrics() {
+        return metrics.supported();
+    }
+
+    @Override
+    public CustomTaskMetric[] reportDriverMetrics() {
+        return metrics.values();
     }
 
     @Override
@@ -40,6 +52,7 @@ record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projectio
                 segments.addAll(written.segments());
             }
         }
+        metrics.wrote(segments);
         commit.accept(segments);
     }
 

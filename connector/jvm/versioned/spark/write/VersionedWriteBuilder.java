@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
@@ -90,8 +91,12 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         boolean isGrouped = target.isNamed() || plan.partitioning().isEmpty(); // else Python groups rows by partition
         RowDistribution distribution = isGrouped ? RowDistribution.of(plan.distribution()) : RowDistribution.NONE;
         if (plan.isNative() && isGrouped && !TableOptions.isPython(options) && HadoopFolders.isReachable(table.hadoop())) {
-            return target.streaming(new VersionedWrite(table, plan, projection, distribution,
-                segments -> target.commit(write(rewrite == null ? List.of() : rewrite.removed()), segments)));
+            WriteMetrics metrics = WriteMetrics.ofRows(table);
+            return target.streaming(new VersionedWrite(table, plan, projection, distribution, metrics, segments -> {
+                List<String> removed = rewrite == null ? List.of() : rewrite.removed();
+                metrics.replaced(removed);
+                target.commit(write(removed), segments, metrics::committed);
+            }));
         }
         Write write = write(rewrite == null ? List.of() : rewrite.fixRemoved());
         PythonCommit commit = new PythonCommit(target.commitId(), creation == null ? write : null, creation,
@@ -108,6 +113,11 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         @Override
         public String description() {
             return write.description();
+        }
+
+        @Override
+        public CustomMetric[] supportedCustomMetrics() {
+            return write.supportedCustomMetrics();
         }
 
         @Override

@@ -1,6 +1,7 @@
 package versioned.spark.write;
 
 import java.util.List;
+import java.util.function.Consumer;
 import versioned.spark.protocol.*;
 import versioned.spark.python.Commits;
 
@@ -39,8 +40,12 @@ public interface WriteTarget {
         return Commits.newId();
     }
 
-    /** Commits segments, or keeps them for the commit of a staged table. */
-    void commit(Write write, List<WrittenSegment> segments);
+    /**
+     * Commits segments, or keeps them for the commit of a staged table.
+     *
+     * @param done takes the commit, unless it is kept
+     */
+    void commit(Write write, List<WrittenSegment> segments, Consumer<Committed> done);
 
     /** Runs a commit that the write makes by itself. */
     default void runCommit(Runnable commit) {
