@@ -62,6 +62,7 @@ INTERNALS = {
     "read.projection",
     "read.scan",
     "read.scan_columns",
+    "read.selectivity",
     "read.tasks",
     "read.where",
     "spelling",

@@ -126,3 +126,30 @@ def test_equal_scans_are_read_once(sql_spark: SparkSession, catalog: Catalog, ns
     frame = sql_spark.sql(f"SELECT x.a FROM ({one}) x JOIN ({other}) y ON x.a = y.a AND x.n = y.n")
     assert sorted(row.a for row in frame.collect()) == [1, 2, 3]
     assert "ReusedExchange" in plan_of(frame)
+
+
+def test_the_reported_rows_are_those_that_filters_leave(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """Else a table that is filtered to few rows would look too large to broadcast."""
+    table = catalog.create_table(f"{ns}.t", "a LONG, s STRING")
+    table.append(pa.table({"a": longs(*range(1000)), "s": ["x", "y"] * 500}))
+    frame = sql_spark.table(f"versioned.{ns}.t")
+    assert stats_of(frame).sizeInBytes() == 1000 * 28
+    assert stats_of(frame.where("a < 100 AND s = 'x'")).sizeInBytes() == 10 * 28
+
+
+def test_subqueries_with_equal_filters_share_a_scan(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """As in query 9 of TPC-DS: the subqueries read other columns of the same rows."""
+    table = catalog.create_table(f"{ns}.t", "a LONG, b LONG, c LONG")
+    table.append(pa.table({"a": longs(1, 2, 3, 9), "b": longs(5, 6, 7, 8), "c": longs(1, 1, 4, 4)}))
+    rows = f"FROM versioned.{ns}.t WHERE a BETWEEN 1 AND 3"
+    frame = sql_spark.sql(
+        f"SELECT (SELECT count(*) {rows}), (SELECT avg(b) {rows}), (SELECT avg(c) {rows})"
+    )
+    assert [tuple(row) for row in frame.collect()] == [(3, 6.0, 2.0)]
+    final, _, _ = plan_of(frame).partition("== Initial Plan ==")
+    assert final.count("BatchScan") == 1
+    assert final.count("ReusedSubquery") == 2

@@ -13,6 +13,7 @@ from pyspark.sql import types as spark
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import VersionedReader, planned_read, splits
 from pyspark_versioned.spark_types import arrow_schema, to_spark
+from pyspark_versioned.sql.grouping import grouping_of
 from pyspark_versioned.sql.parquet import is_plain, is_written_alike, spark_urls
 from pyspark_versioned.sql.predicates import bound_filters
 from pyspark_versioned.sql.protocol import messages
@@ -32,6 +33,7 @@ from versioned_catalog.read.aggregates import (
 )
 from versioned_catalog.read.filters import And
 from versioned_catalog.read.scan import Scan
+from versioned_catalog.read.selectivity import matching_rows
 
 _ESTIMATED = (
     *(Atom.BOOLEAN, Atom.BYTE, Atom.SHORT, Atom.INT, Atom.LONG, Atom.FLOAT, Atom.DOUBLE),
@@ -95,7 +97,11 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
         for native in groups.distinct
     ]
     merges = len(scan.selected.groups)
-    return messages.ScanPlan(read_groups, segments, scan.state.segments.count, layout, merges)
+    matching = matching_rows(scan)
+    grouping = grouping_of(scan) if request.grouped else None
+    return messages.ScanPlan(
+        read_groups, segments, scan.state.segments.count, layout, merges, matching, grouping
+    )
 
 
 def _marks(kept: pa.Table, merged: Collection[str]) -> list[messages.Mark | None]:
@@ -143,7 +149,7 @@ def merged_plan(plans: Sequence[messages.ScanPlan]) -> messages.ScanPlan:
             values += [index + len(groups) for index in more] if name == "group" else more
         groups += plan.groups
     live, merges = sum(p.live for p in plans), sum(p.merged_groups for p in plans)
-    return messages.ScanPlan(groups, messages.Segments(**columns), live, (), merges)
+    return messages.ScanPlan(groups, messages.Segments(**columns), live, (), merges, 0, None)
 
 
 def _scan(

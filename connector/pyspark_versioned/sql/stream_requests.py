@@ -137,7 +137,14 @@ def plan_micro_batch(request: messages.PlanMicroBatch) -> messages.ScanPlan:
         changes = stream.changes(start, end, table_columns(wanted))
         return plan_of_changes(reader_of(changes, wanted, table.name), wanted)
     scan_request = messages.PlanScan(
-        table, request.schema, (), None, request.allow_native, whole=False, in_python=None
+        table,
+        request.schema,
+        (),
+        None,
+        request.allow_native,
+        grouped=False,
+        whole=False,
+        in_python=None,
     )
     for state in stream.states(start, end):
         shared = Shared.of(project(wanted, state.seen.schema, table.name))

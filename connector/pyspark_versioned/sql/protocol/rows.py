@@ -37,6 +37,15 @@ class ScanPlan(Message):
     live: int
     layout: Sequence[str]
     merged_groups: int
+    matching_rows: int
+    grouping: Grouping | None
+
+
+class Grouping(Message):
+    fields: Sequence[PartitionTransform]
+    types: Sequence[SparkType]
+    values: Sequence[Sequence[str | None]]
+    place: Sequence[Int32]
 
 
 class Segments(Message):
@@ -133,6 +142,7 @@ class PlanScan(Request[ScanPlan]):
     limit: Int32 | None
     allow_native: bool
     whole: bool
+    grouped: bool
     in_python: Sequence[str] | None
 
 

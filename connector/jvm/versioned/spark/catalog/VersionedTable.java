@@ -48,6 +48,10 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         SupportsRowLevelOperations, ListedPartitions, WriteTarget {
     enum Role { NEWEST, PAST, EVOLVING, PATH, PATH_READ }
 
+    /** Spark may read two subqueries in one scan; none before Spark 4.3, which has no such capability. */
+    private static final List<TableCapability> MERGED_SCANS = Stream.of(TableCapability.values())
+        .filter(capability -> capability.name().equals("SCAN_MERGING")).toList();
+
     private final LoadedTable loaded;
     private final TableRef ref;
     private final Role role;
@@ -255,9 +259,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public Set<TableCapability> capabilities() {
         EnumSet<TableCapability> read = EnumSet.of(TableCapability.BATCH_READ);
-        EnumSet<TableCapability> both = EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ,
+        read.addAll(MERGED_SCANS);
+        EnumSet<TableCapability> both = EnumSet.of(TableCapability.MICRO_BATCH_READ,
             TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE, TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER,
             TableCapability.OVERWRITE_DYNAMIC);
+        both.addAll(read);
         if (takesChanges) {
             both.add(TableCapability.ACCEPT_ANY_SCHEMA);
         }

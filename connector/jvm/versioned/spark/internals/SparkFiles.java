@@ -32,6 +32,12 @@ public final class SparkFiles {
         return Math.min(conf.filesMaxPartitionBytes(), Math.max(conf.filesOpenCostInBytes(), total / Math.max(1, tasks)));
     }
 
+    /** Whether it costs little to read files of so many bytes in at least so many tasks. */
+    public static boolean isCheap(int tasks, long bytes) {
+        long open = openCost();
+        return tasks * open <= Math.max(bytes, 2L * SparkSession.active().leafNodeDefaultParallelism() * open);
+    }
+
     /** A split of a file, with the values of its constant columns. */
     public static PartitionedFile part(InternalRow constants, String path, long start, long length, long size) {
         return new PartitionedFile(constants, SparkPath.fromPath(new Path(path)), start, length, new String[0],

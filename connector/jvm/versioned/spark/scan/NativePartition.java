@@ -4,11 +4,16 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.read.HasPartitionKey;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 
-/** What one task reads natively: splits of segments, grouped by the way of reading. */
-record NativePartition(List<Run> runs) implements InputPartition {
+/**
+ * What one task reads natively: splits of segments, grouped by the way of reading.
+ *
+ * @param partitionKey the partition values of all rows; null if tasks are not grouped by them
+ */
+record NativePartition(List<Run> runs, InternalRow partitionKey) implements HasPartitionKey {
 
     /**
      * A split of a segment.
@@ -26,7 +31,7 @@ record NativePartition(List<Run> runs) implements InputPartition {
      */
     record Run(int group, PartitionedFile[] files, long rows, SegmentMark mark) implements Serializable {}
 
-    static NativePartition of(List<Split> splits) {
+    static NativePartition of(List<Split> splits, InternalRow key) {
         List<Split> sorted = new ArrayList<>(splits);
         sorted.sort(Comparator.comparingInt(Split::group));
         List<Run> runs = new ArrayList<>();
@@ -41,7 +46,7 @@ record NativePartition(List<Run> runs) implements InputPartition {
             runs.add(new Run(first.group(), alike.stream().map(Split::file).toArray(PartitionedFile[]::new),
                 known ? alike.stream().mapToLong(Split::rows).sum() : -1, first.mark()));
         }
-        return new NativePartition(new ArrayList<>(runs));
+        return new NativePartition(new ArrayList<>(runs), key);
     }
 
     /** Whether splits are read in one run. A reader does not say of which file a batch is, so a marked segment is alone. */

@@ -2,6 +2,7 @@ package versioned.spark.scan;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -10,6 +11,7 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
+import versioned.spark.internals.SparkFiles;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.*;
 import versioned.spark.python.Python;
@@ -22,10 +24,12 @@ import versioned.spark.python.Values;
  * @param segments the segments in the table's order
  * @param live number of segments of the snapshot, before pruning
  * @param layout the columns by which segments are clustered
+ * @param matchingRows an estimate of the number of rows that satisfy the filters
+ * @param grouping the partition values of the segments; null if they are not grouped by them
  * @param mergedGroups number of groups of segments that are merged
  */
 record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<String> layout,
-        long mergedGroups) {
+        long mergedGroups, long matchingRows, Grouping grouping) {
 
     /**
      * A segment.
@@ -34,9 +38,10 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
      * @param url of a file below an external root; null for one in the table's folder
      * @param texts value texts of columns that the file of somebody else does not hold
      * @param mark which rows are deleted; null if none is
+     * @param key partition values; null if segments are not grouped by them
      */
     record Segment(int group, String path, int schemaVersion, long rows, long bytes, long sequence, long commitTime,
-            Long rowSequence, String url, List<String> texts, Mark mark) {
+            Long rowSequence, String url, List<String> texts, Mark mark, InternalRow key) {
 
         /** The number of rows that are not deleted. */
         long shownRows() {
@@ -70,15 +75,37 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
 
     static ScanPlan of(versioned.spark.protocol.ScanPlan plan) {
         Segments columns = plan.segments();
+        Grouping grouping = isGrouped(plan) ? plan.grouping() : null;
+        List<InternalRow> keys = grouping == null ? List.of() : keys(grouping);
         List<Segment> segments = new ArrayList<>(columns.group().length);
         for (int i = 0; i < columns.group().length; i++) {
             segments.add(new Segment(columns.group()[i], columns.path().get(i), columns.schemaVersion()[i],
                 columns.rows()[i], columns.bytes()[i], columns.sequence()[i], columns.commitTime()[i],
                 columns.rowSequence().get(i), columns.url().isEmpty() ? null : columns.url().get(i),
                 columns.constants().isEmpty() ? List.of() : columns.constants().get(i),
-                columns.marks().isEmpty() ? null : columns.marks().get(i)));
+                columns.marks().isEmpty() ? null : columns.marks().get(i),
+                grouping == null ? null : keys.get(grouping.place()[i])));
         }
-        return new ScanPlan(plan.groups(), segments, plan.live(), plan.layout(), plan.mergedGroups());
+        return new ScanPlan(plan.groups(), segments, plan.live(), plan.layout(), plan.mergedGroups(), plan.matchingRows(),
+            grouping);
+    }
+
+    private static List<InternalRow> keys(Grouping grouping) {
+        List<InternalRow> keys = new ArrayList<>();
+        for (List<String> texts : grouping.values()) {
+            Object[] values = new Object[texts.size()];
+            for (int i = 0; i < values.length; i++) {
+                values[i] = Values.parse(texts.get(i), grouping.types().get(i));
+            }
+            keys.add(new GenericInternalRow(values));
+        }
+        return keys;
+    }
+
+    /** Whether tasks read one partition each: Spark reads all segments, and partitions are not so small that it takes longer. */
+    private static boolean isGrouped(versioned.spark.protocol.ScanPlan plan) {
+        return plan.grouping() != null && plan.groups().stream().allMatch(NativeGroup.class::isInstance)
+            && SparkFiles.isCheap(plan.grouping().values().size(), LongStream.of(plan.segments().bytes()).sum());
     }
 
     /** The partitions that Python reads. */

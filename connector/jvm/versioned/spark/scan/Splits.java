@@ -2,7 +2,9 @@ package versioned.spark.scan;
 
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
@@ -25,16 +27,42 @@ final class Splits {
      */
     static List<InputPartition> pack(TableRef table, ScanPlan plan, List<ScanPlan.Segment> all, boolean whole) {
         List<ScanPlan.Segment> segments = all.stream().filter(plan::isNative).toList();
+        if (plan.grouping() != null) {
+            return grouped(table, plan, segments, whole);
+        }
+        return packed(table, plan, segments, target(segments), whole, null);
+    }
+
+    /**
+     * Partitions whose rows have one partition value. Their target size is that of all segments of the plan: runtime filters
+     * may leave a value no more partitions than it had before.
+     */
+    private static List<InputPartition> grouped(TableRef table, ScanPlan plan, List<ScanPlan.Segment> segments, boolean whole) {
+        long target = target(plan.segments());
+        Map<InternalRow, List<ScanPlan.Segment>> byKey = new LinkedHashMap<>();
+        for (ScanPlan.Segment segment : segments) {
+            byKey.computeIfAbsent(segment.key(), key -> new ArrayList<>()).add(segment);
+        }
+        List<InputPartition> partitions = new ArrayList<>();
+        byKey.forEach((key, alike) -> partitions.addAll(packed(table, plan, alike, target, whole, key)));
+        return partitions;
+    }
+
+    private static long target(List<ScanPlan.Segment> segments) {
         long open = SparkFiles.openCost();
         double total = segments.stream().mapToDouble(s -> s.bytes() + open).sum();
         // Sizes in the log are untrusted: beside one for each segment, there are never more splits than this.
-        long target = Math.max(SparkFiles.targetBytes((long) total), (long) (total / MAX_SPLITS));
+        return Math.max(SparkFiles.targetBytes((long) total), (long) (total / MAX_SPLITS));
+    }
+
+    private static List<InputPartition> packed(TableRef table, ScanPlan plan, List<ScanPlan.Segment> segments, long target,
+            boolean whole, InternalRow key) {
         List<NativePartition.Split> splits = new ArrayList<>();
         for (ScanPlan.Segment segment : segments) {
             split(table.hadoop().url(), plan, segment, whole ? Long.MAX_VALUE : target, splits);
         }
         splits.sort(Comparator.comparingLong((NativePartition.Split split) -> split.file().length()).reversed());
-        return packed(splits, target, open);
+        return packed(splits, target, key);
     }
 
     private static void split(String folder, ScanPlan plan, ScanPlan.Segment segment, long target,
@@ -51,11 +79,11 @@ final class Splits {
         }
     }
 
-    private static List<InputPartition> packed(List<NativePartition.Split> splits, long target, long open) {
+    private static List<InputPartition> packed(List<NativePartition.Split> splits, long target, InternalRow key) {
         List<InputPartition> partitions = new ArrayList<>();
         int start = 0;
-        for (int end : nextFit(splits.stream().mapToLong(split -> split.file().length()).toArray(), target, open)) {
-            partitions.add(NativePartition.of(splits.subList(start, end)));
+        for (int end : nextFit(splits.stream().mapToLong(split -> split.file().length()).toArray(), target, SparkFiles.openCost())) {
+            partitions.add(NativePartition.of(splits.subList(start, end), key));
             start = end;
         }
         return partitions;

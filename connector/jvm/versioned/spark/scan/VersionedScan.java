@@ -7,6 +7,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -17,14 +18,20 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
+import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
+import org.apache.spark.sql.connector.read.partitioning.Partitioning;
+import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.HadoopFolders;
 import versioned.spark.internals.Metric;
 import versioned.spark.internals.SparkParquetReading;
+import versioned.spark.protocol.Grouping;
 import versioned.spark.protocol.PlanScan;
 import versioned.spark.protocol.StreamRef;
 import versioned.spark.protocol.TableRef;
@@ -33,9 +40,11 @@ import versioned.spark.python.Python;
 import versioned.spark.python.TableOptions;
 import versioned.spark.python.TableRefs;
 import versioned.spark.python.Terms;
+import versioned.spark.python.Transforms;
 
 /** The rows of one snapshot, read by Spark's own Parquet reader where that is exact, else by Python. */
-class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
+class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsReportPartitioning,
+        SupportsRuntimeV2Filtering {
     private final TableRef table;
     private final CaseInsensitiveStringMap options;
     private final StructType wanted;
@@ -64,16 +73,16 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
 
     private synchronized ScanPlan plan() {
         if (plan == null) {
-            plan = plan(filters, limit, null);
+            plan = plan(filters, limit, null, SQLConf.get().v2BucketingEnabled());
         }
         return plan;
     }
 
-    private ScanPlan plan(List<Predicate> filters, Integer limit, List<String> inPython) {
+    private ScanPlan plan(List<Predicate> filters, Integer limit, List<String> inPython, boolean isGrouped) {
         long start = System.nanoTime();
         try {
             return ScanPlan.of(Python.send(
-                new PlanScan(table, wanted, Terms.of(filters), limit, isNative, isWhole(), inPython)));
+                new PlanScan(table, wanted, Terms.of(filters), limit, isNative, isWhole(), isGrouped, inPython)));
         } finally {
             planningNanos += System.nanoTime() - start;
         }
@@ -103,7 +112,19 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
 
     @Override
     public Statistics estimateStatistics() {
-        return new ScanStatistics(table, wanted, filters, plan().rows());
+        boolean isEstimated = !isWhole() && !SQLConf.get().cboEnabled(); // which estimates filters by itself
+        return new ScanStatistics(table, wanted, filters, isEstimated ? plan().matchingRows() : plan().rows());
+    }
+
+    /** By partition values, if Spark is set to use them and they are those of all rows of a task. */
+    @Override
+    public Partitioning outputPartitioning() {
+        if (isStream || !SQLConf.get().v2BucketingEnabled() || plan().grouping() == null) {
+            return new UnknownPartitioning(0);
+        }
+        Grouping grouping = plan().grouping();
+        return new KeyGroupedPartitioning(grouping.fields().stream().map(Transforms::expression)
+            .toArray(Expression[]::new), grouping.values().size());
     }
 
     /** Columns by which a runtime filter can skip segments; others would cost a query, and skip nothing. */
@@ -118,7 +139,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         List<Predicate> found = NormalFilters.of(List.of(predicates));
         List<Predicate> all = new ArrayList<>(filters);
         all.addAll(found);
-        ScanPlan left = plan(all, null, plan().inPython());
+        ScanPlan left = plan(all, null, plan().inPython(), false);
         synchronized (this) {
             runtimeFilters = found;
             narrowed = left;
@@ -130,7 +151,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
     final synchronized void keep(Set<String> paths) {
         List<String> inPython = plan().inPython();
         kept = paths;
-        narrowed = inPython.isEmpty() ? plan : plan(filters, null, inPython.stream().filter(paths::contains).toList());
+        narrowed = inPython.isEmpty() ? plan : plan(filters, null, inPython.stream().filter(paths::contains).toList(), false);
     }
 
     @Override
