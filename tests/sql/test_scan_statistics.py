@@ -139,6 +139,7 @@ def test_the_reported_rows_are_those_that_filters_leave(
     assert stats_of(frame.where("a < 100 AND s = 'x'")).sizeInBytes() == 10 * 28
 
 
+@pytest.mark.thorough
 def test_subqueries_with_equal_filters_share_a_scan(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
