@@ -7,7 +7,7 @@ the cost of a commit does not grow with the number of segments, and planning is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -281,6 +281,14 @@ class SegmentSet:
             marked_rows=matching.marked_rows + sum(s.mark.rows for s in tail if s.mark),
             mark_count=matching.mark_count + sum(s.mark is not None for s in tail),
         )
+
+    def located(self, paths: Collection[str]) -> tuple[list[LiveSegment], dict[str, int]]:
+        """The live segments at these paths, in order: newer ones, and the rows of others in ``base``."""
+        newer = [s for s in self.tail if s.record.path in paths]
+        older = [] if len(newer) == len(paths) else set(paths) - {s.record.path for s in newer}
+        places = self._of_base.places if older else {}
+        live = [path for path in older if path in places and path not in self.removed_paths]
+        return newer, {path: places[path] for path in sorted(live, key=places.__getitem__)}
 
     @property
     def _of_base(self) -> Stored:

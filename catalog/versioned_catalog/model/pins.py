@@ -288,14 +288,19 @@ def breaks(pinned: Schema, stored: Schema) -> Iterator[str]:
 
 
 def without_dropped(columns: tuple[Column, ...], present_ids: Container[int]) -> tuple[Column, ...]:
-    """Columns for newer rows: those that were dropped since are null, not filled."""
+    """Columns for newer rows: those that were dropped since are null, not filled.
+
+    A column without an ID is no column of the table, and keeps its default.
+    """
     return tuple(
         replace(
             column,
             type=with_children(column.type, without_dropped(children(column.type), present_ids))
             if is_nested(column.type)
             else column.type,
-            read_default=column.read_default if column.id in present_ids else None,
+            read_default=column.read_default
+            if column.id in present_ids or column.id == UNASSIGNED
+            else None,
         )
         for column in columns
     )

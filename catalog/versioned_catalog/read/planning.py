@@ -309,9 +309,8 @@ class TaskPlanner:
             internal = [
                 c for c, is_held in zip((SEQUENCE, OP_TYPE), key[1:], strict=True) if is_held
             ]
-            schema, wanted = self.schemas[layout.schema_version], tuple(self.wanted)
-            if self.null_after is not None and layout.schema_version > self.null_after:
-                wanted = without_dropped(wanted, schema.ids)
+            schema = self.schemas[layout.schema_version]
+            wanted = wanted_of(schema, self.wanted, self.null_after)
             self._plans[key] = plan_layout(schema, layout, wanted, internal)
         return self._plans[key]
 
@@ -320,6 +319,15 @@ class TaskPlanner:
         if not layout.constants:
             return _NO_CONSTANTS
         return wanted_constants(self.schemas[layout.schema_version], text, self.wanted)
+
+
+def wanted_of(
+    schema: Schema, wanted: Sequence[Column], null_after: int | None
+) -> tuple[Column, ...]:
+    """The wanted columns of segments that were written under a schema; ``null_after`` as of ``Lens``."""
+    if null_after is None or schema.version <= null_after:
+        return tuple(wanted)
+    return without_dropped(tuple(wanted), schema.ids)
 
 
 def record_task(

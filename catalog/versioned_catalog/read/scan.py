@@ -41,6 +41,7 @@ from versioned_catalog.read.planning import (
     pack,
     select,
     task_rows,
+    wanted_of,
 )
 from versioned_catalog.read.projection import FileLayout, SegmentPlan, file_layouts, plan_layout
 from versioned_catalog.read.scan_columns import (
@@ -258,7 +259,9 @@ class Scan:
 
     def plan(self, layout: FileLayout) -> SegmentPlan:
         """The projection of segments of a layout."""
-        return plan_layout(self.state.schemas[layout.schema_version], layout, self._wanted)
+        schema, lens = self.state.schemas[layout.schema_version], self.state.lens
+        wanted = wanted_of(schema, self._wanted, None if lens is None else lens.null_after)
+        return plan_layout(schema, layout, wanted)
 
     def merged_paths(self) -> frozenset[str]:
         """The paths of segments with hidden rows, which only this library can read.

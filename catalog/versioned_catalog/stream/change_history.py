@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -12,7 +12,6 @@ from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.marks import Mark
-from versioned_catalog.log.record import LiveSegment
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.model.types import Column, walk
@@ -24,16 +23,47 @@ class Rows:
     """Rows of segments: those that their marks do not delete.
 
     Args:
-        segments: the segments, with the marks of one version.
+        live: the segments of a version, with their marks.
+        paths: which of them.
         only: of some segments only the rows of another mark are meant; by path.
     """
 
-    segments: SegmentSet
+    live: SegmentSet
+    paths: frozenset[str]
     only: Mapping[str, Mark] = field(default_factory=dict)
 
-    def within(self, paths: Collection[str]) -> Rows:
+    @cached_property
+    def segments(self) -> SegmentSet:
+        """The segments alone."""
+        return self.live.only(self.paths)
+
+    @property
+    def ordered_paths(self) -> list[str]:
+        """The paths in the order of the segments."""
+        newer, places = self.live.located(self.paths)
+        return [*places, *(segment.record.path for segment in newer)]
+
+    @property
+    def whole(self) -> Rows:
+        """The rows of the segments of which all rows are meant."""
+        return Rows(self.live, self.paths - self.only.keys()) if self.only else self
+
+    @property
+    def partial(self) -> Rows:
+        """The rows of the segments of which some rows are meant."""
+        return Rows(self.live, self.paths & self.only.keys(), self.only)
+
+    def within(self, paths: Iterable[str]) -> Rows:
         """The rows in some of the segments."""
-        return Rows(self.segments.only(paths), self.only)
+        return Rows(self.live, self.paths.intersection(paths), self.only)
+
+    @property
+    def schema_versions(self) -> set[int]:
+        """The schema versions that the segments were written under."""
+        newer, places = self.live.located(self.paths)
+        stored = self.live.base["schema_version"]
+        older = {stored[place].as_py() for place in places.values()}
+        return {segment.record.schema_version for segment in newer} | older
 
 
 @dataclass(frozen=True)
@@ -68,23 +98,20 @@ class Step:
     @property
     def schema_versions(self) -> set[int]:
         """The schema versions that the segments were written under."""
-        added = {record.schema_version for record in self.commit.added}
-        if self._marked:
-            added |= set(schema_versions(self.added.segments))
-        return added | set(schema_versions(self.removed.segments))
+        return self.removed.schema_versions | self.added.schema_versions
 
     @cached_property
     def removed(self) -> Rows:
         """The rows of removed segments, and those that were marked."""
         marks = {path: mark for path, mark in self._marked.items() if mark is not None}
-        return Rows(self.before.only({*self.commit.removed, *marks}), marks)
+        return Rows(self.before, frozenset((*self.commit.removed, *marks)), marks)
 
     @cached_property
     def added(self) -> Rows:
         """The rows of added segments, and those whose marks a rollback took back."""
         before = self.before.marks if self.commit.head.operation == "rollback" else {}
         marks = {path: before[path] for path in self._marked if path in before}
-        return Rows(self.after.only({*self._added_paths, *marks}), marks)
+        return Rows(self.after, frozenset((*self._added_paths, *marks)), marks)
 
     @cached_property
     def changed(self) -> tuple[SegmentSet, SegmentSet]:
@@ -145,17 +172,6 @@ def net_parts(steps: Iterable[Step]) -> tuple[list[Part], list[Part]]:
             added.append((rows, earlier[1]))
     removed += [(rows, None) for rest in old.values() for rows in rest]
     return removed, added
-
-
-def segments_added(commits: Iterable[Commit]) -> SegmentSet:
-    """The segments that some commits added, each with the version and the time of its commit."""
-    live = tuple(
-        LiveSegment(record, commit.head.version, ordinal, commit.head.time)
-        for commit in commits
-        for ordinal, record in enumerate(commit.added)
-    )
-    rows, size = sum(s.record.rows for s in live), sum(s.record.bytes for s in live)
-    return SegmentSet(tail=live, count=len(live), rows=rows, bytes=size)
 
 
 class History(Protocol):
@@ -235,17 +251,22 @@ def expired_error(version: int, first: int, table: str) -> NotFoundError:
     )
 
 
-def read_steps(history: History, end: TableState, start: int) -> list[Step]:
-    """The commits from ``start`` to ``end`` that change segments or their marks, in order.
+def read_steps(history: History, end: TableState, start: int, last: int) -> list[Step]:
+    """The commits from ``start`` to ``last`` that change segments or their marks, in order.
+
+    Args:
+        end: a state of the incarnation of these commits.
 
     Raises:
         NotFoundError: entries were expired meanwhile.
         CorruptTableError: the log can't be read.
     """
-    return [step for step in _steps(history, end, start) if step.commit.changes_segments]
+    if start > last:
+        return []
+    return [step for step in _steps(history, end, start, last) if step.commit.changes_segments]
 
 
-def _steps(history: History, end: TableState, start: int) -> Iterator[Step]:
+def _steps(history: History, end: TableState, start: int, last: int) -> Iterator[Step]:
     if start == end.created_version:
         state = history.state_at(start)
         (first,) = history.commits(start, start)
@@ -253,7 +274,7 @@ def _steps(history: History, end: TableState, start: int) -> Iterator[Step]:
         start += 1
     else:
         state = history.state_at(start - 1)
-    for commit in history.commits(start, end.version):
+    for commit in history.commits(start, last):
         before, state = state.segments, apply(state, commit)
         yield Step(commit, before, state.segments)
 
@@ -269,7 +290,7 @@ def keeps_rows(step: Step, state: TableState) -> bool:
     """
     if step.commit.head.operation != "compact":
         return False
-    removed = schema_versions(step.removed.segments)
+    removed = step.removed.schema_versions
     written = {record.schema_version for record in step.commit.added}
     columns = [column for column, _ in walk(state.seen.schema.columns)]
     old, new = ([_shown_of(v, columns, state) for v in part] for part in (removed, written))

@@ -9,49 +9,32 @@ version applies to the whole range, so a fixed range has one answer, whatever is
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import Lens, TableState
 from versioned_catalog.model.ddl import render_type
-from versioned_catalog.model.partitioning import PartitionKey, key_reader
 from versioned_catalog.model.pins import Overflow, Seen
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.types import is_nested
+from versioned_catalog.model.types import Column, is_nested
 from versioned_catalog.model.widening import widens
 from versioned_catalog.read.apply_plan import narrowing
 from versioned_catalog.read.filters import columns_of
-from versioned_catalog.read.metadata_columns import DELETE, INSERT, check_names, nullable
-from versioned_catalog.read.scan import Scan
+from versioned_catalog.read.metadata_columns import check_names, nullable
 from versioned_catalog.read.scan_columns import bind_filters, shown_columns
-from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.storage.store import Store
 from versioned_catalog.stream.change_history import (
     History,
-    Marked,
-    Part,
-    Rows,
-    Step,
     keeps_rows,
-    marked_of,
-    net_parts,
     read_steps,
     schema_versions,
-    segments_added,
 )
-from versioned_catalog.stream.change_tasks import (
-    ChangeTask,
-    DifferenceTask,
-    Output,
-    Plan,
-    Stamp,
-    WholeTask,
-)
+from versioned_catalog.stream.change_tasks import Output, Plan, Stamp
 from versioned_catalog.stream.keyed_changes import KeyedPlanner
+from versioned_catalog.stream.plain_changes import PlainPlanner
+from versioned_catalog.stream.wanted_changes import Wanted
 
 
 def readable(state: TableState, versions: Iterable[int], table: str) -> TableState:
@@ -93,125 +76,6 @@ def _widened(schema: Schema, other: Schema, table: str) -> Schema:
     return schema if wide.columns == schema.columns else wide
 
 
-_KeyReader = Callable[[PartitionKey], PartitionKey]
-
-
-@dataclass(frozen=True)
-class PlainPlanner:
-    """Plans the changes of a table without a primary key.
-
-    Args:
-        state: the last version, able to read all segments of the range.
-        carryovers: whether rows that are in both removed and added segments count.
-    """
-
-    store: Store
-    state: TableState
-    output: Output
-    carryovers: bool
-
-    def inserts(self, segments: SegmentSet, stamp: Stamp) -> list[ChangeTask]:
-        """All rows of some segments, as inserts."""
-        return list(self._whole(Rows(segments), INSERT, stamp))
-
-    def each(self, steps: Iterable[Step]) -> list[ChangeTask]:
-        """The changes of each commit."""
-        tasks: list[ChangeTask] = []
-        for inserts, run in groupby(steps, _only_inserts):
-            if inserts:
-                tasks += self._inserted(segments_added(step.commit for step in run))
-            else:
-                tasks += [task for step in run for task in self._of_step(step)]
-        return tasks
-
-    def _inserted(self, segments: SegmentSet) -> Iterator[ChangeTask]:
-        """All rows of segments of several commits, as inserts of their commits."""
-        for task in self._read(Rows(segments)):
-            yield WholeTask(task, INSERT, Stamp(task.sequence, task.commit_time), self.output)
-
-    def net(self, steps: Sequence[Step], stamp: Stamp) -> list[ChangeTask]:
-        """The difference between the states before and after all commits."""
-        removed, added = net_parts(steps)
-        compares = bool(removed and added)
-        old, new = (self._of_parts(steps, parts, every=compares) for parts in (removed, added))
-        if compares:
-            return [DifferenceTask(tuple(old), tuple(new), stamp, self.output)]
-        tasks = [(task, DELETE) for task in old] + [(task, INSERT) for task in new]
-        return [WholeTask(task, type_, stamp, self.output) for task, type_ in tasks]
-
-    def _of_parts(
-        self, steps: Iterable[Step], parts: Sequence[Part], *, every: bool
-    ) -> list[SegmentTask]:
-        """Tasks that read parts, as often as they are there."""
-        missing, tasks = {rows for rows, _ in parts}, dict[Marked, SegmentTask]()
-        for segments in (segments for step in steps for segments in step.changed):
-            here = missing.intersection(marked_of(segments))
-            if not here:
-                continue
-            missing -= here
-            read = self._read(Rows(segments.only({path for path, _ in here})), every=every)
-            tasks |= {(task.path, task.mark): task for task in read}
-        # The statistics of a segment may say that no row of it matches.
-        return [replace(tasks[rows], only=only) for rows, only in parts if rows in tasks]
-
-    def _of_step(self, step: Step) -> Iterator[ChangeTask]:
-        compares = not self.carryovers and all(part.segments.count for part in step.parts)
-        for old, new in self._by_partition(*step.parts) if compares else [step.parts]:
-            if compares and old.segments.count and new.segments.count:
-                removed, added = (tuple(self._read(part, every=True)) for part in (old, new))
-                yield DifferenceTask(removed, added, step.stamp, self.output)
-            else:
-                yield from self._whole(old, DELETE, step.stamp)
-                yield from self._whole(new, INSERT, step.stamp)
-
-    def _whole(self, rows: Rows, type_: str, stamp: Stamp) -> Iterator[ChangeTask]:
-        for task in self._read(rows):
-            yield WholeTask(task, type_, stamp, self.output)
-
-    def _read(self, rows: Rows, *, every: bool = False) -> list[SegmentTask]:
-        """Tasks that read the rows that match, with the shown columns or with ``every`` column."""
-        if not rows.segments.count:
-            return []
-        columns = self.output.every if every else self.output.shown
-        state = replace(self.state, segments=rows.segments)
-        scan = Scan(self.store, state, columns, self.output.filter)
-        tasks = [task for task, _ in scan.tasks() if isinstance(task, SegmentTask)]
-        if not rows.only:
-            return tasks
-        return [replace(task, only=rows.only.get(task.path)) for task in tasks]
-
-    def _by_partition(self, removed: Rows, added: Rows) -> list[tuple[Rows, Rows]]:
-        """Rows to compare, by partition; all together if their partitions are not comparable."""
-        schema, schemas = self.state.schema, self.state.schemas
-        versions = {*schema_versions(removed.segments), *schema_versions(added.segments)}
-        readers = {version: key_reader(schemas[version], schema) for version in versions}
-        usable = {version: reader for version, reader in readers.items() if reader is not None}
-        if not schema.partitioning or len(usable) < len(readers):
-            return [(removed, added)]
-        old, new = (_partitions(part.segments, usable) for part in (removed, added))
-        return [
-            (removed.within(old.get(key, ())), added.within(new.get(key, ())))
-            for key in dict.fromkeys((*old, *new))
-        ]
-
-
-def _only_inserts(step: Step) -> bool:
-    """Whether a commit only added segments, so that it is planned with others."""
-    return not step.commit.removed and not step.commit.marked
-
-
-def _partitions(
-    segments: SegmentSet, readers: dict[int, _KeyReader]
-) -> dict[PartitionKey, list[str]]:
-    """The paths of segments by partition."""
-    core = segments.core
-    by_partition: dict[PartitionKey, list[str]] = defaultdict(list)
-    columns = (core[name].to_pylist() for name in ("path", "schema_version", "partition"))
-    for path, version, partition in zip(*columns, strict=True):
-        by_partition[readers[version](tuple(partition or ()))].append(path)
-    return by_partition
-
-
 @dataclass(frozen=True)
 class Request:
     """The requested changes of a range, and their form.
@@ -223,6 +87,8 @@ class Request:
         updates: tables with a primary key report updates as such, or else as a delete and an insert.
         columns: names of top-level columns; None for all.
         filters: as of ``Table.scan``; None for all rows.
+        wanted: which changes may be left out, by the columns of the feed. Net changes are those of the
+            last version.
     """
 
     net: bool = False
@@ -230,6 +96,7 @@ class Request:
     updates: bool = True
     columns: Sequence[str] | None = None
     filters: object = None
+    wanted: Wanted = field(default_factory=Wanted)
 
 
 def plan_inserts(
@@ -243,8 +110,8 @@ def plan_inserts(
     state = readable(replace(end, properties={}), schema_versions(segments), table)
     output = _output(state, request, table)
     planner = _planner(store, state, output, request)
-    tasks = planner.inserts(segments, Stamp(end.version, end.time))
-    return Plan(end.version, end.version, output.shown, tuple(tasks))
+    whole, compared = planner.inserts(segments, Stamp(end.version, end.time))
+    return Plan(end.version, end.version, output.shown, whole, compared)
 
 
 def plan_changes(
@@ -266,15 +133,25 @@ def plan_changes(
         raise InvalidRequestError(
             f"{table}: net changes have no carry-overs; leave out net or carryovers"
         )
-    steps = read_steps(history, end, start) if start <= end.version else []
+    first, last = (
+        (start, end.version) if request.net else request.wanted.versions(start, end.version)
+    )
+    steps = read_steps(history, end, first, last)
     versions = {version for step in steps for version in step.schema_versions}
     state = readable(replace(end, properties={}), versions, table)
     output = _output(state, request, table)
     kept = [step for step in steps if not keeps_rows(step, state)]
-    stamp = Stamp(end.version, end.time)
-    planner = _planner(store, state, output, request)
-    tasks = planner.net(kept, stamp) if request.net else planner.each(kept)
-    return Plan(start, end.version, output.shown, tuple(tasks))
+    planner, stamp = _planner(store, state, output, request), Stamp(end.version, end.time)
+    if request.net:
+        whole, compared = planner.net(kept if any(request.wanted.types([stamp])) else [], stamp)
+    else:
+        whole, compared = planner.each(kept, request.wanted.types([step.stamp for step in kept]))
+    return Plan(start, end.version, output.shown, whole, compared)
+
+
+def change_columns(end: TableState, request: Request, table: str) -> tuple[Column, ...]:
+    """The shown columns of the changes up to a state, as ``plan_changes`` checks them."""
+    return _output(replace(end, properties={}), request, table).shown
 
 
 def _planner(

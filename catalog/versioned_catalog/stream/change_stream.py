@@ -142,8 +142,9 @@ class ChangeStream(Stream):
             plans.append(self._snapshot(start, end, request))
         if not end.snapshot:
             plans.append(self._between(start.version + start.snapshot, end.version - 1, request))
-        tasks = tuple(task for plan in plans for task in plan.tasks)
-        return Changes(self.store, replace(plans[-1], tasks=tasks))
+        whole = tuple(read for plan in plans for read in plan.whole)
+        compared = tuple(task for plan in plans for task in plan.compared)
+        return Changes(self.store, replace(plans[-1], whole=whole, compared=compared))
 
     def read(self, start: Offset, end: Offset) -> pa.Table:
         """The changes between two offsets, in one Arrow table. See ``changes``."""

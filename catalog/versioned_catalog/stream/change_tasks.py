@@ -1,17 +1,31 @@
-"""The tasks of a change feed: small values that the driver plans and any process carries out."""
+"""The plan of a change feed, and its tasks: small values that any process carries out."""
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
+from versioned_catalog.log.state import TableState
 from versioned_catalog.model.pins import Overflow
-from versioned_catalog.model.types import Column
+from versioned_catalog.model.types import UNASSIGNED, Atom, Column, Constant
 from versioned_catalog.read.apply_plan import Narrowing
 from versioned_catalog.read.filters import BoundFilter
+from versioned_catalog.read.metadata_columns import (
+    CHANGE_TYPE,
+    COMMIT_TIME,
+    COMMIT_TIMESTAMP,
+    COMMIT_VERSION,
+    INSERT,
+    SEQUENCE,
+)
+from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.read.tasks import MergeTask
+from versioned_catalog.storage.store import Store
 
 
 @dataclass(frozen=True)
@@ -159,6 +173,62 @@ ChangeTask = WholeTask | DifferenceTask | ImagesTask | StatesTask
 
 
 @dataclass(frozen=True)
+class WholeRead:
+    """Segments whose rows are all changes of one type, so that any reader of segments can read them.
+
+    Args:
+        store: the table's folder.
+        state: shows the segments. Their sequence and commit time are those of the commit that changed
+            their rows.
+        type: ``insert`` or ``delete``.
+    """
+
+    store: Store = field(repr=False)
+    state: TableState
+    type: str
+    output: Output
+
+    def scan(self, columns: Sequence[Column] | None = None) -> Scan:
+        """A scan of the rows that match the filter.
+
+        Args:
+            columns: shown columns, or parts of them, and those of ``feed_of``; None for the shown ones.
+        """
+        shown = self.output.shown if columns is None else columns
+        return Scan(self.store, self.state, shown, self.output.filter)
+
+    @property
+    def tasks(self) -> list[WholeTask]:
+        """The tasks that read the segments."""
+        segments = segment_tasks(self.scan())
+        return [WholeTask(task, self.type, stamp_of(task), self.output) for task in segments]
+
+
+def segment_tasks(scan: Scan) -> list[SegmentTask]:
+    """The tasks of a scan that merges no segments."""
+    return [task for task, _ in scan.tasks() if isinstance(task, SegmentTask)]
+
+
+def stamp_of(task: SegmentTask) -> Stamp:
+    """The commit that changed the rows of a segment of a ``WholeRead``."""
+    return Stamp(task.sequence, task.commit_time)
+
+
+def feed_of(type_: str) -> tuple[Column, ...]:
+    """The columns of the feed, as a scan of a ``WholeRead`` shows them."""
+    value = Constant(json.dumps(type_))
+    return (
+        Column(UNASSIGNED, CHANGE_TYPE, Atom.STRING, False, read_default=value),
+        Column(SEQUENCE, COMMIT_VERSION, Atom.LONG, False),
+        Column(COMMIT_TIME, COMMIT_TIMESTAMP, Atom.TIMESTAMP, False),
+    )
+
+
+Planned = tuple[tuple[WholeRead, ...], tuple[ChangeTask, ...]]
+"""Segments that are read whole, and tasks for other changes."""
+
+
+@dataclass(frozen=True)
 class Plan:
     """The plan of the changes of a range of versions.
 
@@ -166,10 +236,23 @@ class Plan:
         start, end: the first and the last version, both included; ``start`` is one above ``end`` for a
             range without versions.
         columns: the shown columns of the table; those of the feed follow.
-        tasks: in the order of commits. Only the rows of an ``ImagesTask`` are of several commits.
+        whole: segments whose rows are all changes of one type.
+        compared: tasks for all other changes. Only the rows of an ``ImagesTask`` are of several commits.
     """
 
     start: int
     end: int
     columns: tuple[Column, ...]
-    tasks: tuple[ChangeTask, ...]
+    whole: tuple[WholeRead, ...]
+    compared: tuple[ChangeTask, ...]
+
+    @cached_property
+    def tasks(self) -> tuple[ChangeTask, ...]:
+        """All tasks, in the order of commits; of a commit, those of inserts come last."""
+        whole = (task for read in self.whole for task in read.tasks)
+        return tuple(sorted((*whole, *self.compared), key=_order))
+
+
+def _order(task: ChangeTask) -> tuple[int, bool]:
+    stamp = task.stamps[0] if isinstance(task, ImagesTask) else task.stamp
+    return stamp.version, isinstance(task, WholeTask) and task.type == INSERT

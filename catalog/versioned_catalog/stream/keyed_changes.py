@@ -11,7 +11,7 @@ before and after it are compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -35,8 +35,17 @@ from versioned_catalog.read.row_hashes import indices, integers, truths, unequal
 from versioned_catalog.read.row_keys import Shape
 from versioned_catalog.read.tasks import MergeTask
 from versioned_catalog.storage.store import Store
-from versioned_catalog.stream.change_history import Step
-from versioned_catalog.stream.change_tasks import ChangeTask, ImagesTask, Output, Stamp, StatesTask
+from versioned_catalog.stream.change_history import Rows, Step
+from versioned_catalog.stream.change_tasks import (
+    ChangeTask,
+    ImagesTask,
+    Output,
+    Planned,
+    Stamp,
+    StatesTask,
+    WholeRead,
+)
+from versioned_catalog.stream.changed_segments import sets_of
 
 Places = npt.NDArray[np.int64]
 NOTHING = -1
@@ -157,41 +166,49 @@ class KeyedPlanner:
     output: Output
     carryovers: bool
 
-    def inserts(self, segments: SegmentSet, stamp: Stamp) -> list[ChangeTask]:
+    def inserts(self, segments: SegmentSet, stamp: Stamp) -> Planned:
         """All rows of a snapshot with some segments, as inserts."""
-        return list(self._states(SegmentSet(), segments, set(segments.paths), stamp))
+        return _planned(self._states(SegmentSet(), segments, set(segments.paths), stamp))
 
-    def each(self, steps: Iterable[Step]) -> list[ChangeTask]:
-        """The tasks that find the changes of each commit by itself."""
-        return [task for span in _spans(steps) for task in self._of_span(span)]
+    def each(self, steps: Sequence[Step], types: Sequence[frozenset[str]]) -> Planned:
+        """The changes of each commit, of the types that are wanted of it."""
+        wanted = {step.version: of_step for step, of_step in zip(steps, types, strict=True)}
+        spans = [span for span in (_trimmed(s, wanted) for s in _spans(steps)) if span]
+        whole, compared = _planned(chain.from_iterable(map(self._of_span, spans)))
+        inserts = any(INSERT in of_step for of_step in types)
+        return whole if inserts else (), compared
 
-    def net(self, steps: Sequence[Step], stamp: Stamp) -> list[ChangeTask]:
+    def net(self, steps: Sequence[Step], stamp: Stamp) -> Planned:
         """The difference between the states before and after all commits."""
         spans = list(_spans(steps))
         if not spans:
-            return []
+            return (), ()
         if len(spans) == 1 and not _replaces(spans[0][0]):
-            return list(self._images(spans[0], (steps[0].stamp, stamp), net=True))
+            return _planned(self._images(spans[0], (steps[0].stamp, stamp), net=True))
         before, after = steps[0].before, steps[-1].after
-        return list(self._states(before, after, set(before.paths) ^ set(after.paths), stamp))
+        changed = set(before.paths) ^ set(after.paths)
+        return _planned(self._states(before, after, changed, stamp))
 
-    def _of_span(self, span: Sequence[Step]) -> Iterator[ChangeTask]:
+    def _of_span(self, span: Sequence[Step]) -> Iterator[ChangeTask | WholeRead]:
         first = span[0]
         if _replaces(first):
-            changed = {*first.removed.segments.paths, *first.added.segments.paths}
+            changed = {*first.removed.paths, *first.added.paths}
             return self._states(first.before, first.after, changed, first.stamp)
         return self._images(span, tuple(step.stamp for step in span), net=False)
 
     def _images(
         self, span: Sequence[Step], stamps: tuple[Stamp, ...], *, net: bool
-    ) -> Iterator[ChangeTask]:
+    ) -> Iterator[ChangeTask | WholeRead]:
         """The images of the keys to which some commits added rows."""
         segments = span[0].before
         for step in span:
             added, stamp = step.commit.added, step.stamp
             segments = segments.add(added, stamp.version, stamp.time, self.state.schemas)
         state = replace(self.state, segments=segments)
-        groups = self._groups(state, {path for step in span for path in step.added.segments.paths})
+        groups = self._groups(state, {path for step in span for path in step.added.paths})
+        if not net:
+            groups, alone = _split(groups, segments)
+            yield from self._inserts(segments.only(alone))
         merge, key = self._merges(state, groups), state.schema.row_key[0]
         for group in groups:
             for part in split_merge(self.store, merge(group), key):
@@ -199,13 +216,16 @@ class KeyedPlanner:
 
     def _states(
         self, before: SegmentSet, after: SegmentSet, changed: set[str], stamp: Stamp
-    ) -> Iterator[ChangeTask]:
+    ) -> Iterator[ChangeTask | WholeRead]:
         """The states before and after of the keys that may be in changed segments."""
         old, new = (replace(self.state, segments=part) for part in (before, after))
         places = [{path: at for at, path in enumerate(part.paths)} for part in (before, after)]
         both = replace(self.state, segments=_union(before, after, self.state))
         paths = both.segments.paths
         groups = self._groups(both, changed)
+        if not before.count:
+            groups, alone = _split(groups, after)
+            yield from self._inserts(*sets_of([(Rows(after, frozenset(alone)), stamp)]))
         old_groups, new_groups = (
             [[place[paths[at]] for at in group if paths[at] in place] for group in groups]
             for place in places
@@ -213,6 +233,13 @@ class KeyedPlanner:
         old_merge, new_merge = self._merges(old, old_groups), self._merges(new, new_groups)
         for old_group, new_group in zip(old_groups, new_groups, strict=True):
             yield StatesTask(old_merge(old_group), new_merge(new_group), stamp, self.output)
+
+    def _inserts(self, *sets: SegmentSet) -> Iterator[WholeRead]:
+        """Segments whose keys no other segment has, so that their rows are inserts."""
+        for segments in sets:
+            if segments.count:
+                state = replace(self.state, segments=segments)
+                yield WholeRead(self.store, state, INSERT, self.output)
 
     def _merges(
         self, state: TableState, groups: Iterable[Iterable[int]]
@@ -252,6 +279,37 @@ class KeyedPlanner:
             matching = some_match(state, by_key).to_numpy(zero_copy_only=False)
             wanted &= np.bincount(groups, matching) > 0
         return members_of(groups, places, wanted)
+
+
+def _planned(parts: Iterable[ChangeTask | WholeRead]) -> Planned:
+    """Parts of a plan by their kind."""
+    whole, compared = list[WholeRead](), list[ChangeTask]()
+    for part in parts:
+        if isinstance(part, WholeRead):
+            whole.append(part)
+        else:
+            compared.append(part)
+    return tuple(whole), tuple(compared)
+
+
+def _trimmed(span: Sequence[Step], wanted: Mapping[int, frozenset[str]]) -> Sequence[Step]:
+    """A span from the first commit to the last of which changes are wanted."""
+    places = [at for at, step in enumerate(span) if wanted[step.version]]
+    return span[places[0] : places[-1] + 1] if places else ()
+
+
+def _split(groups: Iterable[list[int]], segments: SegmentSet) -> tuple[list[list[int]], list[str]]:
+    """Groups to merge, and the paths of segments that are alone, with nothing but rows to insert."""
+    merged, alone = list[list[int]](), list[int]()
+    deltas, marked = segments.deltas.texts, segments.column("mark")
+    for group in groups:
+        at = group[0]
+        if len(group) == 1 and not deltas[at].is_valid and not marked[at].is_valid:
+            alone.append(at)
+        else:
+            merged.append(group)
+    paths = segments.column("path")
+    return merged, [paths[at].as_py() for at in alone]
 
 
 def _replaces(step: Step) -> bool:
