@@ -27,13 +27,19 @@ from versioned_catalog.model.iceberg import PUBLISH
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import check_name, is_folder, parse_table, sql_name
 from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.types import Column
 from versioned_catalog.read.metadata_columns import CHANGE_TYPE
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.scan_columns import bind_filters
 from versioned_catalog.snapshot import Snapshot
 from versioned_catalog.storage.store import Store
 from versioned_catalog.stream import consumers
-from versioned_catalog.stream.change_feed import Changes, changes_between, table_changes
+from versioned_catalog.stream.change_feed import (
+    Changes,
+    changes_between,
+    columns_between,
+    table_changes,
+)
 from versioned_catalog.stream.change_planner import Request
 from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.offsets import Settings
@@ -638,6 +644,15 @@ class Table:
             InvalidRequestError: the range or the request is malformed.
         """
         return changes_between(self._handle, start, end, request)
+
+    def columns_of_changes(self, start: int, end: int) -> tuple[Column, ...]:
+        """Return the columns of the table in the changes of a range, without those of the feed.
+
+        Raises:
+            NotFoundError: an entry that is needed is expired.
+            InvalidRequestError: the range is malformed, or a column can't be shown.
+        """
+        return columns_between(self._handle, start, end)
 
     def stream(self, settings: Settings | None = None) -> TableStream:
         """Stream the current rows, then the rows added from now on.

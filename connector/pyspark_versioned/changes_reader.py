@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -21,15 +22,19 @@ from versioned_catalog import Table
 from versioned_catalog.errors import naming_table
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.filter_binding import bind_if_known
-from versioned_catalog.read.filters import AllOf
+from versioned_catalog.read.filters import And
 from versioned_catalog.read.metadata_columns import CHANGE_COLUMNS, feed_columns
 from versioned_catalog.read.planning import TARGET_BYTES, next_fit
 from versioned_catalog.read.scan_columns import resolve
+from versioned_catalog.read.segment_file import SegmentTask
+from versioned_catalog.read.tasks import MergeTask, Task, read_task
 from versioned_catalog.storage.opening import reopen
-from versioned_catalog.storage.store import Location
+from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.stream.change_feed import Changes
 from versioned_catalog.stream.change_planner import Request
 from versioned_catalog.stream.change_reading import read_changes
+from versioned_catalog.stream.change_tasks import ChangeTask
+from versioned_catalog.stream.wanted_changes import Wanted, feed_column
 
 
 @shows_errors
@@ -59,9 +64,15 @@ class ChangesReader(DataSourceReader):
             return  # Spark's own partition for a read without splits
         store = reopen(self._location)
         with naming_table(self._table):
-            for task in partition.tasks:
-                for batch in read_changes(store, task):
-                    yield shaped(partition.shared.split(batch), self._shape)
+            for batch in chain.from_iterable(_read(store, task) for task in partition.tasks):
+                yield shaped(partition.shared.split(batch), self._shape)
+
+
+def _read(store: Store, task: Task | ChangeTask) -> Iterator[pa.RecordBatch]:
+    """The changes of a task; a task of a scan shows the columns of the feed among others."""
+    if isinstance(task, SegmentTask | MergeTask):
+        return read_task(store, task)
+    return read_changes(store, task)
 
 
 def table_columns(schema: StructType) -> list[str]:
@@ -69,31 +80,33 @@ def table_columns(schema: StructType) -> list[str]:
     return [name for name in schema.names if name.lower() not in CHANGE_COLUMNS.names]
 
 
-def changes_reader(
+def changes_of(
     table: Table, span: VersionRange, schema: StructType, filters: Sequence[Term] = ()
+) -> Changes:
+    """The changes of a range, with the columns of a schema."""
+    unbound, column_at = translated(filters), partial(resolve, table.at(span.end).seen.schema)
+    where = all_of(f for f in unbound if bind_if_known(f, column_at) is not None)
+    of_feed = [bind_if_known(f, feed_column) for f in unbound]
+    wanted = tuple(f for f in of_feed if f is not None)
+    request = Request(
+        *(span.net, span.carryovers, span.updates, table_columns(schema), where),
+        wanted=Wanted(And(wanted) if wanted else None),
+    )
+    return table.changes_between(span.start, span.end, request)
+
+
+def reader_of(
+    changes: Changes, schema: StructType, name: str, tasks: Sequence[ChangeTask] | None = None
 ) -> ChangesReader:
-    """The reader of the columns of a schema, of the changes of a range."""
-    where = _translated(filters, table.at(span.end).seen.schema)
-    columns = table_columns(schema)
-    request = Request(span.net, span.carryovers, span.updates, columns, where)
-    return reader_of(table.changes_between(span.start, span.end, request), schema, table.name)
-
-
-def reader_of(changes: Changes, schema: StructType, name: str) -> ChangesReader:
     """The reader of the columns of a schema, of planned changes.
 
     Args:
         schema: the columns; structs may lack fields, which the changes have.
+        tasks: those of the plan to carry out; None for all.
     """
     columns = changes.plan.columns
     feed = feed_columns(columns)
     shared = Shared(project(schema, Schema(columns), name, feed[len(columns) :]), feed)
-    sizes = [(task, task.bytes) for task in changes.plan.tasks]
+    sizes = [(task, task.bytes) for task in (changes.plan.tasks if tasks is None else tasks)]
     splits = [Split(tasks, shared) for tasks in next_fit(sizes, TARGET_BYTES)]
     return ChangesReader(changes.store.location, splits, arrow_schema(schema), name)
-
-
-def _translated(filters: Sequence[Term], schema: Schema) -> AllOf | None:
-    """The filters on columns of the table that the catalog understands; Spark applies all of them."""
-    column_at = partial(resolve, schema)
-    return all_of(f for f in translated(filters) if bind_if_known(f, column_at) is not None)

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from pyspark_versioned.changes_reader import changes_reader
+from pyspark_versioned.changes_reader import changes_of, reader_of
 from pyspark_versioned.option_names import Use
 from pyspark_versioned.options import Options, Target, parse_options
 from pyspark_versioned.projection import project
@@ -97,7 +97,7 @@ class VersionedDataSource(DataSource):
         table, state = self._snapshot()
         versions = changes_asked(self._parsed.stream, table, state.version)
         if versions is not None:
-            return changes_reader(table, versions, schema)
+            return reader_of(changes_of(table, versions, schema), schema, table.name)
         columns = project(schema, state.seen.schema, table.name, unseen_columns(state.seen))
         kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
         return kind(table.store, [(state, columns)], arrow_schema(schema), table.name)

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+import feed_rows
 from histories import change_law, naive
 from histories.drive import (
     arrow_rows,
@@ -50,6 +51,7 @@ from versioned_catalog import (
 )
 from versioned_catalog.model.sql_literals import decode
 from versioned_catalog.read.aggregates import count_rows, count_values, extreme
+from versioned_catalog.stream.change_planner import Request
 from versioned_catalog.stream.offsets import Settings
 
 # The steps of a history, the histories that Hypothesis draws, and the histories by seeds.
@@ -139,6 +141,7 @@ class Histories(InFlight, RuleBasedStateMachine):
             return False
         fields, before = past[end].fields, past[start - 1] if start > own[0] else None
         each = change_law.told(fresh.changes(start, end).to_arrow().to_pylist())
+        self.scans_agree(fresh, start, end, each)
         states = [before, *past[start : end + 1]]
         for version, (old, new) in enumerate(pairwise(states), start):
             expected = change_law.between(old, new, fields)
@@ -150,6 +153,22 @@ class Histories(InFlight, RuleBasedStateMachine):
         assert set(net) <= {end}
         self.streams_agree(fresh, own[0], start, end)
         return True
+
+    def scans_agree(
+        self, fresh: Table, start: int, end: int, each: dict[int, change_law.Difference]
+    ) -> None:
+        """The same by scans of whole segments; and a filter on the feed changes no row that it wants."""
+        assert change_law.told(feed_rows.rows_of(fresh.changes(start, end))) == each, (start, end)
+        since = (start + end) // 2
+        asked = [("_commit_version", ">=", since), ("_change_type", "!=", "delete")]
+        request = Request(wanted=feed_rows.wanted(asked))
+        rows = feed_rows.rows_of(fresh.changes_between(start, end, request))
+        later = change_law.told([row for row in rows if row["_commit_version"] >= since])
+        added, expected = (
+            {version: new for version, (_, new) in told.items() if new and version >= since}
+            for told in (later, each)
+        )
+        assert added == expected, (start, since, end)
 
     def streams_agree(self, fresh: Table, began: int, start: int, end: int) -> None:
         """The same by a stream, in the schema of a version of the range and in random batches."""
@@ -168,7 +187,7 @@ class Histories(InFlight, RuleBasedStateMachine):
             at, before = replace(at, snapshot=True), None
         for until in sorted({end, *self.spare.choices(range(start, end + 1), k=3)}):
             upto = stream.latest(at, until=until)
-            rows += stream.read(at, upto).to_pylist()
+            rows += feed_rows.rows_of(stream.changes(at, upto))
             at = upto
         assert at.version == end + 1
         each = change_law.told(rows)

@@ -127,7 +127,7 @@ def test_a_stream_of_changes_shows_fields_by_name(table: Table, by_jar: bool) ->
         assert rows_of(stream, stream.partitions(start, end)) == expected(table)
         return
     batch = MicroBatch(StreamRef(ref_of(table), options), json.dumps(start), json.dumps(end))
-    asked = PlanMicroBatch(batch, SparkType(schema.jsonValue()), allow_native=True)
+    asked = PlanMicroBatch(batch, SparkType(schema.jsonValue()), allow_native=False)
     assert in_order(planned_reads.rows_of(plan_micro_batch(asked))) == expected(table)
 
 
@@ -137,7 +137,7 @@ def test_a_filter_may_leave_nothing_to_compare(table: Table) -> None:
     where = PredicateTerm("=", (ColumnTerm(("id",)), literal))
     asked = VersionRange(2, 3, net=False, carryovers=False, updates=False)
     schema = SparkType(spark_schema("id BIGINT").jsonValue())
-    plan = plan_changes(PlanChanges(ref_of(table), asked, schema, (where,)))
+    plan = plan_changes(PlanChanges(ref_of(table), asked, schema, (where,), allow_native=False))
     assert planned_reads.rows_of(plan) == []
 
 

@@ -161,7 +161,9 @@ def changes_of(
 ) -> list[dict[str, Any]]:
     asked = VersionRange(start, end, net=False, carryovers=False, updates=True)
     schema = SparkType(spark_schema(wanted, FEED).jsonValue())
-    return planned_reads.rows_of(plan_changes(PlanChanges(ref_of(table), asked, schema, filters)))
+    return planned_reads.rows_of(
+        plan_changes(PlanChanges(ref_of(table), asked, schema, filters, allow_native=False))
+    )
 
 
 def streamed_changes(table: Table, start: int, wanted: Sequence[Field]) -> list[dict[str, Any]]:

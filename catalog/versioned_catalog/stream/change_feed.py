@@ -16,12 +16,13 @@ from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import NotFoundError
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import moment
+from versioned_catalog.model.types import Column
 from versioned_catalog.read.arrow_stream import capsule_of
 from versioned_catalog.read.metadata_columns import feed_schema
 from versioned_catalog.read.tasks import PREFETCH_SEGMENTS, read_ahead
 from versioned_catalog.storage.store import Store
 from versioned_catalog.stream.change_history import LogHistory, check_range
-from versioned_catalog.stream.change_planner import Request, plan_changes
+from versioned_catalog.stream.change_planner import Request, change_columns, plan_changes
 from versioned_catalog.stream.change_reading import read_changes
 from versioned_catalog.stream.change_tasks import Plan, WholeTask
 
@@ -137,9 +138,20 @@ def changes_between(handle: TableHandle, start: int, end: int, request: Request)
     return _changes(handle, start, handle.at(end), request)
 
 
-def _changes(handle: TableHandle, first: int, last: TableState, request: Request) -> Changes:
+def columns_between(handle: TableHandle, start: int, end: int) -> tuple[Column, ...]:
+    """The columns of the table in the changes of a range. Raises as ``changes_between``."""
+    last = handle.at(end)
+    _check(handle, start, last)
+    return change_columns(last, Request(), handle.name)
+
+
+def _check(handle: TableHandle, first: int, last: TableState) -> None:
     if first != last.version + 1:
         check_range(handle.state, last, first, handle.name)
+
+
+def _changes(handle: TableHandle, first: int, last: TableState, request: Request) -> Changes:
+    _check(handle, first, last)
     history = LogHistory(handle.log, handle.name)
     plan = plan_changes(handle.store, history, last, first, request, handle.name)
     return Changes(handle.store, plan)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import types as spark
 
 from pyspark_versioned.changes_reader import (
     ChangesReader,
-    changes_reader,
+    changes_of,
     reader_of,
     table_columns,
 )
@@ -18,6 +19,7 @@ from pyspark_versioned.projection import project
 from pyspark_versioned.reader import planned_read
 from pyspark_versioned.spark_types import from_spark_schema
 from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.protocol.base import SparkStruct
 from pyspark_versioned.sql.scan_requests import merged_plan, planned
 from pyspark_versioned.sql.snapshots import (
     at_location,
@@ -37,8 +39,9 @@ from versioned_catalog.commit.version_rules import version_or_tag
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.metadata_columns import feed_columns
 from versioned_catalog.read.scan import Scan
-from versioned_catalog.stream.change_planner import Request
+from versioned_catalog.stream.change_feed import Changes
 from versioned_catalog.stream.change_stream import ChangeStream
+from versioned_catalog.stream.change_tasks import feed_of
 from versioned_catalog.stream.offsets import NO_LIMITS, Offset
 from versioned_catalog.stream.row_stream import TableStream
 
@@ -54,22 +57,46 @@ def load_changes(request: messages.LoadChanges) -> messages.LoadedChanges:
         start, end = state.version + 1, state.version
     else:
         start, end = _start(table, bounds), _end(table, bounds)
-    changes = Request(bounds.net, bounds.carryovers, bounds.updates)
-    plan = table.changes_between(start, end, changes).plan
+    columns = table.columns_of_changes(start, end)
     versions = messages.VersionRange(start, end, bounds.net, bounds.carryovers, bounds.updates)
-    return messages.LoadedChanges(describe_columns(feed_columns(plan.columns)), versions)
+    return messages.LoadedChanges(describe_columns(feed_columns(columns)), versions)
 
 
 def plan_changes(request: messages.PlanChanges) -> messages.ScanPlan:
     """The changes of a range."""
     table, _ = open_table(request.table)
     schema = spark.StructType.fromJson(request.schema)  # type: ignore[arg-type]
-    reader = changes_reader(table, request.changes, schema, request.filters)
-    return plan_of_changes(reader, schema)
+    changes = changes_of(table, request.changes, schema, request.filters)
+    scan_request = _scan_request(
+        request.table, request.schema, request.filters, request.allow_native
+    )
+    return _plan_of(changes, scan_request)
 
 
-def plan_of_changes(reader: ChangesReader, schema: spark.StructType) -> messages.ScanPlan:
-    """A plan of changes, which only Python reads; it has no segments."""
+def _scan_request(
+    table: messages.TableRef, schema: SparkStruct, filters: Sequence[messages.Term], native: bool
+) -> messages.PlanScan:
+    return messages.PlanScan(
+        *(table, schema, filters, None, native), grouped=False, whole=False, in_python=None
+    )
+
+
+def _plan_of(changes: Changes, request: messages.PlanScan) -> messages.ScanPlan:
+    """The plan of changes: segments whose rows are all changes of one type, and tasks of Python."""
+    wanted, plan = spark.StructType.fromJson(request.schema), changes.plan  # type: ignore[arg-type]
+    tasks = plan.compared if request.allow_native else plan.tasks
+    plans = (
+        [_in_python(reader_of(changes, wanted, request.table.name, tasks), wanted)] if tasks else []
+    )
+    for read in plan.whole if request.allow_native else ():
+        columns = project(wanted, Schema(plan.columns), request.table.name, feed_of(read.type))
+        shared = Shared.of(columns)
+        plans.append(planned(read.scan(shared.read), shared, request))
+    return merged_plan(plans)
+
+
+def _in_python(reader: ChangesReader, schema: spark.StructType) -> messages.ScanPlan:
+    """A plan of tasks of Python alone. Their reader also reads the segments of other plans."""
     tasks = planned_read(reader, reader.partitions(), schema)
     return replace(merged_plan(()), groups=[messages.PythonGroup(tasks)])
 
@@ -132,20 +159,11 @@ def plan_micro_batch(request: messages.PlanMicroBatch) -> messages.ScanPlan:
     batch, plans = request.batch, []
     stream, table = open_stream(batch.stream), batch.stream.table
     start, end = Offset.from_json(batch.start), Offset.from_json(batch.end)
+    scan_request = _scan_request(table, request.schema, (), request.allow_native)
     wanted = spark.StructType.fromJson(request.schema)  # type: ignore[arg-type]
     if isinstance(stream, ChangeStream):
         changes = stream.changes(start, end, table_columns(wanted))
-        return plan_of_changes(reader_of(changes, wanted, table.name), wanted)
-    scan_request = messages.PlanScan(
-        table,
-        request.schema,
-        (),
-        None,
-        request.allow_native,
-        grouped=False,
-        whole=False,
-        in_python=None,
-    )
+        return _plan_of(changes, scan_request)
     for state in stream.states(start, end):
         shared = Shared.of(project(wanted, state.seen.schema, table.name))
         plans.append(planned(Scan(stream.store, state, shared.read), shared, scan_request))

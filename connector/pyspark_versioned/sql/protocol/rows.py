@@ -151,6 +151,7 @@ class PlanChanges(Request[ScanPlan]):
     changes: VersionRange
     schema: SparkStruct
     filters: Sequence[Term]
+    allow_native: bool
 
 
 class EstimateColumns(Request[ColumnEstimates]):

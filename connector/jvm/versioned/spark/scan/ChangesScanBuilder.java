@@ -9,14 +9,20 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.internals.HadoopFolders;
+import versioned.spark.internals.SparkParquetReading;
 import versioned.spark.protocol.PlanChanges;
 import versioned.spark.protocol.StreamRef;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.PathOptions;
 import versioned.spark.python.Python;
+import versioned.spark.python.TableOptions;
 import versioned.spark.python.Terms;
 
-/** A scan of changes, which tasks in Python compute. */
+/**
+ * A scan of changes. Segments whose rows are all changes of one type are read as those of a scan are; what must be compared, tasks
+ * in Python compute.
+ */
 public final class ChangesScanBuilder extends PushedScanBuilder {
     private static final String VERSION = "_commit_version";
 
@@ -36,7 +42,7 @@ public final class ChangesScanBuilder extends PushedScanBuilder {
         wanted = schema.isEmpty() ? new StructType().add(whole.apply(VERSION)) : schema;
     }
 
-    /** Python finds changes of the rows that satisfy them only; Spark evaluates them for each row, too. */
+    /** Only changes of rows that satisfy them are found, in the commits that may; Spark evaluates them for each row, too. */
     @Override
     public Predicate[] pushPredicates(Predicate[] predicates) {
         filters = NormalFilters.of(List.of(predicates));
@@ -50,7 +56,9 @@ public final class ChangesScanBuilder extends PushedScanBuilder {
 
     /** The scan of what was pushed; Spark asks it several times for its batch. */
     private final class ChangesScan implements Scan, Batch {
+        private final boolean isNative = !TableOptions.isPython(options) && HadoopFolders.isReachable(table.hadoop());
         private ScanPlan plan;
+        private PartitionReaderFactory factory;
 
         @Override
         public StructType readSchema() {
@@ -59,12 +67,20 @@ public final class ChangesScanBuilder extends PushedScanBuilder {
 
         @Override
         public String description() {
-            return "ChangesScan " + table.name() + " " + asked + ", filters: " + filters;
+            return "ChangesScan " + table.name() + " " + asked + (plan == null ? "" : ", " + ways()) + ", filters: " + filters;
+        }
+
+        private String ways() {
+            long segments = plan.segments().size();
+            long read = plan.segments().stream().filter(plan::isNative).count();
+            return "segments: {native=" + read + ", python=" + (segments - read) + "}, tasks in Python: "
+                + plan.pythonPartitions(wanted).size();
         }
 
         @Override
         public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
-            return VersionedStream.ofChanges(new StreamRef(table, asked.ofStream(PathOptions.ofStream(options))), wanted);
+            return VersionedStream.ofChanges(new StreamRef(table, asked.ofStream(PathOptions.ofStream(options))), wanted,
+                isNative);
         }
 
         @Override
@@ -74,19 +90,24 @@ public final class ChangesScanBuilder extends PushedScanBuilder {
 
         private synchronized ScanPlan plan() {
             if (plan == null) {
-                plan = ScanPlan.of(Python.send(new PlanChanges(table, asked.ofBatch(), wanted, Terms.of(filters))));
+                plan = ScanPlan.of(Python.send(new PlanChanges(table, asked.ofBatch(), wanted, Terms.of(filters), isNative)));
             }
             return plan;
         }
 
         @Override
         public InputPartition[] planInputPartitions() {
-            return plan().pythonPartitions(wanted).toArray(InputPartition[]::new);
+            List<InputPartition> partitions = Splits.pack(table, plan(), plan().segments(), false);
+            partitions.addAll(plan().pythonPartitions(wanted));
+            return partitions.toArray(InputPartition[]::new);
         }
 
         @Override
-        public PartitionReaderFactory createReaderFactory() {
-            return plan().pythonFactory(wanted);
+        public synchronized PartitionReaderFactory createReaderFactory() {
+            if (factory == null) { // adaptive execution calls this twice
+                factory = SegmentReaderFactory.of(table, plan(), wanted, filters, () -> SparkParquetReading.of(table.hadoop()));
+            }
+            return factory;
         }
     }
 }

@@ -97,9 +97,9 @@ final class VersionedStream implements MicroBatchStream, SupportsAdmissionContro
         return new VersionedStream(stream, wanted.asNullable(), isNative); // a column may be dropped meanwhile
     }
 
-    /** The changes of a table, which Python finds. */
-    static VersionedStream ofChanges(StreamRef stream, StructType wanted) {
-        return new VersionedStream(stream, wanted, false);
+    /** The changes of a table. */
+    static VersionedStream ofChanges(StreamRef stream, StructType wanted, boolean isNative) {
+        return new VersionedStream(stream, wanted, isNative);
     }
 
     @Override
