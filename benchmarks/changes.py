@@ -7,12 +7,13 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.common import DATA, Figure, Report
 from benchmarks.native_scan import noop, start
@@ -158,13 +159,35 @@ def by_spark(report: Report, spark: SparkSession, runs: int) -> None:
     report.compare(
         "Spark, appended rows, to nowhere",
         lambda: noop(spark.sql(changes)),
-        {"SELECT *, natively": (lambda: noop(spark.table(name)), None)},
+        {"SELECT *, natively": (lambda: noop(spark.table(name)), 1.2)},
         runs,
     )
     report.compare(
         "Spark, appended rows, one column",
         lambda: spark.sql(ranges).collect(),
-        {"SELECT, natively": (lambda: spark.sql(f"SELECT sum(a) FROM {name}").collect(), None)},
+        {"SELECT, natively": (lambda: spark.sql(f"SELECT sum(a) FROM {name}").collect(), 1.2)},
+        runs,
+    )
+    report.compare(
+        "Spark, a stream of the changes, appended rows, to nowhere",
+        lambda: streamed(spark.readStream.option("startingVersion", 1).changes(name)),
+        {
+            "a stream of the rows": (
+                lambda: streamed(spark.readStream.option("startingVersion", 1).table(name)),
+                1.2,
+            ),
+            "SELECT *, natively": (lambda: noop(spark.table(name)), None),
+        },
+        runs,
+    )
+    last = f"{changes} WHERE _commit_version = {SEGMENTS}"
+    one = spark.table(name).where(
+        f"id >= {(SEGMENTS - 1) * (spark.table(name).count() // SEGMENTS)}"
+    )
+    report.compare(
+        "Spark, the changes of one commit of 16, by a filter, to nowhere",
+        lambda: noop(spark.sql(last)),
+        {"SELECT of these rows, natively": (lambda: noop(one), 1.2)},
         runs,
     )
     spark.conf.set("spark.versioned.io", "python")
@@ -175,6 +198,38 @@ def by_spark(report: Report, spark: SparkSession, runs: int) -> None:
         runs,
     )
     spark.conf.set("spark.versioned.io", "native")
+
+
+def streamed(frame: DataFrame) -> None:
+    """Read a stream to its end, without keeping its rows."""
+    checkpoint = DATA / "checkpoint"
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    writer = frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+    writer.trigger(availableNow=True).start().awaitTermination()
+
+
+COMMITS = 2_000
+
+
+def many_commits(report: Report) -> None:
+    """CPU time of planning the changes of many small commits, and of reading them."""
+    folder = DATA / "many"
+    for what, removes in [("appends", False), ("overwrites", True)]:
+        shutil.rmtree(folder, ignore_errors=True)
+        table = Catalog(folder).create_table("t", "id BIGINT")
+        for number in range(COMMITS):
+            rows_of_commit = pa.table({"id": [number]})
+            table.overwrite(rows_of_commit) if removes else table.append(rows_of_commit)
+        loaded = Catalog(folder).load_table("t")
+        began = time.process_time()
+        changes = loaded.changes(1)
+        tasks = len(changes.plan.tasks)
+        planned = time.process_time()
+        count(changes.to_batches())
+        ended = time.process_time()
+        assert tasks == COMMITS
+        report.record(Figure(f"{COMMITS} {what}: planned, CPU", planned - began, "s", 3))
+        report.record(Figure(f"{COMMITS} {what}: read, CPU", ended - planned, "s"))
 
 
 def memory(report: Report) -> None:
@@ -215,6 +270,7 @@ def main() -> None:
         return
     report, catalog = Report("changes"), prepare(options.rows)
     in_python(report, catalog, options.rows, options.runs)
+    many_commits(report)
     memory(report)
     spark = start()
     by_spark(report, spark, options.runs)

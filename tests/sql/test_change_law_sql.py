@@ -82,12 +82,17 @@ def test_the_law_of_changes_by_sql_and_by_stream(
         start = random.randint(0, end)
         if change_law.columns_persist(past[: end + 1]):
             between = f"CHANGES FROM VERSION {start} TO VERSION {end}"
-            updates = random.choice(["true", "false"])
-            query = f"SELECT * FROM {name} {between} WITH (computeUpdates = '{updates}')"
-            check(sql_spark.sql(query).collect(), states(past, start, end), start, past[end])
+            updates, since = random.choice(["true", "false"]), random.randint(start, end)
+            for io in ("native", "python"):
+                options = f"computeUpdates = '{updates}', io = '{io}'"
+                query = f"SELECT * FROM {name} {between} WITH ({options})"
+                check(sql_spark.sql(query).collect(), states(past, start, end), start, past[end])
+                later = sql_spark.sql(f"{query} WHERE _commit_version >= {since}").collect()
+                check(later, states(past, since, end), since, past[end])
     if change_law.columns_persist(past):
         start, most = random.randrange(len(past)), random.randint(1, 5)
         reader = sql_spark.readStream.option("maxSegmentsPerTrigger", most)
+        reader = reader.option("io", random.choice(["native", "native", "python"]))
         snapshot = random.random() < 0.5
         frame = (reader if snapshot else reader.option("startingVersion", start)).changes(name)
         rows = streamed(frame, tmp_path / "checkpoint")
