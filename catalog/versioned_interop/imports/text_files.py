@@ -251,11 +251,18 @@ class JsonRows:
         table: the rows; numbers with a point or exponent, and those of many digits, are DOUBLE.
         text: the lines.
         lines: the number of each of them in the file.
+        absent: the names of columns that these lines lack, and others of their block have.
     """
 
     table: pa.Table
     text: bytes
     lines: Sequence[int]
+    absent: tuple[str, ...] = ()
+
+    def with_columns(self, names: Iterable[str]) -> JsonRows:
+        """The rows with nulls in those of the columns that they lack."""
+        absent = tuple(name for name in names if name not in self.table.column_names)
+        return replace(self, table=_with_nulls(self.table, absent), absent=absent)
 
     def with_exact_numbers(self) -> pa.Table:
         """The rows with all numbers as the texts that stand in the file.
@@ -266,7 +273,7 @@ class JsonRows:
         quoted = _TOKENS.sub(_quoted, self.text)
         try:
             table = json.read_json(pa.py_buffer(quoted), json.ReadOptions(False, len(quoted) + 1))
-            return _as_text(table, quoted)
+            return _with_nulls(_as_text(table, quoted), self.absent)
         except pa.ArrowException as error:
             raise InvalidRequestError(
                 f"the numbers from line {self.lines[0]} on can't be read as text: {error}"
@@ -286,6 +293,12 @@ class JsonRows:
         return [number for number, line in lines if line.strip()]
 
 
+def _with_nulls(table: pa.Table, names: Iterable[str]) -> pa.Table:
+    for name in names:
+        table = table.append_column(name, pa.nulls(table.num_rows))
+    return table
+
+
 _TOKENS = re.compile(
     rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*|-?(?:NaN|Inf(?:inity)?)', re.DOTALL
 )
@@ -298,7 +311,7 @@ def _quoted(match: re.Match[bytes]) -> bytes:
 
 
 def _parsed(text: bytes, line: int) -> Iterator[list[JsonRows]]:
-    """The rows of some lines, which are halved if they can't be read together, nor by their shapes."""
+    """The rows of some lines, which are halved if they can't be read together, nor by their kinds."""
     if not text.strip():
         return
     lines = text.split(b"\n")
@@ -308,9 +321,9 @@ def _parsed(text: bytes, line: int) -> Iterator[list[JsonRows]]:
     except (pa.ArrowException, UnicodeDecodeError) as error:
         if len(lines) == 1:
             raise InvalidRequestError(f"line {line} is no JSON object: {error}") from None
-    by_shape = _rows_by_shape(lines, line)
-    if by_shape is not None:
-        yield by_shape
+    by_kind = _rows_by_kind(lines, line)
+    if by_kind is not None:
+        yield by_kind
         return
     half = len(lines) // 2
     yield from _parsed(b"\n".join(lines[:half]), line)
@@ -324,46 +337,77 @@ def _read_lines(text: bytes, lines: Sequence[int]) -> JsonRows:
     return JsonRows(_as_text(table, text), text, lines)
 
 
-_MOST_SHAPES = 64
-"""The number of shapes of lines up to which those of each are read together."""
+_MOST_GROUPS = 128
+"""The number of groups of lines up to which those of each are read together."""
 
 
-def _rows_by_shape(lines: Sequence[bytes], first: int) -> list[JsonRows] | None:
-    """One table for the lines of each shape: the same keys in the same order, with values of one kind.
+def _rows_by_kind(lines: Sequence[bytes], first: int) -> list[JsonRows] | None:
+    """One table for each group of lines in which a column has values of one kind.
+
+    A line that lacks a column which another one has is null there, as if they were read together.
 
     Returns:
-        None if there are too many shapes, their columns differ, or a line can't be read.
+        None if there are too many groups, or a line can't be read.
     """
-    shapes: dict[object, list[int]] = {}
     try:
-        for at, text in enumerate(lines):
-            if text.strip():
-                shapes.setdefault(
-                    _shape(plain_json.loads(text, object_pairs_hook=_Pairs)), []
-                ).append(at)
-                if len(shapes) > _MOST_SHAPES:
-                    return None
+        groups = _grouped(lines)
+        if groups is None:
+            return None
         read = [
             _read_lines(b"\n".join(lines[at] for at in places), [first + at for at in places])
-            for places in shapes.values()
+            for places in groups
         ]
     except (ValueError, RecursionError, pa.ArrowException):
         return None
-    # Rows that lack a column get its default, so they can't be put in order with others.
-    return read if len({frozenset(rows.table.column_names) for rows in read}) == 1 else None
+    names = dict.fromkeys(name for rows in read for name in rows.table.column_names)
+    return [rows.with_columns(names) for rows in read]
 
 
-class _Pairs(tuple[tuple[str, Any], ...]):
-    """The members of an object of JSON."""
+_Kinds = frozenset[tuple[tuple[str | None, ...], type]]
+"""The kinds of the values of a line by their paths; nulls have none. The name of an element is None."""
 
 
-def _shape(value: object) -> object:
-    """The kind of a value of JSON, and of those inside it."""
-    if isinstance(value, _Pairs):
-        return tuple([(name, _shape(member)) for name, member in value])
-    if isinstance(value, list):
-        return frozenset(map(_shape, value))
-    return float if type(value) is int else type(value)
+def _grouped(lines: Sequence[bytes]) -> list[list[int]] | None:
+    """The places of the lines of each group, without blank ones; None if there are too many groups."""
+    group_of: dict[_Kinds, int] = {}
+    groups: list[tuple[dict[tuple[str | None, ...], type], list[int]]] = []
+    for at, text in enumerate(lines):
+        if not text.strip():
+            continue
+        line = frozenset(_kinds(plain_json.loads(text)))
+        group = group_of.get(line)
+        if group is None:
+            group = next(
+                (
+                    number
+                    for number, (kinds, _) in enumerate(groups)
+                    if all(kinds.get(path, kind) is kind for path, kind in line)
+                ),
+                len(groups),
+            )
+            if group == _MOST_GROUPS:
+                return None
+            if group == len(groups):
+                groups.append(({}, []))
+            groups[group][0].update(line)
+            group_of[line] = group
+        groups[group][1].append(at)
+    return [places for _, places in groups]
+
+
+def _kinds(
+    value: object, path: tuple[str | None, ...] = ()
+) -> Iterator[tuple[tuple[str | None, ...], type]]:
+    """The kinds of a value of JSON and of those inside it, by their paths."""
+    if value is None:
+        return
+    yield path, float if type(value) is int else type(value)
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield from _kinds(member, (*path, name))
+    elif isinstance(value, list):
+        for element in value:
+            yield from _kinds(element, (*path, None))
 
 
 def _as_text(table: pa.Table, text: bytes) -> pa.Table:
