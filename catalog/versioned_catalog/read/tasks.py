@@ -258,13 +258,16 @@ class MergeTask:
         return Shape(self.keys, self.values)
 
 
-def read_merged(store: Store, task: MergeTask) -> Iterator[pa.RecordBatch]:
+def read_merged(store: Store, task: MergeTask, threads: int = 0) -> Iterator[pa.RecordBatch]:
     """Read the wanted rows of a merge, sorted by row key.
+
+    Args:
+        threads: the number of threads that read small segments ahead from a local disk.
 
     Raises:
         CorruptTableError: as for ``read_segment``.
     """
-    with open_runs(store, task) as runs:
+    with open_runs(store, task, threads) as runs:
         schema = to_arrow_schema(task.columns)
         for batch in merge(runs, task.shape, tombstones=task.tombstones):
             wanted = _wanted(batch, task, schema)
@@ -273,12 +276,13 @@ def read_merged(store: Store, task: MergeTask) -> Iterator[pa.RecordBatch]:
 
 
 @contextmanager
-def open_runs(store: Store, task: MergeTask) -> Iterator[list[Run]]:
-    """The runs of a merge, read ahead on remote storage until the end of the block."""
-    if not store.is_remote:
+def open_runs(store: Store, task: MergeTask, threads: int = 0) -> Iterator[list[Run]]:
+    """The runs of a merge, read ahead until the end of the block by threads, as ``read_merged`` says."""
+    threads = PREFETCH_SEGMENTS if store.is_remote else threads
+    if not threads:
         yield [_run(member, partial(read_segment, store, member.task)) for member in task.members]
         return
-    with ThreadPoolExecutor(PREFETCH_SEGMENTS) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         ahead = MergePrefetch(store, [member.task for member in task.members], pool)
         yield [_run(member, partial(ahead.read, at)) for at, member in enumerate(task.members)]
 

@@ -22,7 +22,13 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.overlaps import overlapping_groups
 from versioned_catalog.read.planning import next_fit
 from versioned_catalog.read.segment_file import SegmentTask
-from versioned_catalog.read.tasks import PREFETCH_SEGMENTS, Task, read_ahead, read_task
+from versioned_catalog.read.tasks import (
+    PREFETCH_SEGMENTS,
+    Task,
+    read_ahead,
+    read_merged,
+    read_segment,
+)
 from versioned_catalog.storage.store import PREFIX, Store
 from versioned_catalog.write.clustering import Clustering, clustered
 from versioned_catalog.write.segment_writer import PLAIN_ROWS, SegmentKind, WriteSpec
@@ -102,7 +108,14 @@ class CompactionTask:
 
 def _read(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
     threads = PREFETCH_SEGMENTS if store.is_remote else READERS
-    return read_ahead(store, tasks, threads, read_task)
+    return read_ahead(store, tasks, threads, _read_task)
+
+
+def _read_task(store: Store, task: Task) -> Iterator[pa.RecordBatch]:
+    """Read a task; most of a merge is the reading of its segments."""
+    if isinstance(task, SegmentTask):
+        return read_segment(store, task)
+    return read_merged(store, task, READERS)
 
 
 def _without_shared_sequence(
