@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from random import Random
@@ -122,3 +123,26 @@ def test_pairs_are_not_looked_for_where_there_are_none(monkeypatch: pytest.Monke
 
 
 original = cancelling.unpaired
+
+
+def test_two_parts_are_compared_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In threads of their own, and no more of them are in memory."""
+    running, most, compare = 0, 0, cancelling._unmatched
+    lock, both = threading.Lock(), threading.Barrier(2)
+
+    def waiting(*given: Any) -> Iterator[Any]:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        both.wait(timeout=60)
+        with lock:
+            running -= 1
+        return compare(*given)
+
+    monkeypatch.setattr(cancelling, "_unmatched", waiting)
+    other = [{**one, "id": one["id"] + 5000} for one in ROWS.to_pylist()]
+    new = pa.RecordBatch.from_pylist(other, SCHEMA)
+    found = difference(batches(ROWS, 100), batches(new, 100), SCHEMA, 6)
+    assert sum(batch.num_rows for _, batch in found) == 2000
+    assert most == 2

@@ -7,7 +7,10 @@ exactly; a missed pair costs only time, since the multiset difference of the rem
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby, product
 
@@ -27,7 +30,7 @@ from versioned_catalog.read.row_hashes import (
     truths,
     unequal,
 )
-from versioned_catalog.write.writer import Spill
+from versioned_catalog.write.writer import Spill, pipelined
 
 OLD, NEW = 0, 1
 """The two sets."""
@@ -43,8 +46,6 @@ HASH = pa.field("__hash", pa.int64(), nullable=False)
 """The column with the hash of each row, which comes after the compared ones."""
 
 Places = npt.NDArray[np.int64]
-
-_ONE = np.uint64(1)
 
 
 @dataclass
@@ -193,23 +194,31 @@ def unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
 
 def _candidates(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
     """Pairs of rows with the same hash: the first of both batches, the second, and so on."""
-    hashes = np.concatenate([hashes_of(old) << _ONE, hashes_of(new) << _ONE | _ONE])
-    order = np.argsort(hashes)  # so the old rows of a hash come before the new ones
-    ordered = hashes[order] >> _ONE
-    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
-    sizes = np.diff(np.r_[begins, len(ordered)])
+    hashes = np.concatenate([hashes_of(old), hashes_of(new)])
+    rows = len(hashes)
+    # Sorting integers is five times as fast as finding their order, so the low bits become the row:
+    # the old rows of a hash come before the new ones.
+    low = np.uint64((1 << rows.bit_length()) - 1)
+    keys = np.sort(hashes & ~low | np.arange(rows, dtype=np.uint64))
+    order, keys = (keys & low).astype(np.int64), keys & ~low
     is_new = order >= old.num_rows
-    olds = sizes - np.add.reduceat(is_new, begins, dtype=np.int64)
+    begins = np.r_[True, keys[1:] != keys[:-1]][:rows]
+    turns = is_new & (begins | np.r_[True, ~is_new[:-1]][:rows])
+    places = np.arange(rows)
+    # The places of the first row of each hash, and of its first new row.
+    begin, turn = (np.maximum.accumulate(np.where(first, places, 0)) for first in (begins, turns))
     at = np.flatnonzero(is_new)
-    begin, many = (np.repeat(values, sizes)[at] for values in (begins, olds))
-    rank = at - begin - many
-    paired = rank < many
-    return order[(begin + rank)[paired]], order[at[paired]] - old.num_rows
+    partners = (begin + places - turn)[at]
+    paired = partners < turn[at]
+    return order[partners[paired]], order[at[paired]] - old.num_rows
 
 
-ROWS_IN_MEMORY = 1_000_000
-BYTES_IN_MEMORY = 128 * 1024 * 1024
+ROWS_IN_MEMORY = 500_000
+BYTES_IN_MEMORY = 64 * 1024 * 1024
 """The rows, and the bytes of files, beyond which rows are split by hash and spilled."""
+
+THREADS = 2
+"""The parts that are compared at a time."""
 
 
 def parts_of(rows: int, size: int) -> int:
@@ -234,12 +243,20 @@ def difference(
         yield from _unmatched(list(sided), schema)
         return
     with Spill(keys=product(range(parts), (OLD, NEW))) as spill:
-        for side, batch in sided:
-            for part, rows in split(batch, hashes_of(batch), parts):
-                spill.add((part, side), pa.Table.from_batches([rows]))
-        for _, both in groupby(spill.drain(), lambda drained: drained[0][0]):
-            of_part = [(side, batch) for (_, side), batches in both for batch in batches]
-            yield from _unmatched(of_part, schema)
+        with closing(pipelined(sided)) as ahead:
+            for side, batch in ahead:
+                for part, rows in split(batch, hashes_of(batch), parts):
+                    spill.add((part, side), pa.Table.from_batches([rows]))
+        running: deque[Future[list[tuple[int, pa.RecordBatch]]]] = deque()
+        with ThreadPoolExecutor(THREADS) as pool:
+            for _, both in groupby(spill.drain(), lambda drained: drained[0][0]):
+                of_part = [(side, batch) for (_, side), batches in both for batch in batches]
+                running.append(pool.submit(lambda rows: list(_unmatched(rows, schema)), of_part))
+                del of_part
+                if len(running) == THREADS:
+                    yield from running.popleft().result()
+            while running:
+                yield from running.popleft().result()
 
 
 def _unmatched(
