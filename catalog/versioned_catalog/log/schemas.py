@@ -78,7 +78,7 @@ def delta(older: Schema, newer: Schema) -> SchemaDelta:
     for column in older.columns:
         at = places.get(column.id)
         last = parts[-1] if parts else None
-        if at is None or newer.columns[at] != column:
+        if at is None or (newer.columns[at] is not column and newer.columns[at] != column):
             parts.append(column)
         elif isinstance(last, Run) and last.start + last.count == at:
             parts[-1] = Run(last.start, last.count + 1)

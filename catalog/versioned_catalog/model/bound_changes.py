@@ -98,7 +98,7 @@ def finish(before: Evolution, after: Evolution, new_version: int) -> Evolution:
     Raises:
         InvalidRequestError: the table or a struct has no columns left.
     """
-    if visible(before.schema.columns) and not visible(after.schema.columns):
+    if not visible(after.schema.columns) and visible(before.schema.columns):
         raise InvalidRequestError(
             "the last column can't be dropped; add another one in the same ALTER, or drop the table",
             condition="NOT_SUPPORTED",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.spark_types import declared_type
@@ -21,7 +22,7 @@ from versioned_catalog.model.keys import (
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.sql_literals import to_sql
 from versioned_catalog.model.transforms import Bucket, Truncate, parse_transform
-from versioned_catalog.model.types import Column
+from versioned_catalog.model.types import Atom, Column, DataType
 from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 
 
@@ -47,22 +48,24 @@ def describe(
         written_as=None,
     )
     properties = {**user_properties(state.properties), **_schema_properties(state.seen.schema)}
-    described = describe_schema(ref, state.seen.schema, properties, state.comment)
-    return replace(
-        described,
-        columns=[_column(column) for column in shown_columns(state)],
-        unseen=[_column(column) for column in unseen_columns(state.seen)],
+    described = describe_schema(
+        ref, state.seen.schema, properties, state.comment, shown_columns(state)
     )
+    return replace(described, unseen=[_column(column) for column in unseen_columns(state.seen)])
 
 
 def describe_schema(
-    ref: messages.TableRef, schema: Schema, properties: Mapping[str, str], comment: str | None
+    ref: messages.TableRef,
+    schema: Schema,
+    properties: Mapping[str, str],
+    comment: str | None,
+    shown: Sequence[Column] | None = None,
 ) -> messages.LoadedTable:
-    """A table of a schema."""
+    """A table of a schema, whose columns are shown as they are if ``shown`` is None."""
     keyed = schema.is_keyed
     return messages.LoadedTable(
         ref,
-        [_column(column) for column in schema.columns],
+        [_column(column) for column in (schema.columns if shown is None else shown)],
         [
             _column(column)
             for column in (*METADATA_COLUMNS, *(KEYED_METADATA_COLUMNS if keyed else ()))
@@ -117,8 +120,18 @@ def _column(column: Column) -> messages.LoadedColumn:
     return messages.LoadedColumn(
         column.id,
         column.name,
-        SparkType(declared_type(column.type).jsonValue()),
+        _type(column.type),
         column.nullable,
         column.comment,
         None if default is None else to_sql(default, column.type),
     )
+
+
+def _type(type_: DataType) -> SparkType:
+    # Most columns of a wide table have one of a few types.
+    return _atom(type_) if isinstance(type_, Atom) else SparkType(declared_type(type_).jsonValue())
+
+
+@cache
+def _atom(atom: Atom) -> SparkType:
+    return SparkType(declared_type(atom).jsonValue())
