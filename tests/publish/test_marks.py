@@ -170,9 +170,14 @@ def test_marks_need_format_version_3(catalog: Catalog) -> None:
     table.append(ids(0, 1, 2, 3, 4))
     table.maintenance.publish(format_version=2)
     mark(table, {table.state.segments.paths[0]: [1, 2]})
-    with pytest.raises(InvalidRequestError, match="need Iceberg v3's deletion vectors"):
+    refused = "need Iceberg v3's deletion vectors; set the property row_changes to copy, compact"
+    with pytest.raises(InvalidRequestError, match=refused):
         table.maintenance.publish()
     assert marks_of(table)
+    table.alter().set_property("row_changes", "copy").commit()
+    table.maintenance.compact(strategy="full")
+    table.delete([("id", "=", 0)])
+    assert table.maintenance.publish().format_version == 2
 
 
 def test_compacted_marks_leave_the_publication(catalog: Catalog, in_files: bool) -> None:

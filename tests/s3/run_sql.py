@@ -25,8 +25,14 @@ STATEMENTS = (
     "MERGE INTO versioned.n.t t USING (SELECT explode(array(3, 5000)) id) s ON t.id = s.id "
     "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, b) VALUES (s.id, 'merged')",
     "CREATE TABLE versioned.n.u AS SELECT * FROM versioned.n.t WHERE id < 10",
+    "CREATE TABLE versioned.n.m TBLPROPERTIES ('row_changes' = 'mark') AS SELECT /*+ COALESCE(1) */ * "
+    "FROM range(100000)",
+    "DELETE FROM versioned.n.m WHERE id % 3 = 0",
+    "UPDATE versioned.n.m SET id = -id WHERE id BETWEEN 20000 AND 79999",
 )
 COUNTED = "SELECT b, count(*) AS rows, sum(id) AS ids FROM versioned.n.t GROUP BY b ORDER BY b"
+MARKED = "SELECT count(*), sum(id) FROM versioned.n.m WHERE id < 90000"
+"""The marks of so many rows are in a file."""
 FILTERED = "SELECT id FROM versioned.n.t WHERE b = 'five'"
 
 
@@ -44,10 +50,12 @@ def main() -> None:
         "counted": [list(row) for row in spark.sql(COUNTED).collect()],
         "filtered": [row.id for row in spark.sql(FILTERED).collect()],
         "copied": spark.table("versioned.n.u").count(),
+        "marked": [list(row) for row in spark.sql(MARKED).collect()],
         "source": source.load(url).count(),
         "past": source.option("versionAsOf", 1).load(url).select("b").distinct().first()[0],
         "plan": plan(spark.sql(FILTERED)),
         "plan_of_source": plan(source.load(url)),
+        "plan_of_marked": plan(spark.sql(MARKED)),
     }
     print(json.dumps(results), flush=True)
     spark.stop()

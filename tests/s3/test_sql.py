@@ -11,6 +11,8 @@ import pytest
 
 from s3.server import Server
 from sql.test_statements import environment
+from versioned_catalog import Catalog
+from versioned_catalog.log.marks import FileMark
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
@@ -24,6 +26,7 @@ WANTED = {
     ],
     "filtered": [5],
     "copied": 6,
+    "marked": [[60_000, -1_299_960_000]],
     "source": 1009,
     "past": "old",
 }
@@ -44,8 +47,11 @@ def test_statements_on_s3(io: str, s3: Server, s3_place: str, tmp_path: Path) ->
     )
     assert ran.returncode == 0, ran.stderr[-4000:]
     results = json.loads(ran.stdout.splitlines()[-1])
-    plans = [results.pop("plan"), results.pop("plan_of_source")]
+    plans = [results.pop(name) for name in ("plan", "plan_of_source", "plan_of_marked")]
     assert results == WANTED
     for plan in plans:
         assert f"{{{io}={{" in plan, plan
     assert s3.options["secret"] not in ran.stdout + ran.stderr
+    table = Catalog(s3_place, s3.options).load_table("n.m")
+    assert any(isinstance(mark, FileMark) for mark in table.state.segments.marks.values())
+    assert table.maintenance.verify(deep=True).findings == ()

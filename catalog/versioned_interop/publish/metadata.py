@@ -100,7 +100,11 @@ def obstacles(state: TableState, format_version: int) -> Iterator[str]:
     if pc.any(pc.starts_with(state.segments.column("path"), PREFIX)).as_py():
         yield f"some of its segments are in external roots ({PREFIX}…); {_COMPACT}"
     if format_version < 3 and _may_hide_rows(state):
-        yield f"rows that were replaced or deleted need Iceberg v3's deletion vectors; {_COMPACT}"
+        copies = "" if state.schema.is_keyed else "set the property row_changes to copy, "
+        yield (
+            "rows that were replaced or deleted need Iceberg v3's deletion vectors; "
+            f"{copies}{_COMPACT}"
+        )
     if state.schema.is_keyed and any(
         PATCH_ROW in delta.ops for delta in state.segments.deltas.decode()
     ):
