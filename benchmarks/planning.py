@@ -22,6 +22,7 @@ import pyarrow as pa
 from benchmarks.common import Figure, Report, seconds
 from versioned_catalog import Catalog, Table
 from versioned_catalog.log.record import Delta
+from versioned_catalog.log.segment_columns import SegmentColumns
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.segment_table import CORE, delta_to_text
 from versioned_catalog.model.arrow import to_arrow_type
@@ -82,6 +83,11 @@ def segments(table: Table, count: int) -> SegmentSet:
     core |= {
         name: pa.nulls(count, CORE.field(name).type) for name in CORE.names if name not in core
     }
+    return SegmentSet.of(SegmentColumns.of_table(rows(table, core, count, random)))
+
+
+def rows(table: Table, core: dict[str, Any], count: int, random: np.random.Generator) -> pa.Table:
+    """Core columns with statistics beside them."""
     found = pa.table(core, schema=CORE)
     for column in table.schema.columns:
         low, high = bounds(column, count, random)
@@ -91,7 +97,7 @@ def segments(table: Table, count: int) -> SegmentSet:
         found = found.append_column(f"{column.id}.min", low)
         found = found.append_column(f"{column.id}.max", high)
         found = found.append_column(f"{column.id}.inexact", pa.nulls(count, pa.int8()))
-    return SegmentSet.of(found)
+    return found
 
 
 def build(path: Path, count: int, columns: int) -> None:
@@ -112,7 +118,7 @@ def keyed_scan(count: int, *, keyed: bool, pairs: bool) -> Scan:
         deltas = (Delta(sequences=(n, n), ops={0: n + 1, 1: 3}) for n in range(count))
         columns["extra"] = pa.array(map(delta_to_text, deltas), pa.string())
     for name, values in columns.items():
-        base = base.set_column(base.schema.get_field_index(name), name, values)
+        base = base.with_column(name, pa.chunked_array([values]))
     state = replace(table.state, segments=SegmentSet.of(base))
     return Scan(table.store, state, state.schema.columns)
 

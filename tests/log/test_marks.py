@@ -35,6 +35,7 @@ from versioned_catalog.log.marks import (
 )
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.schemas import Schemas
+from versioned_catalog.log.segment_columns import SegmentColumns
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.maintain.log_check import differences
@@ -301,10 +302,9 @@ def test_damaged_marks_of_checkpoints_are_refused(tmp_path: Path, text: str, pro
 def with_texts(state: TableState, text: str) -> TableState:
     """A state whose first segment has a mark, as a text of its checkpoint."""
     base, _ = state.segments.table(state.schemas)
-    at = base.schema.get_field_index("mark")
     texts = pa.chunked_array([pa.array([text, None], pa.string())])
-    base = base.set_column(at, base.schema.field(at), texts)
-    return replace(state, segments=replace(state.segments, base=base, tail=(), stored=None))
+    columns = SegmentColumns.of_table(base).with_column("mark", texts)
+    return replace(state, segments=replace(state.segments, base=columns, tail=(), stored=None))
 
 
 def test_other_texts_of_a_mark_are_understood(tmp_path: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
@@ -21,6 +22,7 @@ from versioned_catalog.storage.parquet import (
     check_column_chunks,
     open_parquet,
     page_bytes,
+    pages_of,
     translate_errors,
 )
 from versioned_catalog.storage.text import count_values, parse_json
@@ -66,9 +68,9 @@ CHECKSUM = "checksum"
 _SEAL = re.compile(rb',"checksum":"(crc32:[0-9a-f]{8})"}\Z')
 
 
-def checksum(data: bytes) -> str:
-    """The checksum of bytes, as metadata records it."""
-    return f"crc32:{zlib.crc32(data):08x}"
+def checksum(*parts: bytes | memoryview) -> str:
+    """The checksum of bytes, one part after the other, as metadata records it."""
+    return f"crc32:{functools.reduce(lambda sum_, part: zlib.crc32(part, sum_), parts, 0):08x}"
 
 
 def check_attached(data: bytes, size: int, sum_: str, what: str, says: str, then: str = "") -> None:
@@ -174,15 +176,97 @@ LEAST_ROW_BYTES = 4
 def read_bounded(data: bytes, what: str) -> pa.Table:
     """Read the rows of a file, with its metadata.
 
-    Texts are read as dictionaries, in which many rows can share a long value, and are decoded once their
-    total length is checked.
-
     Raises:
         CorruptTableError: the file is damaged, or decodes to very many times its size.
     """
-    file = _opened(data, what)
-    with translate_errors(what, "is not a whole Parquet file"):
-        return _read(file.read(use_threads=False), decoded_limit(len(data)), what)
+    file = BoundedFile(data, what)
+    return file.read(file.schema.names).replace_schema_metadata(file.schema.metadata)
+
+
+class BoundedFile:
+    """A file whose columns are decoded when they are asked for; one bound holds for all together.
+
+    Texts are read as dictionaries, in which many rows can share a long value, and are decoded once their
+    total length is checked. Plain pages hold each text, so their size bounds it.
+
+    Args:
+        data: the file.
+        what: its name, for errors.
+
+    Raises:
+        CorruptTableError: its footer is damaged, or has too many rows or columns for its size.
+    """
+
+    def __init__(self, data: bytes, what: str) -> None:
+        self._data, self._what = data, what
+        self._footer = _checked_footer(data, what)
+        self._pages_left = self._texts_left = decoded_limit(len(data))
+        with translate_errors(what, "is not a whole Parquet file"):
+            schema = self._footer.schema.to_arrow_schema()
+            self._leaves = _leaves(schema)
+        self.rows: int = self._footer.num_rows
+        self.schema: pa.Schema = schema
+
+    @property
+    def group_rows(self) -> list[int]:
+        """The number of rows of each row group."""
+        groups = range(self._footer.num_row_groups)
+        return [self._footer.row_group(group).num_rows for group in groups]
+
+    def read(self, names: Sequence[str], group: int | None = None) -> pa.Table:
+        """Decode some columns, of one row group or of all; others are neither decoded nor checked.
+
+        Raises:
+            CorruptTableError: one is damaged, or all read so far decode to very many times the file.
+        """
+        leaves = [leaf for name in names for leaf in self._leaves[name]]
+        with translate_errors(self._what, "is not a whole Parquet file"):
+            groups = range(self._footer.num_row_groups) if group is None else [group]
+            repeating = self._checked_pages(leaves, groups)
+            file = open_parquet(
+                pa.BufferReader(self._data),
+                self._what,
+                metadata=self._footer,
+                read_dictionary=repeating,
+                page_checksum_verification=True,
+            )
+            table = file.reader.read_row_groups(
+                list(groups), column_indices=leaves, use_threads=False
+            )
+            if set(table.column_names) != set(names):
+                raise CorruptTableError(f"{self._what} has columns that can't be told apart")
+            table.validate(full=True)
+        table, size = _decoded(table, self._texts_left, self._what)
+        self._texts_left -= size
+        return table.replace_schema_metadata(None)
+
+    def _checked_pages(self, leaves: Sequence[int], groups: Sequence[int]) -> list[str]:
+        """Check the size of columns' pages; return the columns of texts that may repeat values."""
+        view, repeating = memoryview(self._data), []
+        for leaf in leaves:
+            column = self._footer.schema.column(leaf)
+            pages = pages_of(view, self._footer, leaf, groups)
+            _check(pages.bytes, self._pages_left, self._what, "pages")
+            self._pages_left -= pages.bytes
+            is_kept = column.path == KEPT
+            if column.physical_type == "BYTE_ARRAY" and (is_kept or not pages.are_plain):
+                repeating.append(column.path)
+        return repeating
+
+
+def _leaves(schema: pa.Schema) -> dict[str, range]:
+    """The indices of the leaf columns of each column."""
+    leaves, first = {}, 0
+    for field in schema:
+        after = first + _leaf_count(field.type)
+        leaves[field.name], first = range(first, after), after
+    return leaves
+
+
+def _leaf_count(type_: pa.DataType) -> int:
+    if not pa.types.is_nested(type_):
+        return 1
+    return sum(_leaf_count(type_.field(at).type) for at in range(type_.num_fields))
 
 
 def read_groups(data: bytes, what: str) -> Iterator[pa.Table]:
@@ -204,12 +288,11 @@ def decoded_limit(size: int) -> int:
     return EXPANSION * size + 256 * MIB
 
 
-def _opened(data: bytes, what: str) -> pq.ParquetFile:
-    """Open a file after checking the size of its pages and cells."""
+def _checked_footer(data: bytes, what: str) -> pq.FileMetaData:
+    """The footer of a file, after a check of the number of its cells."""
     source = pa.BufferReader(data)
     footer = open_parquet(source, what).metadata
     check_column_chunks(source, footer, what)
-    most = decoded_limit(len(data))
     with translate_errors(what, "is not a whole Parquet file"):
         if footer.num_rows * LEAST_ROW_BYTES > len(data):
             raise CorruptTableError(f"{what} is too small for {footer.num_rows} segments")
@@ -217,16 +300,25 @@ def _opened(data: bytes, what: str) -> pq.ParquetFile:
         names = footer.schema.to_arrow_schema().names
         if len(set(names)) < len(names):
             raise CorruptTableError(f"{what} has a column twice")
-        _check(cells, most, what, "cells")
-        _check(page_bytes(memoryview(data), footer), most, what, "pages")
+        _check(cells, decoded_limit(len(data)), what, "cells")
+    return footer
+
+
+def _opened(data: bytes, what: str) -> pq.ParquetFile:
+    """Open a file after checking the size of its pages and cells."""
+    footer = _checked_footer(data, what)
+    with translate_errors(what, "is not a whole Parquet file"):
+        _check(page_bytes(memoryview(data), footer), decoded_limit(len(data)), what, "pages")
         leaves = (footer.schema.column(at) for at in range(footer.num_columns))
         texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-        return open_parquet(source, what, read_dictionary=texts, page_checksum_verification=True)
+        return open_parquet(
+            pa.BufferReader(data), what, read_dictionary=texts, page_checksum_verification=True
+        )
 
 
 def _read(table: pa.Table, most: int, what: str) -> pa.Table:
     table.validate(full=True)
-    return _decoded(table, most, what)
+    return _decoded(table, most, what)[0]
 
 
 def _check(size: int, most: int, what: str, parts: str) -> None:
@@ -236,25 +328,26 @@ def _check(size: int, most: int, what: str, parts: str) -> None:
         )
 
 
-def _decoded(table: pa.Table, most: int, what: str) -> pa.Table:
-    """Decode dictionaries, except for ``KEPT``."""
+def _decoded(table: pa.Table, most: int, what: str) -> tuple[pa.Table, int]:
+    """Decode dictionaries, except for ``KEPT``; also return the length of their texts."""
     decoded = [
         column
         for name, column in zip(table.column_names, table.columns, strict=True)
         if name != KEPT
     ]
-    chunks = chain.from_iterable(column.chunks for column in decoded)
-    _check(sum(map(_chunk_length, chunks)), most, what, "texts")
-    types = [_plain(field.type) if field.name != KEPT else field.type for field in table.schema]
+    size = sum(map(_chunk_length, chain.from_iterable(column.chunks for column in decoded)))
+    _check(size, most, what, "texts")
+    types = [plain_type(field.type) if field.name != KEPT else field.type for field in table.schema]
     fields = [field.with_type(type_) for field, type_ in zip(table.schema, types, strict=True)]
-    return table.cast(pa.schema(fields, metadata=table.schema.metadata))
+    return table.cast(pa.schema(fields, metadata=table.schema.metadata)), size
 
 
-def _plain(type_: pa.DataType) -> pa.DataType:
+def plain_type(type_: pa.DataType) -> pa.DataType:
+    """A type without the dictionaries in it."""
     if pa.types.is_dictionary(type_):
         return type_.value_type
     if pa.types.is_list(type_):
-        return pa.list_(type_.value_field.with_type(_plain(type_.value_type)))
+        return pa.list_(type_.value_field.with_type(plain_type(type_.value_type)))
     return type_
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -20,12 +22,13 @@ from versioned_catalog.limits import (
 )
 from versioned_catalog.log import times
 from versioned_catalog.log.bounded_files import (
+    BoundedFile,
     check_sum,
     checksum,
     dump_json,
     load_json,
     naming_file,
-    read_bounded,
+    plain_type,
 )
 from versioned_catalog.log.entry import consumers_from_json, consumers_to_json
 from versioned_catalog.log.entry_json import (
@@ -49,6 +52,7 @@ from versioned_catalog.log.schemas import (
     schemas_to_json,
     without_checkpoint_features,
 )
+from versioned_catalog.log.segment_columns import Run, SegmentColumns
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.segment_table import CORE, OPTIONAL, check_lists, statistic_type
 from versioned_catalog.log.state import TableState, check_not_keyed, check_pins, check_resolved
@@ -66,6 +70,11 @@ _AFTER_CHECKSUM = 1024
 """Greatest length of what follows the checksum: the name of the writer and the end of the footer."""
 
 
+GROUP_ROWS = 262_144
+"""Number of segments in a row group: a filter that leaves few segments decodes its other columns only in
+their row groups, but each adds to the footer."""
+
+
 def state_to_bytes(state: TableState) -> bytes:
     """The checkpoint of a state."""
     table, packed = state.segments.table(state.schemas)
@@ -77,7 +86,7 @@ def state_to_bytes(state: TableState) -> bytes:
     maps: bool | list[str] = ["id_map"] if "id_map" in table.column_names else False
     options |= {"use_dictionary": maps, "dictionary_pagesize_limit": CHECKPOINT_BYTES}
     with pq.ParquetWriter(sink, table.schema, **options) as writer:
-        writer.write_table(table)
+        writer.write_table(table, row_group_size=GROUP_ROWS)
         meta = {_KEY: dump_json(state_to_json(state, packed)), _CHECKSUM_KEY: _NO_CHECKSUM}
         writer.add_key_value_metadata(meta)
     data = bytes(sink.getvalue())
@@ -94,8 +103,10 @@ def _check_sum(data: bytes, what: str) -> bool:
     match = _CHECKSUM.search(data, max(len(data) - _AFTER_CHECKSUM, 0))
     if match is None:
         return False
-    blank = data[: match.start(1)] + _NO_CHECKSUM + data[match.end(1) :]
-    check_sum(checksum(blank), match[1].decode(), what)
+    # A copy of the file with these digits would take as long as the checksum itself.
+    view = memoryview(data)
+    actual = checksum(view[: match.start(1)], _NO_CHECKSUM, view[match.end(1) :])
+    check_sum(actual, match[1].decode(), what)
     return True
 
 
@@ -107,8 +118,8 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
         UnsupportedFeatureError: this library does not implement its format version or a feature.
     """
     is_checked = _check_sum(data, what)
-    table = read_bounded(data, what)
-    meta = (table.schema.metadata or {}).get(_KEY)
+    file = BoundedFile(data, what)
+    meta = (file.schema.metadata or {}).get(_KEY)
     if meta is None:
         raise CorruptTableError(
             f"{what} is not a checkpoint: the Parquet metadata lacks the key {_KEY.decode()}"
@@ -117,7 +128,10 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
     if not is_checked and CHECKSUMS in features_from_json(value).write:
         raise CorruptTableError(f"{what} is damaged: it lacks the checksum that its table needs")
     with naming_file(what):
-        return _state_from_json(value, _segments(table, _packed(value)))
+        columns = _columns(file, what)
+        # Damage must be found now, while older checkpoints and the log can take its place.
+        columns = columns if is_checked else columns.decoded()
+        return _state_from_json(value, _segments(columns, _packed(value)))
 
 
 def _packed(value: Json) -> tuple[int, ...]:
@@ -128,26 +142,40 @@ def _packed(value: Json) -> tuple[int, ...]:
     return ids
 
 
-def _segments(table: pa.Table, packed: tuple[int, ...]) -> SegmentSet:
-    rows = table.replace_schema_metadata(None)
-    for at, field in enumerate(CORE):
-        if field.name not in rows.column_names and field.name in OPTIONAL:
-            nulls = pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
-            rows = rows.append_column(field, nulls)
-        if field.name not in rows.column_names:
+def _columns(file: BoundedFile, what: str) -> SegmentColumns:
+    """The columns of a checkpoint; those of statistics are decoded when they are used."""
+    types = {field.name: plain_type(field.type) for field in file.schema}
+    core = file.read([name for name in types if name in CORE.names])
+    runs = [
+        Run(rows, types, functools.partial(_of_group, file, group, what))
+        for group, rows in enumerate(file.group_rows)
+    ]
+    return SegmentColumns(runs, {name: core[name] for name in core.column_names})
+
+
+def _of_group(file: BoundedFile, group: int, what: str, name: str) -> pa.ChunkedArray:
+    with naming_file(what):
+        return file.read([name], group)[name]
+
+
+def _segments(columns: SegmentColumns, packed: tuple[int, ...]) -> SegmentSet:
+    for field in CORE:
+        if field.name not in columns.types and field.name not in OPTIONAL:
             raise CorruptTableError(f"the column {field.name} is missing")
-        try:
-            column = rows[field.name].cast(field.type)
-        except pa.ArrowException:
-            raise CorruptTableError(f"the column {field.name} has another type") from None
+        if field.name not in columns.types:
+            column = pa.chunked_array([pa.nulls(columns.num_rows, field.type)])
+        else:
+            try:
+                column = columns[field.name].cast(field.type)
+            except pa.ArrowException:
+                raise CorruptTableError(f"the column {field.name} has another type") from None
         if not field.nullable and column.null_count:
             raise CorruptTableError(f"the column {field.name} holds nulls")
-        rows = rows.remove_column(rows.schema.get_field_index(field.name))
-        rows = rows.add_column(at, field, column)
-    _check_core(rows)
+        columns = columns.with_column(field.name, column)
+    _check_core(columns.select(CORE.names))
     if packed:
-        check_lists(rows, len(packed))
-    return SegmentSet.of(rows, packed)
+        check_lists(columns, len(packed))
+    return SegmentSet.of(columns, packed)
 
 
 _RANGES = {
@@ -164,9 +192,10 @@ _RANGES = {
 
 def _check_core(table: pa.Table) -> None:
     paths = table["path"]
-    unsafe = pc.index(pc.match_substring_regex(paths, UNSAFE), True).as_py()
-    if unsafe >= 0:
-        safe_path(paths[unsafe].as_py())
+    if any(may_be_unsafe(batch[0]) for batch in table.select(["path"]).to_batches(_AT_ONCE)):
+        unsafe = pc.index(pc.match_substring_regex(paths, UNSAFE), True).as_py()
+        if unsafe >= 0:
+            safe_path(paths[unsafe].as_py())
     external = table.filter(pc.starts_with(paths, PREFIX))
     for path in external["path"].to_pylist():
         safe_path(path)
@@ -178,22 +207,44 @@ def _check_core(table: pa.Table) -> None:
             raise CorruptTableError(f"the column {name} holds a number that is out of range")
 
 
+_AT_ONCE = 65_536
+"""Number of paths that are checked at once."""
+
+
+def may_be_unsafe(paths: pa.StringArray) -> bool:
+    """Whether one of some paths may match ``UNSAFE``, which is slow to search in a million of them.
+
+    No path is null.
+    """
+    offsets = np.frombuffer(paths.buffers()[1], np.int32)[paths.offset :][: len(paths) + 1]
+    if (offsets[1:] == offsets[:-1]).any():
+        return True
+    text = bytes(memoryview(paths.buffers()[2] or b"")[offsets[0] : offsets[-1]])
+    held = np.frombuffer(text, np.uint8)
+    first, last = held[offsets[:-1] - offsets[0]], held[offsets[1:] - offsets[0] - 1]
+    return bool(
+        any(odd in text for odd in (b"//", b"/.", b"\\", b"\x7f"))
+        or (held.size and held.min() < 0x20)
+        or ((first == ord("/")) | (first == ord(".")) | (last == ord("/"))).any()
+    )
+
+
 def _typed(segments: SegmentSet, schema: Schema) -> SegmentSet:
     """The segments with statistics of their columns' types: Parquet stores intervals as integers.
 
     Raises:
         CorruptTableError: statistics have another type than their column.
     """
-    base = segments.base
-    for at, name in enumerate(base.column_names):
+    base, types = segments.base, {}
+    for name, stored in base.types.items():
         column_id, _, kind = name.partition(".")
         if column_id.isdecimal() and int(column_id) in schema.ids:
             wanted = statistic_type(kind, schema.column(int(column_id)).type)
-            if pa.types.is_duration(wanted) and pa.types.is_int64(base[name].type):
-                base = base.set_column(at, pa.field(name, wanted), base[name].cast(wanted))
-            if base.schema.field(name).type != wanted:
+            if pa.types.is_duration(wanted) and pa.types.is_int64(stored):
+                types[name] = wanted
+            elif stored != wanted:
                 raise CorruptTableError(f"the column {name} is not {wanted}")
-    return replace(segments, base=base)
+    return replace(segments, base=base.with_types(types)) if types else segments
 
 
 def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, Json]:
@@ -284,8 +335,8 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
             raise CorruptTableError(f"segments have marks without the feature {MARKS}")
         marked = pc.is_valid(segments.column("mark")).to_numpy()
         check_resolved(state, segments.resolved_versions[marked])
-    foreign = segments.base.filter(pc.is_valid(segments.base["id_map"]))
-    for path in foreign["path"].slice(0, 1).to_pylist():
+    first = pc.index(pc.is_valid(segments.base["id_map"]), True).as_py()
+    for path in segments.base["path"].slice(max(first, 0), min(first + 1, 1)).to_pylist():
         check_not_keyed(path, True, state.schema)
     return replace(state, segments=_typed(segments, state.schema))
 

@@ -22,6 +22,7 @@ from versioned_catalog.log import segment_table
 from versioned_catalog.log.marks import Mark, files_of, mark_from_text, mark_to_text
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.schemas import Schemas
+from versioned_catalog.log.segment_columns import SegmentColumns
 from versioned_catalog.log.stored_segments import (
     UNRESOLVED,
     Counts,
@@ -36,13 +37,19 @@ from versioned_catalog.model.types import Column, DataType
 FOLD_AT = 256
 """Number of records or of marks kept beside the table before they are folded into it."""
 
+KEEPS_REMOVED = 16
+"""Segments that are no longer live stay in the table as long as it has more than this many times more
+segments: to leave them out takes the time of all."""
+
+_NO_SEGMENTS = SegmentColumns.of_table(segment_table.CORE.empty_table())
+
 
 @dataclass(frozen=True)
 class SegmentSet:
     """Live segments, in the order in which they were added.
 
     Args:
-        base: segments in the layout of a checkpoint.
+        base: segments in the layout of a checkpoint; a column is decoded when it is first used.
         packed: the IDs of the columns in the lists of statistics of ``base``, in order.
         removed_paths: paths in ``base`` that are no longer live.
         tail: newer segments.
@@ -53,7 +60,7 @@ class SegmentSet:
         stored: what is computed of ``base``, shared by all snapshots over it.
     """
 
-    base: pa.Table = field(default_factory=lambda: pa.Table.from_batches([], segment_table.CORE))
+    base: SegmentColumns = field(default_factory=lambda: _NO_SEGMENTS)
     packed: tuple[int, ...] = ()
     removed_paths: frozenset[str] = frozenset()
     tail: tuple[LiveSegment, ...] = ()
@@ -70,12 +77,13 @@ class SegmentSet:
             object.__setattr__(self, "stored", Stored(self.base))
 
     @staticmethod
-    def of(base: pa.Table, packed: tuple[int, ...] = ()) -> SegmentSet:
+    def of(rows_of: SegmentColumns | pa.Table, packed: tuple[int, ...] = ()) -> SegmentSet:
         """The segments in the rows of a checkpoint.
 
         Raises:
             CorruptTableError: a mark is invalid, or marks more rows than its segment has.
         """
+        base = SegmentColumns.of_table(rows_of) if isinstance(rows_of, pa.Table) else rows_of
         rows: int = pc.sum(base["rows"]).as_py() or 0
         size: int = pc.sum(base["bytes"]).as_py() or 0
         stored, marks = Stored(base), base.num_rows - base["mark"].null_count
@@ -129,15 +137,13 @@ class SegmentSet:
             raise CorruptTableError("a commit removes a segment that the table does not have")
         marks = [self.mark_of(path) for path in leaving] if self.has_marks else []
         of_leaving = [mark.rows for mark in marks if mark is not None]
-        chosen = self.base.filter(
-            pc.is_in(self.base["path"], array_of(list(from_base), pa.string()))
-        )
+        chosen = self._counts_of(from_base)
         rows = sum(r.rows for r in from_tail) + (pc.sum(chosen["rows"]).as_py() or 0)
         size = sum(r.bytes for r in from_tail) + (pc.sum(chosen["bytes"]).as_py() or 0)
         removed_paths = self.removed_paths | from_base
         emptied = len(removed_paths) == self.base.num_rows
         return SegmentSet(
-            base=self.base.slice(0, 0) if emptied else self.base,
+            base=self.base.emptied() if emptied else self.base,
             packed=self.packed,
             removed_paths=frozenset() if emptied else removed_paths,
             tail=tuple(s for s in self.tail if s.record.path not in leaving),
@@ -149,6 +155,13 @@ class SegmentSet:
             mark_count=self.mark_count - len(of_leaving),
             stored=self.stored,
         )
+
+    def _counts_of(self, paths: set[str]) -> pa.Table:
+        """The numbers of rows and bytes of segments in ``base``."""
+        counts = self.base.select(["rows", "bytes"])
+        if not paths:
+            return counts.slice(0, 0)
+        return counts.filter(pc.is_in(self.base["path"], array_of(list(paths), pa.string())))
 
     def marked(self, changes: Mapping[str, Mark | None]) -> SegmentSet:
         """Replace the marks of some segments; None for no mark.
@@ -247,8 +260,7 @@ class SegmentSet:
 
     def _with_marks_folded(self) -> SegmentSet:
         """The same segments with the newer marks in ``base``."""
-        at = self.base.schema.get_field_index("mark")
-        base = self.base.set_column(at, self.base.schema.field(at), self._base_marks)
+        base = self.base.with_column("mark", self._base_marks)
         return replace(self, base=base, newer_marks={}, stored=Stored(base))
 
     @cached_property
@@ -268,9 +280,10 @@ class SegmentSet:
         wanted = set(paths)
         if not wanted:
             return SegmentSet()
-        live = self._of_live(self._marked_base)
-        base = live.filter(pc.is_in(live["path"], array_of(list(wanted), pa.string())))
-        matching = SegmentSet.of(base, self.packed)
+        chosen = pc.is_in(self.base["path"], array_of(list(wanted), pa.string()))
+        if self.removed_paths:
+            chosen = pc.and_(chosen, self._alive)
+        matching = SegmentSet.of(self._marked_base.filter(chosen), self.packed)
         tail = tuple(s for s in self.tail if s.record.path in wanted)
         return replace(
             matching,
@@ -296,7 +309,7 @@ class SegmentSet:
         return self.stored
 
     @property
-    def _marked_base(self) -> pa.Table:
+    def _marked_base(self) -> SegmentColumns:
         """``base`` with the newer marks."""
         return self._with_marks_folded().base if self.newer_marks else self.base
 
@@ -313,7 +326,9 @@ class SegmentSet:
     def core(self) -> pa.Table:
         """One row a live segment, without statistics."""
         base = self._of_live(self._marked_base.select(segment_table.CORE.names))
-        return pa.concat_tables([base, segment_table.core_table(self.tail)])
+        newer = segment_table.core_table(self.tail)
+        stored = pa.Table.from_arrays(base.columns, schema=segment_table.CORE)
+        return pa.concat_tables([stored, newer])
 
     @cached_property
     def deltas(self) -> Deltas:
@@ -323,11 +338,12 @@ class SegmentSet:
             base = base.filter(one_array(self._alive))
         return base + Deltas.of([s.record.delta for s in self.tail])
 
-    def column(self, name: str) -> pa.ChunkedArray:
-        """One column of ``core``, without building the others."""
+    def column(self, name: str, places: pa.Int64Array | None = None) -> pa.ChunkedArray:
+        """One column of ``core``, without building the others; see ``statistic`` for ``places``."""
         newer = segment_table.core_column(self.tail, name)
         stored = self._base_marks if name == "mark" else self.base[name]
-        return pa.chunked_array([*self._of_live(stored).chunks, newer])
+        values = pa.chunked_array([*self._of_live(stored).chunks, newer])
+        return values if places is None else values.take(places)
 
     @property
     def paths(self) -> list[str]:
@@ -335,16 +351,34 @@ class SegmentSet:
         paths: list[str] = self.column("path").to_pylist()
         return paths
 
-    def statistic(self, name: str, column: Column, schemas: Schemas) -> pa.ChunkedArray:
-        """One statistic of one column over the live segments; null where unknown.
+    def statistic(
+        self, name: str, column: Column, schemas: Schemas, places: pa.Int64Array | None = None
+    ) -> pa.ChunkedArray:
+        """One statistic of one column over live segments; null where unknown.
 
         Args:
             name: ``nulls``, ``nans``, ``min``, ``max`` or ``inexact``.
             column: a column of the wanted schema; bounds come in its type.
+            places: the segments, by their places among the live ones in order; None for all. A column
+                that was not decoded yet is decoded only around them.
         """
+        if places is not None:
+            return self._statistic_at(places, name, column, schemas)
         type_ = segment_table.statistic_type(name, column.type)
         stored = self._stored(name, column, schemas, type_)
         return pa.chunked_array([*stored.chunks, self._newer(name, column, schemas)], type_)
+
+    def _statistic_at(
+        self, places: pa.Int64Array, name: str, column: Column, schemas: Schemas
+    ) -> pa.ChunkedArray:
+        """``statistic`` at some places."""
+        key, type_ = f"{column.id}.{name}", segment_table.statistic_type(name, column.type)
+        if column.id in self._places or key not in self._names or self.removed_paths:
+            return self.statistic(name, column, schemas).take(places)
+        in_base = pc.less(places, self.base.num_rows)
+        newer = pc.subtract(places.filter(pc.invert(in_base)), self.base.num_rows)
+        stored = self.base.take(key, places.filter(in_base)).cast(type_)
+        return pa.chunked_array([stored, self._newer(name, column, schemas).take(newer)], type_)
 
     def _newer(self, name: str, column: Column, schemas: Schemas) -> pa.Array:
         """``statistic`` of the newer segments, ``tail``; its texts are parsed once per column."""
@@ -379,7 +413,7 @@ class SegmentSet:
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        return frozenset(self.base.column_names)
+        return frozenset(self.base.types)
 
     @cached_property
     def _places(self) -> dict[int, int]:
@@ -387,16 +421,30 @@ class SegmentSet:
         return {column_id: place for place, column_id in enumerate(self.packed)}
 
     def folded(self, schemas: Schemas) -> SegmentSet:
-        """The same segments in one table, with the statistics of the newest schema's columns."""
-        base, packed = self.table(schemas)
+        """The same segments in ``base``; columns that were not decoded yet are not decoded now."""
+        if self.packed or _is_wide(schemas):
+            table, packed = self.table(schemas)
+            base, removed = SegmentColumns.of_table(table), frozenset[str]()
+        else:
+            keeps_removed = KEEPS_REMOVED * len(self.removed_paths) < self.base.num_rows
+            whole = self if keeps_removed else self._without_removed()
+            newer, packed = SegmentSet(tail=self.tail, count=len(self.tail)).table(schemas)
+            base, removed = whole._marked_base.appended(newer), whole.removed_paths
         return replace(
-            self, base=base, packed=packed, removed_paths=frozenset(), tail=(), newer_marks={}
+            self, base=base, packed=packed, removed_paths=removed, tail=(), newer_marks={}
         )
+
+    def _without_removed(self) -> SegmentSet:
+        """The same segments, with those that are no longer live left out of ``base``."""
+        if not self.removed_paths:
+            return self
+        base = self._marked_base.filter(self._alive).decoded()
+        return replace(self, base=base, removed_paths=frozenset(), newer_marks={})
 
     def table(self, schemas: Schemas) -> tuple[pa.Table, tuple[int, ...]]:
         """One row a live segment as in a checkpoint, and the IDs of the columns in lists, if any."""
         ids = tuple(sorted(schemas.newest.ids))
-        wide = len(ids) > segment_table.MOST_COLUMNS
+        wide = _is_wide(schemas)
         columns = [(schemas.newest.column(column_id)) for column_id in ids]
         stored = [
             (f"{column.id}.{name}", self._typed(name, column) if wide else None, name, column)
@@ -441,3 +489,8 @@ class SegmentSet:
                 )
             older = stored.chunks
         return pa.chunked_array([*older, newer], newer.type)
+
+
+def _is_wide(schemas: Schemas) -> bool:
+    """Whether statistics are stored in lists."""
+    return len(schemas.newest.ids) > segment_table.MOST_COLUMNS

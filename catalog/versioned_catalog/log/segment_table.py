@@ -29,6 +29,7 @@ from versioned_catalog.log.record import (
     delta_to_json,
 )
 from versioned_catalog.log.schemas import Schemas
+from versioned_catalog.log.segment_columns import SegmentColumns
 from versioned_catalog.log.statistics import ColumnStats
 from versioned_catalog.log.times import MICROSECOND, UNIX_EPOCH
 from versioned_catalog.model.arrow import array_of, to_arrow_type
@@ -113,19 +114,20 @@ def _indices(lists: pa.ListArray, places: Sequence[int | None]) -> pa.Int64Array
     return pc.if_else(exists, pc.add(place, pc.take(starts, row)), pa.nulls(1, pa.int64())[0])
 
 
-def check_lists(table: pa.Table, count: int) -> None:
+def check_lists(columns: SegmentColumns, count: int) -> None:
     """Refuse a checkpoint whose lists of statistics, of ``count`` columns, are damaged.
 
     Raises:
         CorruptTableError: a column is missing, of another type, or has longer lists.
     """
     for field in FIELDS:
-        if field.name not in table.column_names:
+        if field.name not in columns.types:
             raise CorruptTableError(f"the column {field.name} is missing")
-        column = table[field.name]
-        if not pa.types.is_list(column.type) or column.type.value_type != field.type.value_type:
+        type_ = columns.types[field.name]
+        if not pa.types.is_list(type_) or type_.value_type != field.type.value_type:
             raise CorruptTableError(f"the column {field.name} has another type")
-        longest = pc.max(pc.list_value_length(column)).as_py() if table.num_rows else 0
+        column = columns[field.name]
+        longest = pc.max(pc.list_value_length(column)).as_py() if columns.num_rows else 0
         if longest is not None and longest > count:
             raise CorruptTableError(f"the column {field.name} has lists that are too long")
 

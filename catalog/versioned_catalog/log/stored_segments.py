@@ -15,6 +15,7 @@ from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.features import DELETE_ROW, MARK_NAME, MARKS_FOLDER
 from versioned_catalog.log.marks import mark_from_text
 from versioned_catalog.log.record import PLAIN, Delta
+from versioned_catalog.log.segment_columns import SegmentColumns
 from versioned_catalog.log.segment_table import delta_from_text, delta_to_text
 from versioned_catalog.model.arrow import FALSE, TRUE, array_of, one_array
 
@@ -94,7 +95,7 @@ class Deltas:
 class Stored:
     """What is computed of a table of segments, shared by all snapshots over it."""
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: SegmentColumns) -> None:
         self.table = table
 
     @cached_property

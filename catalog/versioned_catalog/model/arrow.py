@@ -255,4 +255,8 @@ def extreme_of(values: pa.Array, greatest: bool) -> pa.Scalar:
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column as one array."""
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(column, pa.Array):
+        return column
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    # Arrow would copy a single chunk that has empty chunks beside it.
+    return chunks[0] if len(chunks) == 1 else column.combine_chunks()

@@ -11,7 +11,13 @@ import pyarrow.compute as pc
 from versioned_catalog.log.footer_statistics import chunk_bounds
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import ZERO, array_of, one_array, repeat, to_arrow_type
+from versioned_catalog.model.arrow import (
+    ZERO,
+    array_of,
+    one_array,
+    repeat,
+    to_arrow_type,
+)
 from versioned_catalog.model.id_map import IdMap
 from versioned_catalog.model.schema import PartitionField, Schema
 from versioned_catalog.model.sql_literals import to_scalar
@@ -28,20 +34,29 @@ from versioned_catalog.model.types import (
     walk,
 )
 from versioned_catalog.read.evaluators import ColumnBounds, all_match, may_match
-from versioned_catalog.read.filters import And, BoundFilter, Compare, In, Literal, Op
+from versioned_catalog.read.filters import And, BoundFilter, Compare, In, Literal, Op, columns_of
 from versioned_catalog.read.projection import Metadata, SegmentPlan
 from versioned_catalog.storage.footer import Footer
 
 
 class SegmentBounds:
-    """ColumnBounds of the live segments of a state, by column ID of the wanted schema."""
+    """ColumnBounds of live segments of a state, by column ID of the wanted schema.
 
-    def __init__(self, state: TableState, wanted: Schema) -> None:
+    Args:
+        state: the state.
+        wanted: the schema whose columns are asked for.
+        places: the segments, by their places among the live ones; None for all.
+    """
+
+    def __init__(
+        self, state: TableState, wanted: Schema, places: pa.Int64Array | None = None
+    ) -> None:
         self._segments: SegmentSet = state.segments
         self._schemas = state.schemas
         self._wanted = wanted
-        self._rows = one_array(self._segments.core["rows"])
-        self._versions = one_array(self._segments.core["schema_version"])
+        self._places = places
+        self._rows = one_array(self._segments.column("rows", places))
+        self._versions = one_array(self._segments.column("schema_version", places))
         self._written = [(v, self._schemas[v]) for v in self._versions.unique().to_pylist()]
 
     def __call__(self, column_id: int) -> ColumnBounds | None:
@@ -51,16 +66,14 @@ class SegmentBounds:
         column, above = self._wanted.column(column_id), self._wanted.ancestors(column_id)
         if is_repeated(above):
             return None
-        has_column = self._has_column(column_id)
+        holding = [v for v, schema in self._written if column_id in schema.ids]
+        if len(holding) == len(self._written):
+            return self._stored(column, above)
+        has_column = pc.is_in(self._versions, array_of(holding, pa.int32()))
         stored = self._stored(column, above)
         # A nested default is visible only where the parent is not null, so it decides nothing.
         other = _unknown(column, self._rows) if above else constant_bounds(column, self._rows)
         return _where(has_column, stored, other)
-
-    def _has_column(self, column_id: int) -> pa.Array:
-        """For each segment, whether its schema has the column."""
-        holding = [v for v, schema in self._written if column_id in schema.ids]
-        return pc.is_in(self._versions, array_of(holding, pa.int32()))
 
     def _stored(self, column: Column, above: tuple[Column, ...]) -> ColumnBounds:
         nulls = self._statistic("nulls", column)
@@ -73,7 +86,7 @@ class SegmentBounds:
         return ColumnBounds(self._rows, nulls, nans, low, high)
 
     def _statistic(self, name: str, column: Column) -> pa.Array:
-        return one_array(self._segments.statistic(name, column, self._schemas))
+        return one_array(self._segments.statistic(name, column, self._schemas, self._places))
 
 
 def known_bounds(state: TableState, column: Column) -> ColumnBounds | None:
@@ -229,11 +242,11 @@ def partition_may_match(bound: BoundFilter, state: TableState) -> pa.BooleanArra
     Buckets are computed in the column type *that the segment was written under*, since 5 and 5.0 hash
     differently.
     """
-    core = state.segments.core
-    mask = repeat(True, core.num_rows)
     wanted = dict(_equalities(bound))
+    mask = repeat(True, state.segments.count)
     if not wanted:
         return mask
+    core = state.segments.core
     for version in pc.unique(core["schema_version"]).to_pylist():
         schema = state.schemas[version]
         for at, field in enumerate(schema.partitioning):
@@ -285,10 +298,39 @@ def _among(core: pa.Table, version: int, at: int, buckets: list[str]) -> pa.Bool
 
 
 def some_match(state: TableState, bound: BoundFilter) -> pa.BooleanArray:
-    """Which live segments must be read; the others hold no row that the filter selects."""
-    bounds = SegmentBounds(state, state.known)
-    mask = may_match(bound, bounds, state.segments.count)
-    return pc.and_(mask, partition_may_match(bound, state))
+    """Which live segments must be read; the others hold no row that the filter selects.
+
+    The parts of an AND are evaluated one after the other, each on the segments that are left.
+    """
+    mask = partition_may_match(bound, state)
+    parts = bound.parts if isinstance(bound, And) else (bound,)
+    for part in sorted(parts, key=lambda part: _compares_texts(part, state.known)):
+        mask = _still_matching(mask, part, state)
+    return mask
+
+
+_FEW = 8
+"""Segments are evaluated alone if they are less than one in this many."""
+
+
+def _still_matching(
+    mask: pa.BooleanArray, bound: BoundFilter, state: TableState
+) -> pa.BooleanArray:
+    """Which of the live segments in a mask may hold a row for which a filter is true."""
+    left = mask.true_count
+    if left * _FEW >= len(mask):
+        return pc.and_(mask, may_match(bound, SegmentBounds(state, state.known), len(mask)))
+    if not left:
+        return mask
+    places = pc.indices_nonzero(mask).cast(pa.int64())
+    matching = may_match(bound, SegmentBounds(state, state.known, places), left)
+    return pc.replace_with_mask(mask, mask, matching)
+
+
+def _compares_texts(bound: BoundFilter, schema: Schema) -> bool:
+    """Whether a filter needs bounds of varying length, which take longest to read and compare."""
+    types = (to_arrow_type(schema.column(id_).type) for id_ in columns_of(bound) & set(schema.ids))
+    return any(not pa.types.is_primitive(type_) for type_ in types)
 
 
 def every_match(state: TableState, bound: BoundFilter) -> pa.BooleanArray:

@@ -8,8 +8,9 @@ check neither its consistency nor the sizes of pages. These checks use a separat
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -38,7 +39,8 @@ _LISTS_OF_META = {2: int, 3: Length, 8: dict, 13: dict}
 _LISTS_OF_SIZES = {2: int, 3: int}
 """The element types of the lists in FileMetaData, RowGroup, ColumnMetaData and SizeStatistics."""
 
-_PAGE_SIZE, _PAGE_COMPRESSED = 2, 3
+_PAGE_TYPE, _PAGE_SIZE, _PAGE_COMPRESSED, _PAGE_DATA = 1, 2, 3, 5
+_DATA_PAGE, _DATA_ENCODING, _PLAIN = 0, 2, 0
 
 
 def check_columns(footer: bytes, metadata: pq.FileMetaData) -> None:
@@ -103,27 +105,55 @@ def _check_bounds(bounds: Any, leaf: Any) -> None:
         raise Damaged("a bound does not have the length of its type")
 
 
+@dataclass(frozen=True)
+class Pages:
+    """The pages of one column of a file.
+
+    Args:
+        bytes: their uncompressed size.
+        are_plain: whether all are data pages in the encoding PLAIN, which never decode to more than
+            their size.
+    """
+
+    bytes: int = 0
+    are_plain: bool = True
+
+    def __add__(self, other: Pages) -> Pages:
+        return Pages(self.bytes + other.bytes, self.are_plain and other.are_plain)
+
+
+def pages_of(
+    data: bytes | memoryview, footer: pq.FileMetaData, column: int, groups: Iterable[int]
+) -> Pages:
+    """The pages of a leaf column in row groups, by indices. The footer has passed ``check_columns``.
+
+    Raises:
+        Damaged: a page header is invalid.
+    """
+    chunks = (footer.row_group(group).column(column) for group in groups)
+    return sum((_pages(data, chunk) for chunk in chunks), start=Pages())
+
+
 def page_bytes(data: bytes | memoryview, footer: pq.FileMetaData) -> int:
     """The uncompressed size of all pages of a file, in bytes. Its footer has passed ``check_columns``.
 
     Raises:
         Damaged: a page header is invalid.
     """
-    groups = (footer.row_group(group) for group in range(footer.num_row_groups))
-    chunks = (group.column(at) for group in groups for at in range(footer.num_columns))
-    return sum(_chunk_bytes(data, chunk) for chunk in chunks)
+    groups = range(footer.num_row_groups)
+    return sum(pages_of(data, footer, at, groups).bytes for at in range(footer.num_columns))
 
 
-def _chunk_bytes(data: bytes | memoryview, chunk: Any) -> int:
+def _pages(data: bytes | memoryview, chunk: Any) -> Pages:
     if chunk.num_values == 0:  # it may have no pages, and PyArrow reads none
-        return 0
+        return Pages()
     at = chunk.data_page_offset
     if chunk.has_dictionary_page and chunk.dictionary_page_offset < at:
         at = chunk.dictionary_page_offset
     end = at + chunk.total_compressed_size
     if not 0 <= at <= end <= len(data):
         raise Damaged("a column chunk is outside the file")
-    total = 0
+    total, are_plain = 0, True
     while at < end:
         header = Reader(data, at)
         page = header.struct()
@@ -135,8 +165,18 @@ def _chunk_bytes(data: bytes | memoryview, chunk: Any) -> int:
         ):
             raise Damaged("a page header has no valid size")
         total += size
+        are_plain = are_plain and _is_plain(page)
         at = header.at + compressed
-    return total
+    return Pages(total, are_plain)
+
+
+def _is_plain(page: Mapping[int, Any]) -> bool:
+    header = page.get(_PAGE_DATA)
+    return (
+        page.get(_PAGE_TYPE) == _DATA_PAGE
+        and isinstance(header, dict)
+        and header.get(_DATA_ENCODING) == _PLAIN
+    )
 
 
 _END = 8
