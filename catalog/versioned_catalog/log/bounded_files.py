@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, UnsupportedFeatureError
 from versioned_catalog.limits import ENTRY_BYTES, EXPANSION, JSON_VALUES, MIB, check_version
 from versioned_catalog.log.features import CHECKSUMS, FORMAT, check_readable, features_from_json
-from versioned_catalog.model.schema_json import Json, member
+from versioned_catalog.model.schema_json import Json, member, optional
 from versioned_catalog.storage.parquet import (
     check_column_chunks,
     open_parquet,
@@ -151,16 +152,39 @@ def dump_json(value: Json, room: int = 0) -> bytes:
     return data
 
 
-def hint_to_bytes(version: int) -> bytes:
+@dataclass(frozen=True)
+class Hint:
+    """The content of the hint.
+
+    Args:
+        version: version of a checkpoint.
+        deltas: versions of the deltas to read after it, oldest first.
+    """
+
+    version: int
+    deltas: tuple[int, ...] = ()
+
+    @property
+    def newest(self) -> int:
+        """The version of the state that these files add up to."""
+        return max(self.version, *self.deltas) if self.deltas else self.version
+
+
+def hint_to_bytes(hint: Hint) -> bytes:
     """The content of the hint."""
-    return dump_json({"version": version})
+    deltas = {"deltas": list(hint.deltas)} if hint.deltas else {}
+    return dump_json({"version": hint.version, **deltas})
 
 
-def hint_from_bytes(data: bytes | None) -> int | None:
-    """The version that a hint names, or None if it is missing or damaged: a hint may be ignored."""
+def hint_from_bytes(data: bytes | None) -> Hint | None:
+    """The content of the hint, or None if it is missing or damaged: a hint may be ignored."""
     try:
-        version: int = member(parse_json(data or b"null", "the hint"), "version", int)
-        return check_version(version)
+        value = parse_json(data or b"null", "the hint")
+        version: int = member(value, "version", int)
+        deltas = optional(value, "deltas", list) or []
+        if not all(type(delta) is int for delta in deltas):
+            return None
+        return Hint(check_version(version), tuple(map(check_version, deltas)))
     except CorruptTableError:
         return None
 

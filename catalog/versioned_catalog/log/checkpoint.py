@@ -52,7 +52,7 @@ from versioned_catalog.log.schemas import (
     schemas_to_json,
     without_checkpoint_features,
 )
-from versioned_catalog.log.segment_columns import Run, SegmentColumns
+from versioned_catalog.log.segment_columns import ColumnFile, Run, SegmentColumns
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.segment_table import CORE, OPTIONAL, check_lists, statistic_type
 from versioned_catalog.log.state import TableState, check_not_keyed, check_pins, check_resolved
@@ -78,6 +78,11 @@ their row groups, but each adds to the footer."""
 def state_to_bytes(state: TableState) -> bytes:
     """The checkpoint of a state."""
     table, packed = state.segments.table(state.schemas)
+    return file_to_bytes(table, state_to_json(state, packed))
+
+
+def file_to_bytes(table: pa.Table, value: dict[str, Json]) -> bytes:
+    """A file of segments with a JSON object in its metadata, and its own checksum."""
     unused = [name for name in OPTIONAL if table[name].null_count == table.num_rows]
     table = table.drop_columns(unused)
     sink = pa.BufferOutputStream()
@@ -87,11 +92,21 @@ def state_to_bytes(state: TableState) -> bytes:
     options |= {"use_dictionary": maps, "dictionary_pagesize_limit": CHECKPOINT_BYTES}
     with pq.ParquetWriter(sink, table.schema, **options) as writer:
         writer.write_table(table, row_group_size=GROUP_ROWS)
-        meta = {_KEY: dump_json(state_to_json(state, packed)), _CHECKSUM_KEY: _NO_CHECKSUM}
+        meta = {_KEY: dump_json(value), _CHECKSUM_KEY: _NO_CHECKSUM}
         writer.add_key_value_metadata(meta)
     data = bytes(sink.getvalue())
     place = data.rindex(_NO_CHECKSUM)
     return data[:place] + checksum(data).encode() + data[place + len(_NO_CHECKSUM) :]
+
+
+def _recorded(data: bytes) -> re.Match[bytes] | None:
+    return _CHECKSUM.search(data, max(len(data) - _AFTER_CHECKSUM, 0))
+
+
+def recorded_checksum(data: bytes) -> str:
+    """The checksum that a file records; empty if it has none."""
+    match = _recorded(data)
+    return "" if match is None else match[1].decode()
 
 
 def _check_sum(data: bytes, what: str) -> bool:
@@ -100,7 +115,7 @@ def _check_sum(data: bytes, what: str) -> bool:
     Raises:
         CorruptTableError: the file was damaged since it was written.
     """
-    match = _CHECKSUM.search(data, max(len(data) - _AFTER_CHECKSUM, 0))
+    match = _recorded(data)
     if match is None:
         return False
     # A copy of the file with these digits would take as long as the checksum itself.
@@ -117,6 +132,22 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
         CorruptTableError: it is not as FORMAT.md says.
         UnsupportedFeatureError: this library does not implement its format version or a feature.
     """
+    file, value = checked_file(data, what)
+    with naming_file(what):
+        sum_ = recorded_checksum(data)
+        stored = ColumnFile(member(value, "version", int), False, sum_, file.rows)
+        columns = columns_of_file(file, what, stored if sum_ else None)
+        # Damage must be found now, while older checkpoints and the log can take its place.
+        columns = columns if sum_ else columns.decoded()
+        return state_from_json(value, _segments(columns, _packed(value)))
+
+
+def checked_file(data: bytes, what: str) -> tuple[BoundedFile, dict[str, Json]]:
+    """The rows of a checkpoint or of a delta, not decoded yet, and its JSON object.
+
+    Raises:
+        CorruptTableError, UnsupportedFeatureError: as ``state_from_bytes``.
+    """
     is_checked = _check_sum(data, what)
     file = BoundedFile(data, what)
     meta = (file.schema.metadata or {}).get(_KEY)
@@ -127,11 +158,7 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
     value = load_json(meta, what)
     if not is_checked and CHECKSUMS in features_from_json(value).write:
         raise CorruptTableError(f"{what} is damaged: it lacks the checksum that its table needs")
-    with naming_file(what):
-        columns = _columns(file, what)
-        # Damage must be found now, while older checkpoints and the log can take its place.
-        columns = columns if is_checked else columns.decoded()
-        return _state_from_json(value, _segments(columns, _packed(value)))
+    return file, value
 
 
 def _packed(value: Json) -> tuple[int, ...]:
@@ -142,12 +169,12 @@ def _packed(value: Json) -> tuple[int, ...]:
     return ids
 
 
-def _columns(file: BoundedFile, what: str) -> SegmentColumns:
-    """The columns of a checkpoint; those of statistics are decoded when they are used."""
+def columns_of_file(file: BoundedFile, what: str, stored: ColumnFile | None) -> SegmentColumns:
+    """The columns of a checkpoint or delta; those of statistics are decoded when they are used."""
     types = {field.name: plain_type(field.type) for field in file.schema}
     core = file.read([name for name in types if name in CORE.names])
     runs = [
-        Run(rows, types, functools.partial(_of_group, file, group, what))
+        Run(rows, types, functools.partial(_of_group, file, group, what), stored)
         for group, rows in enumerate(file.group_rows)
     ]
     return SegmentColumns(runs, {name: core[name] for name in core.column_names})
@@ -159,6 +186,18 @@ def _of_group(file: BoundedFile, group: int, what: str, name: str) -> pa.Chunked
 
 
 def _segments(columns: SegmentColumns, packed: tuple[int, ...]) -> SegmentSet:
+    columns = normalised(columns)
+    if packed:
+        check_lists(columns, len(packed))
+    return SegmentSet.of(columns, packed)
+
+
+def normalised(columns: SegmentColumns) -> SegmentColumns:
+    """The columns of a file with all of ``CORE``, in their types.
+
+    Raises:
+        CorruptTableError: one that must be there is missing, or one holds something else.
+    """
     for field in CORE:
         if field.name not in columns.types and field.name not in OPTIONAL:
             raise CorruptTableError(f"the column {field.name} is missing")
@@ -173,9 +212,7 @@ def _segments(columns: SegmentColumns, packed: tuple[int, ...]) -> SegmentSet:
             raise CorruptTableError(f"the column {field.name} holds nulls")
         columns = columns.with_column(field.name, column)
     _check_core(columns.select(CORE.names))
-    if packed:
-        check_lists(columns, len(packed))
-    return SegmentSet.of(columns, packed)
+    return columns
 
 
 _RANGES = {
@@ -290,7 +327,12 @@ _MEMBERS = frozenset(
 )
 
 
-def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
+def state_from_json(value: Json, segments: SegmentSet) -> TableState:
+    """The state of a checkpoint or delta, from its JSON object and its segments.
+
+    Raises:
+        CorruptTableError: it is not as FORMAT.md says.
+    """
     check_members(value, _MEMBERS)
     features = features_from_json({"features": member(value, "features", dict)})
     schemas = schemas_from_json(value, features)

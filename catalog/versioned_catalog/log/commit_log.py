@@ -10,11 +10,12 @@ from datetime import datetime
 from typing import Any, cast
 
 from versioned_catalog.errors import CommitOutcomeUnknown, InvalidRequestError, StorageError
-from versioned_catalog.log.bounded_files import hint_to_bytes
+from versioned_catalog.log.bounded_files import Hint, hint_to_bytes
 from versioned_catalog.log.checkpoint import retained_checkpoints, state_from_bytes, state_to_bytes
-from versioned_catalog.log.entry import Codec, Commit, E, S, Stub
+from versioned_catalog.log.deltas import delta_from_bytes, delta_to_bytes, precedes_delta
+from versioned_catalog.log.entry import Codec, Commit, DeltaCodec, E, S, Stub
 from versioned_catalog.log.entry_json import commit_from_bytes, commit_to_bytes
-from versioned_catalog.log.features import HINT
+from versioned_catalog.log.features import DELTAS, HINT, delta_path
 from versioned_catalog.log.ledger import write_page
 from versioned_catalog.log.manifest import read_manifest, write_manifest
 from versioned_catalog.log.reader import LoadedState, LogReader
@@ -25,6 +26,10 @@ from versioned_catalog.storage.store import Put, Store
 
 SEEN_ENTRIES, SEEN_BYTES = 256, 64 * 1024
 """Number of entries of other writers that are cached for conflict checks, and bytes of each, at most."""
+
+
+LARGE = 64 * 1024
+"""Least size in bytes of a checkpoint that deltas may refer to."""
 
 
 class CommitLog(LogReader[E, S]):
@@ -187,21 +192,48 @@ class CommitLog(LogReader[E, S]):
         if not loaded.wants_checkpoint or loaded.state is None:
             return loaded
         try:
-            recounted = loaded.since(self._hint())
-            return self.write_checkpoint(loaded.state) if recounted.wants_checkpoint else recounted
+            hint = self._hint()
+            recounted = loaded.since(None if hint is None else hint.newest)
+            if not recounted.wants_checkpoint:
+                return recounted
+            return self._write_delta(loaded.state, hint) or self.write_checkpoint(loaded.state)
         except Exception:
             # The commit is durable whatever failed; the next writer tries again.
             return loaded
+
+    def _write_delta(self, state: S, hint: Hint | None) -> LoadedState[S] | None:
+        """Write what changed since the files that a hint names; None if a whole checkpoint is due."""
+        encoded = None if self._codec.deltas is None else self._codec.deltas.encode(state)
+        if self._codec.deltas is None or encoded is None:
+            return None
+        if hint is None or not {hint.version, *hint.deltas} >= set(encoded[1]):
+            # Another writer wrote other files, and may delete those that this state was read from.
+            reread = self.load(state.version).state
+            encoded = None if reread is None else self._codec.deltas.encode(reread)
+            if encoded is None:
+                return None
+        data, (checkpoint, *deltas), stored = encoded
+        self.store.overwrite(delta_path(state.version), data)
+        newer = Hint(checkpoint, (*deltas, state.version))
+        self.store.overwrite(HINT, hint_to_bytes(newer))
+        needed = {*newer.deltas, *(hint.deltas if hint is not None else ())}
+        for old in sorted(set(self._versions_in(DELTAS)) - needed):
+            self.store.delete(delta_path(old))
+        return LoadedState(stored, len(data))
 
     def write_checkpoint(self, state: S) -> LoadedState[S]:
         """Write the checkpoint of a state, and delete the checkpoints that are not retained."""
         data = self._codec.encode_checkpoint(state)
         self.store.overwrite(self.checkpoint_path(state.version), data)
-        self.store.overwrite(HINT, hint_to_bytes(state.version))
+        self.store.overwrite(HINT, hint_to_bytes(Hint(state.version)))
         sizes = self.checkpoint_sizes()
         for old in sorted(sizes.keys() - self._codec.retained_checkpoints(state, sizes)):
             self.store.delete(self.checkpoint_path(old))
-        return LoadedState(state, len(data))
+        if self._codec.deltas is None or len(data) < LARGE:
+            return LoadedState(state, len(data))
+        # Deltas refer to the rows of files that were read.
+        path = f"{self.store.url}/{self.checkpoint_path(state.version)}"
+        return self._loaded(self._codec.decode_checkpoint(data, path), data)
 
     def write_kept(self, state: S) -> None:
         """Write the kept state of a version, which replaces the expired entries before it."""
@@ -231,6 +263,7 @@ TABLE_CODEC: Codec[Commit, TableState] = Codec(
     _retained,
     read_manifest,
     _write_attachments,
+    DeltaCodec(delta_to_bytes, precedes_delta, delta_from_bytes),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, Protocol, TypeVar
@@ -319,6 +319,23 @@ def unattached(entry: E, *_: object) -> E:
     return entry
 
 
+@dataclass(frozen=True, eq=False)
+class DeltaCodec(Generic[S]):
+    """How one kind of log stores what changed since a checkpoint (FORMAT.md, section 8.2).
+
+    Args:
+        encode: the content of the delta of a state, the versions of the checkpoint and of the deltas
+            that it refers to, and the same state as read from them; None if a checkpoint is due.
+        precedes: whether a state was read from files that its next delta can refer to.
+        decode: the state of a delta, by its path, the contents by path of it and of all files that it
+            refers to, and the URL of the table.
+    """
+
+    encode: Callable[[S], tuple[bytes, Sequence[int], S] | None]
+    precedes: Callable[[S], bool]
+    decode: Callable[[str, Mapping[str, bytes | None], str], S]
+
+
 @dataclass(eq=False)
 class Codec(Generic[E, S]):
     """How one kind of log encodes, decodes and replays its entries.
@@ -333,6 +350,7 @@ class Codec(Generic[E, S]):
         read_attachment: completes an entry by the file that it names, if it names one.
         write_attachment: writes what does not fit an entry to a file that the entry names; the file of
             the entry of the attempt before may serve again.
+        deltas: how checkpoints are continued; None if all are whole.
     """
 
     suffix: str
@@ -344,3 +362,4 @@ class Codec(Generic[E, S]):
     retained_checkpoints: Callable[[S, Mapping[int, int]], frozenset[int]]
     read_attachment: Callable[[E, Store], E] = unattached
     write_attachment: Callable[[E, E | None, Store], E] = unattached
+    deltas: DeltaCodec[S] | None = None

@@ -16,6 +16,7 @@ HINT = f"{FOLDER}/last_checkpoint.json"
 LOG = f"{FOLDER}/log"
 KEPT = f"{FOLDER}/kept"
 CHECKPOINTS = f"{FOLDER}/checkpoint"
+DELTAS = f"{FOLDER}/delta"
 MANIFESTS = f"{FOLDER}/manifest"
 IMPORTS_FOLDER = f"{FOLDER}/imports"
 MARKS_FOLDER = f"{FOLDER}/marks"
@@ -31,6 +32,11 @@ MARK_NAME = re.compile(OWN_NAME.pattern.replace("parquet", "puffin"))
 def entry_path(version: int) -> str:
     """Path of the entry of a version."""
     return f"{LOG}/{version:020d}.json"
+
+
+def delta_path(version: int) -> str:
+    """Path of the delta of a version."""
+    return f"{DELTAS}/{version:020d}.parquet"
 
 
 PUT_ROW, DELETE_ROW, PATCH_ROW = 0, 1, 2

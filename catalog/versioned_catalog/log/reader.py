@@ -5,16 +5,17 @@ Tables and warehouses keep logs of the same kind; they differ in their ``Codec``
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
 from versioned_catalog.errors import CorruptTableError, NotFoundError
 from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
-from versioned_catalog.log.bounded_files import hint_from_bytes
+from versioned_catalog.log.bounded_files import Hint, hint_from_bytes
 from versioned_catalog.log.entry import Codec, E, Head, S, Stub
-from versioned_catalog.log.features import CHECKPOINTS, HINT, KEPT, entry_path
+from versioned_catalog.log.features import CHECKPOINTS, HINT, KEPT, delta_path, entry_path
 from versioned_catalog.storage.store import Store
 
 T = TypeVar("T")
@@ -35,7 +36,8 @@ class LoadedState(Generic[S]):
 
     Args:
         state: the state after the entries so far; None before the first.
-        checkpoint_bytes: size of the last checkpoint; 0 without one.
+        checkpoint_bytes: size of the last checkpoint or delta; 0 without one, or if the next file
+            will be the first delta after a checkpoint.
         entries, entry_bytes: number and size of the entries since.
     """
 
@@ -306,8 +308,8 @@ class LogReader(Generic[E, S]):
     def _start(self, version: int | None) -> LoadedState[S]:
         """The nearest readable checkpoint at or below a version, else the state before any entry."""
         hint = self._hint()
-        if hint is not None and (version is None or hint <= version):
-            restored = self.restore(hint, self.checkpoint_path(hint))
+        if hint is not None and (version is None or hint.version <= version):
+            restored = self._hinted(hint, version)
             if restored is not None:
                 return restored
         first = self.store.read(self.entry_path(0)) if hint is None else None
@@ -323,7 +325,50 @@ class LogReader(Generic[E, S]):
         entry, size = self._sized(0, first)
         return LoadedState() if isinstance(entry, Stub) else self._apply(LoadedState(), entry, size)
 
-    def _hint(self) -> int | None:
+    def _hinted(self, hint: Hint, version: int | None) -> LoadedState[S] | None:
+        """The newest readable state that a hint names, at or below a version."""
+        deltas = [delta for delta in hint.deltas if version is None or delta <= version]
+        if not deltas or self._codec.deltas is None:
+            return self.restore(hint.version, self.checkpoint_path(hint.version))
+        contents = self._contents_of(hint.version, deltas)
+        for delta in reversed(deltas):
+            try:
+                return self._of_delta(delta, contents)
+            except CorruptTableError:
+                continue
+        return self.restore(hint.version, self.checkpoint_path(hint.version))
+
+    def delta(self, version: int, hint: Hint) -> LoadedState[S]:
+        """The state of a delta that a hint names.
+
+        Raises:
+            CorruptTableError: it is damaged, or a file that it refers to is missing or damaged.
+        """
+        return self._of_delta(version, self._contents_of(hint.version, hint.deltas))
+
+    def _of_delta(self, version: int, contents: Mapping[str, bytes | None]) -> LoadedState[S]:
+        assert self._codec.deltas is not None
+        path = delta_path(version)
+        state = self._codec.deltas.decode(path, contents, self.store.url)
+        if state.version != version:
+            raise CorruptTableError(
+                f"{self.store.url}/{path} is the state at another version, {state.version}"
+            )
+        return LoadedState(state, len(contents[path] or b""))
+
+    def _contents_of(self, checkpoint: int, deltas: Sequence[int]) -> dict[str, bytes | None]:
+        """The contents of a checkpoint and of deltas by path; None if one is missing or too large."""
+        paths = [self.checkpoint_path(checkpoint), *map(delta_path, deltas)]
+        with ThreadPoolExecutor(len(paths) if self.store.is_remote else 1) as pool:
+            return dict(zip(paths, pool.map(self._read_stored, paths), strict=True))
+
+    def _read_stored(self, path: str) -> bytes | None:
+        try:
+            return self.stored(path)
+        except CorruptTableError:
+            return None
+
+    def _hint(self) -> Hint | None:
         try:
             return hint_from_bytes(self.store.read(HINT, HINT_BYTES))
         except CorruptTableError:
@@ -373,7 +418,14 @@ class LogReader(Generic[E, S]):
         state = self._codec.decode_checkpoint(data, url)
         if state.version != version:
             raise CorruptTableError(f"{url} is the state at another version, {state.version}")
-        return LoadedState(state, len(data))
+        return self._loaded(state, data)
+
+    def _loaded(self, state: S, data: bytes) -> LoadedState[S]:
+        """The state of a checkpoint."""
+        deltas = self._codec.deltas
+        # The next delta is small, however large the checkpoint is.
+        is_large = deltas is not None and deltas.precedes(state)
+        return LoadedState(state, 0 if is_large else len(data))
 
     def stored(self, path: str) -> bytes | None:
         """The content of a checkpoint or kept state, or None if there is no such file.

@@ -156,7 +156,8 @@ class SegmentColumns:
 
     def stored(self, name: str, rows: int) -> pa.ChunkedArray:
         """A column of the first rows as their files hold it."""
-        chunks, type_ = [], self.types[name]
+        chunks: list[pa.Array] = []
+        type_ = self.types[name]
         for run in self._runs:
             chunks += self._of_run(run, name, type_).chunks if rows > 0 else []
             rows -= run.rows
@@ -185,9 +186,11 @@ class SegmentColumns:
         """The rows of some columns, one after the other."""
         both = SegmentColumns([run for part in parts for run in part._runs])
         for name in set.intersection(*(set(part._decoded) for part in parts)):
-            if {part._decoded[name].type for part in parts} == {both.types.get(name)}:
+            type_ = parts[-1]._decoded[name].type
+            if all(part._decoded[name].type == type_ for part in parts):
                 chunks = [chunk for part in parts for chunk in part._decoded[name].chunks]
-                both._decoded[name] = pa.chunked_array(chunks, both.types[name])
+                both._decoded[name] = pa.chunked_array(chunks, type_)
+                both.types[name] = type_
         return both
 
     def select(self, names: Sequence[str]) -> pa.Table:

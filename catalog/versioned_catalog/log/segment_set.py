@@ -156,6 +156,40 @@ class SegmentSet:
             stored=self.stored,
         )
 
+    @property
+    def removed_places(self) -> pa.Int64Array:
+        """The places in ``base`` of segments that are no longer live, ascending."""
+        if not self.removed_paths:
+            return array_of([], pa.int64())
+        return pc.indices_nonzero(pc.invert(self._alive)).cast(pa.int64())
+
+    def remove_places(self, places: pa.Int64Array) -> SegmentSet:
+        """Remove segments by their places in ``base``.
+
+        Raises:
+            CorruptTableError: one of them has the path of another segment in ``base``.
+        """
+        paths = self.base["path"].take(places)
+        if pc.sum(pc.is_in(self.base["path"], one_array(paths))).as_py() not in (len(paths), None):
+            raise CorruptTableError("a segment that is no longer live has the path of a live one")
+        return self.remove(paths.to_pylist())
+
+    def after(self, rows: int) -> SegmentSet:
+        """The segments without the first rows of ``base``, which are those of some of its files."""
+        base = self._marked_base.after(rows)
+        if self.removed_paths:
+            base = base.filter(self._alive.slice(rows))
+        own = SegmentSet.of(base, self.packed)
+        return replace(own, tail=self.tail, count=own.count + len(self.tail))
+
+    def with_rows_after(self, rows: int, newer: SegmentColumns) -> SegmentSet:
+        """The same segments, of which a file holds those after the first rows of ``base``."""
+        base = SegmentColumns.joined([self._marked_base.first(rows), newer])
+        kept = base["path"].slice(0, rows)
+        below = kept.filter(pc.is_in(kept, array_of(list(self.removed_paths), pa.string())))
+        removed = frozenset(below.to_pylist()) if self.removed_paths else self.removed_paths
+        return replace(self, base=base, removed_paths=removed, tail=(), newer_marks={})
+
     def _counts_of(self, paths: set[str]) -> pa.Table:
         """The numbers of rows and bytes of segments in ``base``."""
         counts = self.base.select(["rows", "bytes"])
@@ -260,11 +294,11 @@ class SegmentSet:
 
     def _with_marks_folded(self) -> SegmentSet:
         """The same segments with the newer marks in ``base``."""
-        base = self.base.with_column("mark", self._base_marks)
+        base = self.base.with_column("mark", self.base_marks)
         return replace(self, base=base, newer_marks={}, stored=Stored(base))
 
     @cached_property
-    def _base_marks(self) -> pa.ChunkedArray:
+    def base_marks(self) -> pa.ChunkedArray:
         """The mark of each segment in ``base``."""
         stored = self.base["mark"]
         if not self.newer_marks:
@@ -341,7 +375,7 @@ class SegmentSet:
     def column(self, name: str, places: pa.Int64Array | None = None) -> pa.ChunkedArray:
         """One column of ``core``, without building the others; see ``statistic`` for ``places``."""
         newer = segment_table.core_column(self.tail, name)
-        stored = self._base_marks if name == "mark" else self.base[name]
+        stored = self.base_marks if name == "mark" else self.base[name]
         values = pa.chunked_array([*self._of_live(stored).chunks, newer])
         return values if places is None else values.take(places)
 
@@ -426,8 +460,10 @@ class SegmentSet:
             table, packed = self.table(schemas)
             base, removed = SegmentColumns.of_table(table), frozenset[str]()
         else:
-            keeps_removed = KEEPS_REMOVED * len(self.removed_paths) < self.base.num_rows
-            whole = self if keeps_removed else self._without_removed()
+            is_few = KEEPS_REMOVED * len(self.removed_paths) < self.base.num_rows
+            # A rollback adds segments again that were removed: they would be in the table twice.
+            is_back = not self.removed_paths.isdisjoint(s.record.path for s in self.tail)
+            whole = self if is_few and not is_back else self._without_removed()
             newer, packed = SegmentSet(tail=self.tail, count=len(self.tail)).table(schemas)
             base, removed = whole._marked_base.appended(newer), whole.removed_paths
         return replace(

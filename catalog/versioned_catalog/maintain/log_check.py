@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.limits import HINT_BYTES
-from versioned_catalog.log.bounded_files import hint_from_bytes
+from versioned_catalog.log.bounded_files import Hint, hint_from_bytes
 from versioned_catalog.log.checkpoint import state_from_bytes, state_to_json
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit, Stub
-from versioned_catalog.log.features import CHECKPOINTS, HINT, KEPT, LOG
+from versioned_catalog.log.features import CHECKPOINTS, HINT, KEPT, LOG, delta_path
 from versioned_catalog.log.ledger import ImportedPage, Ledger, imported_files
 from versioned_catalog.log.segment_table import same_core, statistics_of
 from versioned_catalog.log.state import TableState, apply
@@ -144,6 +144,8 @@ def check_log(timeline: TableLog, versions: list[int], report: Report) -> Iterat
     stored: dict[int, list[str]] = {}
     for version, path in stored_states(timeline):
         stored.setdefault(version, []).append(path)
+    for version in _hint(timeline).deltas:
+        stored.setdefault(version, []).append(delta_path(version))
     state: TableState | None = None
     floors: set[int] = set()
     previous = -1
@@ -234,10 +236,9 @@ def _check_stored(
 ) -> None:
     """Compare a checkpoint with the state by the entries, if that is known."""
     try:
-        data = timeline.stored(path)
-        if data is None:
+        stored_state = _stored_state(timeline, version, path)
+        if stored_state is None:
             return  # a writer dropped it
-        stored_state = state_from_bytes(data, path)
     except VersionedError as error:
         raise_shortage(error)
         report(path, f"cannot be read: {error}")
@@ -247,6 +248,24 @@ def _check_stored(
     elif state is not None:
         for problem in differences(state, stored_state):
             report(path, problem)
+
+
+def _stored_state(timeline: TableLog, version: int, path: str) -> TableState | None:
+    """The state in a checkpoint, kept state or delta; None if it is not there any more."""
+    if path == delta_path(version):
+        hint = _hint(timeline)
+        return timeline.delta(version, hint).state if version in hint.deltas else None
+    data = timeline.stored(path)
+    return None if data is None else state_from_bytes(data, path)
+
+
+def _hint(timeline: TableLog) -> Hint:
+    """The hint; without deltas if it can't be read, which ``check_hint`` reports."""
+    try:
+        hint = hint_from_bytes(timeline.store.read(HINT, HINT_BYTES))
+    except CorruptTableError:
+        hint = None
+    return Hint(0) if hint is None else hint
 
 
 def differences(state: TableState, stored_state: TableState) -> Iterable[str]:
@@ -321,6 +340,8 @@ def check_hint(timeline: TableLog, report: Report) -> str | None:
     hint = hint_from_bytes(data)
     if data is not None and hint is None:
         report(HINT, f"is {data[:50]!r}, which is not a version")
-    if hint is not None and hint not in timeline.checkpoints():
-        return f"{HINT} names the checkpoint {hint}, which does not exist: loading lists them"
+    if hint is not None and hint.version not in timeline.checkpoints():
+        return (
+            f"{HINT} names the checkpoint {hint.version}, which does not exist: loading lists them"
+        )
     return None

@@ -13,6 +13,7 @@ from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.features import (
     CHECKPOINTS,
+    DELTAS,
     FOLDER,
     IMPORTS_FOLDER,
     KEPT,
@@ -35,6 +36,7 @@ _NAMES = {
     FOLDER: _NONE,
     LOG: _NONE,
     CHECKPOINTS: _VERSION,
+    DELTAS: _NONE,
     KEPT: _VERSION,
     MANIFESTS: OWN_NAME,
     IMPORTS_FOLDER: OWN_NAME,

@@ -1,0 +1,330 @@
+"""Deltas of checkpoints say the same as the log, whatever happened to the files around them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from faults.store import Fault, FaultyStore, Plan
+from versioned_catalog import Catalog, CorruptTableError, Table
+from versioned_catalog.log import commit_log, deltas, reader
+from versioned_catalog.log.bounded_files import Hint
+from versioned_catalog.log.commit_log import table_log
+from versioned_catalog.log.state import TableState
+from versioned_catalog.maintain.log_check import differences
+from versioned_catalog.storage.local import LocalStore
+from versioned_catalog.table import TableHandle
+
+LOG = "_versioned"
+
+
+@pytest.fixture(autouse=True)
+def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deltas are written from eight segments on, after each second commit."""
+    monkeypatch.setattr(deltas, "LEAST", 8)
+    monkeypatch.setattr(deltas, "RATIO", 4)
+    monkeypatch.setattr(commit_log, "LARGE", 1)
+    monkeypatch.setattr(reader, "MANY_ENTRIES", 2)
+
+
+def rows(*numbers: int) -> pa.Table:
+    return pa.table({"id": pa.array(numbers, pa.int32()), "s": [f"row {n}" for n in numbers]})
+
+
+def create(path: Path, segments: int = 8) -> Table:
+    """A table with a checkpoint of some segments, one row in each."""
+    table = Catalog.create_path(path, "id INT, s STRING")
+    for number in range(segments):
+        table.append(rows(number))
+    table.log.write_checkpoint(table.state)
+    return Catalog.load_path(path)
+
+
+def files(path: Path, folder: str) -> list[int]:
+    there = path / LOG / folder
+    return sorted(int(file.stem) for file in there.iterdir()) if there.exists() else []
+
+
+def hint(path: Path) -> dict[str, object]:
+    value: dict[str, object] = json.loads((path / LOG / "last_checkpoint.json").read_bytes())
+    return value
+
+
+def by_entries(path: Path, scratch: Path) -> TableState:
+    """The newest state, from the entries alone."""
+    shutil.copytree(path, scratch)
+    for folder in ("checkpoint", "delta"):
+        shutil.rmtree(scratch / LOG / folder, ignore_errors=True)
+    (scratch / LOG / "last_checkpoint.json").unlink(missing_ok=True)
+    return Catalog.load_path(scratch).state
+
+
+def entries_read(path: Path) -> int:
+    return table_log(LocalStore(path)).load().entries
+
+
+def test_a_delta_follows_a_large_checkpoint(tmp_path: Path) -> None:
+    table = create(tmp_path / "t")
+    table.append(rows(8))
+    assert files(tmp_path / "t", "delta") == []
+    table.append(rows(9))
+    assert files(tmp_path / "t", "delta") == [10]
+    assert hint(tmp_path / "t") == {"version": 8, "deltas": [10]}
+    stored = pq.read_table(tmp_path / "t" / LOG / f"delta/{10:020d}.parquet")
+    assert stored["2.min"].to_pylist() == ["row 8", "row 9"]
+    assert entries_read(tmp_path / "t") == 0
+    assert Catalog.load_path(tmp_path / "t").scan().to_arrow()["id"].to_pylist() == list(range(10))
+
+
+def test_small_tables_have_whole_checkpoints_only(tmp_path: Path) -> None:
+    table = create(tmp_path / "t", 3)
+    for number in range(4):
+        table.append(rows(number))
+    assert files(tmp_path / "t", "checkpoint")[-1] == 7
+    assert files(tmp_path / "t", "delta") == []
+
+
+def test_a_delta_takes_in_those_before_it_until_a_checkpoint_is_due(tmp_path: Path) -> None:
+    """With a ratio of 4, 40 segments allow for 10 newer ones, and a delta of 8 for one of 2 after it."""
+    table = create(tmp_path / "t", 40)
+    chains = []
+    for number in range(14):
+        table.append(rows(number))
+        chains.append((hint(tmp_path / "t")["version"], hint(tmp_path / "t").get("deltas", [])))
+    assert chains[1::2] == [
+        (40, [42]),
+        (40, [44]),
+        (40, [46]),
+        (40, [48]),
+        (40, [48, 50]),
+        (52, []),
+        (52, [54]),
+    ]
+    assert set(files(tmp_path / "t", "delta")) <= {48, 50, 54}
+
+
+def test_an_earlier_library_reads_past_deltas(tmp_path: Path) -> None:
+    """It knows nothing of the member ``deltas`` nor of the folder, and reads the entries instead."""
+    table = create(tmp_path / "t")
+    table.append(rows(8)), table.append(rows(9))
+    (tmp_path / "t" / LOG / "last_checkpoint.json").write_text('{"version": 8}')
+    shutil.rmtree(tmp_path / "t" / LOG / "delta")
+    assert entries_read(tmp_path / "t") == 2
+    assert Catalog.load_path(tmp_path / "t").count() == 10
+
+
+def test_earlier_versions_start_at_earlier_files(tmp_path: Path) -> None:
+    table = create(tmp_path / "t", 40)
+    for number in range(10):
+        table.append(rows(number))
+    log = table_log(LocalStore(tmp_path / "t"))
+    assert [log.load(version).entries for version in (40, 45, 48, 49, 50)] == [0, 5, 0, 1, 0]
+    assert [table.at(version).segments.count for version in (39, 45, 49)] == [39, 45, 49]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_histories(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(os.environ.get("VERSIONED_SEED", seed))
+    path = tmp_path / "t"
+    first = create(path, 30)
+    first.alter().set_property("row_changes", draw.choice(["mark", "copy", "auto"])).commit()
+    handles = [first, Catalog.load_path(path)]
+    columns = iter(range(1000))
+    written = set()
+    for step in range(24):
+        table = draw.choice(handles).refresh()
+        schema = table.schema
+        match draw.randrange(8):
+            case 0:
+                table.delete([("id", "=", draw.randrange(40))])
+            case 1:
+                table.update({"s": f"changed {step}"}, [("id", "<", draw.randrange(4))])
+            case 2:
+                added = f"c{next(columns)}"
+                table.alter().add_column(added, "INT", default=step).commit()
+            case 3 if len(schema.columns) > 2:
+                table.alter().drop_column(schema.columns[-1].name).commit()
+            case 4 if draw.random() < 0.3:
+                table.rollback(table.version - 1)
+            case 5 if draw.random() < 0.3 and str(schema.columns[0].type) != "BIGINT":
+                table.alter().change_type("id", "BIGINT").commit()
+            case 6 if draw.random() < 0.2:
+                table.overwrite_where(rows(50 + step), [("id", "<", 10)])
+            case _:
+                table.append(rows(40 + step))
+        written.add(len(files(path, "delta")))
+        if step % 3 == 2:
+            loaded = Catalog.load_path(path)
+            expected = by_entries(path, tmp_path / f"scratch{step}")
+            assert list(differences(expected, loaded.state)) == [], f"seed {seed}, step {step}"
+            ours, theirs = (
+                Table(table.log, reader.LoadedState(state), "t")
+                for state in (loaded.state, expected)
+            )
+            for filters in ([("id", "<", 20)], [("id", ">=", 45), ("s", ">", "row 5")], None):
+                paths = [
+                    [task.path for task, _ in one.scan(filters=filters).tasks()]  # type: ignore[union-attr]
+                    for one in (ours, theirs)
+                ]
+                assert paths[0] == paths[1]
+            assert ours.scan().to_arrow().equals(theirs.scan().to_arrow())
+    assert written - {0}, "the history wrote deltas"
+
+
+def with_deltas(path: Path) -> Table:
+    """A table with a checkpoint at 40 and deltas at 48 and 50."""
+    table = create(path, 40)
+    for number in range(10):
+        table.append(rows(number))
+    assert hint(path) == {"version": 40, "deltas": [48, 50]}
+    return table
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "another"])
+@pytest.mark.parametrize("file", ["checkpoint/40", "delta/48", "delta/50"])
+def test_damaged_files_are_passed_over(file: str, damage: str, tmp_path: Path) -> None:
+    with_deltas(tmp_path / "t")
+    folder, version = file.split("/")
+    path = tmp_path / "t" / LOG / folder / f"{int(version):020d}.parquet"
+    data = path.read_bytes()
+    match damage:
+        case "missing":
+            path.unlink()
+        case "cut":
+            path.write_bytes(data[:-9])
+        case "flipped":
+            path.write_bytes(data[:40] + bytes([data[40] ^ 1]) + data[41:])
+        case "another":
+            other = create(tmp_path / "other", 40)
+            source = {"checkpoint": 40, "delta": 42}[folder]
+            other.append(rows(1)), other.append(rows(2))
+            moved = tmp_path / "other" / LOG / folder / f"{source:020d}.parquet"
+            path.write_bytes(moved.read_bytes())
+    if (file, damage) == ("checkpoint/40", "another"):
+        with pytest.raises(CorruptTableError, match="is of another table"):
+            entries_read(tmp_path / "t")
+        return
+    # The checkpoint before the one at 40 is that at 37.
+    assert (
+        entries_read(tmp_path / "t") == {"checkpoint/40": 13, "delta/48": 10, "delta/50": 2}[file]
+    )
+    assert Catalog.load_path(tmp_path / "t").count() == 50
+
+
+def edited(path: Path, **members: object) -> None:
+    """Rewrite the JSON of the delta at 50, with a right checksum."""
+    file = path / LOG / "delta" / f"{50:020d}.parquet"
+    table = pq.read_table(file)
+    value = json.loads((table.schema.metadata or {})[b"versioned.state"]) | members
+    from versioned_catalog.log.checkpoint import file_to_bytes
+    from versioned_catalog.log.segment_table import CORE
+
+    rows_ = table.replace_schema_metadata(None)
+    for field in CORE:
+        if field.name not in rows_.column_names:
+            rows_ = rows_.append_column(field, pa.nulls(rows_.num_rows, field.type))
+    file.write_bytes(file_to_bytes(rows_, value))
+
+
+FILE = {"version": 40, "delta": False, "checksum": "crc32:00000000", "rows": 40}
+
+
+@pytest.mark.parametrize(
+    ("members", "problem"),
+    [
+        ({"removed": [3, 2]}, "not a list of ascending row numbers"),
+        ({"removed": [48]}, "not a list of ascending row numbers"),
+        ({"removed": [True]}, "not a list of ascending row numbers"),
+        ({"marks": {"48": None}}, "names a row that no file has"),
+        ({"marks": {"-1": None}}, "names a row that no file has"),
+        ({"marks": {"1": 7}}, "has a mark that is not a text"),
+        ({"marks": {"1": "{}"}}, "rows"),
+        ({"files": []}, "not a list of some files"),
+        ({"files": [7]}, "not a list of some files"),
+        ({"files": [FILE]}, "another _versioned/checkpoint"),
+        ({"files": [FILE, FILE]}, "a checkpoint followed by deltas"),
+        ({"files": [FILE | {"delta": True}]}, "a checkpoint followed by deltas"),
+        ({"files": [FILE | {"version": 50}]}, "in the order of their versions"),
+        ({"files": [FILE | {"version": -1}]}, "in the order of their versions"),
+        ({"files": [FILE | {"rows": 2**60}]}, "out of range"),
+        ({"files": [FILE | {"version": 39}]}, "is missing"),
+        ({"statistics": [1]}, "lists of statistics"),
+        ({"version": 49}, "state at another version"),
+        ({"unheard": 1}, "unheard"),
+    ],
+    ids=str,
+)
+def test_invalid_deltas_are_refused(
+    members: dict[str, object], problem: str, tmp_path: Path
+) -> None:
+    with_deltas(tmp_path / "t")
+    edited(tmp_path / "t", **members)
+    log = table_log(LocalStore(tmp_path / "t"))
+    with pytest.raises(CorruptTableError, match=problem):
+        log.delta(50, Hint(40, (48, 50)))
+    assert log.load().entries == 2, "it is passed over"
+    assert Catalog.load_path(tmp_path / "t").count() == 50
+
+
+@pytest.mark.parametrize("fault", [Fault.FAIL_BEFORE, Fault.FAIL_AFTER])
+def test_a_writer_may_fail_at_each_call(fault: Fault, tmp_path: Path) -> None:
+    """Whatever fails after the entry is put, the commit is there, and the next writer goes on."""
+    table = create(tmp_path / "t", 80)
+    for number in range(13):
+        table.append(rows(number))
+    recorded = Plan()
+
+    def write(path: Path, plan: Plan) -> None:
+        log = table_log(FaultyStore(LocalStore(path), plan))
+        Table._of(TableHandle(log, log.load(), "t")).append(rows(13))
+
+    shutil.copytree(tmp_path / "t", tmp_path / "whole")
+    write(tmp_path / "whole", recorded)
+    written = [call for call in recorded.calls if "delta" in call or "last_checkpoint" in call]
+    assert "overwrite _versioned/delta/N.parquet" in written
+    assert "delete _versioned/delta/N.parquet" in written
+    put = next(at for at, call in enumerate(recorded.calls) if call.startswith("put"))
+    for at in range(put + 1, len(recorded.calls)):
+        copy = tmp_path / f"copy{at}"
+        shutil.copytree(tmp_path / "t", copy)
+        write(copy, Plan(at, fault))
+        assert Catalog.load_path(copy).count() == 94, recorded.calls[at]
+        for number in range(4):
+            Catalog.load_path(copy).append(rows(number))
+        assert Catalog.load_path(copy).count() == 98
+        expected = by_entries(copy, tmp_path / f"scratch{at}")
+        assert list(differences(expected, Catalog.load_path(copy).state)) == []
+
+
+def test_a_writer_follows_the_files_of_another_one(tmp_path: Path) -> None:
+    """A writer whose files another one replaced reads the state again before it refers to them."""
+    create(tmp_path / "t", 40)
+    early, late = (Catalog.load_path(tmp_path / "t") for _ in range(2))
+    late.log.write_checkpoint(late.append(rows(1)) and late.state)
+    shutil.rmtree(tmp_path / "t" / LOG / "checkpoint" / f"{40:020d}.parquet", ignore_errors=True)
+    (tmp_path / "t" / LOG / "checkpoint" / f"{40:020d}.parquet").unlink()
+    for number in range(4):
+        early.refresh().append(rows(number))
+    assert hint(tmp_path / "t")["version"] == 41
+    assert entries_read(tmp_path / "t") <= 1
+    assert Catalog.load_path(tmp_path / "t").count() == 45
+
+
+def test_loading_decodes_no_statistics(tmp_path: Path) -> None:
+    with_deltas(tmp_path / "t")
+    table = Catalog.load_path(tmp_path / "t")
+    base = table.state.segments.base
+    assert not {name for name in base.decoded_names if name[0].isdigit()}
+    table.scan(filters=[("id", ">", 100)]).tasks()
+    assert {name for name in base.decoded_names if name[0].isdigit()} == {
+        "1.nulls",
+        "1.min",
+        "1.max",
+    }
