@@ -45,8 +45,12 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
 @pytest.mark.parametrize(
     ("where", "rows"),
     [
-        ("a = 7", 1),  # 1 of 500 values in the first segment, whose 500 rows are left
-        ("a IN (7, 8, 600)", 3),
+        (
+            "a = 7",
+            5,
+        ),  # one of 500 in the segment that is left, but a hundredth at least
+        ("a IN (7, 8, 600)", 10),  # a hundredth of 1,000
+        ("a IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 900)", 15),
         ("a >= 100", 900),
         ("a < 100", 100),  # of 500 rows and values
         ("a >= 100 AND a < 200", 100),  # not 0.8 * 0.4
@@ -63,7 +67,11 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
         ("s = 's3'", 100),  # a tenth, since nothing is known
         ("s > 's3'", 333),  # a third
         ("p = 'low'", 500),  # all rows of that partition
-        ("p = 'low' AND a = 7", 1),
+        ("p = 'low' AND c = 3", 90),
+        (
+            "s = 's3' AND s <> 's4' AND b < 499.5",
+            50,
+        ),  # a tenth counts, nine tenths do not; of 500 rows
     ],
 )
 def test_estimates(table: Table, where: str, rows: int) -> None:

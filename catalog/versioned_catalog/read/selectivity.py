@@ -35,6 +35,10 @@ EQUAL = 0.1
 RANGE = 1 / 3
 """The share of rows on one side of a value, of a column whose bounds are unknown."""
 
+LEAST = 0.01
+"""The least share that is reported. Values may be far more frequent than others, and a planner that has
+broadcast a table can't take it back."""
+
 
 def matching_rows(scan: Scan) -> int:
     """Estimate how many rows of a scan satisfy its filter; at least one, if it has rows."""
@@ -48,7 +52,7 @@ def matching_rows(scan: Scan) -> int:
         known = bounds(column_id)
         return UNKNOWN if known is None else _spread(known, scan.of_kept)
 
-    return max(1, round(rows * share(scan.filter, spread_of)))
+    return max(1, round(rows * max(LEAST, share(scan.filter, spread_of))))
 
 
 @dataclass(frozen=True)
@@ -135,8 +139,8 @@ SpreadOf = Callable[[int], Spread]
 def share(bound: BoundFilter, spread_of: SpreadOf) -> float:
     """The estimated share of the rows for which a filter is true.
 
-    The parts of an AND are taken as independent, except those that bound one column, and the parts
-    of an OR as exclusive.
+    The parts of an AND are taken as independent, except those that bound one column; of those that
+    are guessed, only the least counts. The parts of an OR are taken as exclusive.
     """
     match bound:
         case And(parts):
@@ -186,7 +190,7 @@ _ABOVE, _BELOW = (Op.GT, Op.GE), (Op.LT, Op.LE)
 def _share_of_all(parts: Sequence[BoundFilter], spread_of: SpreadOf) -> float:
     ranges: dict[int, tuple[float, float]] = {}
     compared = {part.column_id for part in parts if isinstance(part, Compare | In | TextMatch)}
-    product = 1.0
+    product, guessed = 1.0, 1.0
     for part in parts:
         match part:
             case Compare(column_id, op, literal) if op in _ABOVE + _BELOW:
@@ -197,8 +201,27 @@ def _share_of_all(parts: Sequence[BoundFilter], spread_of: SpreadOf) -> float:
                 )
             case IsNull(column_id, negated=True) if column_id in compared:
                 continue  # the other part is not true of a null either
+            case _ if _is_guessed(part, spread_of):
+                guessed = min(guessed, share(part, spread_of))
             case _:
                 product *= share(part, spread_of)
     for column_id, (least, most) in ranges.items():
-        product *= (1 - spread_of(column_id).nulls) * _clamped(most - least)
-    return product
+        among = (1 - spread_of(column_id).nulls) * _clamped(most - least)
+        if spread_of(column_id).low is None:
+            guessed = min(guessed, among)
+        else:
+            product *= among
+    return product * guessed
+
+
+def _is_guessed(bound: BoundFilter, spread_of: SpreadOf) -> bool:
+    """Whether the share of the rows is not known from statistics."""
+    match bound:
+        case And(parts) | Or(parts):
+            return any(_is_guessed(part, spread_of) for part in parts)
+        case Compare(column_id) | NullSafeEqual(column_id) | In(column_id):
+            return spread_of(column_id).distinct is None
+        case TextMatch():
+            return True
+        case IsNull() | Always():
+            return False

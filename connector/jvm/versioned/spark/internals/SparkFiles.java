@@ -34,8 +34,7 @@ public final class SparkFiles {
 
     /** Whether it costs little to read files of so many bytes in at least so many tasks. */
     public static boolean isCheap(int tasks, long bytes) {
-        long open = openCost();
-        return tasks * open <= Math.max(bytes, 2L * SparkSession.active().leafNodeDefaultParallelism() * open);
+        return tasks <= 2L * SparkSession.active().leafNodeDefaultParallelism() || tasks * 4L * openCost() <= bytes;
     }
 
     /** A split of a file, with the values of its constant columns. */
