@@ -379,6 +379,10 @@ class KeyedHistories(Histories):
     @rule(random=randoms)
     def resolve(self, random: Random) -> None:
         """Mark hidden rows; no query result changes, and only PATCH rows are merged then."""
+        if not self.has_keys():
+            with pytest.raises(InvalidRequestError, match="it has no primary key"):
+                self.table.maintenance.resolve()
+            return
         version, before = self.table.version, self.table.scan().selected.groups
         self.choose_groups(random, self.table)
         assert self.table.version - version in (0, 1)
@@ -404,7 +408,7 @@ class KeyedHistories(Histories):
             assert any(deltas[place].patch is not None for place in group)
 
     def choose_compaction(self, random: Random, table: Table) -> None:
-        if random.random() < 0.3:
+        if self.has_keys() and random.random() < 0.3:
             self.choose_groups(random, table)
         else:
             super().choose_compaction(random, table)

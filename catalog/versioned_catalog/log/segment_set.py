@@ -285,7 +285,7 @@ class SegmentSet:
         rows = one_array(self.column("rows"))
         return pc.subtract(rows, from_numpy(self.marked_counts)) if self.has_marks else rows
 
-    @property
+    @cached_property
     def resolved_versions(self) -> Counts:
         """The version up to which the hidden rows of each live segment are marked, or ``UNRESOLVED``."""
         if not self.has_marks:
