@@ -78,6 +78,7 @@ INTERNALS = {
     "stream.consumers",
     "stream.change_feed",
     "stream.follower",
+    "stream.wanted_changes",
     "stream.offsets",
     "stream.row_stream",
     "stream.stream_log",

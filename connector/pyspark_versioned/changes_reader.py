@@ -26,8 +26,7 @@ from versioned_catalog.read.filters import And
 from versioned_catalog.read.metadata_columns import CHANGE_COLUMNS, feed_columns
 from versioned_catalog.read.planning import TARGET_BYTES, next_fit
 from versioned_catalog.read.scan_columns import resolve
-from versioned_catalog.read.segment_file import SegmentTask
-from versioned_catalog.read.tasks import MergeTask, Task, read_task
+from versioned_catalog.read.tasks import Task, read_task
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.stream.change_feed import Changes
@@ -70,7 +69,7 @@ class ChangesReader(DataSourceReader):
 
 def _read(store: Store, task: Task | ChangeTask) -> Iterator[pa.RecordBatch]:
     """The changes of a task; a task of a scan shows the columns of the feed among others."""
-    if isinstance(task, SegmentTask | MergeTask):
+    if isinstance(task, Task):
         return read_task(store, task)
     return read_changes(store, task)
 

@@ -127,3 +127,24 @@ def test_segments_that_are_read_whole_have_no_other_tasks(tmp_path: Path) -> Non
     first = table_of(tmp_path / "c", ["id"]).changes(1, 1).plan
     assert [read.type for read in first.whole] == ["insert"]
     assert first.compared == ()
+
+
+def test_a_scan_shows_no_default_of_a_column_that_was_dropped(tmp_path: Path) -> None:
+    """A column with a default is dropped while a stream reads it; newer rows never had a value."""
+    table = Catalog(tmp_path).create_table("t", "id BIGINT")
+    table.append(pa.table({"id": [1]}))
+    table.alter().add_column("x", "INT", default=7).commit()
+    stream = table.change_stream()
+    at = stream.latest(stream.initial())
+    table.alter().drop_column("x").commit()
+    table.append(pa.table({"id": [2]}))
+    found = feed_rows.rows_of(stream.changes(at, stream.latest(at)))
+    assert [(row["id"], row["x"], row["_change_type"]) for row in found] == [(2, None, "insert")]
+
+
+def test_tombstones_of_no_key_are_no_inserts(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", "id BIGINT, n BIGINT", primary_key=["id"])
+    table.append(pa.table({"id": [1], "n": [1]}))
+    feed = {"id": [5, 7], "n": [5, 7], "kind": ["insert", "delete"], "_commit_version": [1, 1]}
+    table.apply_changes(pa.table(feed), change_column="kind")
+    assert rows(table.changes(2)) == [(5, 5, "insert", 2, table.at(2).time)]

@@ -298,9 +298,11 @@ def without_dropped(columns: tuple[Column, ...], present_ids: Container[int]) ->
             type=with_children(column.type, without_dropped(children(column.type), present_ids))
             if is_nested(column.type)
             else column.type,
-            read_default=column.read_default
-            if column.id in present_ids or column.id == UNASSIGNED
-            else None,
+            read_default=column.read_default if _is_kept(column, present_ids) else None,
         )
         for column in columns
     )
+
+
+def _is_kept(column: Column, present_ids: Container[int]) -> bool:
+    return column.id in present_ids or column.id == UNASSIGNED
