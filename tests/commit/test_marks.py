@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from commit.cases import back_to_2, expire_1, mark_a, mark_b, undo_b
 from commit.planned import Planned
-from versioned_catalog import CommitConflictError
+from marking import mark
+from versioned_catalog import Catalog, CommitConflictError
 from versioned_catalog.commit.operations import Rewrite
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log import marks
@@ -178,3 +183,19 @@ def test_a_copy_has_the_marks_of_its_base() -> None:
     for operation in copies:
         with pytest.raises(CommitConflictError, match="deleted or restored rows"):
             table.commit(operation)
+
+
+def test_uniting_marks_is_cheap(tmp_path: Path) -> None:
+    """A statement may mark millions of rows, and hashing takes microseconds for each."""
+    catalog = Catalog(tmp_path)
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", "a LONG")
+    rows = 1_000_000
+    table.append(pa.table({"a": np.arange(rows)}))
+    (path,) = table.state.segments.paths
+    mark(table, {path: range(0, rows, 2)})
+    odd = np.arange(1, rows - 1, 2)
+    begun = time.process_time()
+    mark(table, {path: odd})
+    assert time.process_time() - begun < 0.6
+    assert table.refresh().state.segments.shown_rows == 1

@@ -11,7 +11,13 @@ import pytest
 from pyiceberg.table.puffin import PuffinFile as Reader
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.log.bitmaps import blob_of, positions_in, puffin_file, referenced_file
+from versioned_catalog.log.bitmaps import (
+    blob_of,
+    merged,
+    positions_in,
+    puffin_file,
+    referenced_file,
+)
 
 ROW_0 = bytes.fromhex(
     "00000022 d1d33964 0100000000000000 00000000 3a300000 01000000 00000000 10000000 0000 f7a6b4b5"
@@ -144,3 +150,9 @@ def test_other_bytes_with_a_right_checksum_are_refused() -> None:
 @pytest.mark.parametrize("data", [b"", b"PFA1", b"\0" * 40, b"PFA1[]\2\0\0\0\0\0\0\0PFA1"])
 def test_other_files_name_no_segment(data: bytes) -> None:
     assert referenced_file(data) is None
+
+
+def test_merged_positions() -> None:
+    first, second = np.array([1, 5, 9]), np.array([2, 5])
+    assert merged(first, second).tolist() == [1, 2, 5, 5, 9]
+    assert merged(first[:0], second).tolist() == [2, 5]

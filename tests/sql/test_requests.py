@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -66,16 +67,17 @@ def load(ask: Any) -> Json:
     return loaded
 
 
-def segment(tmp_path: Path, value: int, key: str, partition: str) -> Json:
+def segment(tmp_path: Path, value: int, key: str, partition: str, rows: int = 1) -> Json:
     """Write a segment and describe it as the jar does, its footer as bytes."""
     file = tmp_path / "n" / "t" / "data" / f"0-{value:032}.parquet"
     file.parent.mkdir(exist_ok=True)
-    pq.write_table(pa.table({"a": pa.array([value], pa.int32()), "k": [key]}), file)
+    columns = {"a": pa.repeat(pa.scalar(value, pa.int32()), rows), "k": pa.repeat(key, rows)}
+    pq.write_table(pa.table(columns), file)
     tail = file.read_bytes()
     length = int.from_bytes(tail[-8:-4], "little")
     return {
         "path": f"data/{file.name}",
-        "rows": 1,
+        "rows": rows,
         "bytes": len(tail),
         "partition": [partition],
         "footer": tail[-8 - length :],
@@ -148,6 +150,25 @@ def test_an_update_that_writes_fewer_rows_than_it_marks_is_refused(
     response = commit(ask, load(ask)["table"], [], marks=marks, **rewrite)
     assert response["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
     assert "an UPDATE of 1 rows wrote 0" in response["error"]["message"]
+
+
+def test_a_segment_of_which_all_rows_are_marked_is_removed_in_little_memory(
+    ask: Any, tmp_path: Path
+) -> None:
+    """An UPDATE of all rows marks them all; their positions would take 16 MB here, several times."""
+    rows = 2_000_000
+    written = segment(tmp_path, 1, "x", "x", rows)
+    commit(ask, load(ask)["table"], [written])
+    marks = [(written["path"], blob_of(np.arange(rows)))]
+    rewrite = {"mode": "rewrite", "operation": "delete", "commit_id": "d" * 36}
+    table = load(ask)["table"]
+    tracemalloc.start()
+    response = commit(ask, table, [], marks=marks, **rewrite)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert load(ask)["table"]["version"] == 2, response
+    assert most < 8 * 1024 * 1024
+    assert not Catalog(tmp_path).load_table("n.t").state.segments.count
 
 
 def test_an_update_that_loses_rows_is_refused(ask: Any, tmp_path: Path) -> None:

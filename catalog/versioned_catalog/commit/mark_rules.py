@@ -16,7 +16,7 @@ from versioned_catalog.commit.operations import Resolve, Rewrite, Write
 from versioned_catalog.commit.resolve_rules import resolved_marks
 from versioned_catalog.commit.segment_rules import removed_meanwhile, removed_paths
 from versioned_catalog.errors import CommitConflictError
-from versioned_catalog.log.bitmaps import Positions
+from versioned_catalog.log.bitmaps import Positions, merged
 from versioned_catalog.log.features import MARKS
 from versioned_catalog.log.marks import Mark, mark_of, marked_rows
 
@@ -47,8 +47,8 @@ def united_marks(attempt: Attempt[Any]) -> dict[str, tuple[Positions, int]]:
             raise removed_meanwhile(attempt)
         mark = segments.mark_of(path)
         old = np.empty(0, np.int64) if mark is None else marked_rows(store, mark, path, rows)
-        both = np.union1d(old, new)
-        if len(both) < len(old) + len(new):
+        both = merged(old, new)
+        if (both[1:] == both[:-1]).any():
             raise CommitConflictError(
                 f"{attempt.table}: rows of {path} that this {attempt.operation.kind} deletes or "
                 "replaces were deleted or replaced by another commit since version "

@@ -34,6 +34,13 @@ PUFFIN_OFFSET = len(_PUFFIN)
 """Where the blob begins in a file of ``puffin_file``."""
 
 
+def merged(first: Positions, second: Positions) -> Positions:
+    """The positions of both, in order; one that is in both is there twice."""
+    both = np.concatenate((first, second))
+    both.sort(kind="stable")  # merges runs that are sorted; np.union1d takes 300 times as long
+    return both
+
+
 def blob_of(positions: Positions) -> bytes:
     """The blob of positions, which are not empty."""
     # Optimized bitmaps have run containers, which not every reader has met.
@@ -43,7 +50,17 @@ def blob_of(positions: Positions) -> bytes:
 
 
 def positions_in(blob: bytes, rows: int) -> Positions:
-    """The positions in a blob.
+    """The positions in a blob. Args and errors: see ``bitmap_in``."""
+    return positions_of(bitmap_in(blob, rows))
+
+
+def positions_of(bitmap: BitMap64) -> Positions:
+    """The positions in a bitmap."""
+    return np.asarray(bitmap.to_array()).astype(np.int64)
+
+
+def bitmap_in(blob: bytes, rows: int) -> BitMap64:
+    """The bitmap in a blob.
 
     Args:
         rows: the number of rows of the file that they are in.
@@ -66,7 +83,7 @@ def positions_in(blob: bytes, rows: int) -> Positions:
         raise CorruptTableError("a bitmap of marked rows is not in the portable form of Roaring")
     if bitmap and bitmap.max() >= rows:
         raise CorruptTableError(f"row {bitmap.max()} is marked in a segment of {rows} rows")
-    return np.asarray(bitmap.to_array()).astype(np.int64)
+    return bitmap
 
 
 @dataclass(frozen=True)

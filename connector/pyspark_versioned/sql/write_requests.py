@@ -46,7 +46,7 @@ from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import PlannedWriter, records_of
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
 from versioned_catalog.commit.row_rules import Isolation, isolation_of
-from versioned_catalog.log.bitmaps import Positions, positions_in
+from versioned_catalog.log.bitmaps import Positions, bitmap_in, positions_of
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.keys import hides_rows
@@ -59,12 +59,11 @@ def commit_write(request: messages.CommitWrite, commit: Commit) -> messages.Comm
     opened = open_snapshot(request.write.table)
     records = parse_records(request.segments, opened.state.schema, opened.table.name)
     records += records_of([pickle.loads(message) for message in request.by_python])
-    marks = _marks_of(request.marks, opened)
+    marks, whole = _marks_of(request.marks, opened)
+    write = replace(request.write, removed=(*request.write.removed, *whole))
     return committed(
         opened.table,
-        lambda: commit_records(
-            request.write, opened.table, plan_of(opened), records, commit, marks
-        ),
+        lambda: commit_records(write, opened.table, plan_of(opened), records, commit, marks),
     )
 
 
@@ -76,8 +75,14 @@ def committed(table: Table, commit: Callable[[], int]) -> messages.Committed:
     return messages.Committed(version, log.lost_races - before)
 
 
-def _marks_of(marked: Sequence[messages.MarkedRows], opened: Opened) -> dict[str, Positions]:
+def _marks_of(
+    marked: Sequence[messages.MarkedRows], opened: Opened
+) -> tuple[dict[str, Positions], list[str]]:
     """The positions of marked rows, by the paths of their segments.
+
+    Returns:
+        Them, and the segments of which every row is marked. Positions take 64 times the memory of
+        such a bitmap, and an UPDATE may change all rows of a large table.
 
     Raises:
         CorruptTableError: a segment is unknown, or does not have such a row.
@@ -90,11 +95,14 @@ def _marks_of(marked: Sequence[messages.MarkedRows], opened: Opened) -> dict[str
         raise CorruptTableError(
             f"{opened.table.name}: {path} is marked, and not one of its segments"
         )
-    counts = core["rows"].take(at).to_pylist()
-    return {
-        rows.path: positions_in(rows.positions, count)
-        for rows, count in zip(marked, counts, strict=True)
-    }
+    marks, whole = dict[str, Positions](), list[str]()
+    for rows, count in zip(marked, core["rows"].take(at).to_pylist(), strict=True):
+        bitmap = bitmap_in(rows.positions, count)
+        if len(bitmap) == count:
+            whole.append(rows.path)
+        else:
+            marks[rows.path] = positions_of(bitmap)
+    return marks, whole
 
 
 def truncate(request: messages.Truncate, commit: Commit) -> messages.Committed:
