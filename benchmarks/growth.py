@@ -52,7 +52,7 @@ def powers(first: int, last: int) -> list[int]:
 def cold(path: Path, count: int) -> Costs:
     """Load a table and plan a selective filter, in a process that has done neither."""
     command = [sys.executable, "-m", "benchmarks.growth", "--cold", str(path), str(count)]
-    costs: Costs = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    costs: Costs = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return costs
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import SEGMENT_ROWS, VERSIONS
-from versioned_catalog.log.bounded_files import BoundedFile, naming_file
+from versioned_catalog.log.bounded_files import naming_file
 from versioned_catalog.log.checkpoint import (
     checked_file,
     columns_of_file,
@@ -23,7 +23,7 @@ from versioned_catalog.log.checkpoint import (
     state_to_json,
 )
 from versioned_catalog.log.features import CHECKPOINTS, delta_path
-from versioned_catalog.log.segment_columns import ColumnFile, SegmentColumns
+from versioned_catalog.log.segment_columns import ColumnFile, SegmentColumns, rows_of
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import array_of, from_numpy
@@ -79,7 +79,7 @@ def delta_to_bytes(state: TableState) -> tuple[bytes, Sequence[int], TableState]
     }
     data = file_to_bytes(table, value)
     file = ColumnFile(state.version, True, recorded_checksum(data), table.num_rows)
-    stored = replace(state, segments=segments.with_rows_after(rows, _rows(data, file)))
+    stored = replace(state, segments=segments.with_rows_after(rows, rows_of(table, file)))
     return data, [file.version for file in files], stored
 
 
@@ -142,11 +142,6 @@ def delta_from_bytes(path: str, contents: Contents, url: str) -> TableState:
         columns = columns.with_column("mark", _with_marks(columns, marks, rows))
         segments = SegmentSet.of(columns).remove_places(_places(removed, rows))
         return state_from_json(state, segments)
-
-
-def _rows(data: bytes, file: ColumnFile) -> SegmentColumns:
-    """The rows of a file that was written now."""
-    return normalised(columns_of_file(BoundedFile(data, path_of(file)), path_of(file), file))
 
 
 def _referred(file: ColumnFile, contents: Contents, url: str) -> SegmentColumns:

@@ -53,10 +53,10 @@ class Run:
         return self._decoded[name]
 
     @staticmethod
-    def of_table(table: pa.Table) -> Run:
+    def of_table(table: pa.Table, file: ColumnFile | None = None) -> Run:
         """Rows that are decoded already."""
         types = {field.name: field.type for field in table.schema}
-        return Run(table.num_rows, types, table.column)
+        return Run(table.num_rows, types, table.column, file)
 
     def typed(self, types: Mapping[str, pa.DataType]) -> Run:
         """The same rows with some columns cast when they are decoded."""
@@ -229,6 +229,12 @@ class SegmentColumns:
         """The same columns without rows."""
         types = self.types
         return SegmentColumns([Run(0, types, lambda name: pa.chunked_array([], types[name]))])
+
+
+def rows_of(table: pa.Table, file: ColumnFile) -> SegmentColumns:
+    """The rows that a file holds, decoded."""
+    columns = {name: table[name] for name in table.column_names}
+    return SegmentColumns([Run.of_table(table, file)], columns)
 
 
 def _cast_or_unknown(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
