@@ -113,10 +113,36 @@ def test_a_delta_takes_in_those_before_it_until_a_checkpoint_is_due(tmp_path: Pa
     assert set(files(tmp_path / "t", "delta")) <= {48, 50, 54}
 
 
+def test_a_delta_without_rows_has_the_types_of_now(tmp_path: Path) -> None:
+    table = create(tmp_path / "t")
+    table.alter().change_type("id", "BIGINT").commit()
+    table.alter().add_column("c", "INT", default=7).commit()
+    assert (hint(tmp_path / "t")["deltas"], entries_read(tmp_path / "t")) == ([10], 0)
+    loaded = Catalog.load_path(tmp_path / "t")
+    assert loaded.scan(filters=[("id", ">=", 6)]).report().pruned == 6
+    assert loaded.scan(filters=[("c", "=", 7)]).count() == 8
+    table.alter().set_comment("c", "one").commit()
+    table.append(rows(8).append_column("c", pa.array([1], pa.int32())))
+    assert hint(tmp_path / "t") == {"version": 8, "deltas": [12]}, "none refers to an empty one"
+    assert entries_read(tmp_path / "t") == 0
+    assert Catalog.load_path(tmp_path / "t").scan(filters=[("id", ">=", 8)]).report().pruned == 8
+
+
+@pytest.mark.parametrize("deltas_", [[1] * 17, ["10"], [True], [-1], {"10": 10}], ids=str)
+def test_invalid_deltas_of_hints_are_passed_over(deltas_: object, tmp_path: Path) -> None:
+    table = create(tmp_path / "t")
+    table.append(rows(8))
+    table.append(rows(9))
+    path = tmp_path / "t" / LOG / "last_checkpoint.json"
+    path.write_text(json.dumps({"version": 8, "deltas": deltas_}))
+    assert Catalog.load_path(tmp_path / "t").count() == 10
+
+
 def test_an_earlier_library_reads_past_deltas(tmp_path: Path) -> None:
     """It knows nothing of the member ``deltas`` nor of the folder, and reads the entries instead."""
     table = create(tmp_path / "t")
-    table.append(rows(8)), table.append(rows(9))
+    table.append(rows(8))
+    table.append(rows(9))
     (tmp_path / "t" / LOG / "last_checkpoint.json").write_text('{"version": 8}')
     shutil.rmtree(tmp_path / "t" / LOG / "delta")
     assert entries_read(tmp_path / "t") == 2

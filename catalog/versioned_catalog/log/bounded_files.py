@@ -152,6 +152,10 @@ def dump_json(value: Json, room: int = 0) -> bytes:
     return data
 
 
+MOST_DELTAS = 16
+"""Greatest number of deltas in a hint."""
+
+
 @dataclass(frozen=True)
 class Hint:
     """The content of the hint.
@@ -182,7 +186,7 @@ def hint_from_bytes(data: bytes | None) -> Hint | None:
         value = parse_json(data or b"null", "the hint")
         version: int = member(value, "version", int)
         deltas = optional(value, "deltas", list) or []
-        if not all(type(delta) is int for delta in deltas):
+        if len(deltas) > MOST_DELTAS or not all(type(delta) is int for delta in deltas):
             return None
         return Hint(check_version(version), tuple(map(check_version, deltas)))
     except CorruptTableError:

@@ -177,6 +177,8 @@ def columns_of_file(file: BoundedFile, what: str, stored: ColumnFile | None) -> 
         Run(rows, types, functools.partial(_of_group, file, group, what), stored)
         for group, rows in enumerate(file.group_rows)
     ]
+    if not runs:  # the types of its columns count
+        runs.append(Run.empty(types, stored))
     return SegmentColumns(runs, {name: core[name] for name in core.column_names})
 
 

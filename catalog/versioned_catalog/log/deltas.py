@@ -94,7 +94,7 @@ def _files_to_refer_to(segments: SegmentSet) -> tuple[ColumnFile, ...]:
         return ()
     files = segments.base.files
     newer = segments.base.num_rows - sum(file.rows for file in files) + len(segments.tail)
-    while files and (files[-1].rows < RATIO * newer or len(files) > MOST_FILES):
+    while files and (files[-1].rows < max(RATIO * newer, 1) or len(files) >= MOST_FILES):
         newer += files.pop().rows
     return tuple(files) if files and files[0].rows >= LEAST else ()
 

@@ -58,6 +58,11 @@ class Run:
         types = {field.name: field.type for field in table.schema}
         return Run(table.num_rows, types, table.column, file)
 
+    @staticmethod
+    def empty(types: Mapping[str, pa.DataType], file: ColumnFile | None = None) -> Run:
+        """No rows of some columns."""
+        return Run(0, types, lambda name: pa.chunked_array([], types[name]), file)
+
     def typed(self, types: Mapping[str, pa.DataType]) -> Run:
         """The same rows with some columns cast when they are decoded."""
         changed = {name: type_ for name, type_ in types.items() if self.types[name] != type_}
@@ -227,8 +232,7 @@ class SegmentColumns:
 
     def emptied(self) -> SegmentColumns:
         """The same columns without rows."""
-        types = self.types
-        return SegmentColumns([Run(0, types, lambda name: pa.chunked_array([], types[name]))])
+        return SegmentColumns([Run.empty(self.types)])
 
 
 def rows_of(table: pa.Table, file: ColumnFile) -> SegmentColumns:
