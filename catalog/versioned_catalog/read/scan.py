@@ -270,11 +270,15 @@ class Scan:
         """
         paths = self.kept["path"]
         merged = frozenset(paths[at].as_py() for group in self.selected.groups for at in group)
+        return merged | self.expiring_paths()
+
+    def expiring_paths(self) -> frozenset[str]:
+        """The paths of segments that may hold rows that are too old."""
         young = with_ttl(self.state, None, self._time)
         if young is None:
-            return merged
+            return frozenset()
         partial = self.of_kept(pc.invert(every_match(self.state, young)))
-        return merged | frozenset(paths.filter(partial).to_pylist())
+        return frozenset(self.kept["path"].filter(partial).to_pylist())
 
     def tasks(self) -> list[tuple[Task, int]]:
         """The tasks of the scan, segments and merges, with the cost of each in bytes.

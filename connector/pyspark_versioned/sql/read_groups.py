@@ -59,11 +59,10 @@ class ReadGroups:
     def __init__(self, scan: Scan, filters: Sequence[messages.Term], *, in_spark: bool) -> None:
         self._scan = scan
         self._in_spark = in_spark
-        self._filters = [
-            (at, columns_of(term)) for at, term in enumerate(filters) if is_for_parquet(term)
-        ]
+        self._filters = parquet_filters(filters)
         self._narrowed = narrowed_columns(scan)
         self._indexes: dict[tuple[FileLayout, frozenset[int], bool, bool], int] = {}
+        self._native: dict[FileLayout, bool] = {}
         self.shows_row_sequence = any(
             column.id == metadata_columns.SEQUENCE_OF_ROW for column in scan.columns
         )
@@ -89,6 +88,12 @@ class ReadGroups:
             self._indexes[key] = self.distinct.index(group)
         return self._indexes[key]
 
+    def is_native(self, layout: FileLayout) -> bool:
+        """Whether Spark can read segments of a layout exactly."""
+        if layout not in self._native:
+            self._native[layout] = self._group(layout, frozenset(), True, True) is not None
+        return self._native[layout]
+
     def _group(
         self, layout: FileLayout, nan_free: frozenset[int], alone: bool, is_marked: bool
     ) -> messages.NativeGroup | None:
@@ -99,18 +104,38 @@ class ReadGroups:
             return None
         if is_foreign:
             plan = by_file_names(plan)
-        names: dict[Path, Path] = {}
         ids = narrowed_ids(self._scan) | formed_ids(layout)
-        filters = []
-        for at, columns in self._filters:
-            physical = {column: physical_path(column, plan, nan_free, ids) for column in columns}
-            filterable = {column: path for column, path in physical.items() if path is not None}
-            if len(filterable) == len(columns):
-                filters.append(at)
-                names |= filterable
+        filters, names = file_filters(self._filters, plan, nan_free, ids)
         return native_group(
             *(plan, filters, names, self._narrowed), is_foreign=is_foreign, is_marked=is_marked
         )
+
+
+Filters = Sequence[tuple[int, set[Path]]]
+"""Filters by index, with the paths of their columns."""
+
+
+def parquet_filters(filters: Sequence[messages.Term]) -> Filters:
+    """The filters that Parquet may evaluate if their columns are in the file."""
+    return [(at, columns_of(term)) for at, term in enumerate(filters) if is_for_parquet(term)]
+
+
+def file_filters(
+    filters: Filters, plan: SegmentPlan, nan_free: frozenset[int], narrowed: frozenset[int]
+) -> tuple[list[int], dict[Path, Path]]:
+    """The filters that Parquet may evaluate in files of a plan, and the names of their columns there.
+
+    The arguments are those of ``physical_path``.
+    """
+    names: dict[Path, Path] = {}
+    filterable = []
+    for at, columns in filters:
+        paths = {column: physical_path(column, plan, nan_free, narrowed) for column in columns}
+        known = {column: path for column, path in paths.items() if path is not None}
+        if len(known) == len(columns):
+            filterable.append(at)
+            names |= known
+    return filterable, names
 
 
 def narrowed_ids(scan: Scan) -> frozenset[int]:

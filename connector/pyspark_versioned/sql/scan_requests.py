@@ -14,6 +14,7 @@ from pyspark_versioned.projection import project
 from pyspark_versioned.reader import VersionedReader, planned_read, splits
 from pyspark_versioned.spark_types import arrow_schema, to_spark
 from pyspark_versioned.sql.grouping import grouping_of
+from pyspark_versioned.sql.native_merges import NativeMerges, native_merges
 from pyspark_versioned.sql.parquet import is_plain, is_written_alike, spark_urls
 from pyspark_versioned.sql.predicates import bound_filters
 from pyspark_versioned.sql.protocol import messages
@@ -44,37 +45,47 @@ _ESTIMATED = (
 def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
     """The segments to read, grouped by how they are read."""
     scan, shared = _scan(request.table, request.schema, request.filters, request.limit)
-    return planned(scan, shared, request)
+    return planned(scan, shared, request, merges=not request.whole)
 
 
-def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.ScanPlan:
-    """The segments of a scan, grouped by how they are read."""
+def planned(
+    scan: Scan, shared: Shared, request: messages.PlanScan, *, merges: bool = False
+) -> messages.ScanPlan:
+    """The segments of a scan, grouped by how they are read; with ``merges``, Spark may merge some."""
     scan.check_roots()
     kept, table = scan.kept, request.table
     groups = ReadGroups(scan, request.filters, in_spark=request.allow_native and shared.is_plain)
     row_sequences = _row_sequences(scan)
-    merged = scan.merged_paths()
+    hidden = scan.merged_paths()
     path: list[str] = kept["path"].to_pylist()
     url = spark_urls(scan.store, table, path) if scan.state.roots else []
     external = {file for file, link in zip(path, url, strict=False) if link is not None}
     in_python = frozenset(path if request.in_python is None else request.in_python)
-    marks = _marks(kept, merged)
-    # Spark can only read a sequence that all rows of a segment share.
-    wants_sequence = groups.shows_row_sequence
+    marks = _marks(kept, hidden)
+
+    def can_read(at: int) -> bool:
+        """Whether Spark can read a segment, by its place, apart from how its columns are stored."""
+        return (
+            (is_plain(path[at]) or path[at] in external)
+            and (request.in_python is None or path[at] not in in_python)
+            # Spark can only read a sequence that all rows of a segment share.
+            and not (groups.shows_row_sequence and row_sequences[at] is None)
+        )
+
+    native = NativeMerges()
+    if merges and scan.selected.groups and request.allow_native and shared.is_plain:
+        expired = scan.expiring_paths()
+        native = native_merges(
+            *(scan, request.filters, groups, lambda at: can_read(at) and path[at] not in expired)
+        )
     group = [
-        groups.index(layout, nan_free, alone=alone, is_marked=mark is not None)
-        for layout, nan_free, alone, mark in zip(
-            scan.layouts,
-            scan.nan_free(),
-            (
-                (is_plain(file) or file in external)
-                and file not in merged
-                and (request.in_python is None or file not in in_python)
-                and not (wants_sequence and sequence is None)
-                for file, sequence in zip(path, row_sequences, strict=True)
-            ),
-            marks or repeat(None, len(path)),
-            strict=True,
+        groups.index(
+            *(layout, nan_free),
+            alone=at in native.places or (can_read(at) and path[at] not in hidden),
+            is_marked=mark is not None or at in native.places,
+        )
+        for at, (layout, nan_free, mark) in enumerate(
+            zip(scan.layouts, scan.nan_free(), marks or repeat(None, len(path)), strict=True)
         )
     ]
     segments = messages.Segments(
@@ -96,11 +107,10 @@ def planned(scan: Scan, shared: Shared, request: messages.PlanScan) -> messages.
         messages.PythonGroup(_tasks(scan, shared, in_python, request)) if native is None else native
         for native in groups.distinct
     ]
-    merges = len(scan.selected.groups)
-    matching = matching_rows(scan)
-    grouping = grouping_of(scan) if request.grouped else None
+    grouping = grouping_of(scan) if request.grouped and not native.merges else None
     return messages.ScanPlan(
-        read_groups, segments, scan.state.segments.count, layout, merges, matching, grouping
+        *(read_groups, segments, scan.state.segments.count, layout),
+        *(len(scan.selected.groups), matching_rows(scan), grouping, native.merges, native.key_groups),
     )
 
 
@@ -139,7 +149,7 @@ _LEFT_OUT: Mapping[str, Any] = {"url": None, "constants": (), "marks": None}
 
 
 def merged_plan(plans: Sequence[messages.ScanPlan]) -> messages.ScanPlan:
-    """One plan of the segments of several, in their order; it has no layout."""
+    """One plan of the segments of several, in their order; it has no layout, and merges nothing."""
     groups: list[messages.ReadGroup] = []
     columns: dict[str, list[Any]] = {field.name: [] for field in fields(messages.Segments)}
     for plan in plans:
@@ -148,8 +158,10 @@ def merged_plan(plans: Sequence[messages.ScanPlan]) -> messages.ScanPlan:
             more = getattr(plan.segments, name) or [_LEFT_OUT.get(name)] * count
             values += [index + len(groups) for index in more] if name == "group" else more
         groups += plan.groups
-    live, merges = sum(p.live for p in plans), sum(p.merged_groups for p in plans)
-    return messages.ScanPlan(groups, messages.Segments(**columns), live, (), merges, 0, None)
+    live, merged = sum(p.live for p in plans), sum(p.merged_groups for p in plans)
+    return messages.ScanPlan(
+        groups, messages.Segments(**columns), live, (), merged, 0, None, (), ()
+    )
 
 
 def _scan(

@@ -39,6 +39,8 @@ class ScanPlan(Message):
     merged_groups: int
     matching_rows: int
     grouping: Grouping | None
+    merges: Sequence[SegmentMerge]
+    key_groups: Sequence[NativeGroup]
 
 
 class Grouping(Message):
@@ -60,6 +62,13 @@ class Segments(Message):
     url: Sequence[str | None]
     constants: Sequence[Sequence[str | None]]
     marks: Sequence[InlineMark | FileMark | None]
+
+
+class SegmentMerge(Message):
+    segments: Sequence[Int32]
+    key_groups: Sequence[Int32]
+    distinct: Sequence[bool]
+    lower: Sequence[str | None]
 
 
 class InlineMark(Variant):

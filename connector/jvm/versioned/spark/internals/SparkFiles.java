@@ -43,6 +43,12 @@ public final class SparkFiles {
             0L, size, scala.collection.immutable.Map$.MODULE$.empty());
     }
 
+    /** A part of a file, with other constants. */
+    public static PartitionedFile part(InternalRow constants, PartitionedFile file, long start, long length) {
+        return new PartitionedFile(constants, file.filePath(), start, length, new String[0], 0L, file.fileSize(),
+            scala.collection.immutable.Map$.MODULE$.empty());
+    }
+
     /** Rows as batches of columns. */
     public static PartitionReader<ColumnarBatch> columns(PartitionReader<InternalRow> rows, StructType schema) {
         return new PartitionReader<>() {

@@ -1,5 +1,6 @@
 package versioned.spark.internals;
 
+import java.io.Serializable;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -47,10 +48,12 @@ public final class SparkParquetReading {
         "CORRECTED", "ignoreCorruptFiles", "false", "ignoreMissingFiles", "false", "mergeSchema", "false");
 
     private final SQLConf conf;
+    private final scala.collection.immutable.Map<String, String> settings;
     private final Broadcast<SerializableConfiguration> hadoop;
 
     private SparkParquetReading(SQLConf conf, Broadcast<SerializableConfiguration> hadoop) {
         this.conf = conf;
+        this.settings = conf.getAllConfs();
         this.hadoop = hadoop;
     }
 
@@ -65,19 +68,50 @@ public final class SparkParquetReading {
         return new SparkParquetReading(conf, SerializableConfiguration.broadcast(session.sparkContext(), hadoop));
     }
 
+    /** A way of reading files, of which also executors make factories: Spark's settings do not come with a factory. */
+    public static final class Source implements Serializable {
+        private final scala.collection.immutable.Map<String, String> settings;
+        private final Broadcast<SerializableConfiguration> hadoop;
+        private final StructType columns;
+        private final StructType constants;
+        private final Filter[] filters;
+        private transient SQLConf conf;
+
+        private Source(SparkParquetReading reading, StructType columns, StructType constants, Filter[] filters) {
+            this.settings = reading.settings;
+            this.conf = reading.conf;
+            this.hadoop = new GroupConfiguration(reading.hadoop, columns.json());
+            this.columns = columns;
+            this.constants = constants;
+            this.filters = filters;
+        }
+
+        /** Makes readers of which only one is open: Spark closes a factory's reader when the factory makes another. */
+        public synchronized PartitionReaderFactory factory() {
+            if (conf == null) {
+                conf = new SQLConf();
+                settings.foreach(entry -> {
+                    conf.setConfString(entry._1(), entry._2());
+                    return null;
+                });
+            }
+            return new ParquetPartitionReaderFactory(conf, hadoop, columns, columns, constants, filters, Option.empty(),
+                new ParquetOptions(SparkCatalogs.asScala(OPTIONS), conf));
+        }
+    }
+
     /**
-     * Readers of files that are read in one way.
+     * A way of reading files.
      *
      * @param columns by physical name, with IDs
      * @param rowPosition whether a row's position in its file follows them
      * @param constants the constant columns, which follow these and whose values come with each file
      * @param filters in physical names; row groups are skipped by them
      */
-    public PartitionReaderFactory factory(StructType columns, boolean rowPosition, StructType constants,
+    public Source source(StructType columns, boolean rowPosition, StructType constants,
             List<Predicate> filters) {
         StructType read = rowPosition ? columns.add(ROW_POSITION, DataTypes.LongType) : columns;
-        return new ParquetPartitionReaderFactory(conf, new GroupConfiguration(hadoop, read.json()), read, read, constants,
-            v1(conf, filters), Option.empty(), new ParquetOptions(SparkCatalogs.asScala(OPTIONS), conf));
+        return new Source(this, read, constants, v1(conf, filters));
     }
 
     /** Hadoop's configuration, for tasks. */

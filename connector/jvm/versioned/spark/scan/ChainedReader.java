@@ -3,7 +3,6 @@ package versioned.spark.scan;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.Iterator;
-import java.util.List;
 import java.util.function.Function;
 import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
@@ -14,17 +13,22 @@ import versioned.spark.python.Condition;
 /** One reader after another, with errors that name the segments. */
 final class ChainedReader<T> implements PartitionReader<T> {
     private final String table;
-    private final Iterator<NativePartition.Run> runs;
+    private final Iterator<MergePart> merges;
+    private final MergedSegments merged;
+    private Iterator<NativePartition.Run> runs;
     private final Function<NativePartition.Run, PartitionReader<T>> open;
     private NativePartition.Run run;
     private final ToLongFunction<T> rowsOf;
     private PartitionReader<T> reader;
     private long rows;
 
-    ChainedReader(String table, List<NativePartition.Run> runs, ToLongFunction<T> rowsOf,
+    /** @param merged merges segments; null if none are merged */
+    ChainedReader(String table, NativePartition partition, MergedSegments merged, ToLongFunction<T> rowsOf,
             Function<NativePartition.Run, PartitionReader<T>> open) {
         this.table = table;
-        this.runs = runs.iterator();
+        this.runs = partition.runs().iterator();
+        this.merges = partition.merges().iterator();
+        this.merged = merged;
         this.rowsOf = rowsOf;
         this.open = open;
     }
@@ -33,7 +37,7 @@ final class ChainedReader<T> implements PartitionReader<T> {
     public boolean next() throws IOException {
         while (true) {
             if (reader == null) {
-                if (!runs.hasNext()) {
+                if (!hasRun()) {
                     return false;
                 }
                 run = runs.next();
@@ -48,17 +52,33 @@ final class ChainedReader<T> implements PartitionReader<T> {
         }
     }
 
+    private boolean hasRun() {
+        while (!runs.hasNext() && merges.hasNext()) {
+            MergePart part = merges.next();
+            try {
+                runs = merged.runs(part).iterator();
+            } catch (RuntimeException e) {
+                throw isMissing(e) ? missing(MergedSegments.names(part), e) : e;
+            }
+        }
+        return runs.hasNext();
+    }
+
     private boolean advance() throws IOException {
         try {
             return reader.next();
         } catch (Exception e) {
             if (isMissing(e)) {
-                throw Condition.TABLE_CORRUPT.error(table + ": a segment is missing, one of " + files()
-                    + "; restore it, or read an older version with VERSION AS OF; if the version was expired and vacuumed "
-                    + "while the query ran, run it again: " + e.getMessage());
+                throw missing(files(), e);
             }
             throw e;
         }
+    }
+
+    private RuntimeException missing(String files, Exception e) {
+        return Condition.TABLE_CORRUPT.error(table + ": a segment is missing, one of " + files
+            + "; restore it, or read an older version with VERSION AS OF; if the version was expired and vacuumed "
+            + "while the query ran, run it again: " + e.getMessage());
     }
 
     /** Checks a rewrite against the log: rows that it does not read would be lost. */

@@ -21,8 +21,18 @@ final class MarkedRows {
     private PeekableIntIterator lower;
     private long next = -1;
 
-    private MarkedRows(RoaringBitmap[] bitmaps) {
+    /** @param bitmaps by the upper 32 bits of a position, for all rows of a segment */
+    MarkedRows(RoaringBitmap[] bitmaps) {
         this.bitmaps = bitmaps;
+    }
+
+    /** These rows and others of the segment, from the first on. */
+    MarkedRows and(RoaringBitmap[] others) {
+        RoaringBitmap[] both = new RoaringBitmap[bitmaps.length];
+        for (int i = 0; i < both.length; i++) {
+            both[i] = RoaringBitmap.or(bitmaps[i], others[i]);
+        }
+        return new MarkedRows(both);
     }
 
     /**

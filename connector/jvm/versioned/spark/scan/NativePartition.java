@@ -9,11 +9,17 @@ import org.apache.spark.sql.connector.read.HasPartitionKey;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 
 /**
- * What one task reads natively: splits of segments, grouped by the way of reading.
+ * What one task reads natively: splits of segments, grouped by the way of reading, and then parts of merges.
  *
  * @param partitionKey the partition values of all rows; null if tasks are not grouped by them
  */
-record NativePartition(List<Run> runs, InternalRow partitionKey) implements HasPartitionKey {
+record NativePartition(List<Run> runs, List<MergePart> merges, InternalRow partitionKey) implements HasPartitionKey {
+
+    /** What a task is made of. */
+    sealed interface Work permits Split, MergePart {
+        /** The size of what it reads. */
+        long bytes();
+    }
 
     /**
      * A split of a segment.
@@ -21,7 +27,12 @@ record NativePartition(List<Run> runs, InternalRow partitionKey) implements HasP
      * @param rows number of rows; -1 if unknown
      * @param mark null if no row of the segment is deleted
      */
-    record Split(int group, PartitionedFile file, long rows, SegmentMark mark) {}
+    record Split(int group, PartitionedFile file, long rows, RowMark mark) implements Work {
+        @Override
+        public long bytes() {
+            return file.length();
+        }
+    }
 
     /**
      * Splits that are read in the same way.
@@ -29,10 +40,18 @@ record NativePartition(List<Run> runs, InternalRow partitionKey) implements HasP
      * @param rows number of rows that must come of them; -1 if unknown
      * @param mark of the segment, if it is one whose rows are marked; else null
      */
-    record Run(int group, PartitionedFile[] files, long rows, SegmentMark mark) implements Serializable {}
+    record Run(int group, PartitionedFile[] files, long rows, RowMark mark) implements Serializable {}
 
-    static NativePartition of(List<Split> splits, InternalRow key) {
-        List<Split> sorted = new ArrayList<>(splits);
+    static NativePartition of(List<Work> works, InternalRow key) {
+        List<Split> sorted = new ArrayList<>();
+        List<MergePart> merges = new ArrayList<>();
+        for (Work work : works) {
+            if (work instanceof Split split) {
+                sorted.add(split);
+            } else {
+                merges.add((MergePart) work);
+            }
+        }
         sorted.sort(Comparator.comparingInt(Split::group));
         List<Run> runs = new ArrayList<>();
         for (int start = 0, end; start < sorted.size(); start = end) {
@@ -46,7 +65,7 @@ record NativePartition(List<Run> runs, InternalRow partitionKey) implements HasP
             runs.add(new Run(first.group(), alike.stream().map(Split::file).toArray(PartitionedFile[]::new),
                 known ? alike.stream().mapToLong(Split::rows).sum() : -1, first.mark()));
         }
-        return new NativePartition(new ArrayList<>(runs), key);
+        return new NativePartition(runs, merges, key);
     }
 
     /** Whether splits are read in one run. A reader does not say of which file a batch is, so a marked segment is alone. */

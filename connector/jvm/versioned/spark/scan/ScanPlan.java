@@ -24,12 +24,14 @@ import versioned.spark.python.Values;
  * @param segments the segments in the table's order
  * @param live number of segments of the snapshot, before pruning
  * @param layout the columns by which segments are clustered
+ * @param mergedGroups number of groups of segments that are merged
  * @param matchingRows an estimate of the number of rows that satisfy the filters
  * @param grouping the partition values of the segments; null if they are not grouped by them
- * @param mergedGroups number of groups of segments that are merged
+ * @param merges overlapping segments that are read natively
+ * @param keyGroups the ways of reading their keys
  */
 record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<String> layout,
-        long mergedGroups, long matchingRows, Grouping grouping) {
+        long mergedGroups, long matchingRows, Grouping grouping, List<SegmentMerge> merges, List<NativeGroup> keyGroups) {
 
     /**
      * A segment.
@@ -87,7 +89,7 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
                 grouping == null ? null : keys.get(grouping.place()[i])));
         }
         return new ScanPlan(plan.groups(), segments, plan.live(), plan.layout(), plan.mergedGroups(), plan.matchingRows(),
-            grouping);
+            grouping, plan.merges(), plan.keyGroups());
     }
 
     private static List<InternalRow> keys(Grouping grouping) {

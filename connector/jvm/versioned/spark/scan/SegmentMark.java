@@ -3,7 +3,6 @@ package versioned.spark.scan;
 import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.IOException;
-import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import org.apache.hadoop.conf.Configuration;
@@ -19,7 +18,7 @@ import versioned.spark.python.Condition;
  * @param rows number of rows in its file
  * @param folder URL of the table's folder
  */
-record SegmentMark(String segment, long rows, Mark mark, String folder) implements Serializable {
+record SegmentMark(String segment, long rows, Mark mark, String folder) implements RowMark {
 
     /** The number of deleted rows, as the log says. */
     static long rowsOf(Mark mark) {
@@ -27,7 +26,8 @@ record SegmentMark(String segment, long rows, Mark mark, String folder) implemen
     }
 
     /** The deleted rows; those of a large mark are read from its file. */
-    MarkedRows load(Configuration hadoop) {
+    @Override
+    public MarkedRows load(Configuration hadoop) {
         byte[] blob = mark instanceof FileMark file ? read(file, hadoop) : ((InlineMark) mark).blob();
         try {
             return MarkedRows.of(ByteBuffer.wrap(blob), rowsOf(mark), rows);

@@ -27,12 +27,19 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     /**
      * A native way of reading: Spark's factory, the index of each wanted column in its rows, and how it is narrowed.
      *
+     * @param source makes factories like this one
      * @param position the index of the position of a row, if it is read
      * @param columns number of columns that the factory's readers yield
      * @param foreign checks files of others; null for segments of our own
      */
-    private record Way(PartitionReaderFactory factory, int[] order, Narrowing[] narrowed, int position, int columns,
-            ForeignFiles foreign, Broadcast<SerializableConfiguration> hadoop) implements Serializable {
+    record Way(SparkParquetReading.Source source, PartitionReaderFactory factory, int[] order, Narrowing[] narrowed,
+            int position, int columns, ForeignFiles foreign, Broadcast<SerializableConfiguration> hadoop)
+            implements Serializable {
+
+        /** The same way with a factory of its own, whose reader stays open beside those of others. */
+        Way another() {
+            return new Way(source, source.factory(), order, narrowed, position, columns, foreign, hadoop);
+        }
 
         PartitionReader<InternalRow> rows(NativePartition.Run run, StructType wanted) {
             PartitionReader<InternalRow> all = factory.createReader(files(run));
@@ -62,13 +69,16 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     private final String table;
     private final StructType wanted;
     private final Way[] ways;
+    private final MergedSegments merged; // null if no segments are merged natively
     private final PartitionReaderFactory python;
     private final boolean columnar;
 
-    private SegmentReaderFactory(String table, StructType wanted, Way[] ways, PartitionReaderFactory python) {
+    private SegmentReaderFactory(String table, StructType wanted, Way[] ways, MergedSegments merged,
+            PartitionReaderFactory python) {
         this.table = table;
         this.wanted = wanted;
         this.ways = ways;
+        this.merged = merged;
         this.python = python;
         this.columnar = isColumnar(ways);
     }
@@ -81,7 +91,16 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         for (ReadGroup group : plan.groups()) {
             ways.add(group instanceof NativeGroup found ? way(table, reading, found, filters) : null);
         }
-        return new SegmentReaderFactory(table.name(), wanted, ways.toArray(Way[]::new), plan.pythonFactory(wanted));
+        return new SegmentReaderFactory(table.name(), wanted, ways.toArray(Way[]::new), merged(table, plan, filters, reading),
+            plan.pythonFactory(wanted));
+    }
+
+    private static MergedSegments merged(TableRef table, ScanPlan plan, List<Predicate> filters, SparkParquetReading reading) {
+        if (plan.merges().isEmpty()) {
+            return null;
+        }
+        Way[] keys = plan.keyGroups().stream().map(group -> way(table, reading, group, filters)).toArray(Way[]::new);
+        return MergedSegments.of(plan.keyGroups(), keys, reading.hadoop());
     }
 
     private static Way way(TableRef table, SparkParquetReading reading, NativeGroup group, List<Predicate> filters) {
@@ -96,8 +115,9 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         List<Predicate> inFile = filters.isEmpty() ? List.of()
             : Arrays.stream(group.filters()).mapToObj(i -> Terms.renamed(filters.get(i), names)).toList();
         int position = group.readSchema().size();
-        return new Way(reading.factory(group.readSchema(), group.rowPosition(), constants, inFile), group.order(),
-            narrowed(table, group), position, position + (group.rowPosition() ? 1 : 0) + constants.size(),
+        SparkParquetReading.Source source = reading.source(group.readSchema(), group.rowPosition(), constants, inFile);
+        return new Way(source, source.factory(), group.order(), narrowed(table, group), position,
+            position + (group.rowPosition() ? 1 : 0) + constants.size(),
             group.isForeign() ? new ForeignFiles(reading.hadoop()) : null, reading.hadoop());
     }
 
@@ -128,7 +148,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     @Override
     public PartitionReader<InternalRow> createReader(InputPartition partition) {
         if (partition instanceof NativePartition found) {
-            return new ChainedReader<>(table, found.runs(), row -> 1, run -> ways[run.group()].rows(run, wanted));
+            return new ChainedReader<>(table, found, merged, row -> 1, run -> ways[run.group()].rows(run, wanted));
         }
         return python.createReader(partition);
     }
@@ -136,7 +156,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     @Override
     public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
         if (partition instanceof NativePartition found) {
-            return new ChainedReader<>(table, found.runs(), ColumnarBatch::numRows, run -> ways[run.group()].batches(run));
+            return new ChainedReader<>(table, found, merged, ColumnarBatch::numRows, run -> ways[run.group()].batches(run));
         }
         return SparkFiles.columns(python.createReader(partition), wanted);
     }

@@ -1,15 +1,19 @@
 package versioned.spark.scan;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import versioned.spark.internals.SparkFiles;
 import versioned.spark.protocol.NativeGroup;
+import versioned.spark.protocol.SegmentMerge;
 import versioned.spark.protocol.TableRef;
 
 /**
@@ -57,19 +61,58 @@ final class Splits {
 
     private static List<InputPartition> packed(TableRef table, ScanPlan plan, List<ScanPlan.Segment> segments, long target,
             boolean whole, InternalRow key) {
-        List<NativePartition.Split> splits = new ArrayList<>();
+        Set<String> merged = plan.merges().stream().flatMapToInt(merge -> Arrays.stream(merge.segments()))
+            .mapToObj(index -> plan.segments().get(index).path()).collect(Collectors.toSet());
+        List<NativePartition.Work> splits = new ArrayList<>();
         for (ScanPlan.Segment segment : segments) {
-            split(table.hadoop().url(), plan, segment, whole ? Long.MAX_VALUE : target, splits);
+            if (!merged.contains(segment.path())) {
+                split(table.hadoop().url(), plan, segment, whole ? Long.MAX_VALUE : target, splits);
+            }
         }
-        splits.sort(Comparator.comparingLong((NativePartition.Split split) -> split.file().length()).reversed());
+        if (!merged.isEmpty()) {
+            Set<String> wanted = segments.stream().map(ScanPlan.Segment::path).collect(Collectors.toSet());
+            plan.merges().forEach(merge -> split(table.hadoop().url(), plan, merge, wanted, target, splits));
+        }
+        splits.sort(Comparator.comparingLong(NativePartition.Work::bytes).reversed());
         return packed(splits, target, key);
     }
 
-    private static void split(String folder, ScanPlan plan, ScanPlan.Segment segment, long target,
-            List<NativePartition.Split> splits) {
+    /** The parts of a merge. Segments that runtime filters leave out hold no key that is wanted. */
+    private static void split(String folder, ScanPlan plan, SegmentMerge merge, Set<String> wanted, long target,
+            List<NativePartition.Work> splits) {
+        List<MergePart.Member> members = new ArrayList<>();
+        long bytes = 0;
+        for (int i = 0; i < merge.segments().length; i++) {
+            ScanPlan.Segment segment = plan.segments().get(merge.segments()[i]);
+            if (wanted.contains(segment.path())) {
+                members.add(member(folder, plan, merge, i, segment));
+                bytes += segment.bytes();
+            }
+        }
+        int parts = (int) Math.max(1, Math.round((double) bytes / target));
+        for (int part = 0; part < parts && !members.isEmpty(); part++) {
+            splits.add(new MergePart(members, part, parts, bytes / parts));
+        }
+    }
+
+    private static MergePart.Member member(String folder, ScanPlan plan, SegmentMerge merge, int index,
+            ScanPlan.Segment segment) {
+        int keys = merge.keyGroups()[index];
         InternalRow constants = segment.constants((NativeGroup) plan.groups().get(segment.group()));
-        SegmentMark mark = segment.mark() == null ? null
+        PartitionedFile file = SparkFiles.part(constants, segment.file(folder), 0, segment.bytes(), segment.bytes());
+        return new MergePart.Member(segment.group(), file, keys, segment.constants(plan.keyGroups().get(keys)), segment.rows(),
+            merge.distinct()[index], merge.lower().get(index), mark(folder, segment));
+    }
+
+    private static SegmentMark mark(String folder, ScanPlan.Segment segment) {
+        return segment.mark() == null ? null
             : new SegmentMark(segment.file(folder), segment.rows(), segment.mark(), folder);
+    }
+
+    private static void split(String folder, ScanPlan plan, ScanPlan.Segment segment, long target,
+            List<NativePartition.Work> splits) {
+        InternalRow constants = segment.constants((NativeGroup) plan.groups().get(segment.group()));
+        SegmentMark mark = mark(folder, segment);
         boolean whole = target == Long.MAX_VALUE;
         for (long start = 0, length; start < segment.bytes(); start += length) {
             length = Math.min(target, segment.bytes() - start);
@@ -79,10 +122,10 @@ final class Splits {
         }
     }
 
-    private static List<InputPartition> packed(List<NativePartition.Split> splits, long target, InternalRow key) {
+    private static List<InputPartition> packed(List<NativePartition.Work> splits, long target, InternalRow key) {
         List<InputPartition> partitions = new ArrayList<>();
         int start = 0;
-        for (int end : nextFit(splits.stream().mapToLong(split -> split.file().length()).toArray(), target, SparkFiles.openCost())) {
+        for (int end : nextFit(splits.stream().mapToLong(NativePartition.Work::bytes).toArray(), target, SparkFiles.openCost())) {
             partitions.add(NativePartition.of(splits.subList(start, end), key));
             start = end;
         }

@@ -1,0 +1,218 @@
+package versioned.spark.scan;
+
+import java.io.IOException;
+import java.util.function.Supplier;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/**
+ * Reads the keys of one segment in order, one batch at a time. It is opened when the merge reaches its lower bound, since a
+ * merge may have more segments than there is memory for.
+ */
+final class KeyCursor {
+    /** Where a segment is in its merge: it may hold keys from its lower bound on, is at a row, or has no rows left. */
+    private enum State { WAITING, OPEN, DONE }
+
+    private final KeyOrder<?>[] orders;
+    private final int rank;
+    private final boolean distinct;
+    private final RowPositions hidden;
+    private final Supplier<PartitionReader<ColumnarBatch>> open;
+    private final long[][] prefixes;
+    private State state = State.WAITING;
+    private long head; // the prefix of the first key column of this row, or of the lower bound
+    private PartitionReader<ColumnarBatch> reader;
+    private ColumnarBatch batch;
+    private int row;
+    private int rows;
+    private long seen;
+
+    /**
+     * @param orders of the key columns; after them, a batch has the sequence, the type of operation and the position of each row
+     * @param rank orders rows of one key and one sequence: that of the greatest counts
+     * @param distinct whether all rows are PUT rows of distinct keys
+     * @param lower the prefix of a lower bound of the first key column
+     * @param total number of rows of the segment
+     */
+    KeyCursor(KeyOrder<?>[] orders, int rank, boolean distinct, long lower, long total,
+            Supplier<PartitionReader<ColumnarBatch>> open) {
+        this.orders = orders;
+        this.rank = rank;
+        this.distinct = distinct;
+        this.head = lower;
+        this.hidden = new RowPositions(total);
+        this.open = open;
+        this.prefixes = new long[orders.length][];
+    }
+
+    boolean isWaiting() {
+        return state == State.WAITING;
+    }
+
+    boolean isDone() {
+        return state == State.DONE;
+    }
+
+    boolean isDistinct() {
+        return distinct;
+    }
+
+    void hide(long position) {
+        hidden.add(position);
+    }
+
+    RowPositions hidden() {
+        return hidden;
+    }
+
+    /** Number of rows that were read; row groups without wanted keys are not. */
+    long seen() {
+        return seen;
+    }
+
+    /** Opens the segment at its first row. */
+    void open() throws IOException {
+        reader = open.get();
+        state = State.OPEN;
+        load();
+    }
+
+    /** Whether the batch has a row after this one. */
+    boolean hasNext() {
+        return row + 1 < rows;
+    }
+
+    /** Moves on within the batch. */
+    void skip(int count) {
+        row += count;
+        head = prefixes[0][row];
+    }
+
+    /** Moves to the first row of the next batch. What was read of this batch is not valid any more. */
+    void load() throws IOException {
+        TaskContext context = TaskContext.get();
+        if (context != null) {
+            context.killTaskIfInterrupted();
+        }
+        do {
+            if (!reader.next()) {
+                close();
+                return;
+            }
+            batch = reader.get();
+        } while (batch.numRows() == 0);
+        row = 0;
+        rows = batch.numRows();
+        seen += rows;
+        for (int i = 0; i < orders.length; i++) {
+            if (batch.column(i).hasNull()) {
+                throw new IOException("a column of the row key holds a null");
+            }
+            if (prefixes[i] == null || prefixes[i].length < rows) {
+                prefixes[i] = new long[rows];
+            }
+            orders[i].prefixes(batch.column(i), rows, prefixes[i]);
+        }
+        head = prefixes[0][0];
+    }
+
+    void close() throws IOException {
+        state = State.DONE;
+        batch = null;
+        if (reader != null) {
+            reader.close();
+            reader = null;
+        }
+    }
+
+    int row() {
+        return row;
+    }
+
+    long prefix(int column) {
+        return prefixes[column][row];
+    }
+
+    ColumnVector column(int column) {
+        return batch.column(column);
+    }
+
+    byte operation() {
+        return batch.column(orders.length + 1).getByte(row);
+    }
+
+    long position(int at) {
+        return batch.column(orders.length + 2).getLong(at);
+    }
+
+    private long sequence() {
+        return batch.column(orders.length).getLong(row);
+    }
+
+    /** Whether this row is before that of another, by its key and then by its age. */
+    boolean isBefore(KeyCursor other) {
+        if (state == State.DONE || other.state == State.DONE) {
+            return other.state == State.DONE && (state != State.DONE || rank < other.rank);
+        }
+        if (head != other.head) {
+            return head < other.head;
+        }
+        if (state == State.WAITING || other.state == State.WAITING) {
+            return state == State.WAITING && (other.state != State.WAITING || rank < other.rank);
+        }
+        int order = compareKeys(row, other);
+        if (order == 0) {
+            order = Long.compare(sequence(), other.sequence());
+        }
+        return order == 0 ? rank < other.rank : order < 0;
+    }
+
+    /** The number of rows from this one on, in this batch, whose keys are before that of another. */
+    int before(KeyCursor other) {
+        int low = row; // all rows before it are before the other
+        int step = 1;
+        while (low + step <= rows && isKeyBefore(low + step - 1, other)) {
+            low += step;
+            step *= 2;
+        }
+        int high = Math.min(rows, low + step - 1); // no row from here on is, or the batch ends
+        while (low < high) {
+            int middle = low + high >>> 1;
+            if (isKeyBefore(middle, other)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return low - row;
+    }
+
+    private boolean isKeyBefore(int at, KeyCursor other) {
+        long prefix = prefixes[0][at];
+        return other.state == State.DONE || prefix < other.head
+            || prefix == other.head && other.state == State.OPEN && compareKeys(at, other) < 0;
+    }
+
+    private int compareKeys(int at, KeyCursor other) {
+        for (int i = 0; i < orders.length; i++) {
+            long one = prefixes[i][at];
+            long two = other.prefixes[i][other.row];
+            if (one != two) {
+                return one < two ? -1 : 1;
+            }
+            if (!orders[i].isExact()) {
+                int order = compareValues(orders[i], column(i), at, other.column(i), other.row);
+                if (order != 0) {
+                    return order;
+                }
+            }
+        }
+        return 0;
+    }
+
+    private static <V> int compareValues(KeyOrder<V> order, ColumnVector one, int at, ColumnVector other, int row) {
+        return order.compare(order.get(one, at), order.get(other, row));
+    }
+}

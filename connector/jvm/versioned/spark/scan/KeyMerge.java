@@ -1,0 +1,175 @@
+package versioned.spark.scan;
+
+import java.io.IOException;
+import java.util.Arrays;
+
+/**
+ * Merges the keys of overlapping segments, to find the rows that are not shown: those that a newer row of their key hides, and
+ * tombstones (FORMAT.md, section 13). A tree of losers finds the next row with one comparison a level.
+ */
+final class KeyMerge {
+    private static final byte DELETE = 1;
+    private static final byte PUT = 0;
+    private static final int STREAK = 8; // after so many rows of one segment, look how many more come
+
+    private final KeyCursor[] cursors;
+    private final int[] tree; // the winner of all, then the loser of each match
+    private final Last last;
+
+    private KeyMerge(KeyOrder<?>[] orders, KeyCursor[] cursors) {
+        this.cursors = cursors;
+        this.tree = new int[cursors.length];
+        this.last = new Last(orders);
+    }
+
+    /** Gives each segment its hidden rows. */
+    static void run(KeyOrder<?>[] orders, KeyCursor[] cursors) throws IOException {
+        try {
+            new KeyMerge(orders, cursors).merge();
+        } finally {
+            for (KeyCursor cursor : cursors) {
+                cursor.close();
+            }
+        }
+    }
+
+    private void merge() throws IOException {
+        Arrays.fill(tree, -1);
+        for (int leaf = 0; leaf < cursors.length; leaf++) {
+            play(leaf);
+        }
+        int before = -1;
+        int streak = 0;
+        for (KeyCursor next = cursors[tree[0]]; !next.isDone(); next = cursors[tree[0]]) {
+            int winner = tree[0];
+            if (next.isWaiting()) {
+                next.open();
+            } else {
+                streak = winner == before ? streak + 1 : 0;
+                before = winner;
+                boolean many = streak >= STREAK && next.isDistinct();
+                take(next, many ? Math.max(1, next.before(runnerUp(winner))) : 1);
+            }
+            play(winner);
+        }
+        last.end();
+    }
+
+    /** Takes rows of one segment, which are the next ones of all; if they are several, no key has two of them. */
+    private void take(KeyCursor cursor, int count) throws IOException {
+        last.follow(cursor);
+        last.set(cursor, count - 1);
+        if (cursor.hasNext()) {
+            cursor.skip(1);
+        } else {
+            last.keep();
+            cursor.load();
+        }
+    }
+
+    private void play(int leaf) {
+        int winner = leaf;
+        for (int node = leaf + cursors.length >>> 1; node > 0; node >>>= 1) {
+            int other = tree[node];
+            if (other < 0) { // the first of a match waits for the second
+                tree[node] = winner;
+                return;
+            }
+            if (cursors[other].isBefore(cursors[winner])) {
+                tree[node] = winner;
+                winner = other;
+            }
+        }
+        tree[0] = winner;
+    }
+
+    /** The first of all segments but the winner, or the winner if it is alone. */
+    private KeyCursor runnerUp(int winner) {
+        KeyCursor first = null;
+        for (int node = winner + cursors.length >>> 1; node > 0; node >>>= 1) {
+            KeyCursor loser = cursors[tree[node]];
+            first = first == null || loser.isBefore(first) ? loser : first;
+        }
+        return first == null ? cursors[winner] : first;
+    }
+
+    /** The row that was taken last, which is shown if it is the last of its key and no tombstone. */
+    private static final class Last {
+        private final KeyOrder<?>[] orders;
+        private final long[] prefixes;
+        private final Object[] values; // of columns whose prefixes are not exact, once the batch is not valid
+        private KeyCursor cursor;
+        private int row;
+        private long position;
+        private byte operation;
+        private boolean kept;
+
+        Last(KeyOrder<?>[] orders) {
+            this.orders = orders;
+            this.prefixes = new long[orders.length];
+            this.values = new Object[orders.length];
+        }
+
+        /** Decides whether it is shown, by the row that comes next. */
+        void follow(KeyCursor next) {
+            if (cursor != null && (operation == DELETE || hasKeyOf(next))) {
+                cursor.hide(position);
+            }
+        }
+
+        void end() {
+            if (cursor != null && operation == DELETE) {
+                cursor.hide(position);
+            }
+        }
+
+        void set(KeyCursor next, int further) {
+            if (further > 0) {
+                next.skip(further);
+            }
+            cursor = next;
+            row = next.row();
+            position = next.position(row);
+            operation = next.operation();
+            if (operation != PUT && operation != DELETE) {
+                throw new IllegalStateException("a segment without PATCH rows holds the operation " + operation);
+            }
+            for (int i = 0; i < prefixes.length; i++) {
+                prefixes[i] = next.prefix(i);
+            }
+            kept = false;
+        }
+
+        /** Keeps its key, since its batch will not be valid any more. */
+        void keep() {
+            for (int i = 0; i < orders.length; i++) {
+                values[i] = orders[i].isExact() ? null : value(orders[i], i);
+            }
+            kept = true;
+        }
+
+        private <V> V value(KeyOrder<V> order, int column) {
+            return order.kept(order.get(cursor.column(column), row));
+        }
+
+        private boolean hasKeyOf(KeyCursor next) {
+            for (int i = 0; i < prefixes.length; i++) {
+                if (prefixes[i] != next.prefix(i)) {
+                    return false;
+                }
+            }
+            for (int i = 0; i < prefixes.length; i++) {
+                if (!orders[i].isExact() && !isEqual(orders[i], i, next)) {
+                    return false;
+                }
+            }
+            return true;
+        }
+
+        @SuppressWarnings("unchecked")
+        private <V> boolean isEqual(KeyOrder<V> order, int column, KeyCursor next) {
+            V one = kept ? (V) values[column] : order.get(cursor.column(column), row);
+            return order.compare(one, order.get(next.column(column), next.row())) == 0;
+        }
+    }
+}

@@ -1,0 +1,33 @@
+package versioned.spark.scan;
+
+import java.io.Serializable;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+
+/**
+ * One of several parts of a merge of overlapping segments. Each row group of a segment belongs to one part; rows of a key may
+ * belong to several.
+ *
+ * @param members the segments by age: of rows of one key and one sequence, that of the last segment counts
+ * @param index of this part
+ * @param parts how many there are
+ * @param bytes size of the row groups of this part, roughly
+ */
+record MergePart(List<Member> members, int index, int parts, long bytes) implements NativePartition.Work, Serializable {
+
+    /**
+     * A segment.
+     *
+     * @param group how its rows are read
+     * @param file the whole file
+     * @param keys how its keys are read
+     * @param constants of the file when its keys are read
+     * @param rows number of rows in the file
+     * @param distinct whether all rows are PUT rows of distinct keys
+     * @param lower value text of a lower bound of the first key column; null if none is known
+     * @param mark null if no row is marked
+     */
+    record Member(int group, PartitionedFile file, int keys, InternalRow constants, long rows, boolean distinct, String lower,
+            SegmentMark mark) implements Serializable {}
+}

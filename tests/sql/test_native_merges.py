@@ -1,0 +1,254 @@
+"""Spark merges overlapping segments of tables with a primary key itself, and shows what Python shows.
+
+Needs a JVM because Spark's Parquet reader reads the keys and the rows, and the jar compares the keys.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from histories.seeded import sample
+from sql.plans import is_native, is_python
+from versioned_catalog import Catalog, Table
+from versioned_catalog.write import segment_writer
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type of key columns.
+
+    Args:
+        wider: a type that it can be widened to; empty if there is none.
+        value: a value for each of a few numbers, in another order.
+        widened: how a value is shown in the wider type.
+    """
+
+    ddl: str
+    arrow: pa.DataType
+    value: Callable[[int], Any]
+    wider: str = ""
+    widened: Callable[[Any], Any] = lambda value: value
+
+
+DAY, HOUR = dt.date(1969, 12, 28), dt.datetime(1969, 12, 31, 20, tzinfo=dt.UTC)
+TEXTS = ("", "a", "customer-1", "customer-10", "customer-2", "customer-é", "customer-\U0001f600", "\uffff")
+BYTES = (b"", b"\0", b"\0\0", b"\x7f", b"\x80", b"12345678", b"12345678\0", b"12345678\xff")
+KINDS = (
+    Kind("TINYINT", pa.int8(), lambda n: n * 30 - 120, "SMALLINT"),
+    Kind("INT", pa.int32(), lambda n: (-1) ** n * n * 1000, "BIGINT"),
+    Kind("BIGINT", pa.int64(), lambda n: (-1) ** n * 2 ** (8 * n - 1) if n else 0),
+    Kind("BOOLEAN", pa.bool_(), lambda n: n % 2 == 0),
+    Kind("DATE", pa.date32(), lambda n: DAY + dt.timedelta(n)),
+    Kind("TIMESTAMP", pa.timestamp("us", "UTC"), lambda n: HOUR + dt.timedelta(hours=n)),
+    Kind("TIMESTAMP_NTZ", pa.timestamp("us"), lambda n: HOUR.replace(tzinfo=None, microsecond=n)),
+    Kind("DECIMAL(7, 2)", pa.decimal128(7, 2), lambda n: Decimal(300 - n * 77).scaleb(-2), "DECIMAL(20, 4)"),
+    Kind("DECIMAL(38, 3)", pa.decimal128(38, 3), lambda n: Decimal((-1) ** n * 7**n * 10**27).scaleb(-3)),
+    Kind("STRING", pa.string(), TEXTS.__getitem__),
+    Kind("CHAR(12)", pa.string(), lambda n: TEXTS[n].ljust(12)),
+    Kind("VARCHAR(12)", pa.string(), TEXTS.__getitem__, "STRING"),
+    Kind("BINARY", pa.binary(), BYTES.__getitem__),
+)
+"""Values of numbers from 0 to 7."""
+
+
+@dataclass
+class Model:
+    """A table as a dict from keys to rows; it knows nothing of segments."""
+
+    keys: list[str]
+    kinds: dict[str, Kind]
+    values: dict[str, Any]
+    """The value columns, each with what rows show that were written before it."""
+    rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
+
+    def put(self, rows: list[Row]) -> None:
+        for row in rows:
+            self.rows[tuple(row[key] for key in self.keys)] = row
+
+    def shown(self) -> list[tuple[Any, ...]]:
+        return sorted((self._shown(row) for row in self.rows.values()), key=repr)
+
+    def _shown(self, row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in (*self.keys, *self.values))
+
+
+def shown(frame: DataFrame, model: Model) -> list[tuple[Any, ...]]:
+    rows = frame.select(*model.keys, *model.values).toArrow().to_pylist()
+    return sorted((tuple(row.values()) for row in rows), key=repr)
+
+
+class History:
+    """Random writes and alterations of a table, whose runs overlap nearly always."""
+
+    def __init__(self, random: Random, table: Table, model: Model) -> None:
+        self._random, self._table, self._model = random, table, model
+        self._number = 0
+
+    def step(self) -> None:
+        steps = (self.append, self.append, self.append, self.delete, self.alter, self.compact)
+        self._random.choice(steps)()
+        self._table.refresh()
+
+    def append(self) -> None:
+        model, random = self._model, self._random
+        numbers = [[random.randrange(8) for _ in model.keys] for _ in range(random.randint(1, 12))]
+        rows = [self._row(each) for each in numbers]
+        self._table.append(self._arrow(rows))
+        model.put(rows)
+
+    def _row(self, numbers: list[int]) -> Row:
+        self._number += 1
+        kinds = self._model.kinds
+        keys = {k: kinds[k].value(n) for k, n in zip(self._model.keys, numbers, strict=True)}
+        return keys | dict.fromkeys(self._model.values, self._number)
+
+    def _arrow(self, rows: list[Row]) -> pa.Table:
+        types = {name: kind.arrow for name, kind in self._model.kinds.items()}
+        types |= dict.fromkeys(self._model.values, pa.int64())
+        names = [name for name in types if name in rows[0]]
+        return pa.table({n: pa.array([row[n] for row in rows], types[n]) for n in names})
+
+    def delete(self) -> None:
+        """Delete some keys, also such as are not there."""
+        numbers = [[self._random.randrange(8) for _ in self._model.keys] for _ in range(4)]
+        kinds = self._model.kinds
+        keys = [
+            {k: kinds[k].value(n) for k, n in zip(self._model.keys, each, strict=True)}
+            for each in numbers
+        ]
+        self._table.delete_keys(self._arrow(keys))
+        for key in keys:
+            self._model.rows.pop(tuple(key.values()), None)
+
+    def compact(self) -> None:
+        """Merge some of the runs, which leaves rows of several sequences, or all."""
+        paths = self._table.inspect.segments()["path"].to_pylist()
+        if not paths:
+            return
+        if self._random.random() < 0.3:
+            self._table.maintenance.compact(strategy="full")
+        else:
+            some = self._random.sample(paths, self._random.randint(1, len(paths)))
+            self._table.maintenance.compact(paths=some)
+
+    def alter(self) -> None:
+        model, random, changes = self._model, self._random, self._table.alter()
+        self._number += 1
+        match random.choice(["add", "drop", "rename", "widen"]):
+            case "add":
+                name, default = f"v{self._number}", self._number
+                changes.add_column(name, "BIGINT", default=default).commit()
+                model.values[name] = default
+                for row in model.rows.values():
+                    row[name] = default
+            case "drop" if len(model.values) > 1:
+                name = random.choice(list(model.values))
+                changes.drop_column(name).commit()
+                del model.values[name]
+            case "rename":
+                self._rename(changes, random.choice(model.keys), f"k{self._number}")
+            case "widen":
+                self._widen(changes, random.choice(model.keys))
+            case _:
+                pass
+
+    def _rename(self, changes: Any, old: str, new: str) -> None:
+        model = self._model
+        changes.rename_column(old, new).commit()
+        model.keys[model.keys.index(old)] = new
+        model.kinds = {new if name == old else name: kind for name, kind in model.kinds.items()}
+        for row in model.rows.values():
+            row[new] = row.pop(old)
+
+    def _widen(self, changes: Any, name: str) -> None:
+        kind = self._model.kinds[name]
+        if kind.wider:
+            changes.change_type(name, kind.wider).commit()
+            self._model.kinds[name] = Kind(kind.wider, kind.arrow, kind.value)
+
+
+@pytest.fixture(params=[True, pytest.param(False, marks=pytest.mark.nightly)], ids=["columns", "rows"])
+def vectorized(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[None]:
+    """Whether Spark reads columns in batches."""
+    sql_spark.conf.set("spark.sql.parquet.enableVectorizedReader", request.param)
+    yield
+    sql_spark.conf.set("spark.sql.parquet.enableVectorizedReader", True)
+
+
+@pytest.fixture
+def small_splits(sql_spark: SparkSession) -> Iterator[None]:
+    """A target size of splits of about two row groups of ``small_row_groups``."""
+    setting = "spark.sql.files.maxPartitionBytes"
+    before = sql_spark.conf.get(setting)
+    sql_spark.conf.set(setting, "2500")
+    yield
+    sql_spark.conf.set(setting, before)
+
+
+@pytest.fixture
+def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment_writer, "KEYED_ROW_GROUP_ROWS", 3)
+
+
+def by(spark: SparkSession, name: str, io: str) -> DataFrame:
+    frame = spark.read.option("io", io).table(name)
+    assert is_native(frame) if io == "native" else is_python(frame)
+    return frame
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("vectorized", "small_splits", "small_row_groups")
+@pytest.mark.parametrize("seed", sample(40, short=6))
+def test_random_runs_are_merged_as_python_and_a_model_merge_them(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, seed: int
+) -> None:
+    """Keys of all types, alone and together, over several schemas and compactions."""
+    random = Random(9100 + seed)
+    kinds = {f"k{at}": kind for at, kind in enumerate(random.sample(KINDS, random.randint(1, 3)))}
+    ddl = ", ".join(f"{name} {kind.ddl}" for name, kind in kinds.items())
+    table = catalog.create_table(f"{ns}.t", f"v BIGINT, {ddl}", primary_key=list(kinds))
+    model = Model(list(kinds), kinds, {"v": None})
+    history = History(random, table, model)
+    history.append()
+    for _ in range(random.randint(4, 14)):
+        history.step()
+        table.refresh()
+    name = f"versioned.{ns}.t"
+    native = by(sql_spark, name, "native") if model.rows else sql_spark.table(name)
+    assert shown(native, model) == model.shown()
+    assert shown(by(sql_spark, name, "python"), model) == model.shown()
+    native.createOrReplaceTempView("t")
+    for key in (*random.sample(list(model.rows), min(2, len(model.rows))), None):
+        _look_up(sql_spark, native, model, random, key)
+
+
+def _look_up(
+    spark: SparkSession, frame: DataFrame, model: Model, random: Random, key: tuple[Any, ...] | None
+) -> None:
+    """Rows of a value of a key column, rows of a value of another one, and their number."""
+    at = random.randrange(len(model.keys))
+    kind = model.kinds[model.keys[at]]
+    wanted = kind.value(random.randrange(8)) if key is None else key[at]
+    literal = spark.createDataFrame(pa.table({"x": pa.array([wanted], kind.arrow)}))
+    where = frame[model.keys[at]] == literal.collect()[0][0]
+    expected = [row for row in model.shown() if row[at] == wanted]
+    assert shown(frame.where(where), model) == expected
+    assert frame.where(where).count() == len(expected)
+    value = random.choice(list(model.values))
+    place = len(model.keys) + list(model.values).index(value)
+    some = random.choice(model.shown())[place] if model.rows else 0
+    by_value = [row for row in model.shown() if row[place] == some]
+    assert shown(frame.where(frame[value] == some), model) == by_value
