@@ -217,10 +217,10 @@ def test_statements_that_change_rows(sql_spark: SparkSession, make: Any, t: str)
     assert rows(sql_spark, f"SELECT v FROM {t} WHERE b = 1") == [(11,)]
 
 
-def test_only_overlapping_segments_are_merged_in_python(
+def test_overlapping_segments_are_merged_by_spark_unless_some_are_patches(
     sql_spark: SparkSession, make: Any, t: str, ns: str, warehouse: Path
 ) -> None:
-    """Spark reads segments without overlap natively; Python merges groups of overlapping segments."""
+    """Spark reads all segments and merges those that overlap; Python merges groups with PATCH rows."""
     table = make("a INT, b INT", "a")
     table.append(integers(a=[1, 2], b=[1, 2]))
     table.append(integers(a=[11, 12], b=[1, 2]))
@@ -228,12 +228,10 @@ def test_only_overlapping_segments_are_merged_in_python(
     plan = f"EXPLAIN SELECT * FROM {t}"
     assert "segments by schema version: {native={0=3}}" in shown(sql_spark, plan)
     table.append(integers(a=[12, 13], b=[7, 7]))
-    explained = shown(sql_spark, plan)
-    assert "native={0=2}" in explained
-    assert "python={0=2}" in explained
+    assert "segments by schema version: {native={0=4}}" in shown(sql_spark, plan)
     assert "{native={0=1}}, pruned: 3 of 4" in shown(sql_spark, f"{plan} WHERE a >= 20")
     # A filter must not prune a segment whose rows hide older rows of their keys.
-    assert "python={0=2}" in shown(sql_spark, f"{plan} WHERE b = 2")
+    assert "{native={0=4}}" in shown(sql_spark, f"{plan} WHERE b = 2")
     assert rows(sql_spark, f"SELECT * FROM {t} WHERE b = 2") == [(2, 2), (22, 2)]
     assert "{native={0=2}}, pruned: 2 of 4" in shown(
         sql_spark, f"{plan} WHERE b = 2 AND a <> 12 AND (a < 5 OR a > 15)"
@@ -247,6 +245,11 @@ def test_only_overlapping_segments_are_merged_in_python(
     explained = shown(sql_spark, f"EXPLAIN DELETE FROM {t} WHERE a = 1")
     assert "VersionedScan" in explained
     assert "WriteDelta" in explained
+    table.refresh().upsert(integers(a=[13], b=[8]), partial=True)
+    explained = shown(sql_spark, plan)
+    assert "native={0=2}" in explained
+    assert "python={0=3}" in explained
+    assert (13, 8) in rows(sql_spark, f"SELECT * FROM {t}")
 
 
 def test_overlapping_segments_of_several_schemas(

@@ -31,21 +31,26 @@ class Kind:
     """A type of key columns.
 
     Args:
+        value: a value for each of a few numbers.
         wider: a type that it can be widened to; empty if there is none.
-        value: a value for each of a few numbers, in another order.
-        widened: how a value is shown in the wider type.
     """
 
     ddl: str
     arrow: pa.DataType
     value: Callable[[int], Any]
     wider: str = ""
-    widened: Callable[[Any], Any] = lambda value: value
 
 
 DAY, HOUR = dt.date(1969, 12, 28), dt.datetime(1969, 12, 31, 20, tzinfo=dt.UTC)
-TEXTS = ("", "a", "customer-1", "customer-10", "customer-2", "customer-é", "customer-\U0001f600", "\uffff")
+SAME = "customer-"
+TEXTS = ("", "a", *(SAME + end for end in ("1", "10", "2", "é", "\U0001f600")), "\uffff")
 BYTES = (b"", b"\0", b"\0\0", b"\x7f", b"\x80", b"12345678", b"12345678\0", b"12345678\xff")
+
+
+def _cents(number: int) -> Decimal:
+    return Decimal(300 - number * 77).scaleb(-2)
+
+
 KINDS = (
     Kind("TINYINT", pa.int8(), lambda n: n * 30 - 120, "SMALLINT"),
     Kind("INT", pa.int32(), lambda n: (-1) ** n * n * 1000, "BIGINT"),
@@ -54,8 +59,8 @@ KINDS = (
     Kind("DATE", pa.date32(), lambda n: DAY + dt.timedelta(n)),
     Kind("TIMESTAMP", pa.timestamp("us", "UTC"), lambda n: HOUR + dt.timedelta(hours=n)),
     Kind("TIMESTAMP_NTZ", pa.timestamp("us"), lambda n: HOUR.replace(tzinfo=None, microsecond=n)),
-    Kind("DECIMAL(7, 2)", pa.decimal128(7, 2), lambda n: Decimal(300 - n * 77).scaleb(-2), "DECIMAL(20, 4)"),
-    Kind("DECIMAL(38, 3)", pa.decimal128(38, 3), lambda n: Decimal((-1) ** n * 7**n * 10**27).scaleb(-3)),
+    Kind("DECIMAL(7, 2)", pa.decimal128(7, 2), _cents, "DECIMAL(20, 4)"),
+    Kind("DECIMAL(38, 3)", pa.decimal128(38, 3), lambda n: Decimal((-7) ** n).scaleb(24)),
     Kind("STRING", pa.string(), TEXTS.__getitem__),
     Kind("CHAR(12)", pa.string(), lambda n: TEXTS[n].ljust(12)),
     Kind("VARCHAR(12)", pa.string(), TEXTS.__getitem__, "STRING"),
@@ -180,7 +185,9 @@ class History:
             self._model.kinds[name] = Kind(kind.wider, kind.arrow, kind.value)
 
 
-@pytest.fixture(params=[True, pytest.param(False, marks=pytest.mark.nightly)], ids=["columns", "rows"])
+@pytest.fixture(
+    params=[True, pytest.param(False, marks=pytest.mark.nightly)], ids=["columns", "rows"]
+)
 def vectorized(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[None]:
     """Whether Spark reads columns in batches."""
     sql_spark.conf.set("spark.sql.parquet.enableVectorizedReader", request.param)

@@ -36,7 +36,6 @@ from versioned_catalog.read.projection import FileLayout, plan_layout
 from versioned_catalog.read.row_keys import Key
 from versioned_catalog.read.scan import Scan
 
-
 (_POSITION,) = (column for column in METADATA_COLUMNS if column.id == ROW_POSITION)
 
 

@@ -2,6 +2,7 @@ package versioned.spark.scan;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
@@ -56,9 +57,12 @@ final class MergeFiles {
         List<RowGroup> mine = mine(part, all, order);
         mine.forEach(group -> own.get(group.member()).add(group));
         own.forEach(groups -> groups.sort(Comparator.comparingLong(RowGroup::start)));
-        Object low = mine.stream().map(RowGroup::min).min(Comparator.nullsFirst(order)).orElse(null);
-        Object high = mine.stream().map(RowGroup::max).max(Comparator.nullsLast(order)).orElse(null);
-        for (RowGroup group : mine.isEmpty() ? List.<RowGroup>of() : all) {
+        if (mine.isEmpty()) {
+            return;
+        }
+        Object low = Collections.min(mine, Comparator.comparing(RowGroup::min, Comparator.nullsFirst(order))).min();
+        Object high = Collections.max(mine, Comparator.comparing(RowGroup::max, Comparator.nullsLast(order))).max();
+        for (RowGroup group : all) {
             boolean below = low != null && group.max() != null && order.compare(group.max(), low) < 0;
             boolean above = high != null && group.min() != null && order.compare(group.min(), high) > 0;
             if (!below && !above) {
