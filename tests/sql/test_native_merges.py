@@ -259,3 +259,53 @@ def _look_up(
     some = random.choice(model.shown())[place] if model.rows else 0
     by_value = [row for row in model.shown() if row[place] == some]
     assert shown(frame.where(frame[value] == some), model) == by_value
+
+
+KEYS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
+    "INT": (pa.int32(), lambda number: number - 10_000),
+    "STRING": (pa.string(), lambda number: f"customer-{number:06}"),
+}
+
+
+@pytest.mark.parametrize("type_", list(KEYS))
+def test_small_runs_over_a_large_one(
+    sql_spark: SparkSession,
+    catalog: Catalog,
+    ns: str,
+    monkeypatch: pytest.MonkeyPatch,
+    type_: str,
+) -> None:
+    """Long stretches of one run, across batches and row groups, in a merge of several parts."""
+    monkeypatch.setattr(segment_writer, "KEYED_ROW_GROUP_ROWS", 5_000)
+    arrow, key = KEYS[type_]
+    table = catalog.create_table(f"{ns}.t", f"k {type_}, v INT", primary_key=["k"])
+    expected: dict[Any, int] = {}
+
+    def upsert(numbers: range, value: int) -> None:
+        keys = [key(number) for number in numbers]
+        table.append(
+            pa.table({"k": pa.array(keys, arrow), "v": pa.array([value] * len(keys), pa.int32())})
+        )
+        expected.update(dict.fromkeys(keys, value))
+
+    upsert(range(0, 20_000, 2), 1)
+    upsert(range(5, 19_990, 997), 2)
+    upsert(range(5_001, 5_301), 3)
+    deleted = [key(number) for number in range(0, 30_000, 1_234)]
+    table.delete_keys(pa.table({"k": pa.array(deleted, arrow)}))
+    for gone in deleted:
+        expected.pop(gone, None)
+    upsert(range(8_000, 12_500), 4)
+    setting = "spark.sql.files.maxPartitionBytes"
+    before = sql_spark.conf.get(setting)
+    try:
+        for size in ("20000", before):
+            sql_spark.conf.set(setting, size)
+            frame = by(sql_spark, f"versioned.{ns}.t", "native")
+            assert (frame.rdd.getNumPartitions() > 2) == (size != before)
+            assert dict(map(tuple, frame.collect())) == expected
+            assert frame.count() == len(expected)
+    finally:
+        sql_spark.conf.set(setting, before)
+    assert frame.where(frame.k == key(8_001)).collect() == [(key(8_001), 4)]
+    assert frame.where(frame.k == key(1_234 * 3)).collect() == []

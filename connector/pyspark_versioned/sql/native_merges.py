@@ -38,6 +38,9 @@ from versioned_catalog.read.scan import Scan
 
 (_POSITION,) = (column for column in METADATA_COLUMNS if column.id == ROW_POSITION)
 
+MOST_SEGMENTS = 500
+"""The most segments of a merge by Spark, since an executor may have all of them open at a time."""
+
 
 @dataclass(frozen=True)
 class NativeMerges:
@@ -60,8 +63,8 @@ def native_merges(
 ) -> NativeMerges:
     """The merges that Spark carries out as this library does; Python carries out all others.
 
-    A merge is left to Python if it has PATCH rows, whose values come from several segments, or a
-    segment that Spark does not read exactly.
+    A merge is left to Python if it has PATCH rows, whose values come from several segments, too many
+    segments, or one that Spark does not read exactly.
 
     Args:
         filters: of the scan; executors skip row keys by those that concern no other columns.
@@ -81,7 +84,11 @@ def native_merges(
             and keys.index(layout, deltas[at]) is not None
         )
 
-    native = [group for group in scan.selected.groups if all(map(is_native, group))]
+    native = [
+        group
+        for group in scan.selected.groups
+        if len(group) <= MOST_SEGMENTS and all(map(is_native, group))
+    ]
     if not native:
         return NativeMerges()
     planner = _Planner(scan, deltas, keys)
