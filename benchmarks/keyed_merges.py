@@ -35,15 +35,31 @@ def _look_up(spark: Any, table: str, where: str) -> None:
     spark.table(table).where(where).collect()
 
 
-def alternate(works: dict[str, Callable[[], object]], runs: int) -> dict[str, list[float]]:
-    """The seconds of each work, run in turns; the first turn is a warm-up."""
-    times: dict[str, list[float]] = {name: [] for name in works}
+def cpu_of(spark: Any) -> float:
+    """The CPU seconds of the JVM so far."""
+    factory = spark._jvm.java.lang.management.ManagementFactory
+    return float(factory.getOperatingSystemMXBean().getProcessCpuTime()) / 1e9
+
+
+def alternate(
+    spark: Any, works: dict[str, Callable[[], object]], runs: int
+) -> dict[str, list[tuple[float, float]]]:
+    """The seconds and the CPU seconds of each work, run in turns; the first turn is a warm-up."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in works}
     for run in range(runs + 1):
         for name, work in works.items():
+            begun = cpu_of(spark)
             (seconds,) = _alone(work, 0)
             if run:
-                times[name].append(seconds)
+                times[name].append((seconds, cpu_of(spark) - begun))
     return times
+
+
+def ratios(times: dict[str, list[tuple[float, float]]], at: int) -> str:
+    """The median ratio of full reads, with its spread."""
+    pairs = zip(times["runs"], times["compacted"], strict=True)
+    found = [runs[at] / compacted[at] for runs, compacted in pairs]
+    return f"{statistics.median(found):.2f} ({min(found):.2f}-{max(found):.2f})"
 
 
 def main() -> None:
@@ -66,12 +82,11 @@ def main() -> None:
             "compacted": partial(_read, spark, compacted),
             "lookup": partial(_look_up, spark, runs, where),
         }
-        times = alternate(works, options.runs)
-        ratios = [a / b for a, b in zip(times["runs"], times["compacted"], strict=True)]
+        times = alternate(spark, works, options.runs)
+        seconds, cpu = (statistics.median(each) for each in zip(*times["lookup"], strict=True))
         print(
-            f"key {key}: ten overlapping runs / compacted {statistics.median(ratios):.2f} "
-            f"({min(ratios):.2f}-{max(ratios):.2f}); WHERE {where}: "
-            f"{1000 * statistics.median(times['lookup']):.0f} ms"
+            f"key {key}: runs / compacted {ratios(times, 0)}, by CPU {ratios(times, 1)}; "
+            f"WHERE {where}: {1000 * seconds:.0f} ms, {1000 * cpu:.0f} ms of CPU"
         )
     spark.stop()
 

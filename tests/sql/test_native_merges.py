@@ -299,7 +299,7 @@ def test_small_runs_over_a_large_one(
     setting = "spark.sql.files.maxPartitionBytes"
     before = sql_spark.conf.get(setting)
     try:
-        for size in ("20000", before):
+        for size in ("4000", before):
             sql_spark.conf.set(setting, size)
             frame = by(sql_spark, f"versioned.{ns}.t", "native")
             assert (frame.rdd.getNumPartitions() > 2) == (size != before)
