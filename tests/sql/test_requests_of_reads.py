@@ -40,10 +40,10 @@ def copied(plain: Table) -> Table:
 
 @pytest.fixture
 def keyed(catalog: Catalog, ns: str) -> Table:
-    """Two segments with the same keys, which Python merges."""
+    """Two segments with the same keys, one of them of partial rows, which Python merges."""
     table = catalog.create_table(f"{ns}.t", "id BIGINT, n BIGINT", primary_key=["id"])
     for n in (1, 2):
-        table.append(pa.table({"id": [0, 1], "n": [n, n]}))
+        table.upsert(pa.table({"id": [0, 1], "n": [n, n]}), partial=n == 2)
     return table
 
 
@@ -76,7 +76,7 @@ def test_a_runtime_filter_narrows_what_python_reads(
     table = catalog.create_table(f"{ns}.t", "id BIGINT, n BIGINT", primary_key=["id"])
     for n in range(8):
         start = n // 2 * 10
-        table.append(pa.table({"id": [start, start + 5], "n": [n, n]}))
+        table.upsert(pa.table({"id": [start, start + 5], "n": [n, n]}), partial=n % 2 == 1)
     small = catalog.create_table(f"{ns}.small", "x BIGINT, word STRING")
     small.append(pa.table({"x": [10, 99], "word": ["yes", "no"]}))
     requests, frame = requests_of(
