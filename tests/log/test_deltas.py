@@ -138,6 +138,22 @@ def test_invalid_deltas_of_hints_are_passed_over(deltas_: object, tmp_path: Path
     assert Catalog.load_path(tmp_path / "t").count() == 10
 
 
+def test_a_rollback_that_adds_a_segment_again_leads_to_a_checkpoint(tmp_path: Path) -> None:
+    table = create(tmp_path / "t", 40)
+    table.delete([("id", "=", 3)])
+    table.append(rows(40))
+    stored = pq.read_schema(tmp_path / "t" / LOG / f"delta/{42:020d}.parquet")
+    assert json.loads((stored.metadata or {})[b"versioned.state"])["removed"] == [3]
+    table = Catalog.load_path(tmp_path / "t")
+    assert table.scan().to_arrow()["id"].to_pylist() == [*range(3), *range(4, 41)]
+    table.rollback(40)
+    table.append(rows(41))
+    assert hint(tmp_path / "t") == {"version": 44}
+    assert entries_read(tmp_path / "t") == 0
+    ids = Catalog.load_path(tmp_path / "t").scan().to_arrow()["id"].to_pylist()
+    assert sorted(ids) == [*range(40), 41]
+
+
 def test_an_earlier_library_reads_past_deltas(tmp_path: Path) -> None:
     """It knows nothing of the member ``deltas`` nor of the folder, and reads the entries instead."""
     table = create(tmp_path / "t")
@@ -257,6 +273,21 @@ def edited(path: Path, **members: object) -> None:
         if field.name not in rows_.column_names:
             rows_ = rows_.append_column(field, pa.nulls(rows_.num_rows, field.type))
     file.write_bytes(file_to_bytes(rows_, value))
+
+
+def test_deltas_have_checksums(tmp_path: Path) -> None:
+    with_deltas(tmp_path / "t")
+    file = tmp_path / "t" / LOG / "delta" / f"{50:020d}.parquet"
+    table = pq.read_table(file)
+    value = json.loads((table.schema.metadata or {})[b"versioned.state"])
+    value["features"] = {"read": [], "write": []}
+    plain = table.replace_schema_metadata(None)
+    with pq.ParquetWriter(file, plain.schema, store_schema=False) as writer:
+        writer.write_table(plain)
+        writer.add_key_value_metadata({"versioned.state": json.dumps(value)})
+    with pytest.raises(CorruptTableError, match="lacks its checksum"):
+        table_log(LocalStore(tmp_path / "t")).delta(50, Hint(40, (48, 50)))
+    assert entries_read(tmp_path / "t") == 2
 
 
 FILE = {"version": 40, "delta": False, "checksum": "crc32:00000000", "rows": 40}

@@ -129,6 +129,8 @@ def delta_from_bytes(path: str, contents: Contents, url: str) -> TableState:
     file, value = checked_file(data, what)
     with naming_file(what):
         files = _files(value)
+        if not recorded_checksum(data):
+            raise CorruptTableError("it lacks its checksum")
         if "statistics" in value:
             raise CorruptTableError("a delta has lists of statistics")
         removed, marks = member(value, "removed", list), member(value, "marks", dict)
@@ -150,7 +152,8 @@ def _referred(file: ColumnFile, contents: Contents, url: str) -> SegmentColumns:
     if data is None:
         raise CorruptTableError(f"it refers to {path}, which is missing")
     stored, value = checked_file(data, what)
-    if recorded_checksum(data) != file.checksum or stored.rows != file.rows:
+    recorded = recorded_checksum(data)
+    if not recorded or recorded != file.checksum or stored.rows != file.rows:
         raise CorruptTableError(f"it refers to another {path} than the one that is there")
     if "statistics" in value:
         raise CorruptTableError(f"it refers to {path}, which has lists of statistics")
