@@ -86,15 +86,25 @@ public final class SparkParquetReading {
             this.filters = filters;
         }
 
-        /** Makes readers of which only one is open: Spark closes a factory's reader when the factory makes another. */
-        public synchronized PartitionReaderFactory factory() {
+        /** Makes readers on the driver's behalf; of one factory, only the newest reader is open. */
+        public PartitionReaderFactory factory() {
+            return factory(conf);
+        }
+
+        /** Makes readers of batches on executors, also if the session reads rows. */
+        public synchronized PartitionReaderFactory ofBatches() {
             if (conf == null) {
                 conf = new SQLConf();
                 settings.foreach(entry -> {
                     conf.setConfString(entry._1(), entry._2());
                     return null;
                 });
+                conf.setConfString("spark.sql.parquet.enableVectorizedReader", "true");
             }
+            return factory(conf);
+        }
+
+        private PartitionReaderFactory factory(SQLConf conf) {
             return new ParquetPartitionReaderFactory(conf, hadoop, columns, columns, constants, filters, Option.empty(),
                 new ParquetOptions(SparkCatalogs.asScala(OPTIONS), conf));
         }

@@ -36,9 +36,9 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
             int position, int columns, ForeignFiles foreign, Broadcast<SerializableConfiguration> hadoop)
             implements Serializable {
 
-        /** The same way with a factory of its own, whose reader stays open beside those of others. */
+        /** The same way, to read batches on an executor, with a factory whose reader stays open beside those of others. */
         Way another() {
-            return new Way(source, source.factory(), order, narrowed, position, columns, foreign, hadoop);
+            return new Way(source, source.ofBatches(), order, narrowed, position, columns, foreign, hadoop);
         }
 
         PartitionReader<InternalRow> rows(NativePartition.Run run, StructType wanted) {
