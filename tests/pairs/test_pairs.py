@@ -118,7 +118,7 @@ OPERATIONS: dict[str, Callable[[Subject], None]] = {
 
 @pytest.mark.parametrize(
     "operation, feature",
-    matrix([*product(OPERATIONS, FEATURES)], "{}-{}".format, values, pytest.mark.thorough),
+    matrix([*product(OPERATIONS, FEATURES)], "{}-{}".format, values, pytest.mark.nightly),
 )
 def test_each_feature_keeps_its_promise_through_each_operation(
     operation: str, feature: str, tmp_path: Path

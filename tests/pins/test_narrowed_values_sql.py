@@ -59,7 +59,7 @@ COLUMNS = [f"c{at}" for at in range(len(PAIRS))]
 READERS = [
     "native",
     *(
-        pytest.param(reader, marks=pytest.mark.thorough)
+        pytest.param(reader, marks=pytest.mark.nightly)
         for reader in ("without codegen", "row by row", "python")
     ),
 ]

@@ -32,7 +32,7 @@ def catalog(warehouse: Path) -> Catalog:
     return Catalog(warehouse)
 
 
-@pytest.fixture(params=["mark", pytest.param("copy", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["mark", pytest.param("copy", marks=pytest.mark.nightly)])
 def row_changes(request: pytest.FixtureRequest) -> str:
     """How statements change rows in a table without a primary key: the property of that name."""
     return str(request.param)

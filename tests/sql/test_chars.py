@@ -59,7 +59,7 @@ def legacy(sql_spark: SparkSession) -> Iterator[Any]:
     sql_spark.conf.unset(LEGACY)
 
 
-@pytest.mark.parametrize("writes", [pytest.param(True, marks=pytest.mark.thorough), False])
+@pytest.mark.parametrize("writes", [pytest.param(True, marks=pytest.mark.nightly), False])
 def test_chars_are_padded_and_found(
     sql_spark: SparkSession, catalog: Catalog, ns: str, legacy: Any, writes: bool
 ) -> None:

@@ -187,7 +187,7 @@ def test_a_widened_unsigned_column_is_read_in_python(lake: Lake) -> None:
     assert [tuple(row) for row in frame.collect()] == [(Decimal(2**32 - 1),)]
 
 
-@pytest.mark.parametrize("io", ["native", pytest.param("python", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("io", ["native", pytest.param("python", marks=pytest.mark.nightly)])
 def test_rows_are_rewritten_and_files_stay(lake: Lake, io: str, row_changes: str) -> None:
     lake.spark.conf.set("spark.versioned.io", io)
     table = plain(lake)

@@ -37,7 +37,7 @@ def make(catalog: Catalog, ns: str) -> Callable[..., Table]:
     return table
 
 
-@pytest.fixture(params=["native", pytest.param("python", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["native", pytest.param("python", marks=pytest.mark.nightly)])
 def io(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[str]:
     sql_spark.conf.set("spark.versioned.io", request.param)
     yield request.param

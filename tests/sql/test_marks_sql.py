@@ -42,11 +42,12 @@ def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "ROW_GROUP_ROWS", GROUP)
 
 
-@pytest.fixture(params=[True, False], ids=["columns", "rows"])
+@pytest.fixture(params=["columns", pytest.param("rows", marks=pytest.mark.thorough)])
 def vectorized(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[bool]:
     """Whether Spark reads columns in batches."""
-    sql_spark.conf.set("spark.sql.parquet.enableVectorizedReader", request.param)
-    yield request.param
+    is_on = request.param == "columns"
+    sql_spark.conf.set("spark.sql.parquet.enableVectorizedReader", is_on)
+    yield is_on
     sql_spark.conf.set("spark.sql.parquet.enableVectorizedReader", True)
 
 

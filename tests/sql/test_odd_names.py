@@ -44,7 +44,7 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_unusual_names_of_columns(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     """All names are columns of one table, since each statement takes a while."""
     columns = ", ".join(f"{quoted(name)} INT" for name in NAMES)
@@ -74,13 +74,13 @@ def _escaped(name: str) -> str:
     return name.replace("\\", "\\\\").replace("'", "\\'")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param(NAMES[:12], marks=pytest.mark.thorough, id="paths"),
+        pytest.param(NAMES[:12], marks=pytest.mark.nightly, id="paths"),
         pytest.param(NAMES[12:23], id="signs"),
-        pytest.param(NAMES[23:], marks=pytest.mark.thorough, id="letters"),
+        pytest.param(NAMES[23:], marks=pytest.mark.nightly, id="letters"),
     ],
 )
 def test_unusual_names_of_tables_and_namespaces(
@@ -124,7 +124,7 @@ PATHS = [
 ]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("io", ["native", "python"])
 def test_unusual_paths_of_segments(
     io: str, sql_spark: SparkSession, catalog: Catalog, ns: str

@@ -51,7 +51,7 @@ def make_changed(make: Any, row_changes: str) -> Any:
 @pytest.fixture(
     params=[
         (True, True),
-        pytest.param((False, False), marks=pytest.mark.thorough),
+        pytest.param((False, False), marks=pytest.mark.nightly),
         pytest.param((True, False), marks=pytest.mark.nightly),
         pytest.param((False, True), marks=pytest.mark.nightly),
     ]

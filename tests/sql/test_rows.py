@@ -22,7 +22,7 @@ def t(ns: str) -> str:
     return f"versioned.{ns}.t"
 
 
-@pytest.fixture(params=["native", pytest.param("python", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["native", pytest.param("python", marks=pytest.mark.nightly)])
 def io(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[str]:
     sql_spark.conf.set("spark.versioned.io", request.param)
     yield request.param

@@ -82,7 +82,7 @@ class Sink:
         "natively",
         pytest.param("natively by path", marks=pytest.mark.nightly),
         pytest.param("by Python for the jar", marks=pytest.mark.nightly),
-        pytest.param("by Python alone", marks=pytest.mark.thorough),
+        pytest.param("by Python alone", marks=pytest.mark.nightly),
     ]
 )
 def sink(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[Sink]:

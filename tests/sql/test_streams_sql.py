@@ -67,7 +67,7 @@ Reads = Callable[[Table], "DataFrame"]
     params=[
         "native",
         pytest.param("by Python for the jar", marks=pytest.mark.nightly),
-        pytest.param("by Python alone", marks=pytest.mark.thorough),
+        pytest.param("by Python alone", marks=pytest.mark.nightly),
     ]
 )
 def reads(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[Reads]:

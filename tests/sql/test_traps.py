@@ -45,7 +45,7 @@ def make(catalog: Catalog, ns: str) -> Any:
     params=[
         "SQL",
         "io=python",
-        pytest.param("load", marks=pytest.mark.thorough),
+        pytest.param("load", marks=pytest.mark.nightly),
     ]
 )
 def read(request: pytest.FixtureRequest, sql_spark: SparkSession, ns: str, warehouse: Path) -> Any:
