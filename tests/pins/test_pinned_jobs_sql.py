@@ -85,7 +85,7 @@ THOROUGH = {*cover(MATRIX, covered)}
 
 
 def mark(at: int) -> list[pytest.MarkDecorator]:
-    """The short set has every operation after several changes, the thorough set a cover of native reads."""
+    """The short set has every operation after several changes, the thorough set a native cover."""
     change, _, kind, io = MATRIX[at]
     if (change.name, kind, io) == ("several at once", "mark", "native"):
         return []

@@ -109,8 +109,15 @@ def planned(
     ]
     grouping = grouping_of(scan) if request.grouped and not native.merges else None
     return messages.ScanPlan(
-        *(read_groups, segments, scan.state.segments.count, layout),
-        *(len(scan.selected.groups), matching_rows(scan), grouping, native.merges, native.key_groups),
+        read_groups,
+        segments,
+        scan.state.segments.count,
+        layout,
+        len(scan.selected.groups),
+        matching_rows(scan),
+        grouping,
+        native.merges,
+        native.key_groups,
     )
 
 
