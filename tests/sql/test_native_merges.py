@@ -60,7 +60,7 @@ KINDS = (
     Kind("TIMESTAMP", pa.timestamp("us", "UTC"), lambda n: HOUR + dt.timedelta(hours=n)),
     Kind("TIMESTAMP_NTZ", pa.timestamp("us"), lambda n: HOUR.replace(tzinfo=None, microsecond=n)),
     Kind("DECIMAL(7, 2)", pa.decimal128(7, 2), _cents, "DECIMAL(20, 4)"),
-    Kind("DECIMAL(38, 3)", pa.decimal128(38, 3), lambda n: Decimal((-7) ** n).scaleb(24)),
+    Kind("DECIMAL(38, 3)", pa.decimal128(38, 3), lambda n: Decimal(f"{(-7) ** n * 10**24}.000")),
     Kind("STRING", pa.string(), TEXTS.__getitem__),
     Kind("CHAR(12)", pa.string(), lambda n: TEXTS[n].ljust(12)),
     Kind("VARCHAR(12)", pa.string(), TEXTS.__getitem__, "STRING"),
