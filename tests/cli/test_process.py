@@ -48,6 +48,7 @@ def test_help_imports_little() -> None:
     assert done.stdout.startswith("Usage: versioned [OPTIONS] COMMAND")
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("warehouse")
 @pytest.mark.parametrize("command", ["describe", "segments"])
 def test_commands_import_no_pandas(command: str) -> None:
@@ -65,6 +66,7 @@ def test_a_closed_pipe_ends_the_program_quietly() -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("warehouse")
 @pytest.mark.parametrize("command", ["history db.people", "schema db.people --json", "--help"])
 def test_output_that_nobody_reads_is_no_error(command: str) -> None:

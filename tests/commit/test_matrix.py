@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from collections.abc import Iterator
+from typing import Any, get_args
 
 import pytest
 
@@ -21,7 +22,16 @@ def name(case: Case) -> str:
     return f"{case.row} / {case.column}: {what}{note}"
 
 
-@pytest.mark.parametrize("case", CASES, ids=name)
+def parameters() -> Iterator[Any]:
+    """All cases; the short set has the first of each name."""
+    seen = set[str]()
+    for case in CASES:
+        marks = [pytest.mark.thorough] if name(case) in seen else []
+        seen.add(name(case))
+        yield pytest.param(case, id=name(case), marks=marks)
+
+
+@pytest.mark.parametrize("case", parameters())
 def test_a_commit_lands_or_is_refused_as_the_matrix_says(case: Case) -> None:
     table = Planned(**case.table)
     for step in case.before:

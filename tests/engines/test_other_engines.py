@@ -25,6 +25,7 @@ def test_daft_reads_an_evolved_table(evolved: Table) -> None:
     same(daft.from_arrow(pa.table(evolved)).sort("id").to_pylist(), EVOLVED)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("library", ["pandas", "polars", "duckdb"])
 def test_a_library_that_is_not_installed_is_named(library: str) -> None:
     script = f"""

@@ -159,6 +159,7 @@ LATER = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("operation", LATER)
 def test_a_failed_checkpoint_does_not_fail_the_commit(
     operation: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

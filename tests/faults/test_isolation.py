@@ -146,6 +146,7 @@ def problems(level: str) -> Iterator[str]:
         yield from race.findings(level)
 
 
+@pytest.mark.thorough
 def test_the_checker_finds_real_lost_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the check for removed segments, both of two concurrent increments are committed."""
 
@@ -153,6 +154,7 @@ def test_the_checker_finds_real_lost_updates(monkeypatch: pytest.MonkeyPatch) ->
     assert any("a lost update" in text for text in problems("snapshot"))
 
 
+@pytest.mark.thorough
 def test_the_checker_finds_real_write_skew(monkeypatch: pytest.MonkeyPatch) -> None:
     skip_rule(monkeypatch, Rewrite, reads_unchanged)
     first = next(problems("serializable"))

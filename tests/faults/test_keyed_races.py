@@ -191,6 +191,7 @@ STOPS_COMPACTION = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("meanwhile", MEANWHILE, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("when", ["planned", "carried out"])
 def test_compaction_after_any_concurrent_commit(

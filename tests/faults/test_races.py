@@ -90,6 +90,7 @@ def race(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome, list[
     return folder, outcome(Catalog.load_path(folder), replies), replies
 
 
+@pytest.mark.thorough
 def test_concurrent_appends_and_alters_all_succeed(race: tuple[Path, Outcome, list[Any]]) -> None:
     folder, result, _ = race
     assert findings(result) == []

@@ -45,6 +45,7 @@ def test_many_inputs(target: str, tmp_path: Path) -> None:
     check(target, SEED or str(random.randrange(2**32)), 100_000, 600, tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", sorted(path.name for path in CASES.iterdir()))
 def test_inputs_of_earlier_findings(target: str) -> None:
     """Inputs that the fuzzer found, and that are fixed; some of them crashed the process."""

@@ -232,6 +232,7 @@ def with_deltas(path: Path) -> Table:
     return table
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "another"])
 @pytest.mark.parametrize("file", ["checkpoint/40", "delta/48", "delta/50"])
 def test_damaged_files_are_passed_over(file: str, damage: str, tmp_path: Path) -> None:
@@ -293,6 +294,7 @@ def test_deltas_have_checksums(tmp_path: Path) -> None:
 FILE = {"version": 40, "delta": False, "checksum": "crc32:00000000", "rows": 40}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("members", "problem"),
     [
@@ -330,6 +332,7 @@ def test_invalid_deltas_are_refused(
     assert Catalog.load_path(tmp_path / "t").count() == 50
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", [Fault.FAIL_BEFORE, Fault.FAIL_AFTER])
 def test_a_writer_may_fail_at_each_call(fault: Fault, tmp_path: Path) -> None:
     """Whatever fails after the entry is put, the commit is there, and the next writer goes on."""

@@ -151,6 +151,7 @@ COPIES: dict[str, Any] = {"properties": {"row_changes": "copy"}}
 """Each change of rows adds segments."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [COPIES, {"primary_key": ["id"]}], ids=["plain", "keyed"])
 def test_every_operation_works_on_commits_with_manifests(
     how: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -124,6 +124,7 @@ def test_a_lapsed_consumer_that_moves_meanwhile_is_kept(tmp_path: Path) -> None:
         table._handle.commit(planned)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(5))
 def test_consumers_move_in_any_order_with_expiries(tmp_path: Path, seed: int) -> None:
     """No acknowledged consumer loses a version, whichever handle is stale."""

@@ -129,6 +129,7 @@ def load_path(folder: Path) -> Table:
     return Catalog.load_path(folder)
 
 
+@pytest.mark.thorough
 def test_written_segments_are_committed_by_one_process(tmp_path: Path, race: Race) -> None:
     root = tmp_path / "template"
     table = make(root, 1)

@@ -143,6 +143,7 @@ def test_jobs_that_die_lose_nothing(job: str, tmp_path: Path, rows: dict[int, li
 # Interleavings that once lost data
 
 
+@pytest.mark.thorough
 def test_entries_that_expire_while_vacuum_reads_them(
     tmp_path: Path, rows: dict[int, list[int]]
 ) -> None:

@@ -239,6 +239,7 @@ def interleave(root: Path, kind: str, rival: str, numbers: range) -> None:
         shutil.rmtree(copy)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", SHOWS)
 def test_two_maintenances_at_once_do_no_harm(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -302,6 +303,7 @@ def test_segments_that_a_delete_took_meanwhile_are_skipped(tmp_path: Path) -> No
     assert shown(load(tmp_path)) == [0, 1, 2, 4, 5]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", SHOWS)
 def test_a_maintenance_that_died_is_run_again(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

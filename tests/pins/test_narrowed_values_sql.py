@@ -195,6 +195,7 @@ def test_aggregates_are_not_taken_from_statistics_of_the_wide_type(
         job.sql(f"SELECT max(c9) FROM {t}").collect()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("overflow", ["error", "null"])
 def test_the_data_source_by_path_sees_a_schema_too(
     spark: SparkSession, catalog: Catalog, ns: str, overflow: str

@@ -166,6 +166,7 @@ def test_overwrites_and_partitions_through_a_pin(
 # Statements of those who do not see hidden columns
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["mark", pytest.param("copy", marks=pytest.mark.nightly), "key"])
 def test_statements_on_the_current_schema_keep_hidden_values(
     sql_spark: SparkSession,

@@ -172,6 +172,7 @@ def arrow(columns: list[Shown], rows: list[dict[str, Any]]) -> pa.Table:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", sample(HISTORIES // AT_ONCE))
 def test_every_job_sees_what_the_model_shows(number: int) -> None:
     for seed in range(first_seed() + number * AT_ONCE, first_seed() + (number + 1) * AT_ONCE):

@@ -70,6 +70,7 @@ def test_old_segments_keep_their_partitions(make: Make) -> None:
     assert table.partitioning == []
 
 
+@pytest.mark.thorough
 def test_filters_on_a_widened_column_with_buckets(make: Make) -> None:
     """5 as INT, BIGINT and DECIMAL, each in the bucket of the type that it was written in."""
     table = make("k INT, v INT", partitioned_by=["bucket(64, k)"])
@@ -89,6 +90,7 @@ def test_filters_on_a_widened_column_with_buckets(make: Make) -> None:
     assert max(reads) < len(versions) / 3, "buckets prune"
 
 
+@pytest.mark.thorough
 def test_filters_on_buckets_of_dates_widened_to_timestamps(make: Make) -> None:
     table = make("k DATE, v INT", partitioned_by=["bucket(64, k)"])
     days = [dt.date(2024, 1, 1) + dt.timedelta(n) for n in range(20)]

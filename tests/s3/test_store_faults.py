@@ -223,6 +223,7 @@ def test_an_overwrite_takes_effect_or_is_an_error(proxy: Proxied, bucket: Folder
     at_once(check, folders_for(proxy, bucket, ALL, method="PUT", path="/x"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "method, path",
     [

@@ -273,6 +273,7 @@ def test_all_rows_of_an_evolved_table(spark: SparkSession, evolved: str) -> None
     assert repr(tuples(load(spark, evolved))) == repr(sorted(ROWS, key=repr))
 
 
+@pytest.mark.thorough
 def test_a_frame_is_queried_twice_with_different_filters(
     spark: SparkSession, evolved: str, pushdown_on: bool
 ) -> None:
@@ -331,6 +332,7 @@ def test_time_travel(spark: SparkSession, path: str) -> None:
     refused(lambda: load(spark, path, timestampAsOf="1999-01-01"), "did not exist yet")
 
 
+@pytest.mark.thorough
 def test_a_frame_keeps_its_version(spark: SparkSession, path: str) -> None:
     save(spark.range(3), path)
     frame = load(spark, path)
@@ -383,6 +385,7 @@ def test_merge_schema(spark: SparkSession, path: str) -> None:
     assert tuples(load(spark, path)) == [(1, (1, None), None), (None, (None, "q"), 2.5)]
 
 
+@pytest.mark.thorough
 def test_empty_frames(spark: SparkSession, path: str) -> None:
     save(spark.range(0), path)
     save(spark.range(0), path)

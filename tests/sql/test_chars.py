@@ -41,6 +41,7 @@ def test_map_keys_of_other_types_do_not_widen(tmp_path: Path) -> None:
         table.alter().change_type("m.key", "BIGINT").commit()
 
 
+@pytest.mark.thorough
 def test_nested_chars_widen_by_sql(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     table, name = catalog.create_table(f"{ns}.t", NESTED), f"versioned.{ns}.t"
     for path in ("s.x", "a.element", "m.key", "l.element.z"):

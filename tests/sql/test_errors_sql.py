@@ -289,6 +289,7 @@ def test_a_statement_is_retried_as_often_as_configured(
         assert table.refresh().version == version
 
 
+@pytest.mark.thorough
 def test_a_statement_that_reads_an_old_version_is_not_retried(
     sql_spark: SparkSession, make: Callable[[str], Table], ns: str
 ) -> None:

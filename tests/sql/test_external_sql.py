@@ -163,6 +163,7 @@ def test_int96_is_native(lake: Lake) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_other_forms_are_read_in_python(lake: Lake) -> None:
     table = lake.table("n INT, ts TIMESTAMP_NTZ, h FLOAT")
     rows = pa.table(
@@ -234,6 +235,7 @@ def test_names_and_ids_of_others_mean_nothing(lake: Lake, io: str) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_the_data_source_takes_the_root(lake: Lake) -> None:
     table = plain(lake)
     reader = lake.spark.read.format("versioned")

@@ -252,6 +252,7 @@ def test_overlapping_segments_are_merged_by_spark_unless_some_are_patches(
     assert (13, 8) in rows(sql_spark, f"SELECT * FROM {t}")
 
 
+@pytest.mark.thorough
 def test_overlapping_segments_of_several_schemas(
     sql_spark: SparkSession, make: Any, t: str, ns: str, warehouse: Path
 ) -> None:
@@ -335,6 +336,7 @@ def test_a_row_key_can_not_be_updated(sql_spark: SparkSession, make: Any, t: str
         )
 
 
+@pytest.mark.thorough
 def test_hidden_rows_and_dropped_columns_match_nothing(
     sql_spark: SparkSession, make: Any, t: str
 ) -> None:
@@ -446,6 +448,7 @@ def test_metadata_columns(sql_spark: SparkSession, make: Any, t: str) -> None:
     assert "python={" not in shown(sql_spark, f"EXPLAIN SELECT a, b, __op_type FROM {t}")
 
 
+@pytest.mark.thorough
 def test_columns_with_the_names_of_metadata_columns(
     sql_spark: SparkSession, make: Any, t: str
 ) -> None:
@@ -551,6 +554,7 @@ def test_serializable_statements_conflict_with_rows_they_would_have_read(
     assert table.refresh().version == 2
 
 
+@pytest.mark.thorough
 def test_a_merge_with_schema_evolution_from_its_own_table(
     sql_spark: SparkSession, make: Any, t: str
 ) -> None:
@@ -568,6 +572,7 @@ def test_a_merge_with_schema_evolution_from_its_own_table(
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, 10, None), (2, 10, 5), (3, 20, 5)]
 
 
+@pytest.mark.thorough
 def test_a_time_index_without_a_primary_key(sql_spark: SparkSession, make: Any, t: str) -> None:
     """Without a primary key nothing is merged: rows are only sorted by time."""
     make("v INT, ts TIMESTAMP", time_index="ts")
@@ -635,6 +640,7 @@ def test_a_commit_from_the_future_hides_no_row(
     assert rows(sql_spark, f"SELECT a FROM {t}") == [(1,), (2,)]
 
 
+@pytest.mark.thorough
 def test_a_load_by_key_ranges_needs_no_merge(sql_spark: SparkSession, make: Any, t: str) -> None:
     """A load that is repartitioned by ranges of the row key is read natively, without compaction."""
     table = make("host INT, ts INT, v INT", "host", "ts")

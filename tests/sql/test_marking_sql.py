@@ -80,6 +80,7 @@ def test_a_delete_reads_its_condition_only(sql_spark: SparkSession, table: Table
     assert "Exchange" not in plan
 
 
+@pytest.mark.thorough
 def test_a_segment_without_rows_is_removed(sql_spark: SparkSession, table: Table, t: str) -> None:
     second = paths(table)[1]
     sql_spark.sql(f"DELETE FROM {t} WHERE a % 20 IN (0, 1, 2, 3, 4)")
@@ -126,6 +127,7 @@ def test_a_merge_marks_updates_and_inserts(sql_spark: SparkSession, table: Table
     assert rows(sql_spark, f"SELECT count(*), sum(a) FROM {t}") == [(19, 190 - 13 + 33)]
 
 
+@pytest.mark.thorough
 def test_a_row_that_matches_twice_is_deleted_once(
     sql_spark: SparkSession, table: Table, t: str
 ) -> None:
@@ -138,6 +140,7 @@ def test_a_row_that_matches_twice_is_deleted_once(
     assert rows(sql_spark, f"SELECT count(*), sum(a) FROM {t}") == [(19, 187)]
 
 
+@pytest.mark.thorough
 def test_rows_of_nested_columns(sql_spark: SparkSession, catalog: Catalog, ns: str, t: str) -> None:
     created = catalog.create_table(
         f"{ns}.t", "a INT, s STRUCT<x: INT, l: ARRAY<INT>>", properties={"row_changes": "mark"}
@@ -153,6 +156,7 @@ def test_rows_of_nested_columns(sql_spark: SparkSession, catalog: Catalog, ns: s
     assert rows(sql_spark, f"SELECT a, s.x, s.l FROM {t}") == [(1, 11, [1, 2]), (3, None, None)]
 
 
+@pytest.mark.thorough
 def test_new_rows_of_a_partitioned_table(
     sql_spark: SparkSession, catalog: Catalog, ns: str, t: str
 ) -> None:
@@ -231,6 +235,7 @@ def test_a_row_that_another_statement_deleted_is_not_updated(
     assert rows(sql_spark, f"SELECT a, b FROM {t} WHERE a IN (5, 6)") == expected
 
 
+@pytest.mark.thorough
 def test_a_compaction_and_a_rollback(
     sql_spark: SparkSession, table: Table, t: str, ns: str
 ) -> None:

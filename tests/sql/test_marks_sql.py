@@ -126,6 +126,7 @@ def test_splits_of_a_file_know_their_positions(
             sql_spark.conf.unset(name)
 
 
+@pytest.mark.thorough
 def test_batches_without_marked_rows_and_batches_of_marked_rows(
     catalog: Catalog, ns: str, both: Both, small_row_groups: None, vectorized: bool
 ) -> None:
@@ -155,6 +156,7 @@ def test_counts_and_extremes_leave_out_marked_rows(
     assert rows("SELECT count(*) FROM (SELECT 1 FROM @t LIMIT 1000000)") == [(len(LEFT),)]
 
 
+@pytest.mark.thorough
 def test_rows_are_counted_without_columns(
     catalog: Catalog, ns: str, both: Both, small_row_groups: None, vectorized: bool
 ) -> None:
@@ -203,6 +205,7 @@ KINDS = {
 """Values of a hundred rows, by column."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("changed", [False, True], ids=["as_written", "changed_since"])
 def test_columns_of_all_kinds(
     catalog: Catalog, ns: str, both: Both, vectorized: bool, changed: bool
@@ -258,6 +261,7 @@ def test_a_pin_never_sees_marked_values_that_do_not_fit(
     assert dict(both.native("SELECT v, k FROM @t", schemaVersion="job").dtypes)["v"] == "int"
 
 
+@pytest.mark.thorough
 def test_partitions_time_travel_and_several_segments(
     catalog: Catalog, ns: str, both: Both, vectorized: bool
 ) -> None:
@@ -322,6 +326,7 @@ def test_runtime_filters_keep_marks(
     assert pruned(frame) == (2, 3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "statement", ["UPDATE {t} SET v = 0 WHERE k = 8", "DELETE FROM {t} WHERE k = 8"]
 )

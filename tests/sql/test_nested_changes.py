@@ -164,6 +164,7 @@ def test_a_batch_with_other_columns_than_spark_expects_is_an_error() -> None:
         shaped(nested, pa.schema([("s", pa.struct([("b", pa.int64())]))]))
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", ["plain", pytest.param("keyed", marks=pytest.mark.thorough)])
 def test_sql_shows_nested_fields_of_changes_by_name(

@@ -65,6 +65,7 @@ def overwriter(frame: DataFrame, **options: Any) -> Any:
     return frame.write.mode("overwrite").options(**options)
 
 
+@pytest.mark.thorough
 def test_save_as_table_overwrites_the_rows_and_keeps_the_table(
     sql_spark: SparkSession, catalog: Catalog, table: Table, t: str
 ) -> None:
@@ -165,6 +166,7 @@ def test_a_write_that_is_repeated_happens_once(
     refused(lambda: rows(sql_spark, [1]).writeTo(t).option("txnAppId", "j").append(), "go together")
 
 
+@pytest.mark.thorough
 def test_reads_by_name_take_other_names_of_options(
     sql_spark: SparkSession, table: Table, t: str
 ) -> None:
@@ -410,6 +412,7 @@ def test_a_pinned_job_may_name_the_partitioning_that_it_sees(
     assert sql_spark.table(t).columns == ["id", "at", "s"]
 
 
+@pytest.mark.thorough
 def test_write_to_replaces_the_table_also_with_the_default_source(
     sql_spark: SparkSession, table: Table, t: str
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_replacement_of_rows_that_changed_conflicts(
     assert rows(table) == [(1, 1), (2, 1), (3, 50)]
 
 
+@pytest.mark.thorough
 def test_a_replacement_conflicts_with_changes_of_other_rows_it_read(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:

@@ -338,6 +338,7 @@ WRITE_SKEW = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
 @pytest.mark.parametrize("name", WRITE_SKEW)
 def test_a_statement_that_reads_its_own_table_conflicts_with_new_rows(

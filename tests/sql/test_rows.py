@@ -33,6 +33,7 @@ def rows(spark: SparkSession, query: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in spark.sql(query).collect()), key=repr)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("io")
 @pytest.mark.parametrize(
     "condition",

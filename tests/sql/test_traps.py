@@ -83,6 +83,7 @@ def test_columns_that_swapped_names(make: Any, read: Any) -> None:
     assert column(read().where("b > 400"), "a") == [5]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "condition", ["g <= false", "g < true", "g >= false AND NOT g", "g IN (false)"]
 )
@@ -162,6 +163,7 @@ def test_a_filter_beyond_the_range_of_the_old_type(make: Any, read: Any) -> None
     assert column(read().where("t > TIMESTAMP_NTZ'2020-01-02 00:00:00'"), "a") == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("type_, kind", [("DOUBLE", pa.float64()), ("FLOAT", pa.float32())])
 def test_nan_and_zeros_of_both_signs(make: Any, read: Any, type_: str, kind: pa.DataType) -> None:
     table = make(f"a INT, x {type_}")
