@@ -31,7 +31,7 @@ def parameters() -> Iterator[Any]:
         yield pytest.param(case, id=name(case), marks=marks)
 
 
-@pytest.mark.parametrize("case", parameters())
+@pytest.mark.parametrize("case", [*parameters()])
 def test_a_commit_lands_or_is_refused_as_the_matrix_says(case: Case) -> None:
     table = Planned(**case.table)
     for step in case.before:
