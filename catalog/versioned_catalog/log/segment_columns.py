@@ -148,6 +148,14 @@ class SegmentColumns:
             first += run.rows
         return pa.concat_arrays(chunks)
 
+    def at(self, places: pa.Int64Array) -> SegmentColumns:
+        """The rows at places, in their order; their columns are decoded when they are used."""
+
+        def decode(name: str) -> pa.ChunkedArray:
+            return pa.chunked_array([self.take(name, places)])
+
+        return SegmentColumns([Run(len(places), self.types, decode)])
+
     @property
     def files(self) -> list[ColumnFile]:
         """The files that hold the first rows, in order; rows of no file may follow."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from versioned_catalog.log.marks import Mark, mark_to_text
 from versioned_catalog.log.record import LiveSegment
+from versioned_catalog.log.segment_columns import SegmentColumns
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.read.metadata_columns import microseconds
@@ -24,9 +25,9 @@ Stamped = tuple[Rows, Stamp]
 
 @dataclass(frozen=True)
 class _Stored:
-    """Segments of one stored table: their rows in it, the commits that changed them, and their marks."""
+    """Segments of one state: their places in it, the commits that changed them, and their marks."""
 
-    table: pa.Table
+    columns: SegmentColumns
     packed: tuple[int, ...]
     places: list[int] = field(default_factory=list)
     stamps: list[Stamp] = field(default_factory=list)
@@ -40,17 +41,15 @@ class _Stored:
 
     def to_set(self) -> SegmentSet:
         """The segments, as if these commits had added them."""
-        rows = self.table.take(array_of(self.places, pa.int64()))
-        schema = self.table.schema
+        rows = self.columns.at(array_of(self.places, pa.int64()))
         time = array_of([microseconds(stamp.time) for stamp in self.stamps], pa.int64())
-        columns = {
+        values = {
             "sequence": array_of([stamp.version for stamp in self.stamps], pa.int64()),
-            "commit_time": time.cast(schema.field("commit_time").type),
+            "commit_time": time.cast(rows.types["commit_time"]),
             "mark": array_of(self.marks, pa.string()),
         }
-        for name, column in columns.items():
-            at = schema.get_field_index(name)
-            rows = rows.set_column(at, schema.field(at), column)
+        for name, column in values.items():
+            rows = rows.with_column(name, pa.chunked_array([column]))
         return SegmentSet.of(rows, self.packed)
 
 
@@ -75,9 +74,14 @@ def sets_of(changed: Iterable[Stamped]) -> list[SegmentSet]:
 
 def _set_of(segments: list[LiveSegment]) -> SegmentSet:
     """The set of some segments."""
-    marked = sum(segment.mark.rows for segment in segments if segment.mark)
+    marks = [segment.mark for segment in segments if segment.mark]
     rows = sum(segment.record.rows for segment in segments)
     size = sum(segment.record.bytes for segment in segments)
     return SegmentSet(
-        tail=tuple(segments), count=len(segments), rows=rows, bytes=size, marked_rows=marked
+        tail=tuple(segments),
+        count=len(segments),
+        rows=rows,
+        bytes=size,
+        marked_rows=sum(mark.rows for mark in marks),
+        mark_count=len(marks),
     )
