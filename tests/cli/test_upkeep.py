@@ -35,15 +35,16 @@ def test_advice_about_a_table(run: Run, tables: Catalog) -> None:
     size = tables.load_table("db.a").state.segments.bytes
     done = run("advise", "db.a")
     assert done.code == 0, done.err
-    assert done.lines[:5] == [
+    assert done.lines[:6] == [
         "job due before after unit rewritten bytes freed bytes why",
         f"compact yes 4 1 segments {size} 0 4 segments under 67,108,864 bytes, {size:,} bytes in all",
         "merge no 4 4 segments 0 0 the table has no primary key",
+        "resolve no 0 0 segments 0 0 the table has no primary key",
         "expire no 5 5 versions 0 0 0 versions of 5 older than the retention",
-        done.lines[4],
+        done.lines[5],
     ]
-    assert done.lines[4].startswith("vacuum no ")
-    assert done.lines[5:] == [
+    assert done.lines[5].startswith("vacuum no ")
+    assert done.lines[6:] == [
         "table db.a",
         "version 4",
         "segments 4",
@@ -52,7 +53,8 @@ def test_advice_about_a_table(run: Run, tables: Catalog) -> None:
     ]
     document = run("advise", "db.a", "--json").json
     assert (document["table"], document["due"]) == ("db.a", ["compact"])
-    assert [job["job"] for job in document["jobs"]] == ["compact", "merge", "expire", "vacuum"]
+    jobs = [job["job"] for job in document["jobs"]]
+    assert jobs == ["compact", "merge", "resolve", "expire", "vacuum"]
     assert document["jobs"][0]["figures"]["small_segments"] == 4
     assert versions(tables) == [4, 1, 4]
 
