@@ -47,6 +47,7 @@ class Jar:
             filters=list(filters),
             limit=None,
             allow_native=True,
+            grouped=False,
             whole=False,
             in_python=None,
         )

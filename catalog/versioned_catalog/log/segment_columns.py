@@ -97,6 +97,11 @@ class SegmentColumns:
         """Columns that are decoded already."""
         return SegmentColumns([Run.of_table(table)])
 
+    @staticmethod
+    def empty(types: Mapping[str, pa.DataType]) -> SegmentColumns:
+        """No rows of some columns."""
+        return SegmentColumns([Run.empty(types)])
+
     @property
     def column_names(self) -> list[str]:
         """The names of the columns."""
@@ -240,7 +245,7 @@ class SegmentColumns:
 
     def emptied(self) -> SegmentColumns:
         """The same columns without rows."""
-        return SegmentColumns([Run.empty(self.types)])
+        return SegmentColumns.empty(self.types)
 
 
 def rows_of(table: pa.Table, file: ColumnFile) -> SegmentColumns:

@@ -41,7 +41,8 @@ KEEPS_REMOVED = 16
 """Segments that are no longer live stay in the table as long as it has more than this many times more
 segments: to leave them out takes the time of all."""
 
-_NO_SEGMENTS = SegmentColumns.of_table(segment_table.CORE.empty_table())
+# PyArrow imports pandas for an empty table of a schema.
+_NO_SEGMENTS = SegmentColumns.empty({field.name: field.type for field in segment_table.CORE})
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class Stored:
     @cached_property
     def deltas(self) -> Deltas:
         """One delta a row. Raises CorruptTableError: see ``Deltas.of_texts``."""
-        return Deltas.of_texts(self.table["extra"].combine_chunks())
+        return Deltas.of_texts(one_array(self.table["extra"]))
 
 
 def _mask(values: pa.BooleanArray, unknown: bool) -> Mask:

@@ -102,18 +102,9 @@ class Maintenance:
         """Mark the rows that others replace or delete, so that no scan merges overlapping segments.
 
         Only for tables with a primary key. The keys of overlapping segments are read, and no row is
-        written again. Scans then read the segments like
-        any others, until a later upsert overlaps with them: it takes another step. Segments with
-        partial upserts are left to merges and to ``compact``. Other writers go on.
-
-        >>> table = catalog.create_table("states", "id BIGINT, n BIGINT", primary_key=["id"])
-        >>> for n in range(3):
-        ...     _ = table.upsert(pa.table({"id": [0, n], "n": [n, n]}))
-        >>> done = table.maintenance.resolve()
-        >>> done.segments, done.hidden_rows
-        (3, 3)
-        >>> table.scan(filters=[("n", ">", 1)]).report().pruned
-        2
+        written again. Scans then read the segments like any others, until a later upsert overlaps with
+        them: it takes another step. Segments with partial upserts are left to merges and to
+        ``compact``. Other writers go on.
 
         Args:
             filters: only segments that may hold matching keys, filtered as in ``Table.scan``, and those

@@ -241,6 +241,10 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         return partitioning;
     }
 
+    public boolean isPartitioned() {
+        return partitioning.length > 0;
+    }
+
     @Override
     public Constraint[] constraints() {
         return constraints;
@@ -281,7 +285,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
         CaseInsensitiveStringMap accepted = TableOptions.accepted(name(), isNamed(), options, TableOptions.READ, TableOptions.STREAM);
         SchemaOptions.check(ref, accepted);
-        return new VersionedScanBuilder(ref, schema(), accepted, true);
+        return new VersionedScanBuilder(ref, schema(), isPartitioned(), accepted, true);
     }
 
     @Override

@@ -31,7 +31,7 @@ public final class ChangesScanBuilder extends PushedScanBuilder {
 
     /** @param schema of the changes */
     public ChangesScanBuilder(TableRef table, AskedChanges asked, CaseInsensitiveStringMap options, StructType schema) {
-        super(table, schema, options);
+        super(table, schema, false, options);
         this.asked = asked;
         this.whole = schema;
     }

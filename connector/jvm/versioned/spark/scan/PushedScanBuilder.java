@@ -12,13 +12,18 @@ import versioned.spark.protocol.TableRef;
 abstract class PushedScanBuilder implements SupportsPushDownRequiredColumns, SupportsPushDownV2Filters {
     final TableRef table;
     final CaseInsensitiveStringMap options;
+    final boolean isPartitioned;
     StructType wanted;
     List<Predicate> filters = List.of();
 
-    /** @param schema all columns */
-    PushedScanBuilder(TableRef table, StructType schema, CaseInsensitiveStringMap options) {
+    /**
+     * @param schema all columns
+     * @param isPartitioned whether the table is
+     */
+    PushedScanBuilder(TableRef table, StructType schema, boolean isPartitioned, CaseInsensitiveStringMap options) {
         this.table = table;
         this.options = options;
+        this.isPartitioned = isPartitioned;
         this.wanted = schema;
     }
 

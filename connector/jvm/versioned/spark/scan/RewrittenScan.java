@@ -25,8 +25,8 @@ final class RewrittenScan extends VersionedScan {
     private boolean fixed;
 
     RewrittenScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters,
-            NamedReference[] segment) {
-        super(table, options, wanted, filters, null, true);
+            boolean isPartitioned, NamedReference[] segment) {
+        super(table, options, wanted, filters, null, isPartitioned, true);
         this.segment = segment;
     }
 

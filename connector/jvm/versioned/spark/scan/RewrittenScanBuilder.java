@@ -14,9 +14,12 @@ public final class RewrittenScanBuilder extends PushedScanBuilder {
     private final NamedReference[] segment;
     private RewrittenScan scan;
 
-    /** @param schema of the table */
-    public RewrittenScanBuilder(TableRef table, StructType schema, CaseInsensitiveStringMap options) {
-        super(table, schema, options);
+    /**
+     * @param schema of the table
+     * @param isPartitioned whether the table is
+     */
+    public RewrittenScanBuilder(TableRef table, StructType schema, boolean isPartitioned, CaseInsensitiveStringMap options) {
+        super(table, schema, isPartitioned, options);
         this.segment = segmentOf(schema);
     }
 
@@ -37,7 +40,7 @@ public final class RewrittenScanBuilder extends PushedScanBuilder {
         if (scan != null) {
             throw new IllegalStateException("a statement reads the table that it changes in one scan only");
         }
-        scan = new RewrittenScan(table, options, wanted, filters, segment);
+        scan = new RewrittenScan(table, options, wanted, filters, isPartitioned, segment);
         return scan;
     }
 

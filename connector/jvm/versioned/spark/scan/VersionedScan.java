@@ -50,6 +50,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
     private final StructType wanted;
     private final List<Predicate> filters;
     private final Integer limit;
+    private final boolean isPartitioned;
     private final boolean isFiltered;
     private final boolean isNative;
     private ScanPlan plan;
@@ -61,21 +62,26 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
     private boolean isStream;
 
     VersionedScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters,
-            Integer limit, boolean isFiltered) {
+            Integer limit, boolean isPartitioned, boolean isFiltered) {
         this.table = table;
         this.options = options;
         this.wanted = wanted;
         this.filters = NormalFilters.of(filters);
         this.limit = limit;
+        this.isPartitioned = isPartitioned;
         this.isFiltered = isFiltered;
         this.isNative = !TableOptions.isPython(options) && HadoopFolders.isReachable(table.hadoop());
     }
 
     private synchronized ScanPlan plan() {
         if (plan == null) {
-            plan = plan(filters, limit, null, SQLConf.get().v2BucketingEnabled());
+            plan = plan(filters, limit, null, isGrouped());
         }
         return plan;
+    }
+
+    private boolean isGrouped() {
+        return isPartitioned && SQLConf.get().v2BucketingEnabled();
     }
 
     private ScanPlan plan(List<Predicate> filters, Integer limit, List<String> inPython, boolean isGrouped) {
@@ -119,7 +125,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
     /** By partition values, if Spark is set to use them and they are those of all rows of a task. */
     @Override
     public Partitioning outputPartitioning() {
-        if (isStream || !SQLConf.get().v2BucketingEnabled() || plan().grouping() == null) {
+        if (isStream || !isGrouped() || plan().grouping() == null) {
             return new UnknownPartitioning(0);
         }
         Grouping grouping = plan().grouping();

@@ -18,10 +18,12 @@ public final class VersionedScanBuilder extends PushedScanBuilder implements Sup
 
     /**
      * @param schema of the table
+     * @param isPartitioned whether the table is
      * @param isFiltered whether runtime filters may leave out segments
      */
-    public VersionedScanBuilder(TableRef table, StructType schema, CaseInsensitiveStringMap options, boolean isFiltered) {
-        super(table, schema, options);
+    public VersionedScanBuilder(TableRef table, StructType schema, boolean isPartitioned, CaseInsensitiveStringMap options,
+            boolean isFiltered) {
+        super(table, schema, isPartitioned, options);
         this.isFiltered = isFiltered;
         this.pushed = options.getBoolean("pushdown", true);
     }
@@ -58,6 +60,7 @@ public final class VersionedScanBuilder extends PushedScanBuilder implements Sup
 
     @Override
     public Scan build() {
-        return aggregates != null ? aggregates : new VersionedScan(table, options, wanted, filters, limit, isFiltered);
+        return aggregates != null ? aggregates
+            : new VersionedScan(table, options, wanted, filters, limit, isPartitioned, isFiltered);
     }
 }
