@@ -39,8 +39,8 @@ STATEMENTS = {
     "TRUNCATE TABLE {t}": ("load_relation {t}", "truncate {t}"),
     # Spark asks first whether it must read rows, which the statistics of segments decide
     "DELETE FROM {t} WHERE a = 1": (LOAD, "can_delete {t}", "delete {t}"),
-    # Spark loads it again before it runs it, as it does for a query
-    "DELETE FROM {t}": (LOAD, "load_relation {t}", "delete {t}"),
+    # Spark loads it again before it runs it, and asks for its partition values, as it does for a query
+    "DELETE FROM {t}": (LOAD, "load_relation {t}", "plan_scan {t}", "delete {t}"),
     "DESCRIBE {t}": ("load_relation {t}",),
     "SHOW TABLES IN {catalog}": ("list_tables {ns}", "list_views {ns}"),
 }
