@@ -242,6 +242,7 @@ def test_forced_interleavings(mine: str, theirs: str, level: str, tmp_path: Any)
     assert len(log) == (5 if lands(mine, theirs, level) and not again else 4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("level", LEVELS)
 def test_concurrent_increments_of_threads_add_up(level: str) -> None:
     """Each thread retries after a conflict: no increment is lost."""

@@ -230,6 +230,7 @@ def test_a_rollback_to_a_row_whose_tombstone_was_dropped() -> None:
     check(table, {})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("meanwhile", MEANWHILE, ids=lambda one: one.__name__)
 def test_upserts_never_conflict(meanwhile: Callable[[Table], Rows]) -> None:
     """Except with a vacuum that may have deleted their segments."""

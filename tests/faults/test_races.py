@@ -99,6 +99,7 @@ def test_concurrent_appends_and_alters_all_succeed(race: tuple[Path, Outcome, li
     assert max(table.inspect.schemas()["schema_version"].to_pylist()) == ALTERS
 
 
+@pytest.mark.thorough
 def test_the_checker_rejects_planted_faults(race: tuple[Path, Outcome, list[Any]]) -> None:
     _, result, _ = race
     assert findings(replace(result, rows=result.rows[1:]))

@@ -553,6 +553,7 @@ def test_histories_by_seeds(chunk: int) -> None:
     run(KeyedHistories, range(start, start + AT_ONCE), STEPS)
 
 
+@pytest.mark.thorough
 def test_the_law_of_changes_is_reached() -> None:
     """Otherwise histories would test less than they say; those with a time to live have no law."""
     reaches_the_law(KeyedHistories, least=6)

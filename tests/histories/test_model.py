@@ -668,6 +668,7 @@ def test_histories_by_seeds(chunk: int) -> None:
     run(Histories, range(start, start + AT_ONCE), STEPS)
 
 
+@pytest.mark.thorough
 def test_the_law_of_changes_is_reached() -> None:
     """Otherwise histories would test less than they say."""
     reaches_the_law(Histories)

@@ -24,6 +24,7 @@ def check(catalog: Catalog, seed: int, steps: int) -> None:
         raise AssertionError(f"VERSIONED_SEED={seed}: {error}") from error
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(SHORT))
 def test_a_few_histories(catalog: Catalog, seed: int) -> None:
     check(catalog, int(os.environ.get("VERSIONED_SEED", seed)), steps=12)

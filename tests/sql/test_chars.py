@@ -60,6 +60,7 @@ def legacy(sql_spark: SparkSession) -> Iterator[Any]:
     sql_spark.conf.unset(LEGACY)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("writes", [pytest.param(True, marks=pytest.mark.nightly), False])
 def test_chars_are_padded_and_found(
     sql_spark: SparkSession, catalog: Catalog, ns: str, legacy: Any, writes: bool

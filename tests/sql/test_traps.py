@@ -290,6 +290,7 @@ def test_a_cached_version_is_not_a_newer_one(make: Any, sql_spark: SparkSession,
         cached.unpersist()
 
 
+@pytest.mark.thorough
 def test_an_insert_planned_before_an_alter(
     make: Any, sql_spark: SparkSession, ns: str, tmp_path: Path
 ) -> None:

@@ -61,6 +61,7 @@ def rewritten(rows: list[Row], random: Random) -> list[Row]:
             return []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("hashes", [2, 2**64], ids=["hashes of many rows", "hashes of one row"])
 @pytest.mark.parametrize("parts", [1, 3])
 def test_the_difference_of_random_sets(
