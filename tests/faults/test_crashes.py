@@ -253,7 +253,7 @@ EXPECTED: dict[str, set[str]] = {
     },
 }
 LISTED = ["data", "_versioned", "_versioned/log", "_versioned/checkpoint", "_versioned/kept"]
-LISTED += ["_versioned/manifest", "_versioned/imports", "_versioned/marks"]
+LISTED += [f"_versioned/{name}" for name in ("manifest", "imports", "marks", "delta")]
 EXPECTED["expire"] = {
     *LOAD,
     *OLD,
