@@ -195,15 +195,17 @@ def test_maintenance_rewrites_segments_in_tasks(sql: Any, sql_spark: SparkSessio
     assert due["merge"][2:5] == (4, 1, "segments")
     dry = sql("CALL versioned.system.maintain('upkeep.x', dry_run => true)")
     assert dry == [(False, 0, 0, 0, 0, 0, 0, 0, 0, 4)]
-    assert sql("CALL versioned.system.maintain('upkeep.x', most_bytes => 1)")[0][4] == 0
+    # What may not be rewritten is resolved, which is a commit as well.
+    bounded = sql("CALL versioned.system.maintain('upkeep.x', most_bytes => 1)")[0]
+    assert (bounded[4], bounded[9]) == (0, 5)
     newest = max(sql_spark.sparkContext.statusTracker().getJobIdsForGroup())
     (done,) = sql("CALL versioned.system.maintain('upkeep.x')")
-    assert (done[0], done[1], done[4], done[6], done[8], done[9]) == (True, 0, 4, 1, 0, 5)
+    assert (done[0], done[1], done[4], done[6], done[8], done[9]) == (True, 0, 4, 1, 0, 6)
     assert max(sql_spark.sparkContext.statusTracker().getJobIdsForGroup()) > newest
     assert sql(f"SELECT * FROM {X} ORDER BY id") == before
     force = "retention_hours => 0, force => true"
     (done,) = sql(f"CALL versioned.system.maintain('upkeep.x', {force})")
-    assert (done[1], done[2] >= 4, done[4]) == (5, True, 0)
+    assert (done[1], done[2] >= 4, done[4]) == (6, True, 0)
     assert sql(f"SELECT * FROM {X} ORDER BY id") == before
     assert sql("CALL versioned.system.verify('upkeep.x', deep => true)") == []
     with pytest.raises(Exception, match="shorter than 1:00:00"):
