@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from histories.seeded import sample
 from sql.plans import is_native, is_python
 from versioned_catalog import Catalog, Table
 from versioned_catalog.write import segment_writer
@@ -205,6 +204,9 @@ def small_splits(sql_spark: SparkSession) -> Iterator[None]:
     sql_spark.conf.set(setting, before)
 
 
+SEEDS = [pytest.param(n, marks=pytest.mark.nightly if n >= 3 else ()) for n in range(40)]
+
+
 @pytest.fixture
 def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_writer, "KEYED_ROW_GROUP_ROWS", 3)
@@ -218,7 +220,7 @@ def by(spark: SparkSession, name: str, io: str) -> DataFrame:
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("vectorized", "small_splits", "small_row_groups")
-@pytest.mark.parametrize("seed", sample(40, short=6))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_random_runs_are_merged_as_python_and_a_model_merge_them(
     sql_spark: SparkSession, catalog: Catalog, ns: str, seed: int
 ) -> None:
