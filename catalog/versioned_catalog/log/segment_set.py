@@ -113,15 +113,22 @@ class SegmentSet:
         self, records: Sequence[SegmentRecord], sequence: int, time: datetime, schemas: Schemas
     ) -> SegmentSet:
         """Add the segments of one commit."""
-        new = tuple(LiveSegment(r, sequence, i, time) for i, r in enumerate(records))
-        grown = replace(
-            self,
-            tail=self.tail + new,
-            count=self.count + len(records),
-            rows=self.rows + sum(r.rows for r in records),
-            bytes=self.bytes + sum(r.bytes for r in records),
-        )
+        new = [LiveSegment(r, sequence, i, time) for i, r in enumerate(records)]
+        grown = self.followed_by(new)
         return grown if len(grown.tail) < FOLD_AT else grown.folded(schemas)
+
+    def followed_by(self, newer: Sequence[LiveSegment]) -> SegmentSet:
+        """These segments, and newer ones after them."""
+        marks = [segment.mark for segment in newer if segment.mark is not None]
+        return replace(
+            self,
+            tail=(*self.tail, *newer),
+            count=self.count + len(newer),
+            rows=self.rows + sum(segment.record.rows for segment in newer),
+            bytes=self.bytes + sum(segment.record.bytes for segment in newer),
+            marked_rows=self.marked_rows + sum(mark.rows for mark in marks),
+            mark_count=self.mark_count + len(marks),
+        )
 
     def remove(self, paths: Iterable[str]) -> SegmentSet:
         """Return this set without the segments at these paths.
@@ -138,7 +145,8 @@ class SegmentSet:
             raise CorruptTableError("a commit removes a segment that the table does not have")
         marks = [self.mark_of(path) for path in leaving] if self.has_marks else []
         of_leaving = [mark.rows for mark in marks if mark is not None]
-        chosen = self._counts_of(from_base)
+        places = array_of(sorted(map(self._of_base.places.__getitem__, from_base)), pa.int64())
+        chosen = self.base.select(["rows", "bytes"]).take(places)
         rows = sum(r.rows for r in from_tail) + (pc.sum(chosen["rows"]).as_py() or 0)
         size = sum(r.bytes for r in from_tail) + (pc.sum(chosen["bytes"]).as_py() or 0)
         removed_paths = self.removed_paths | from_base
@@ -164,39 +172,12 @@ class SegmentSet:
             return array_of([], pa.int64())
         return pc.indices_nonzero(pc.invert(self._alive)).cast(pa.int64())
 
-    def remove_places(self, places: pa.Int64Array) -> SegmentSet:
-        """Remove segments by their places in ``base``.
-
-        Raises:
-            CorruptTableError: one of them has the path of another segment in ``base``.
-        """
-        paths = self.base["path"].take(places)
-        if pc.sum(pc.is_in(self.base["path"], one_array(paths))).as_py() not in (len(paths), None):
-            raise CorruptTableError("a segment that is no longer live has the path of a live one")
-        return self.remove(paths.to_pylist())
-
     def after(self, rows: int) -> SegmentSet:
         """The segments without the first rows of ``base``, which are those of some of its files."""
         base = self._marked_base.after(rows)
         if self.removed_paths:
             base = base.filter(self._alive.slice(rows))
-        own = SegmentSet.of(base, self.packed)
-        return replace(own, tail=self.tail, count=own.count + len(self.tail))
-
-    def with_rows_after(self, rows: int, newer: SegmentColumns) -> SegmentSet:
-        """The same segments, of which a file holds those after the first rows of ``base``."""
-        base = SegmentColumns.joined([self._marked_base.first(rows), newer])
-        kept = base["path"].slice(0, rows)
-        below = kept.filter(pc.is_in(kept, array_of(list(self.removed_paths), pa.string())))
-        removed = frozenset(below.to_pylist()) if self.removed_paths else self.removed_paths
-        return replace(self, base=base, removed_paths=removed, tail=(), newer_marks={})
-
-    def _counts_of(self, paths: set[str]) -> pa.Table:
-        """The numbers of rows and bytes of segments in ``base``."""
-        counts = self.base.select(["rows", "bytes"])
-        if not paths:
-            return counts.slice(0, 0)
-        return counts.filter(pc.is_in(self.base["path"], array_of(list(paths), pa.string())))
+        return SegmentSet.of(base, self.packed).followed_by(self.tail)
 
     def marked(self, changes: Mapping[str, Mark | None]) -> SegmentSet:
         """Replace the marks of some segments; None for no mark.
@@ -312,23 +293,9 @@ class SegmentSet:
 
     def only(self, paths: Iterable[str]) -> SegmentSet:
         """Return the segments of this set at these paths; others are ignored."""
-        wanted = set(paths)
-        if not wanted:
-            return SegmentSet()
-        chosen = pc.is_in(self.base["path"], array_of(list(wanted), pa.string()))
-        if self.removed_paths:
-            chosen = pc.and_(chosen, self._alive)
-        matching = SegmentSet.of(self._marked_base.filter(chosen), self.packed)
-        tail = tuple(s for s in self.tail if s.record.path in wanted)
-        return replace(
-            matching,
-            tail=tail,
-            count=matching.count + len(tail),
-            rows=matching.rows + sum(s.record.rows for s in tail),
-            bytes=matching.bytes + sum(s.record.bytes for s in tail),
-            marked_rows=matching.marked_rows + sum(s.mark.rows for s in tail if s.mark),
-            mark_count=matching.mark_count + sum(s.mark is not None for s in tail),
-        )
+        newer, places = self.located(frozenset(paths))
+        stored = self._marked_base.at(array_of(list(places.values()), pa.int64()))
+        return SegmentSet.of(stored, self.packed).followed_by(newer)
 
     def located(self, paths: Collection[str]) -> tuple[list[LiveSegment], dict[str, int]]:
         """The live segments at these paths, in order: newer ones, and the rows of others in ``base``."""
@@ -465,7 +432,7 @@ class SegmentSet:
             # A rollback adds segments again that were removed: they would be in the table twice.
             is_back = not self.removed_paths.isdisjoint(s.record.path for s in self.tail)
             whole = self if is_few and not is_back else self._without_removed()
-            newer, packed = SegmentSet(tail=self.tail, count=len(self.tail)).table(schemas)
+            newer, packed = SegmentSet().followed_by(self.tail).table(schemas)
             base, removed = whole._marked_base.appended(newer), whole.removed_paths
         return replace(
             self, base=base, packed=packed, removed_paths=removed, tail=(), newer_marks={}

@@ -258,7 +258,7 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(column, pa.Array):
         return column
     chunks = [chunk for chunk in column.chunks if len(chunk)]
-    # Arrow would copy a single chunk that has empty chunks beside it.
     if not chunks:  # for which PyArrow would import pandas
         return pa.nulls(0, column.type)
+    # Arrow would copy a single chunk that has empty chunks beside it.
     return chunks[0] if len(chunks) == 1 else column.combine_chunks()

@@ -11,13 +11,7 @@ import pyarrow.compute as pc
 from versioned_catalog.log.footer_statistics import chunk_bounds
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import (
-    ZERO,
-    array_of,
-    one_array,
-    repeat,
-    to_arrow_type,
-)
+from versioned_catalog.model.arrow import ZERO, array_of, one_array, repeat, to_arrow_type
 from versioned_catalog.model.id_map import IdMap
 from versioned_catalog.model.schema import PartitionField, Schema
 from versioned_catalog.model.sql_literals import to_scalar

@@ -69,19 +69,4 @@ def sets_of(changed: Iterable[Stamped]) -> list[SegmentSet]:
             part = stored.setdefault(id(base), _Stored(base, rows.live.packed))
             part.add(place, stamp, rows.live.mark_of(path))
     sets = [part.to_set() for part in stored.values()]
-    return [*sets, _set_of(added)] if added else sets
-
-
-def _set_of(segments: list[LiveSegment]) -> SegmentSet:
-    """The set of some segments."""
-    marks = [segment.mark for segment in segments if segment.mark]
-    rows = sum(segment.record.rows for segment in segments)
-    size = sum(segment.record.bytes for segment in segments)
-    return SegmentSet(
-        tail=tuple(segments),
-        count=len(segments),
-        rows=rows,
-        bytes=size,
-        marked_rows=sum(mark.rows for mark in marks),
-        mark_count=len(marks),
-    )
+    return [*sets, SegmentSet().followed_by(added)] if added else sets
