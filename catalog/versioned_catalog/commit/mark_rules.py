@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from versioned_catalog.commit.attempt import Attempt, find_conflict, once
 from versioned_catalog.commit.operations import Resolve, Rewrite, Write
 from versioned_catalog.commit.resolve_rules import resolved_marks
@@ -45,8 +43,7 @@ def united_marks(attempt: Attempt[Any]) -> dict[str, tuple[Positions, int]]:
         rows = segments.rows_of(path)
         if rows is None:
             raise removed_meanwhile(attempt)
-        mark = segments.mark_of(path)
-        old = np.empty(0, np.int64) if mark is None else marked_rows(store, mark, path, rows)
+        old = marked_rows(store, segments.mark_of(path), path, rows)
         both = merged(old, new)
         if (both[1:] == both[:-1]).any():
             raise CommitConflictError(

@@ -9,13 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from versioned_catalog.commit.attempt import Attempt, once
 from versioned_catalog.commit.operations import Resolve
 from versioned_catalog.errors import CommitConflictError
-from versioned_catalog.log.bitmaps import Positions
-from versioned_catalog.log.marks import NO_POSITIONS, Mark, mark_of, marked_rows
+from versioned_catalog.log.bitmaps import Positions, distinct, merged
+from versioned_catalog.log.marks import Mark, mark_of, marked_rows
 from versioned_catalog.log.stored_segments import UNRESOLVED
 
 
@@ -60,9 +58,10 @@ def _united(attempt: Attempt[Resolve]) -> Mapping[str, _United]:
         rows, mark = segments.rows_of(path), segments.mark_of(path)
         if rows is None:
             continue
-        old = NO_POSITIONS if mark is None else marked_rows(store, mark, path, rows)
+        old = marked_rows(store, mark, path, rows)
         before = UNRESOLVED if mark is None or mark.resolved is None else mark.resolved
-        both, resolved = np.union1d(old, hidden), max(before, operation.base.version)
+        both = distinct(merged(old, hidden))
+        resolved = max(before, operation.base.version)
         united[path] = _United(both, resolved, len(both) > len(old) or resolved > before)
     return united
 

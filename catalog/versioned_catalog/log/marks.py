@@ -111,14 +111,14 @@ def mark_file(store: Store, mark: FileMark, segment: str) -> bytes:
     return data
 
 
-def marked_rows(store: Store, mark: Mark, segment: str, rows: int) -> Positions:
+def marked_rows(store: Store, mark: Mark | None, segment: str, rows: int) -> Positions:
     """The positions of the marked rows of a segment that has ``rows`` rows.
 
     Raises:
         CorruptTableError: the mark is damaged, or its file is missing.
     """
     match mark:
-        case InlineMark(rows=0):
+        case None | InlineMark(rows=0):
             return NO_POSITIONS
         case InlineMark():
             blob = mark.blob

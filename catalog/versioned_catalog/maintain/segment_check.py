@@ -136,7 +136,8 @@ class SegmentCheck:
                 if rows is None or mark is None:
                     continue  # a segment of such a group is live and has a mark
                 marked = marked_rows(self.store, mark, path, rows)
-                missing, more = np.setdiff1d(hidden, marked), np.setdiff1d(marked, hidden)
+                missing = np.setdiff1d(hidden, marked, assume_unique=True)
+                more = np.setdiff1d(marked, hidden, assume_unique=True)
                 if len(missing) or (len(more) and not expires):
                     return (
                         f"the marks of the hidden rows of {path} are wrong: {len(missing)} rows lack a "

@@ -61,7 +61,7 @@ def selection_of(
     """
     if mark is None and only is None:
         return EVERY_ROW
-    marked = EVERY_ROW.positions if mark is None else marked_rows(store, mark, path, rows)
+    marked = marked_rows(store, mark, path, rows)
     if only is None:
         return RowSelection(marked, skipped=True)
     wanted = marked_rows(store, only, path, rows)

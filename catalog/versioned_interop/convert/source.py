@@ -15,11 +15,12 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.interop import optional_import
+from versioned_catalog.log.bitmaps import Positions, distinct
+from versioned_catalog.log.marks import NO_POSITIONS
 from versioned_catalog.model.types import Column, walk
 from versioned_catalog.storage.opening import plain_url
 from versioned_catalog.storage.store import check_name
@@ -95,16 +96,15 @@ class SourceFile:
         """Identity of the file with its deletes; see ``token_of``."""
         return token_of(self.path, self.deletes)
 
-    def deleted_positions(self) -> npt.NDArray[np.int64]:
+    def deleted_positions(self) -> Positions:
         """The positions of its deleted rows, in order and each once.
 
         Several delete files may name the same row, as two deletes at once in Iceberg do.
         """
         if self.deleted is None:
-            return np.empty(0, np.int64)
+            return NO_POSITIONS
         ordered = np.sort(self.deleted().to_numpy(zero_copy_only=False)).astype(np.int64)
-        is_first = np.diff(ordered, prepend=-1) != 0  # np.unique takes 100 times as long
-        positions: npt.NDArray[np.int64] = ordered[is_first]
+        positions = distinct(ordered)
         return positions if self.rows is None else positions[positions < self.rows]
 
     def is_empty(self) -> bool:
