@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,13 +16,14 @@ import pytest
 from faults.store import Fault, FaultyStore, Plan
 from histories.seeded import sample
 from versioned_catalog import Catalog, CorruptTableError, Table
-from versioned_catalog.log import commit_log, deltas, reader
-from versioned_catalog.log.bounded_files import Hint
+from versioned_catalog.log import checkpoint, commit_log, deltas, reader
+from versioned_catalog.log.bounded_files import BoundedFile, Hint
 from versioned_catalog.log.checkpoint import file_to_bytes
 from versioned_catalog.log.commit_log import table_log
 from versioned_catalog.log.segment_table import CORE
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.log_check import differences
+from versioned_catalog.read.selectivity import matching_rows
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.table import TableHandle
 
@@ -387,3 +389,23 @@ def test_loading_decodes_no_statistics(tmp_path: Path) -> None:
         "1.min",
         "1.max",
     }
+
+
+def test_estimates_and_plans_decode_only_the_row_groups_of_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 40 segments the first condition leaves one, so texts are decoded in its row group alone."""
+    monkeypatch.setattr(checkpoint, "GROUP_ROWS", 4)
+    create(tmp_path / "t", 40)
+    read, decoded = BoundedFile.read, set[tuple[str, int]]()
+
+    def recorded(self: BoundedFile, names: Sequence[str], group: int | None = None) -> pa.Table:
+        decoded.update((name, group) for name in names if group is not None)
+        return read(self, names, group)
+
+    monkeypatch.setattr(BoundedFile, "read", recorded)
+    table = Catalog.load_path(tmp_path / "t")
+    scan = table.scan(filters=[("s", "=", "row 22"), ("id", "=", 22)])
+    assert matching_rows(scan) == len(scan.tasks()) == 1
+    assert {group for name, group in decoded if name == "1.min"} == set(range(10))
+    assert {group for name, group in decoded if name == "2.min"} == {22 // 4}

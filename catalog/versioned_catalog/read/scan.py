@@ -228,6 +228,12 @@ class Scan:
         limit = self.limit if self.filter is None else None
         return select(self.state, self._inclusive, limit, prune=self._prune)
 
+    @cached_property
+    def places(self) -> pa.Int64Array | None:
+        """The places of the segments that are read among the live ones; None for all."""
+        chosen = self.selected.chosen
+        return None if chosen is None else pc.indices_nonzero(chosen).cast(pa.int64())
+
     def of_kept(self, values: Any) -> Any:
         """Restrict values, one per live segment, to the segments that are read."""
         chosen = self.selected.chosen
@@ -330,7 +336,7 @@ class Scan:
         free: list[frozenset[int]] = [frozenset()] * self.kept.num_rows
         for column in (schema.column(i) for i in looked if i in schema.ids):
             if is_floating(column.type):
-                nans = self.of_kept(segments.statistic("nans", column, self.state.schemas))
+                nans = segments.statistic("nans", column, self.state.schemas, self.places)
                 none = pc.fill_null(pc.equal(nans, ZERO), FALSE).to_pylist()
                 free = [
                     f | {column.id} if is_free else f for f, is_free in zip(free, none, strict=True)

@@ -45,12 +45,12 @@ def matching_rows(scan: Scan) -> int:
     rows: int = pc.sum(scan.of_kept(scan.state.segments.shown_counts)).as_py() or 0
     if scan.filter is None or not rows:
         return rows
-    bounds = SegmentBounds(scan.state, scan.state.known)
+    bounds = SegmentBounds(scan.state, scan.state.known, scan.places)
 
     @cache
     def spread_of(column_id: int) -> Spread:
         known = bounds(column_id)
-        return UNKNOWN if known is None else _spread(known, scan.of_kept)
+        return UNKNOWN if known is None else _spread(known)
 
     return max(1, round(rows * max(LEAST, share(scan.filter, spread_of))))
 
@@ -97,10 +97,10 @@ UNKNOWN = Spread(0, None, None, None, 0)
 """Of a column of which nothing is known."""
 
 
-def _spread(bounds: ColumnBounds, of_kept: Callable[[pa.Array], pa.Array]) -> Spread:
-    rows = pc.sum(of_kept(bounds.rows)).as_py() or 0
-    nulls = pc.sum(of_kept(bounds.nulls)).as_py() or 0
-    low, high = of_kept(bounds.min).drop_null(), of_kept(bounds.max).drop_null()
+def _spread(bounds: ColumnBounds) -> Spread:
+    rows = pc.sum(bounds.rows).as_py() or 0
+    nulls = pc.sum(bounds.nulls).as_py() or 0
+    low, high = bounds.min.drop_null(), bounds.max.drop_null()
     missing = _clamped(nulls / rows) if rows else 0.0
     if not len(low) or not len(high):
         return Spread(missing, None, None, None, 0)
