@@ -51,7 +51,7 @@ public final class CopyOnWrite extends RowChange implements Rewrite {
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        read = new RewrittenScanBuilder(table().ref(), table().schema(), joins(), options);
+        read = new RewrittenScanBuilder(table().ref(), table().schema(), table().isPartitioned(), options);
         return read;
     }
 
@@ -78,7 +78,8 @@ public final class CopyOnWrite extends RowChange implements Rewrite {
     /** If no row stays, as Spark may see before it builds a scan, it builds none; then every segment is replaced. */
     private RewrittenScanBuilder read() {
         if (read == null) {
-            read = new RewrittenScanBuilder(table().ref(), table().schema(), joins(), CaseInsensitiveStringMap.empty());
+            read = new RewrittenScanBuilder(table().ref(), table().schema(), table().isPartitioned(),
+                CaseInsensitiveStringMap.empty());
             read.build();
             read.fix();
         }

@@ -32,11 +32,6 @@ public abstract class RowChange implements RowLevelOperation {
         return command.name().toLowerCase(Locale.ROOT);
     }
 
-    /** Whether the rows that are read may be joined by partition values; a DELETE that joins none would plan for nothing. */
-    final boolean joins() {
-        return table.isPartitioned() && command == Command.MERGE;
-    }
-
     /** The metadata columns that hold what the statement does not see of a row. */
     final NamedReference[] unseen() {
         return Stream.of(table.unseen().fieldNames()).map(FieldReference::column).toArray(NamedReference[]::new);
