@@ -53,71 +53,99 @@ def planned(
 ) -> messages.ScanPlan:
     """The segments of a scan, grouped by how they are read; with ``merges``, Spark may merge some."""
     scan.check_roots()
-    kept, table = scan.kept, request.table
-    groups = ReadGroups(scan, request.filters, in_spark=request.allow_native and shared.is_plain)
-    row_sequences = _row_sequences(scan)
-    hidden = scan.merged_paths()
-    path: list[str] = kept["path"].to_pylist()
-    url = spark_urls(scan.store, table, path) if scan.state.roots else []
-    external = {file for file, link in zip(path, url, strict=False) if link is not None}
-    in_python = frozenset(path if request.in_python is None else request.in_python)
-    marks = _marks(kept, hidden)
-
-    def can_read(at: int) -> bool:
-        """Whether Spark can read a segment, by its place, apart from how its columns are stored."""
-        return (
-            (is_plain(path[at]) or path[at] in external)
-            and (request.in_python is None or path[at] not in in_python)
-            # Spark can only read a sequence that all rows of a segment share.
-            and not (groups.shows_row_sequence and row_sequences[at] is None)
-        )
-
+    in_spark = request.allow_native and shared.is_plain
+    groups = ReadGroups(scan, request.filters, in_spark=in_spark)
+    path: list[str] = scan.kept["path"].to_pylist()
+    url = spark_urls(scan.store, request.table, path) if scan.state.roots else []
+    sequences, hidden = _row_sequences(scan), scan.merged_paths()
+    readable = _readable(path, url, sequences if groups.shows_row_sequence else (), request)
     native = NativeMerges()
-    if merges and scan.selected.groups and request.allow_native and shared.is_plain:
-        expired = scan.expiring_paths()
-        native = native_merges(
-            *(scan, request.filters, groups, lambda at: can_read(at) and path[at] not in expired)
-        )
+    if merges and in_spark and scan.selected.groups:
+        native = _merges(scan, request, groups, readable)
+    marks = _marks(scan.kept, hidden)
     group = [
         groups.index(
             *(layout, nan_free),
-            alone=at in native.places or (can_read(at) and path[at] not in hidden),
+            alone=at in native.places or (readable[at] and path[at] not in hidden),
             is_marked=mark is not None or at in native.places,
         )
         for at, (layout, nan_free, mark) in enumerate(
             zip(scan.layouts, scan.nan_free(), marks or repeat(None, len(path)), strict=True)
         )
     ]
-    segments = messages.Segments(
+    in_python = {file for file, at in zip(path, group, strict=True) if groups.distinct[at] is None}
+    if request.in_python is not None:
+        in_python &= set(request.in_python)
+    return messages.ScanPlan(
+        [
+            _python_group(scan, shared, in_python, request) if way is None else way
+            for way in groups.distinct
+        ],
+        _segments(scan, group, sequences, url, marks),
+        scan.state.segments.count,
+        [column.name for column in layout_columns(scan)],
+        len(scan.selected.groups),
+        matching_rows(scan),
+        grouping_of(scan) if request.grouped and not native.merges else None,
+        native.merges,
+        native.key_groups,
+    )
+
+
+def _readable(
+    path: Sequence[str],
+    url: Sequence[str | None],
+    sequences: Sequence[int | None],
+    request: messages.PlanScan,
+) -> list[bool]:
+    """Whether Spark can read each segment, apart from how its columns are stored.
+
+    Args:
+        url: of segments in external roots; empty if the table has no roots.
+        sequences: of the rows of each segment, which Spark shows only if all rows share one; empty if
+            they are not shown.
+    """
+    external = {file for file, link in zip(path, url, strict=False) if link is not None}
+    unread = set(request.in_python or ())
+    return [
+        (is_plain(file) or file in external)
+        and file not in unread
+        and not (sequences and sequences[at] is None)
+        for at, file in enumerate(path)
+    ]
+
+
+def _merges(
+    scan: Scan, request: messages.PlanScan, groups: ReadGroups, readable: Sequence[bool]
+) -> NativeMerges:
+    """The merges that Spark carries out."""
+    path, expired = scan.kept["path"].to_pylist(), scan.expiring_paths()
+    return native_merges(
+        *(scan, request.filters, groups, lambda at: readable[at] and path[at] not in expired)
+    )
+
+
+def _segments(
+    scan: Scan,
+    group: Sequence[int],
+    sequences: Sequence[int | None],
+    url: Sequence[str | None],
+    marks: Sequence[messages.Mark | None],
+) -> messages.Segments:
+    """The segments that are read, by column."""
+    kept = scan.kept
+    return messages.Segments(
         group,
-        path,
+        kept["path"].to_pylist(),
         kept["schema_version"].to_pylist(),
         kept["rows"].to_pylist(),
         kept["bytes"].to_pylist(),
         kept["sequence"].to_pylist(),
         kept["commit_time"].cast(pa.int64()).to_pylist(),
-        row_sequences,
+        sequences,
         url,
         scan.constant_texts(),
         marks,
-    )
-    layout = [column.name for column in layout_columns(scan)]
-    in_python &= {file for file, at in zip(path, group, strict=True) if groups.distinct[at] is None}
-    read_groups = [
-        messages.PythonGroup(_tasks(scan, shared, in_python, request)) if native is None else native
-        for native in groups.distinct
-    ]
-    grouping = grouping_of(scan) if request.grouped and not native.merges else None
-    return messages.ScanPlan(
-        read_groups,
-        segments,
-        scan.state.segments.count,
-        layout,
-        len(scan.selected.groups),
-        matching_rows(scan),
-        grouping,
-        native.merges,
-        native.key_groups,
     )
 
 
@@ -143,12 +171,14 @@ def _mark(mark: Mark) -> messages.Mark | None:
             return messages.FileMark(mark.rows, mark.path, mark.offset, mark.bytes)
 
 
-def _tasks(scan: Scan, shared: Shared, paths: Collection[str], request: messages.PlanScan) -> bytes:
+def _python_group(
+    scan: Scan, shared: Shared, paths: Collection[str], request: messages.PlanScan
+) -> messages.PythonGroup:
     """The tasks of the segments that Python reads. A read of whole segments has no filters."""
     read = Scan(scan.store, scan.state, scan.columns, like=scan) if request.whole else scan
     schema = spark.StructType.fromJson(request.schema)  # type: ignore[arg-type]
     reader = VersionedReader(scan.store, (), arrow_schema(schema), request.table.name)
-    return planned_read(reader, splits(read, shared, paths), schema)
+    return messages.PythonGroup(planned_read(reader, splits(read, shared, paths), schema))
 
 
 _LEFT_OUT: Mapping[str, Any] = {"url": None, "constants": (), "marks": None}
