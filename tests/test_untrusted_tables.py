@@ -302,6 +302,14 @@ def test_a_small_checkpoint_of_many_rows_is_refused(table: Table) -> None:
         state_from_bytes(data, "x")
 
 
+def test_a_checkpoint_that_lists_a_segment_twice_is_refused(table: Table) -> None:
+    """A commit that removes the segment cannot tell how many segments are left."""
+    data = damaged_checkpoint(table, lambda rows: rows.take([0, 0]))
+    state = state_from_bytes(data, "x")
+    with pytest.raises(CorruptTableError, match="lists a segment more than once"):
+        state.segments.remove(state.segments.column("path").to_pylist())
+
+
 @pytest.mark.parametrize("name", ["path", "checksum", "extra"])
 def test_a_checkpoint_with_one_long_text_in_all_rows_is_refused(name: str, table: Table) -> None:
     """10 MB a row, of which there are 1,000: 10 GB out of some KB."""

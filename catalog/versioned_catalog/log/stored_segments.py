@@ -100,8 +100,11 @@ class Stored:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The row of each segment, by path."""
-        return {path: place for place, path in enumerate(self.table["path"].to_pylist())}
+        """The row of each segment, by path. Raises CorruptTableError: two have the same path."""
+        places = {path: place for place, path in enumerate(self.table["path"].to_pylist())}
+        if len(places) < self.table.num_rows:
+            raise CorruptTableError("a checkpoint lists a segment more than once")
+        return places
 
     @cached_property
     def marked_rows(self) -> Counts:
