@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import HealthCheck, settings
 
 import progress
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
 
 COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("dev", COMMON, max_examples=50)
-settings.register_profile("ci", COMMON, max_examples=50, derandomize=True, print_blob=True)
+settings.register_profile("dev", COMMON, max_examples=25)
+settings.register_profile("ci", COMMON, max_examples=25, derandomize=True, print_blob=True)
 settings.register_profile("nightly", COMMON, max_examples=5000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
@@ -48,6 +49,11 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(trylast=True)  # after pytest has created its terminal reporter
 def pytest_configure(config: pytest.Config) -> None:
     progress.install(config)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: that of Spark, and some tests, wait half of the time."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SparkOnFirst | None:
@@ -93,6 +99,16 @@ def unsynced() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def removed_from_memory() -> Iterator[None]:
+    """Remove what a test put at ``memory://``: to look for a file there takes time with their number."""
+    before = set(MemoryFileSystem.store)
+    yield
+    for path in MemoryFileSystem.store.keys() - before:
+        del MemoryFileSystem.store[path]
+    MemoryFileSystem.pseudo_dirs[:] = [""]
+
+
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One S3 server for all tests; each uses its own folder in the bucket."""
@@ -121,6 +137,11 @@ def proxy(one_proxy: Proxied) -> Iterator[Proxied]:
     one_proxy.set_rules()
 
 
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xmn600m"
+"""Short statements gain more from less compiling than from faster code; in a cache of the size that
+comes with that option, the code that Spark generates displaces other code all the time."""
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Spark session for all tests; it has the jar, and reads through Python by default."""
@@ -134,8 +155,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         SparkSession.builder.master("local[2]")
         .appName("pyspark-versioned tests")
         .config("spark.driver.memory", "2g")
-        # Short statements gain more from less compiling than from faster code.
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
         .config("spark.ui.enabled", False)
         .config("spark.ui.showConsoleProgress", False)
         .config("spark.sql.session.timeZone", "UTC")

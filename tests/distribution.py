@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from pathlib import Path
 
 from xdist.scheduler import LoadFileScheduling
@@ -20,7 +21,8 @@ def uses_spark(file: str) -> bool:
 class SparkOnFirst(LoadFileScheduling):
     """Files that use Spark go to the first process, and others to the others, while there are any.
 
-    A second JVM would load and compile Spark once more, which takes as long as some thirty tests.
+    A second JVM would load and compile Spark once more, which takes as long as some thirty tests: there
+    is at most one for two cores.
     """
 
     def _assign_work_unit(self, node: WorkerController) -> None:
@@ -30,3 +32,10 @@ class SparkOnFirst(LoadFileScheduling):
                 self.workqueue.move_to_end(file, last=False)
                 break
         super()._assign_work_unit(node)
+
+    def _reschedule(self, node: WorkerController) -> None:
+        has_jvm = node in self.nodes[: max((os.cpu_count() or 1) // 2, 1)]
+        if self.workqueue and not has_jvm and all(map(uses_spark, self.workqueue)):
+            node.shutdown()
+        else:
+            super()._reschedule(node)
