@@ -46,9 +46,15 @@ def matrix(
     ]
 
 
-def some(chosen: Collection[Any], all_: Iterable[Any]) -> list[Any]:
-    """Parameters of all values; the thorough set runs those that are not chosen."""
-    return [
-        value if value in chosen else pytest.param(value, marks=pytest.mark.thorough)
-        for value in all_
-    ]
+def some(
+    chosen: Collection[Any],
+    all_: Iterable[Any],
+    beyond: pytest.MarkDecorator = pytest.mark.thorough,
+) -> list[Any]:
+    """Parameters of all values; those that are not chosen have a mark."""
+    return [value if value in chosen else pytest.param(value, marks=beyond) for value in all_]
+
+
+def most_at_night(chosen: Collection[Any], all_: Iterable[Any]) -> list[Any]:
+    """Parameters of all values; the nightly set runs those that are not chosen."""
+    return some(chosen, all_, pytest.mark.nightly)

@@ -965,6 +965,7 @@ CHECKPOINTS: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", list(CHECKPOINTS))
 def test_a_damaged_checkpoint_is_ignored(bench: Bench, kind: str) -> None:
     CHECKPOINTS[kind](checkpoint(bench))

@@ -125,6 +125,7 @@ catalog.rename_table("n.t", "n.u")
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by", [YEAR, -YEAR], ids=["ahead", "behind"])
 def test_commits_are_dated_by_the_store(tmp_path: Path, by: timedelta) -> None:
     before = datetime.now(UTC)

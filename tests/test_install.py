@@ -229,6 +229,7 @@ def test_a_build_with_an_existing_jar_needs_nothing(
     assert JAR in wheel_names(copy)
 
 
+@pytest.mark.thorough
 def test_a_source_distribution_has_the_jar_and_all_build_files(
     copy: Path, jar: str, no_compiler: dict[str, str], tmp_path: Path
 ) -> None:

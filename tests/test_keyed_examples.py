@@ -187,6 +187,7 @@ def test_an_update_of_a_column_dropped_later_is_ignored(
         assert found == [(1, 3), (2, 2)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("compacted", [None, 0, 1, 2, 3, 4])
 def test_such_an_update_does_not_reappear_in_a_new_column(
     keyed: Table, compacted: int | None

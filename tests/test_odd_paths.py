@@ -263,8 +263,11 @@ def test_the_command_line_takes_any_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_keys_of_s3_have_any_name(s3: Server, s3_place: str, tmp_path: Path) -> None:
-    for name in (*SHORT, *ODD, *ODDER):
+@pytest.mark.parametrize("names", [SHORT, pytest.param((*ODD, *ODDER), marks=pytest.mark.nightly)])
+def test_keys_of_s3_have_any_name(
+    s3: Server, s3_place: str, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    for name in names:
         if "?" in name or name == " ":
             continue  # a URL of S3 has no query, and no blanks at its end
         place = f"{s3_place}/{name}"
@@ -281,17 +284,9 @@ def test_keys_of_s3_have_any_name(s3: Server, s3_place: str, tmp_path: Path) -> 
         assert shown(Catalog(f"{place}/w", storage_options=s3.options).load_table("t")) == EXPECTED
 
 
-MARKS = {0: [], 1: pytest.mark.thorough}
-
-
+@pytest.mark.nightly
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "number, name",
-    [
-        pytest.param(number, name, marks=MARKS.get(number, pytest.mark.nightly))
-        for number, name in enumerate((*SHORT, "a?b", "a%20b", "a:b"))
-    ],
-)
+@pytest.mark.parametrize("number, name", list(enumerate((*SHORT, "a?b", "a%20b", "a:b"))))
 def test_spark_reads_and_writes_below_any_name(
     spark: SparkSession, tmp_path: Path, number: int, name: str
 ) -> None:

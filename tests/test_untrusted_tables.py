@@ -210,6 +210,7 @@ def test_early_times_round_trip(table: Table) -> None:
     assert restored.time == loaded.state.time
 
 
+@pytest.mark.thorough
 def test_the_number_of_splits_is_bounded(table: Table) -> None:
     """The log states 2**46 bytes for each segment: half a million splits of 128 MiB."""
     edit(entry(table, 1), lambda e: e.update(added=[e["added"][0] | {"bytes": SEGMENT_BYTES}] * 3))
@@ -326,6 +327,7 @@ def test_a_checkpoint_with_one_long_text_in_all_rows_is_refused(name: str, table
     assert peak_mib() - before < 200
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_whose_pages_decompress_too_far_is_refused(table: Table) -> None:
     """300 MB of one letter, in highly compressible pages of 10 MB."""
 
@@ -370,6 +372,7 @@ def zigzag(number: int) -> bytes:
     return varint(2 * number if number >= 0 else -2 * number - 1)
 
 
+@pytest.mark.thorough
 def test_a_footer_of_too_many_values_is_refused() -> None:
     """40 MB of column chunks of 3 bytes each, for each of which PyArrow takes 800."""
     columns = b"\x19\xfc" + varint(13_000_000) + b"\x26\x08\x00" * 13_000_000 + b"\x00"

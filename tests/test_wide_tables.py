@@ -80,6 +80,7 @@ def costs(folder: Path, count: int) -> dict[str, int]:
     return found | {name: calls(work) for name, work in works.items()}
 
 
+@pytest.mark.thorough
 def test_no_operation_is_quadratic_in_columns(tmp_path: Path) -> None:
     costs(tmp_path / "warm", 12)
     once, twice = costs(tmp_path / "once", 260), costs(tmp_path / "twice", 520)
@@ -131,6 +132,7 @@ def minimum(work: Callable[[], object]) -> int:
     return min(calls(work) for _ in range(3))
 
 
+@pytest.mark.thorough
 def test_an_alter_costs_the_same_after_any_number_of_versions(tmp_path: Path) -> None:
     table = Catalog(tmp_path).create_table("t", ddl(40))
 
@@ -412,6 +414,7 @@ def test_columns_of_statistics_stay_beside_lists(
     assert known(Catalog(tmp_path).load_table("t")) == expected
 
 
+@pytest.mark.thorough
 def test_a_wide_checkpoint_has_few_columns(tmp_path: Path) -> None:
     table = Catalog(tmp_path).create_table("t", ddl(260))
     table.append(rows(260))

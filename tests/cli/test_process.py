@@ -30,6 +30,7 @@ def versioned(*arguments: str, code: str = START) -> subprocess.CompletedProcess
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("warehouse")
 def test_output_and_exit_codes() -> None:
     done = versioned("tables", "db", "--json")
@@ -56,6 +57,7 @@ def test_commands_import_no_pandas(command: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("warehouse")
 def test_a_closed_pipe_ends_the_program_quietly() -> None:
     command = f"'{sys.executable}' -c '{START}' schema db.people --json | head -c 1"

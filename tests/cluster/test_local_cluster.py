@@ -153,6 +153,7 @@ def test_a_killed_cluster_leaves_no_servers_or_files(number: int) -> None:
             os.kill(server, signal.SIGKILL)
 
 
+@pytest.mark.nightly
 def test_the_exit_code_is_that_of_the_command() -> None:
     command = [sys.executable, "-c", "raise SystemExit(7)"]
     done = subprocess.run(

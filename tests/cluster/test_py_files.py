@@ -121,6 +121,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.nightly
 def test_a_python_without_the_package_is_reported(tmp_path: Path) -> None:
     """It is not reported as a commit whose outcome is unknown."""
     built_jar()

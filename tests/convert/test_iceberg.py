@@ -480,6 +480,7 @@ def test_rows_changed_here_of_a_file_that_is_mapped_anew_are_refused(
         table.sync()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("synced", [True, False], ids=["followed", "unseen"])
 def test_a_schema_that_goes_back_to_an_earlier_one_is_followed(lake: Lake, synced: bool) -> None:
     source = lake.iceberg_table(SIMPLE)

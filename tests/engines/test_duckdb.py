@@ -86,6 +86,7 @@ def wrong_answers(
     return wrong
 
 
+@pytest.mark.thorough
 def test_filters_give_the_answers_of_duckdb(evolved: Table, connection: Any) -> None:
     own = pa.Table.from_pylist(EVOLVED, evolved.scan().schema)
     assert wrong_answers(connection, evolved, own, "id", CONDITIONS) == []

@@ -67,6 +67,7 @@ def conditions() -> list[Any]:
     return found
 
 
+@pytest.mark.thorough
 def test_filters_give_the_answers_of_polars(evolved: Table) -> None:
     own = pl.from_arrow(pa.Table.from_pylist(EVOLVED, evolved.scan().schema))
     wrong = []

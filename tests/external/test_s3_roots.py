@@ -8,6 +8,7 @@ from uuid import uuid4
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from external.files import ROOT, mapped
 from s3.server import BUCKET, Server
@@ -24,6 +25,7 @@ ROWS = pa.table(
 )
 
 
+@pytest.mark.thorough
 def test_a_root_on_s3_beside_a_local_table(s3: Server, tmp_path: Path) -> None:
     place = f"s3://{BUCKET}/{uuid4().hex}"
     options = dict(s3.options)
@@ -41,6 +43,7 @@ def test_a_root_on_s3_beside_a_local_table(s3: Server, tmp_path: Path) -> None:
     assert dict(sent.location.roots)[ROOT].options == tuple(sorted(options.items()))
 
 
+@pytest.mark.thorough
 def test_a_root_beside_a_table_on_s3_takes_its_options(s3: Server, s3_place: str) -> None:
     options = dict(s3.options)
     with fsspec.open(f"{s3_place}/raw/x.parquet", "wb", **options) as file:

@@ -71,6 +71,7 @@ def newest(root: Path) -> Path:
     return root / FOLDER / f"checkpoint/{4:020d}.parquet"
 
 
+@pytest.mark.thorough
 def test_truncated_checkpoints_are_ignored(tmp_path: Path) -> None:
     make(tmp_path)
     whole = newest(tmp_path).read_bytes()

@@ -110,6 +110,7 @@ def test_the_checker_rejects_planted_faults(race: tuple[Path, Outcome, list[Any]
     assert findings(replace(result, acknowledged=result.acknowledged[1:]))
 
 
+@pytest.mark.thorough
 def test_the_checker_rejects_a_real_lost_commit(
     race: tuple[Path, Outcome, list[Any]], tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-AT_ONCE = 5
+AT_ONCE = 2
 """The number of histories of one test."""
 
 _DAY = 24 * 3600

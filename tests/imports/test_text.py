@@ -166,6 +166,7 @@ def test_a_bad_value_among_lines_of_several_kinds(lake: Lake) -> None:
         lake.load(schema="a STRING", copy=True)
 
 
+@pytest.mark.thorough
 def test_lines_of_more_kinds_than_are_told_apart(lake: Lake) -> None:
     """Each of 256 lines has other columns with a text."""
     values = [["x" if n >> at & 1 else at for at in range(8)] for n in range(256)]

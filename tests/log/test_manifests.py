@@ -529,6 +529,7 @@ def test_damage_is_reported(name: str, one: tuple[Table, Path]) -> None:
     assert fragment in str(Catalog.verify_path(one[0].location).findings[0])
 
 
+@pytest.mark.thorough
 def test_flipped_bits_are_detected(one: tuple[Table, Path]) -> None:
     """A flipped bit is detected by the checksum; with a matching checksum it does no harm."""
     table, path = one
@@ -544,6 +545,7 @@ def test_flipped_bits_are_detected(one: tuple[Table, Path]) -> None:
         rewrite_bytes(table, path, whole)
 
 
+@pytest.mark.thorough
 def test_few_bytes_do_not_fill_all_memory(
     one: tuple[Table, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

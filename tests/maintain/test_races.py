@@ -33,9 +33,9 @@ def race() -> Iterator[Race]:
 @pytest.mark.parametrize(
     "jobs",
     [
-        ["expire", "vacuum"],
-        ["expire all but one", "vacuum", "expire"],
-        ["expire", "vacuum", "vacuum"],
+        pytest.param(["expire", "vacuum"], marks=pytest.mark.nightly),
+        pytest.param(["expire all but one", "vacuum", "expire"], marks=pytest.mark.nightly),
+        pytest.param(["expire", "vacuum", "vacuum"], marks=pytest.mark.nightly),
         ["untag", "expire all but one", "vacuum"],
     ],
     ids=" ".join,
@@ -83,6 +83,7 @@ def test_maintenances_at_once_change_no_row(keyed: bool, tmp_path: Path, race: R
     assert ends["done"] >= COUNT
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "job, isolation",
     matrix(

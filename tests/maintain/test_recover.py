@@ -282,6 +282,7 @@ def test_the_target_folder_must_be_empty(tmp_path: Path) -> None:
     assert load(tmp_path).version == 7
 
 
+@pytest.mark.thorough
 def test_an_interrupted_recovery_leaves_no_table(tmp_path: Path) -> None:
     make(tmp_path)
     plan = Plan()

@@ -15,6 +15,7 @@ from external.files import ROOT, mapped
 from external.files import write as write_external
 from maintain.steps import Died, calls_of, die, stepped
 from maintain.tables import DAY, NOW, everything, ids, later, load, make, shown, write
+from pairwise import most_at_night
 from read.keyed_table import make as make_keyed
 from read.keyed_table import rows
 from read.keyed_table import shown as shown_keyed
@@ -31,7 +32,7 @@ from versioned_catalog.maintain.upkeep import Maintained, Unmaintained
 WEEK = 8 * DAY
 """More than the default retention."""
 
-EVERY = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 4
+EVERY = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 8
 """The number of storage calls between two that are interrupted."""
 
 
@@ -259,7 +260,7 @@ def test_two_maintenances_at_once_do_no_harm(
         pytest.param("a maintenance that died", marks=pytest.mark.nightly),
     ],
 )
-@pytest.mark.parametrize("kind", SHOWS)
+@pytest.mark.parametrize("kind", most_at_night({"keyed"}, SHOWS))
 def test_maintenance_at_every_call_of_another_does_no_harm(
     kind: str, rival: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,7 +305,7 @@ def test_segments_that_a_delete_took_meanwhile_are_skipped(tmp_path: Path) -> No
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("kind", SHOWS)
+@pytest.mark.parametrize("kind", most_at_night({"plain"}, SHOWS))
 def test_a_maintenance_that_died_is_run_again(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

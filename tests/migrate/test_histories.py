@@ -493,6 +493,7 @@ def run(folder: Path, seed: int) -> set[str]:
     return history.done
 
 
+@pytest.mark.thorough
 def test_files_and_tables_are_as_the_model_has_them(tmp_path: Path) -> None:
     for seed in range(first_seed(), first_seed() + 3):
         run(tmp_path, seed)

@@ -89,6 +89,7 @@ def edited(seed: int) -> bool:
     return check(table, target, f"seed {seed}")
 
 
+@pytest.mark.thorough
 def test_a_table_becomes_another() -> None:
     seeds = range(first_seed(), first_seed() + 150)
     legal = sum(pair(seed) for seed in seeds)

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 ENTRIES = {
@@ -81,6 +83,7 @@ except InvalidRequestError as error:
 """
 
 
+@pytest.mark.thorough
 def test_a_new_type_works_after_entries_in_the_documented_modules(tmp_path: Path) -> None:
     for package in ("catalog/versioned_catalog", "connector/pyspark_versioned"):
         left_out = shutil.ignore_patterns("jars")

@@ -397,6 +397,7 @@ def replaced(warehouse: Path) -> None:
 # A worker that dies during its commit: the same commit is requested again.
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode, name", [("create", "n.v"), ("replace", "n.t")])
 def test_a_retried_commit_takes_effect_once(
     mode: Mode, name: str, warehouse: Path, tmp_path_factory: Any

@@ -10,7 +10,7 @@ import pytest
 from histories.seeded import first_seed
 from pairs.histories import History
 
-SHORT, THOROUGH, NIGHTLY = 2, 20, 1000
+SHORT, THOROUGH, NIGHTLY = 2, 10, 1000
 AT_ONCE = 10
 
 

@@ -135,6 +135,7 @@ def tuples(frame: DataFrame) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in frame.collect())
 
 
+@pytest.mark.thorough
 def test_overwrites_and_partitions_through_a_pin(
     sql_spark: SparkSession, job: SparkSession, catalog: Catalog, ns: str, t: str, io: str
 ) -> None:
@@ -229,6 +230,7 @@ def test_hidden_columns_are_not_described(
 # Procedures
 
 
+@pytest.mark.thorough
 def test_pins_are_declared_listed_and_retired(
     sql_spark: SparkSession, job: SparkSession, catalog: Catalog, ns: str, t: str
 ) -> None:

@@ -20,7 +20,7 @@ PINNED = {3: "third", 7: "seventh"}
 JOBS = (*PINNED.values(), "follower")
 
 # The steps of a history, and the histories.
-STEPS, HISTORIES = {"dev": (15, 5), "ci": (30, 15), "nightly": (30, 1000)}[
+STEPS, HISTORIES = {"dev": (15, 5), "ci": (30, 5), "nightly": (30, 1000)}[
     os.environ.get("HYPOTHESIS_PROFILE", "dev")
 ]
 

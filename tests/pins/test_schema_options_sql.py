@@ -72,6 +72,7 @@ def test_the_option_wins_over_the_label(job: SparkSession, usage: Table, t: str)
     assert job.read.option("schemaVersion", "2").table(t).columns == ["id", "used", "e"]
 
 
+@pytest.mark.thorough
 def test_dataframes_take_the_option(sql_spark: SparkSession, usage: Table, t: str) -> None:
     frame = sql_spark.createDataFrame([(1, 10)], "id INT, usage INT")
     frame.writeTo(t).option("schemaVersion", "job").append()
@@ -149,6 +150,7 @@ def test_a_write_names_its_pin_in_the_log(job: SparkSession, usage: Table, t: st
     assert (row.may_fail, row.needs_hidden) == ([], [])
 
 
+@pytest.mark.thorough
 def test_a_view_sees_what_its_statement_sees_if_its_columns_are_in_that_schema(
     sql_spark: SparkSession, job: SparkSession, usage: Table, t: str
 ) -> None:

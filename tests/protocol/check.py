@@ -93,7 +93,7 @@ def with_marks(**numbers: int) -> dict[str, int]:
 
 SEARCHES = [
     Search("log", quick=True),
-    Search("rewrites", sizes(appends=0), quick=True),
+    Search("rewrites", sizes(appends=0)),
     Search("rewrites", sizes(updates=0, adds=0, rollbacks=2)),
     Search("rewrites", sizes(appends=0, adds=0, updates=0, deletes=2, rollbacks=2)),
     Search("rewrites", with_marks(mark_deletes=2, compactions=1, rollbacks=1), quick=True),
@@ -103,9 +103,9 @@ SEARCHES = [
     Search("rewrites", with_marks(mark_updates=2, deletes=1, compactions=1, rollbacks=1)),
     Search("names", quick=True),
     Search("retention", sizes(expires=2, vacuums=1), quick=True),
-    Search("retention", sizes(first=4, expires=1, vacuums=1), quick=True),
+    Search("retention", sizes(first=4, expires=1, vacuums=1)),
     Search("retention", sizes(first=4, expires=2, vacuums=1)),
-    Search("retention", sizes(expires=0, vacuums=1, writers=2), quick=True),
+    Search("retention", sizes(expires=0, vacuums=1, writers=2)),
     Search("retention", sizes(expires=1, vacuums=1, taggers=1)),
     Search("retention", sizes(expires=1, vacuums=2)),
     Search("retention", sizes(expires=2, vacuums=2, ticks=0)),
@@ -121,14 +121,12 @@ SWITCHES = [
         "rewrites",
         "point 1: a rewrite commits although a rollback restored a column",
         sizes(adds=0, appends=0, updates=0),
-        quick=True,
     ),
     Switch(
         "NO_RESTART",
         "retention",
         "point 2: vacuum skips stubs, and does not collect references again after its fence",
         sizes(first=4, expires=1, vacuums=1),
-        quick=True,
     ),
     Switch(
         "FOLLOWS_STUB_AT_FLOOR",
@@ -149,7 +147,6 @@ SWITCHES = [
         "retention",
         "point 4: vacuum deletes kept/<v> above the oldest retained version",
         sizes(expires=2, vacuums=1),
-        quick=True,
     ),
     Switch(
         "NO_KIND_CHECK",
@@ -217,7 +214,6 @@ SWITCHES = [
         "rewrites",
         "a compaction commits although a segment that it removes was marked since its base",
         with_marks(mark_deletes=1, compactions=1),
-        quick=True,
     ),
     Switch(
         "ROLLBACK_KEEPS_MARKS",

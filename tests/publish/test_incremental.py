@@ -279,6 +279,7 @@ def test_two_publishers_race(catalog: Catalog) -> None:
     assert done.metadata.endswith("/v1.metadata.json")
 
 
+@pytest.mark.thorough
 def test_a_fault_at_every_call_leaves_one_version_readable(
     catalog: Catalog, tmp_path: Path
 ) -> None:

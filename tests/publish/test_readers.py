@@ -84,6 +84,7 @@ DEFAULTS: list[tuple[str, Any]] = [
 """Types with a value that other engines show as the same Python value."""
 
 
+@pytest.mark.thorough
 @each_engine
 @pytest.mark.parametrize("type_, value", DEFAULTS, ids=[name for name, _ in DEFAULTS])
 def test_defaults_of_every_scalar_type(

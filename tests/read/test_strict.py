@@ -116,6 +116,7 @@ def test_nothing_is_known_without_statistics() -> None:
         assert all_match(bound, lambda _: None, 2).to_pylist() == [found] * 2
 
 
+@pytest.mark.thorough
 @given(filtered(), st.data())
 def test_all_rows_of_a_strictly_matching_unit_match(
     case: tuple[DataType, list[Any], UnboundFilter], data: st.DataObject

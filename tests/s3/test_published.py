@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 from pyiceberg.table import StaticTable
 
 from s3.server import KEY, SECRET, Server
 from versioned_catalog import Catalog
 
 
+@pytest.mark.thorough
 def test_a_table_on_s3(s3: Server, s3_place: str) -> None:
     catalog = Catalog(s3_place, storage_options=s3.options)
     catalog.create_namespace("n")

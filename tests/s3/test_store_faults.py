@@ -211,6 +211,7 @@ def test_a_missing_bucket_is_an_error(ask: Callable[[Store], object], proxy: Pro
         ask(store)
 
 
+@pytest.mark.thorough
 def test_an_overwrite_takes_effect_or_is_an_error(proxy: Proxied, bucket: Folder) -> None:
     def check(fault: Fault, folder: Folder) -> None:
         folder.direct.overwrite("x", THEIRS)
@@ -228,8 +229,8 @@ def test_an_overwrite_takes_effect_or_is_an_error(proxy: Proxied, bucket: Folder
     "method, path",
     [
         pytest.param("PUT", "/x$", id="one put"),
-        pytest.param("POST", "uploads", id="first request", marks=pytest.mark.thorough),
-        pytest.param("PUT", "partNumber=2", id="a part", marks=pytest.mark.thorough),
+        pytest.param("POST", "uploads", id="first request", marks=pytest.mark.nightly),
+        pytest.param("PUT", "partNumber=2", id="a part", marks=pytest.mark.nightly),
         pytest.param("POST", "uploadId", id="last request"),
     ],
 )
@@ -275,6 +276,7 @@ def test_an_upload_whose_completion_was_lost(
     assert folder.direct.read("x") == content
 
 
+@pytest.mark.thorough
 def test_a_listing_is_complete_or_an_error(proxy: Proxied, bucket: Folder) -> None:
     def check(fault: Fault, folder: Folder) -> None:
         for name in "ab":
@@ -300,6 +302,7 @@ def test_a_delete_takes_effect_or_is_an_error(proxy: Proxied, bucket: Folder) ->
     assert were_applied(proxy, ALL)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", ALL, ids=lambda fault: fault.name)
 def test_a_deletion_is_complete_or_an_error(fault: Fault, proxy: Proxied, bucket: Folder) -> None:
     """The request is for the bucket, so that faults can't be chosen by folder."""
@@ -338,6 +341,7 @@ def options(bucket: Folder) -> dict[str, Any]:
     return dict(bucket.store.location.options)
 
 
+@pytest.mark.thorough
 def test_a_commit_succeeds_once(proxy: Proxied, bucket: Folder, s3: Server) -> None:
     """A commit is acknowledged and exists once, whatever fault its put meets."""
 
@@ -357,6 +361,7 @@ def test_a_commit_succeeds_once(proxy: Proxied, bucket: Folder, s3: Server) -> N
     assert were_applied(proxy, tuple(FREE))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "first", [Fault.DROP_REPLY, Fault.ERROR_500_AFTER, Fault.LATE], ids=lambda fault: fault.name
 )
@@ -389,6 +394,7 @@ def test_missing_write_access_is_reported_before_a_commit(proxy: Proxied, s3_pla
         table.alter().add_column("a", "int").commit()
 
 
+@pytest.mark.thorough
 def test_a_server_that_ignores_the_condition_is_refused(proxy: Proxied, s3_place: str) -> None:
     Catalog.create_path(s3_place, "id LONG", storage_options=proxy.options)
     table = Catalog.load_path(s3_place, storage_options=proxy.options)

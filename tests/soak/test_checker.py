@@ -158,6 +158,7 @@ def put_entry(work: Path, table: str, entry: ColumnPath) -> None:
     (work / "warehouse/soak" / table / "_versioned/log" / name).write_text(sealed(entry))
 
 
+@pytest.mark.thorough
 def test_a_correct_run_has_no_findings(correct_run: Path) -> None:
     verdict = judge(correct_run)
     assert verdict.findings == []

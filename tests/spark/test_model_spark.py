@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 COUNT = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", some({0}, range(COUNT)))
 def test_spark_agrees_with_the_model(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     random = Random(seed)

@@ -319,6 +319,7 @@ def test_row_groups_are_pruned(spark: SparkSession, tmp_path: Path) -> None:
 # Time travel and pinning
 
 
+@pytest.mark.thorough
 def test_time_travel(spark: SparkSession, path: str) -> None:
     save(spark.sql("SELECT 1 AS id, 'old' AS note"), path)
     table = Catalog.load_path(path)
@@ -346,6 +347,7 @@ def test_a_frame_keeps_its_version(spark: SparkSession, path: str) -> None:
 # Writing
 
 
+@pytest.mark.thorough
 def test_a_path_becomes_a_table_in_one_commit(spark: SparkSession, path: str) -> None:
     save(spark.range(10), path)
     table = Catalog.load_path(path)
@@ -354,6 +356,7 @@ def test_a_path_becomes_a_table_in_one_commit(spark: SparkSession, path: str) ->
     assert table.schema.columns[0].nullable
 
 
+@pytest.mark.thorough
 def test_a_table_is_named_in_a_warehouse(spark: SparkSession, tmp_path: Path) -> None:
     warehouse = str(tmp_path)
     refused(lambda: save(spark.range(3), "n.t", warehouse=warehouse), "no namespace n")
@@ -374,6 +377,7 @@ def test_overwrite_keeps_schema_ids_and_history(spark: SparkSession, path: str) 
     assert tuples(load(spark, path, versionAsOf=0)) == [(1, "x")]
 
 
+@pytest.mark.thorough
 def test_merge_schema(spark: SparkSession, path: str) -> None:
     save(spark.sql("SELECT 1 AS id, named_struct('x', 1) AS s"), path)
     more = spark.sql("SELECT named_struct('y', 'q') AS s, 2.5D AS extra")
@@ -395,6 +399,7 @@ def test_empty_frames(spark: SparkSession, path: str) -> None:
     assert tuples(load(spark, path)) == []
 
 
+@pytest.mark.thorough
 def test_invalid_rows_are_refused_and_not_written(spark: SparkSession, path: str) -> None:
     Catalog.create_path(path, "id INT NOT NULL, c VARCHAR(2)")
     refused(lambda: save(spark.sql("SELECT 'x' AS id"), path), "column id", "does not widen")

@@ -29,7 +29,7 @@ from versioned_catalog import Catalog
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-COUNT = 150 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 2
+COUNT = 150 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
 STEPS = 8
 TAKEN = ("delete", "update_preimage")
 

@@ -15,6 +15,7 @@ def rows(sql_spark: SparkSession, query: str) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in sql_spark.sql(query).collect())
 
 
+@pytest.mark.thorough
 def test_changes_of_a_keyed_table(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     table = catalog.create_table(f"{ns}.k", "id BIGINT, n BIGINT", primary_key=["id"])
     table.append(pa.table({"id": [1, 2], "n": [1, 2]}))

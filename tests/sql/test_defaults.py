@@ -109,6 +109,7 @@ def test_the_jar_recognizes_expressions_that_change(sql_spark: SparkSession) -> 
     assert not defaults.of("current_date() + 30").isOneFunction()
 
 
+@pytest.mark.thorough
 def test_defaults_by_sql(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     table = f"versioned.{ns}.t"
 
@@ -140,6 +141,7 @@ def test_defaults_by_sql(sql_spark: SparkSession, catalog: Catalog, ns: str) -> 
     assert column("x").write_default is Now.TIMESTAMP
 
 
+@pytest.mark.thorough
 def test_defaults_by_the_catalog_api(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     def schema(default: str) -> spark_types.StructType:
         metadata = {"CURRENT_DEFAULT": default, "EXISTS_DEFAULT": "TIMESTAMP'2020-01-01 00:00:00'"}

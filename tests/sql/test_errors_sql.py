@@ -126,12 +126,14 @@ def test_errors_of_writes_by_the_data_source(
     assert table.refresh().version == 1
 
 
+@pytest.mark.thorough
 def test_errors_of_reads_by_the_data_source(sql_spark: SparkSession) -> None:
     read = sql_spark.read.format("versioned")
     check_error(lambda: read.load("/no/table"), "TABLE_NOT_FOUND", "42P01", "/no/table")
     check_error(lambda: read.option("nope", 1).load("/x"), "INVALID_OPTION", "42616", "nope", "/x")
 
 
+@pytest.mark.thorough
 def test_a_stream_may_read_and_write_tables_in_foreach_batch(
     sql_spark: SparkSession, table: Table, ns: str, tmp_path: Path
 ) -> None:
@@ -253,7 +255,12 @@ def register_landing(spark: SparkSession, location: str, until: int) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("name", "key"), [*((name, "") for name in RETRIED), ("update", "id"), ("merge", "id")]
+    ("name", "key"),
+    [
+        *((name, "") for name in RETRIED),
+        pytest.param("update", "id", marks=pytest.mark.nightly),
+        ("merge", "id"),
+    ],
 )
 def test_a_statement_that_conflicts_is_retried(
     sql_spark: SparkSession, make: Callable[[str], Table], ns: str, name: str, key: str

@@ -28,6 +28,7 @@ def call(lake: Lake, arguments: str) -> dict[str, object]:
     return dict(row.asDict())
 
 
+@pytest.mark.thorough
 def test_files_are_imported_in_place_and_again(lake: Lake) -> None:
     write(lake.folder, "day=2024-01-01/0.parquet", pa.table({"n": [1, 2], "old": ["a", "b"]}))
     arguments = "table => 't', source => 'root:lake', aliases => 'old = new'"

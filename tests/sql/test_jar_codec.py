@@ -109,6 +109,7 @@ TYPES = {
 """For each type, a literal whose value text could lose information."""
 
 
+@pytest.mark.thorough
 def test_value_texts_mean_the_same_to_the_jar_and_python(sql_spark: SparkSession, ns: str) -> None:
     """The jar writes the value texts of DEFAULTs and reads those of MIN and MAX."""
     table = f"versioned.{ns}.texts"

@@ -189,6 +189,7 @@ def test_partial_updates_through_a_catalog_are_refused(
 # Changing
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("io")
 def test_statements_that_change_rows(sql_spark: SparkSession, make: Any, t: str) -> None:
     """INSERT, UPDATE, DELETE and MERGE only add segments; reads show the newest row of each key."""
@@ -217,6 +218,7 @@ def test_statements_that_change_rows(sql_spark: SparkSession, make: Any, t: str)
     assert rows(sql_spark, f"SELECT v FROM {t} WHERE b = 1") == [(11,)]
 
 
+@pytest.mark.thorough
 def test_overlapping_segments_are_merged_by_spark_unless_some_are_patches(
     sql_spark: SparkSession, make: Any, t: str, ns: str, warehouse: Path
 ) -> None:
@@ -267,6 +269,7 @@ def test_overlapping_segments_of_several_schemas(
     assert sorted(map(tuple, without.collect())) == expected
 
 
+@pytest.mark.thorough
 def test_runtime_filters_on_overlapping_segments(
     sql_spark: SparkSession, make: Any, t: str
 ) -> None:
@@ -486,9 +489,9 @@ RACES = {
     [
         *((name, "same") for name in RACES),
         ("update", "other"),
-        ("only inserts", "other"),
+        pytest.param("only inserts", "other", marks=pytest.mark.nightly),
         ("merge", "compaction"),
-        ("delete", "compaction"),
+        pytest.param("delete", "compaction", marks=pytest.mark.nightly),
     ],
 )
 def test_a_concurrent_upsert_or_compaction(

@@ -91,7 +91,10 @@ def jar() -> None:
 
 @pytest.mark.parametrize(
     "event, expected",
-    [pytest.param(CLOSED, "old", marks=pytest.mark.nightly), (ENTRY, "new")],
+    [
+        pytest.param(CLOSED, "old", marks=pytest.mark.nightly),
+        pytest.param(ENTRY, "new", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_killed_insert(event: str, expected: str, tmp_path: Path) -> None:
     """A sample of the nightly test: killed after the first of two segments, and after the entry."""

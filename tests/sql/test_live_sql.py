@@ -148,6 +148,7 @@ def test_a_keyed_table(sql_spark: SparkSession, catalog: Catalog, ns: str, t: st
     ]
 
 
+@pytest.mark.thorough
 @OLD
 @pytest.mark.parametrize(
     "how", some({"writeTo", "MERGE"}, ["INSERT BY NAME", "writeTo", "save by path", "MERGE"])

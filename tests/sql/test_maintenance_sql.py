@@ -34,6 +34,7 @@ def sql(sql_spark: SparkSession) -> Iterator[Any]:
     run("DROP NAMESPACE versioned.upkeep CASCADE")
 
 
+@pytest.mark.thorough
 def test_verify_finds_nothing_in_tables_of_spark(sql: Any) -> None:
     """The log records statistics of Spark's footers, and nothing that the footers do not prove."""
     sql(f"""CREATE TABLE {T} (id BIGINT NOT NULL, f DOUBLE, s STRING, c CHAR(4), d DATE, t TIMESTAMP,
@@ -52,6 +53,7 @@ def test_verify_finds_nothing_in_tables_of_spark(sql: Any) -> None:
         assert sql(f"CALL versioned.system.verify('upkeep.t'{options})") == []
 
 
+@pytest.mark.thorough
 def test_expiry_and_vacuum(sql: Any, sql_spark: SparkSession) -> None:
     sql(f"CREATE TABLE {U} (id INT)")
     for number in range(4):
@@ -83,6 +85,7 @@ def test_expiry_and_vacuum(sql: Any, sql_spark: SparkSession) -> None:
     sql_spark.catalog.clearCache()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "arguments, message",
     [

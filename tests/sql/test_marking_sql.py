@@ -203,6 +203,7 @@ def landing(sql_spark: SparkSession, table: Table) -> Callable[[int], None]:
     return register
 
 
+@pytest.mark.thorough
 def test_two_statements_that_change_different_rows_of_a_segment_land(
     sql_spark: SparkSession, table: Table, t: str, landing: Any
 ) -> None:
@@ -249,6 +250,7 @@ def test_a_compaction_and_a_rollback(
     assert rows(sql_spark, f"SELECT count(*), sum(a) FROM {t}") == [(20, 190)]
 
 
+@pytest.mark.thorough
 def test_adjacent_rows_are_marked_one_by_one(sql_spark: SparkSession) -> None:
     """Runs of a bitmap are refused by readers, so that none is written, whatever rows change."""
     sql_spark.sql("CREATE NAMESPACE IF NOT EXISTS versioned.runs")

@@ -39,7 +39,7 @@ from versioned_catalog.model.sql_literals import constant, to_sql
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 
-COUNT = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 3
+COUNT = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
 STEPS = 8
 
 

@@ -204,7 +204,7 @@ def small_splits(sql_spark: SparkSession) -> Iterator[None]:
     sql_spark.conf.set(setting, before)
 
 
-SEEDS = [pytest.param(n, marks=pytest.mark.nightly if n >= 3 else ()) for n in range(40)]
+SEEDS = [pytest.param(n, marks=pytest.mark.nightly if n >= 1 else ()) for n in range(40)]
 
 
 @pytest.fixture
@@ -269,6 +269,7 @@ KEYS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("type_", list(KEYS))
 def test_small_runs_over_a_large_one(
     sql_spark: SparkSession,

@@ -294,6 +294,7 @@ def test_options_of_streams_that_write(
     assert ids(sql_spark, f"{t}_copy") == []
 
 
+@pytest.mark.thorough
 def test_options_of_a_view_are_refused(sql_spark: SparkSession, table: Table, t: str) -> None:
     """Spark passes none to the tables of its query."""
     sql_spark.sql(f"CREATE VIEW {t}_view AS SELECT * FROM {t}")
@@ -369,6 +370,7 @@ def test_overwrite_schema_keeps_the_row_key(
         assert sql_spark.table(t).count() == 1, "nothing was changed"
 
 
+@pytest.mark.thorough
 def test_overwrite_schema_is_refused_where_it_would_surprise(
     sql_spark: SparkSession, table: Table, t: str
 ) -> None:
@@ -400,6 +402,7 @@ def test_overwrite_schema_is_refused_where_it_would_surprise(
     assert ids(sql_spark, t) == [3]
 
 
+@pytest.mark.thorough
 def test_a_pinned_job_may_name_the_partitioning_that_it_sees(
     sql_spark: SparkSession, table: Table, t: str
 ) -> None:
@@ -455,6 +458,7 @@ def test_the_statement_of_a_writer_is_known_without_its_stack(
         sql_spark.conf.unset("spark.sql.sources.default")
 
 
+@pytest.mark.thorough
 def test_the_condition_of_an_overwrite_is_one_on_a_row(
     sql_spark: SparkSession, table: Table, t: str
 ) -> None:

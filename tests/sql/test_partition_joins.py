@@ -96,8 +96,8 @@ def test_tables_in_equal_buckets_join_without_a_shuffle(
 @pytest.mark.parametrize(
     ("partitioned_by", "on"),
     [
-        (["d"], "a.d = b.d AND a.k = b.k"),
-        (["s"], "a.s = b.s AND a.k = b.k"),
+        pytest.param(["d"], "a.d = b.d AND a.k = b.k", marks=pytest.mark.nightly),
+        pytest.param(["s"], "a.s = b.s AND a.k = b.k", marks=pytest.mark.nightly),
         (["days(ts)"], "a.ts = b.ts AND a.k = b.k"),
         (["years(d)", "bucket(2, k)"], "a.d = b.d AND a.k = b.k"),
     ],

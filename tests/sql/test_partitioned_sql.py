@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as f
 
+from pairwise import most_at_night
 from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.distribution import check_transform
 from pyspark_versioned.sql.protocol.base import SparkType
@@ -47,7 +48,7 @@ def make(catalog: Catalog, ns: str) -> Make:
     return lambda ddl=DDL, **given: catalog.create_table(f"{ns}.t", ddl, **given)
 
 
-@pytest.fixture(params=["AQE", "no AQE"])
+@pytest.fixture(params=most_at_night({"AQE"}, ["AQE", "no AQE"]))
 def adaptive(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[None]:
     sql_spark.conf.set("spark.sql.adaptive.enabled", request.param == "AQE")
     yield
@@ -132,6 +133,7 @@ def test_create_table_as_select_writes_one_segment_per_partition(
         assert values(table) == list(range(ROWS))
 
 
+@pytest.mark.thorough
 def test_the_distribution_mode_by_property_and_option(
     make: Make, sql_spark: SparkSession, ns: str
 ) -> None:

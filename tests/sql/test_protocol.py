@@ -49,6 +49,7 @@ def sections() -> dict[str, str]:
     return dict(found)
 
 
+@pytest.mark.thorough
 def test_messages_are_as_documented() -> None:
     """If this fails, run ``python connector/jvm/records.py``."""
     messages, unions = RECORDS.descriptions(), RECORDS.unions()

@@ -172,6 +172,7 @@ def test_a_delete_on_a_column_that_was_dropped_and_added_again(
     assert operations(table)[-1] == (("delete", 0, 1) if left_out else ("delete", 1, 2))
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("planned")
 def test_a_rewrite_keeps_rows_that_do_not_match(
     sql_spark: SparkSession, t: str, ns: str, catalog: Catalog, row_changes: str
@@ -217,6 +218,7 @@ def test_a_segment_that_lacks_rows_is_not_rewritten(
     assert table.refresh().version == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("planned")
 def test_a_merge_of_a_table_into_itself(sql_spark: SparkSession, make_changed: Any, t: str) -> None:
     table = make_changed("a INT, b INT")
@@ -282,6 +284,7 @@ def test_an_update_is_planned_natively(
     assert "python={" not in plan
 
 
+@pytest.mark.thorough
 def test_the_schema_evolves_only_with_the_rows(
     sql_spark: SparkSession, make_changed: Any, t: str
 ) -> None:
@@ -304,6 +307,7 @@ def test_the_schema_evolves_only_with_the_rows(
     assert operations(table)[-1] == ("merge", 1, 1), "one commit adds the column and the rows"
 
 
+@pytest.mark.thorough
 def test_schema_evolution_conflicts_with_an_alter(
     sql_spark: SparkSession, make: Any, t: str, tmp_path: Path
 ) -> None:

@@ -135,6 +135,7 @@ def test_rows_chosen_by_metadata_columns(sql_spark: SparkSession, t: str, row_ch
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(0,), (1,), (3,)]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("io")
 def test_a_column_with_the_name_of_a_metadata_column(
     sql_spark: SparkSession, t: str, ns: str, catalog: Catalog, row_changes: str
@@ -192,6 +193,7 @@ def test_delete_all_rows_of_a_table_with_a_char(
     assert rows(sql_spark, f"SELECT * FROM {t}") == []
 
 
+@pytest.mark.thorough
 def test_rows_chosen_by_a_char(sql_spark: SparkSession, t: str, row_changes: str) -> None:
     sql_spark.sql(
         f"CREATE TABLE {t} (a INT, s STRUCT<c: CHAR(3)>, c CHAR(3)) "

@@ -96,6 +96,7 @@ def found(table: Table) -> list[Row]:
     return sorted((tuple(row.values()) for row in rows), key=repr)
 
 
+@pytest.mark.thorough
 def test_a_running_query_goes_through_alters_of_its_target(
     source: Source, table: Table, sink: Sink, catalog: Catalog, ns: str
 ) -> None:
@@ -131,6 +132,7 @@ def forget_last_commit(checkpoint: Path) -> None:
     (last.parent / f".{last.name}.crc").unlink()
 
 
+@pytest.mark.thorough
 def test_an_epoch_that_comes_again_is_committed_once(
     source: Source, table: Table, sink: Sink
 ) -> None:

@@ -111,6 +111,7 @@ def last_commit(checkpoint: Path) -> Path:
     return max((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
 
 
+@pytest.mark.thorough
 def test_a_batch_that_is_run_again_has_the_same_rows(
     table: Table, query: Query, sql_spark: SparkSession
 ) -> None:
@@ -128,6 +129,7 @@ def test_a_batch_that_is_run_again_has_the_same_rows(
     assert query.run(frame) == [[(2, 20)], [(3, 30)]]
 
 
+@pytest.mark.thorough
 def test_the_first_batch_is_run_again_as_it_was(table: Table, query: Query, reads: Reads) -> None:
     """Spark has stored where it ends, and asks again where the stream starts."""
     table.append(rows(1))
@@ -152,6 +154,7 @@ def test_segments_are_read_natively_and_admitted(
     assert progress["numInputRows"] == 1
 
 
+@pytest.mark.thorough
 def test_follow_goes_on_in_the_new_schema(
     table: Table, query: Query, sql_spark: SparkSession
 ) -> None:

@@ -44,7 +44,7 @@ def make(catalog: Catalog, ns: str) -> Any:
 @pytest.fixture(
     params=[
         "SQL",
-        "io=python",
+        pytest.param("io=python", marks=pytest.mark.nightly),
         pytest.param("load", marks=pytest.mark.nightly),
     ]
 )
@@ -277,6 +277,7 @@ def test_two_versions_in_one_query(make: Any, sql_spark: SparkSession, ns: str) 
         old.unpersist()
 
 
+@pytest.mark.thorough
 def test_a_cached_version_is_not_a_newer_one(make: Any, sql_spark: SparkSession, ns: str) -> None:
     table = make("a INT")
     table.append(pa.table({"a": integers(1)}))

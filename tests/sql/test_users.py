@@ -50,6 +50,7 @@ def two(spark: SparkSession) -> DataFrame:
 # Tables by name
 
 
+@pytest.mark.thorough
 def test_save_as_table(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str) -> None:
     """Without a format, Spark passes its default source, parquet."""
     frame = two(sql_spark)
@@ -96,6 +97,7 @@ SAVES: dict[str, Callable[[DataFrame, str], Any]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("api", some({"writeTo", "save"}, SAVES))
 def test_merge_schema(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str, api: str) -> None:
     """New columns and nested fields are added in the commit of the rows; types only widen."""
@@ -210,6 +212,7 @@ def load(spark: SparkSession, path: str, **options: Any) -> DataFrame:
     return spark.read.format("versioned").options(**options).load(path)
 
 
+@pytest.mark.thorough
 def test_each_save_mode_does_what_its_name_says(sql_spark: SparkSession, path: str) -> None:
     frame = two(sql_spark)
     frame.write.format("versioned").save(path)
@@ -227,6 +230,7 @@ def test_each_save_mode_does_what_its_name_says(sql_spark: SparkSession, path: s
     assert rows(load(sql_spark, f"{path}2")) == [(1, "a")]
 
 
+@pytest.mark.thorough
 def test_partition_by_must_name_the_partitioning_of_the_table(
     sql_spark: SparkSession, path: str
 ) -> None:
@@ -290,6 +294,7 @@ def tokyo(sql_spark: SparkSession) -> Iterator[dt.timedelta]:
     sql_spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+@pytest.mark.thorough
 def test_times_without_a_zone_are_in_the_sessions_zone(
     sql_spark: SparkSession, t: str, catalog: Catalog, ns: str, tokyo: dt.timedelta, warehouse: Path
 ) -> None:

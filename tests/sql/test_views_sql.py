@@ -49,6 +49,7 @@ READS = [
 ]
 
 
+@pytest.mark.thorough
 def test_views_of_a_table_that_a_statement_names_twice(
     sql_spark: SparkSession, m: str, catalog: Catalog
 ) -> None:

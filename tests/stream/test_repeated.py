@@ -17,7 +17,7 @@ from versioned_catalog.stream.offsets import Limits, Offset, Settings
 
 Rows = Counter[tuple[int, str]]
 
-SHORT, THOROUGH, NIGHTLY = 1, 20, 600
+SHORT, THOROUGH, NIGHTLY = 1, 8, 600
 
 STEPS = (
     ["append"] * 3

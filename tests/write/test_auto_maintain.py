@@ -179,6 +179,7 @@ def test_a_write_of_nothing_compacts_nothing(tmp_path: Path) -> None:
     assert load(tmp_path).version == 16
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["plain", "keyed"])
 def test_writers_at_once_lose_nothing(kind: str, tmp_path: Path) -> None:
     if kind == "plain":
@@ -244,6 +245,7 @@ def alter(table: Table, model: dict[tuple[str, int], float], draw: random.Random
     table.alter().add_column(f"c{table.version}", "INT").commit()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", ["1", "134217728"])
 def test_a_random_history_shows_the_rows_of_a_model(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -126,6 +126,7 @@ VALUES: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("type_", VALUES)
 def test_rows_of_every_plain_type_can_be_clustered(tmp_path: Path, type_: str) -> None:
     ddl = f"id INT, x {type_}, s STRUCT<y: {type_}>"

@@ -113,6 +113,7 @@ def test_rows_are_sorted_within_a_partition(make: Make) -> None:
     assert rows_of(table.scan().to_arrow()) == rows_of(rows)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("held")
 def test_each_partition_of_a_keyed_table_gets_one_segment_of_each_kind(make: Make) -> None:
     """Each partition gets one segment of rows and one of tombstones; the last row of a key wins."""
