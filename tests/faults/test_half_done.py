@@ -200,6 +200,17 @@ def test_a_failed_checkpoint_does_not_fail_the_commit(
         fresh(copy).append(ROWS)
 
 
+def test_a_checkpoint_that_is_not_written_is_logged(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(LoadedState, "wants_checkpoint", True)
+    at = LATER["append"].index("overwrite n/t/_versioned/checkpoint/N.parquet")
+    catalog = Catalog.over(FaultyStore(LocalStore(str(folder)), Plan(at, Fault.FAIL_BEFORE)))
+    table = catalog.load_table("n.t")
+    table.append(ROWS)
+    assert f"no checkpoint of {table.location} was written: " in caplog.text
+
+
 def test_checkpoints_of_other_writers_are_counted(folder: Path) -> None:
     """Two writers take turns; each counts the other's entries, so there is one checkpoint in 16."""
     a, b = (Catalog(folder).load_table("n.t") for _ in range(2))

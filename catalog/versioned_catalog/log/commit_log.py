@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -27,6 +28,8 @@ from versioned_catalog.storage.store import Put, Store
 SEEN_ENTRIES, SEEN_BYTES = 256, 64 * 1024
 """Number of entries of other writers that are cached for conflict checks, and bytes of each, at most."""
 
+
+_log = logging.getLogger("versioned_catalog")
 
 LARGE = 64 * 1024
 """Least size in bytes of a checkpoint that deltas may refer to."""
@@ -197,8 +200,9 @@ class CommitLog(LogReader[E, S]):
             if not recounted.wants_checkpoint:
                 return recounted
             return self._write_delta(loaded.state, hint) or self.write_checkpoint(loaded.state)
-        except Exception:
+        except Exception as error:
             # The commit is durable whatever failed; the next writer tries again.
+            _log.warning("no checkpoint of %s was written: %s", self.store.url, error)
             return loaded
 
     def _write_delta(self, state: S, hint: Hint | None) -> LoadedState[S] | None:
