@@ -21,8 +21,8 @@ def uses_spark(file: str) -> bool:
 class SparkOnFirst(LoadFileScheduling):
     """Files that use Spark go to the first process, and others to the others, while there are any.
 
-    A second JVM would load and compile Spark once more, which takes as long as some thirty tests: there
-    is at most one for two cores.
+    A second JVM loads and compiles Spark once more, which takes as long as some thirty tests. The
+    process that is one more than there are cores never starts one.
     """
 
     def _assign_work_unit(self, node: WorkerController) -> None:
@@ -34,8 +34,8 @@ class SparkOnFirst(LoadFileScheduling):
         super()._assign_work_unit(node)
 
     def _reschedule(self, node: WorkerController) -> None:
-        has_jvm = node in self.nodes[: max((os.cpu_count() or 1) // 2, 1)]
-        if self.workqueue and not has_jvm and all(map(uses_spark, self.workqueue)):
+        is_extra = node not in self.nodes[: os.cpu_count() or 1]
+        if is_extra and self.workqueue and all(map(uses_spark, self.workqueue)):
             node.shutdown()
         else:
             super()._reschedule(node)
