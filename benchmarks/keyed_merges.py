@@ -1,7 +1,7 @@
 """Time Spark's reads of ten overlapping runs against the same rows compacted, and lookups of one key.
 
-The runs hold the same rows in two tables, of which one is compacted; reads of both alternate, so that
-their ratio means something on a noisy machine.
+The runs hold the same rows in three tables, of which one is compacted and one resolved; reads of all
+alternate, so that their ratios mean something on a noisy machine.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def alternate(
     return times
 
 
-def ratios(times: dict[str, list[tuple[float, float]]], at: int) -> str:
-    """The median ratio of full reads, with its spread."""
-    pairs = zip(times["runs"], times["compacted"], strict=True)
+def ratios(times: dict[str, list[tuple[float, float]]], of: str, at: int) -> str:
+    """The median ratio of full reads of a table to those of the compacted one, with its spread."""
+    pairs = zip(times[of], times["compacted"], strict=True)
     found = [runs[at] / compacted[at] for runs, compacted in pairs]
     return f"{statistics.median(found):.2f} ({min(found):.2f}-{max(found):.2f})"
 
@@ -74,23 +74,29 @@ def main() -> None:
     spark, _ = session("versioned")
     spark.sql("CREATE NAMESPACE IF NOT EXISTS c.b")
     for number, key in enumerate(KEYS):
-        runs, compacted = f"c.b.runs{number}", f"c.b.compacted{number}"
-        for table in (runs, compacted):
+        tables = {state: f"c.b.{state}{number}" for state in ("runs", "resolved", "compacted")}
+        for table in tables.values():
             fill(spark, table, key, options.rows)
-        spark.sql(f"CALL c.system.compact(table => '{compacted[2:]}')")
+        for state, strategy in (("compacted", "auto"), ("resolved", "resolve")):
+            name = tables[state].removeprefix("c.")
+            spark.sql(f"CALL c.system.compact(table => '{name}', strategy => '{strategy}')")
         wanted = options.rows // 2
         where = f"host = 'host-{wanted % 500}' AND id = {wanted}"
         works: dict[str, Callable[[], object]] = {
-            "runs": partial(_read, spark, runs),
-            "compacted": partial(_read, spark, compacted),
-            "lookup": partial(_look_up, spark, runs, where),
+            state: partial(_read, spark, table) for state, table in tables.items()
         }
+        for state in ("runs", "resolved"):
+            works[f"lookup in {state}"] = partial(_look_up, spark, tables[state], where)
         times = alternate(spark, works, options.runs)
-        seconds, cpu = (statistics.median(each) for each in zip(*times["lookup"], strict=True))
-        print(
-            f"key {key}: runs / compacted {ratios(times, 0)}, by CPU {ratios(times, 1)}; "
-            f"WHERE {where}: {1000 * seconds:.0f} ms, {1000 * cpu:.0f} ms of CPU"
-        )
+        for state in ("runs", "resolved"):
+            lookups = zip(*times[f"lookup in {state}"], strict=True)
+            seconds, cpu = (statistics.median(each) for each in lookups)
+            print(
+                f"key {key}: {state} / compacted {ratios(times, state, 0)}, by CPU "
+                f"{ratios(times, state, 1)}; WHERE {where}: {1000 * seconds:.0f} ms, "
+                f"{1000 * cpu:.0f} ms of CPU",
+                flush=True,
+            )
     spark.stop()
 
 
