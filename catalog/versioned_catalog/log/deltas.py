@@ -26,7 +26,7 @@ from versioned_catalog.log.features import CHECKPOINTS, delta_path
 from versioned_catalog.log.segment_columns import ColumnFile, SegmentColumns, rows_of
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import array_of, from_numpy, one_array
+from versioned_catalog.model.arrow import array_of, from_numpy
 from versioned_catalog.model.schema_json import Json, member
 
 LEAST = 4096
@@ -79,33 +79,22 @@ def delta_to_bytes(state: TableState) -> tuple[bytes, Sequence[int], TableState]
     }
     data = file_to_bytes(table, value)
     file = ColumnFile(state.version, True, recorded_checksum(data), table.num_rows)
-    stored = replace(state, segments=_held_by_files(segments, rows, rows_of(table, file)))
+    stored = replace(state, segments=_held_by_files(segments, rows, below, rows_of(table, file)))
     return data, [file.version for file in files], stored
 
 
-def _held_by_files(segments: SegmentSet, rows: int, newer: SegmentColumns) -> SegmentSet:
-    """The same segments, of which a file holds those after the first rows of ``base``."""
+def _held_by_files(
+    segments: SegmentSet, rows: int, removed: pa.Int64Array, newer: SegmentColumns
+) -> SegmentSet:
+    """The same segments, of which a file holds those after the first rows of ``base``.
+
+    Args:
+        removed: the places among these rows of segments that are no longer live.
+    """
     marked = segments.base.with_column("mark", segments.base_marks)
     base = SegmentColumns.joined([marked.first(rows), newer])
-    removed = segments.removed_paths
-    if removed:
-        kept = base["path"].slice(0, rows)
-        is_removed = pc.is_in(kept, array_of(list(removed), pa.string()))
-        removed = frozenset(kept.filter(is_removed).to_pylist())
-    return replace(segments, base=base, removed_paths=removed, tail=(), newer_marks={})
-
-
-def _without(segments: SegmentSet, places: pa.Int64Array) -> SegmentSet:
-    """Segments without those at some places in ``base``.
-
-    Raises:
-        CorruptTableError: one of them has the path of another segment in ``base``.
-    """
-    paths = segments.base["path"].take(places)
-    among = pc.sum(pc.is_in(segments.base["path"], one_array(paths))).as_py()
-    if among not in (len(paths), None):
-        raise CorruptTableError("a segment that is no longer live has the path of a live one")
-    return segments.remove(paths.to_pylist())
+    paths = frozenset(segments.base["path"].take(removed).to_pylist())
+    return replace(segments, base=base, removed_paths=paths, tail=(), newer_marks={})
 
 
 def precedes_delta(state: TableState) -> bool:
@@ -167,7 +156,8 @@ def delta_from_bytes(path: str, contents: Contents, url: str) -> TableState:
         columns = SegmentColumns.joined([normalised(part) for part in parts])
         rows = sum(each.rows for each in files)
         columns = columns.with_column("mark", _with_marks(columns, marks, rows))
-        segments = _without(SegmentSet.of(columns), _places(removed, rows))
+        paths = columns["path"].take(_places(removed, rows))
+        segments = SegmentSet.of(columns).remove(paths.to_pylist())
         return state_from_json(state, segments)
 
 

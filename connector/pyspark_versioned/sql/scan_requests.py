@@ -61,7 +61,7 @@ def planned(
     readable = _readable(path, url, sequences if groups.shows_row_sequence else (), request)
     native = NativeMerges()
     if merges and in_spark and scan.selected.groups:
-        native = _merges(scan, request, groups, readable)
+        native = _merges(scan, request, groups, path, readable)
     marks = _marks(scan.kept, hidden)
     group = [
         groups.index(
@@ -81,7 +81,7 @@ def planned(
             _python_group(scan, shared, in_python, request) if way is None else way
             for way in groups.distinct
         ],
-        _segments(scan, group, sequences, url, marks),
+        _segments(scan, group, path, sequences, url, marks),
         scan.state.segments.count,
         [column.name for column in layout_columns(scan)],
         len(scan.selected.groups),
@@ -116,10 +116,14 @@ def _readable(
 
 
 def _merges(
-    scan: Scan, request: messages.PlanScan, groups: ReadGroups, readable: Sequence[bool]
+    scan: Scan,
+    request: messages.PlanScan,
+    groups: ReadGroups,
+    path: Sequence[str],
+    readable: Sequence[bool],
 ) -> NativeMerges:
     """The merges that Spark carries out."""
-    path, expired = scan.kept["path"].to_pylist(), scan.expiring_paths()
+    expired = scan.expiring_paths()
     return native_merges(
         *(scan, request.filters, groups, lambda at: readable[at] and path[at] not in expired)
     )
@@ -128,6 +132,7 @@ def _merges(
 def _segments(
     scan: Scan,
     group: Sequence[int],
+    path: Sequence[str],
     sequences: Sequence[int | None],
     url: Sequence[str | None],
     marks: Sequence[messages.Mark | None],
@@ -136,7 +141,7 @@ def _segments(
     kept = scan.kept
     return messages.Segments(
         group,
-        kept["path"].to_pylist(),
+        path,
         kept["schema_version"].to_pylist(),
         kept["rows"].to_pylist(),
         kept["bytes"].to_pylist(),
