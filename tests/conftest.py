@@ -137,7 +137,7 @@ def proxy(one_proxy: Proxied) -> Iterator[Proxied]:
     one_proxy.set_rules()
 
 
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xmn600m"
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 """Short statements gain more from less compiling than from faster code; in a cache of the size that
 comes with that option, the code that Spark generates displaces other code all the time."""
 

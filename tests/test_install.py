@@ -192,7 +192,6 @@ def put_jar(where: Path, jar: str) -> None:
     shutil.copy(jar, where / "connector" / JAR)
 
 
-@pytest.mark.thorough
 @pytest.mark.nightly
 def test_a_wheel_holds_the_jar_which_is_the_same_each_time(copy: Path, jar: str) -> None:
     done = build(copy)

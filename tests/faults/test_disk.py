@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from faults.disk import Disk, Platter, Strike
-from pairwise import most_at_night, some
+from pairwise import most_at_night
 from versioned_catalog import Catalog, CommitOutcomeUnknown, NotFoundError, StorageError, Table
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.storage import local
@@ -185,7 +185,7 @@ def test_a_fault_at_every_system_call(operation: Operation, prepared: Path, tmp_
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("operation", some({append}, EXPECTED), ids=lambda o: o.__name__)
+@OPERATIONS
 def test_a_power_failure_at_every_call(
     operation: Operation, prepared: Path, tmp_path: Path
 ) -> None:

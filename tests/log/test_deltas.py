@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from faults.store import Fault, FaultyStore, Plan
-from histories.seeded import sample
 from pairwise import most_at_night
 from versioned_catalog import Catalog, CorruptTableError, Table
 from versioned_catalog.log import checkpoint, commit_log, deltas, reader
@@ -178,7 +177,7 @@ def test_earlier_versions_start_at_earlier_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", sample(3))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_histories(seed: int, tmp_path: Path) -> None:
     draw = random.Random(os.environ.get("VERSIONED_SEED", seed))
     path = tmp_path / "t"

@@ -89,13 +89,8 @@ def jar() -> None:
     built_jar()
 
 
-@pytest.mark.parametrize(
-    "event, expected",
-    [
-        pytest.param(CLOSED, "old", marks=pytest.mark.nightly),
-        pytest.param(ENTRY, "new", marks=pytest.mark.nightly),
-    ],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("event, expected", [(CLOSED, "old"), (ENTRY, "new")])
 def test_a_killed_insert(event: str, expected: str, tmp_path: Path) -> None:
     """A sample of the nightly test: killed after the first of two segments, and after the entry."""
     assert check(tmp_path / "w", "insert", KillPoint(event)) == expected

@@ -150,9 +150,7 @@ def test_a_keyed_table(sql_spark: SparkSession, catalog: Catalog, ns: str, t: st
 
 @pytest.mark.thorough
 @OLD
-@pytest.mark.parametrize(
-    "how", some({"writeTo", "MERGE"}, ["INSERT BY NAME", "writeTo", "save by path", "MERGE"])
-)
+@pytest.mark.parametrize("how", ["INSERT BY NAME", "writeTo", "save by path", "MERGE"])
 def test_a_concurrent_column_is_no_conflict(
     sql_spark: SparkSession, live: Table, t: str, how: str
 ) -> None:

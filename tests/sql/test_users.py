@@ -15,7 +15,6 @@ import pyspark
 import pytest
 from pyspark.errors import AnalysisException
 
-from pairwise import some
 from versioned_catalog import Catalog, Table
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ SAVES: dict[str, Callable[[DataFrame, str], Any]] = {
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("api", some({"writeTo", "save"}, SAVES))
+@pytest.mark.parametrize("api", SAVES)
 def test_merge_schema(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str, api: str) -> None:
     """New columns and nested fields are added in the commit of the rows; types only widen."""
     table = catalog.create_table(f"{ns}.t", "id INT, s STRING, n STRUCT<x: BIGINT>")

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from histories.paused import Killed
-from histories.seeded import first_seed, sample
+from histories.seeded import first_seed
 from stream.driver import Checkpoint, Columns, Delivered, Driver, Interruptions, check
 from stream.tables import ids, table_at
 from versioned_catalog import Catalog
@@ -136,7 +136,7 @@ class History:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("chunk", sample(HISTORIES // AT_ONCE))
+@pytest.mark.parametrize("chunk", range(HISTORIES // AT_ONCE))
 def test_each_row_is_read_once(chunk: int) -> None:
     start = first_seed() + chunk * AT_ONCE
     for seed in range(start, start + AT_ONCE):

@@ -721,7 +721,7 @@ def expected_totals(deleted: int, updated: int) -> tuple[int, int, int, int]:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("job", some(["update"], LARGE_JOBS))
+@pytest.mark.parametrize("job", LARGE_JOBS)
 def test_a_fault_at_each_storage_call_leaves_the_old_rows_or_the_new(
     large: Path, tmp_path: Path, job: str
 ) -> None:

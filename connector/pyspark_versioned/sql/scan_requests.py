@@ -59,9 +59,8 @@ def planned(
     url = spark_urls(scan.store, request.table, path) if scan.state.roots else []
     sequences, hidden = _row_sequences(scan), scan.merged_paths()
     readable = _readable(path, url, sequences if groups.shows_row_sequence else (), request)
-    native = NativeMerges()
-    if merges and in_spark and scan.selected.groups:
-        native = _merges(scan, request, groups, path, readable)
+    may_merge = merges and in_spark and scan.selected.groups
+    native = _merges(scan, request, groups, path, readable) if may_merge else NativeMerges()
     marks = _marks(scan.kept, hidden)
     group = [
         groups.index(
@@ -74,8 +73,7 @@ def planned(
         )
     ]
     in_python = {file for file, at in zip(path, group, strict=True) if groups.distinct[at] is None}
-    if request.in_python is not None:
-        in_python &= set(request.in_python)
+    in_python &= set(path if request.in_python is None else request.in_python)
     return messages.ScanPlan(
         [
             _python_group(scan, shared, in_python, request) if way is None else way
