@@ -378,14 +378,17 @@ READING = ("read", "list", "files", "now", "open")
 def faults_at(calls: Sequence[str], every: bool) -> Iterator[tuple[int, Fault]]:
     """The faults to try, and the position of the call that each one hits.
 
-    Unless ``every``, calls that write nothing fail once for each name, and nothing is killed before a
-    write: that leaves the files that a kill after the write before it leaves.
+    Unless ``every``, calls that write nothing fail once for each name, and others the first and the last
+    time, and nothing is killed before a write: that leaves the files that a kill after the write before
+    it leaves.
     """
     for at, call in enumerate(calls):
         if every:
             tried = [Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.KILL_BEFORE, Fault.KILL_AFTER]
         elif call.startswith(READING):
             tried = [] if call in calls[:at] else [Fault.FAIL_BEFORE]
+        elif call in calls[:at] and call in calls[at + 1 :]:
+            tried = []
         else:
             tried = [Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.KILL_AFTER]
         yield from ((at, fault) for fault in tried)

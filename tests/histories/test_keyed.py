@@ -47,7 +47,7 @@ from versioned_catalog.write import segment_writer
 # The steps of a history, the histories that Hypothesis draws, and the histories by seeds.
 STEPS, HISTORIES, SEEDS = {
     "dev": (15, 40, 10),
-    "ci": (30, 3, 8),
+    "ci": (30, 2, 4),
     "nightly": (30, 500, 2000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
 

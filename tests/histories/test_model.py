@@ -57,7 +57,7 @@ from versioned_catalog.stream.offsets import Settings
 # The steps of a history, the histories that Hypothesis draws, and the histories by seeds.
 STEPS, HISTORIES, SEEDS = {
     "dev": (10, 60, 20),
-    "ci": (30, 5, 8),
+    "ci": (30, 3, 4),
     "nightly": (30, 500, 2000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
 

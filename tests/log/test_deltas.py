@@ -32,11 +32,15 @@ LOG = "_versioned"
 
 @pytest.fixture(autouse=True)
 def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deltas are written from eight segments on, after each second commit."""
-    monkeypatch.setattr(deltas, "LEAST", 8)
-    monkeypatch.setattr(deltas, "RATIO", 4)
-    monkeypatch.setattr(commit_log, "LARGE", 1)
-    monkeypatch.setattr(reader, "MANY_ENTRIES", 2)
+    with_small_files(monkeypatch)
+
+
+def with_small_files(patch: pytest.MonkeyPatch) -> None:
+    """Write deltas from eight segments on, after each second commit."""
+    patch.setattr(deltas, "LEAST", 8)
+    patch.setattr(deltas, "RATIO", 4)
+    patch.setattr(commit_log, "LARGE", 1)
+    patch.setattr(reader, "MANY_ENTRIES", 2)
 
 
 def rows(*numbers: int) -> pa.Table:
@@ -226,13 +230,24 @@ def test_random_histories(seed: int, tmp_path: Path) -> None:
     assert written - {0}, "the history wrote deltas"
 
 
-def with_deltas(path: Path) -> Table:
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table with a checkpoint at 40 and deltas at 48 and 50."""
-    table = create(path, 40)
-    for number in range(10):
-        table.append(rows(number))
+    path = tmp_path_factory.mktemp("deltas") / "t"
+    with pytest.MonkeyPatch.context() as patch:
+        with_small_files(patch)
+        table = create(path, 40)
+        for number in range(10):
+            table.append(rows(number))
     assert hint(path) == {"version": 40, "deltas": [48, 50]}
-    return table
+    return path
+
+
+@pytest.fixture
+def with_deltas(written: Path, tmp_path: Path) -> Path:
+    """A copy of the table, for one test."""
+    shutil.copytree(written, tmp_path / "t")
+    return tmp_path / "t"
 
 
 @pytest.mark.thorough
@@ -240,8 +255,8 @@ def with_deltas(path: Path) -> Table:
 @pytest.mark.parametrize(
     "file", most_at_night({"delta/48"}, ["checkpoint/40", "delta/48", "delta/50"])
 )
+@pytest.mark.usefixtures("with_deltas")
 def test_damaged_files_are_passed_over(file: str, damage: str, tmp_path: Path) -> None:
-    with_deltas(tmp_path / "t")
     folder, version = file.split("/")
     path = tmp_path / "t" / LOG / folder / f"{int(version):020d}.parquet"
     data = path.read_bytes()
@@ -281,8 +296,8 @@ def edited(path: Path, **members: object) -> None:
     file.write_bytes(file_to_bytes(rows_, value))
 
 
+@pytest.mark.usefixtures("with_deltas")
 def test_deltas_have_checksums(tmp_path: Path) -> None:
-    with_deltas(tmp_path / "t")
     file = tmp_path / "t" / LOG / "delta" / f"{50:020d}.parquet"
     table = pq.read_table(file)
     value = json.loads((table.schema.metadata or {})[b"versioned.state"])
@@ -325,10 +340,10 @@ FILE = {"version": 40, "delta": False, "checksum": "crc32:00000000", "rows": 40}
     ],
     ids=str,
 )
+@pytest.mark.usefixtures("with_deltas")
 def test_invalid_deltas_are_refused(
     members: dict[str, object], problem: str, tmp_path: Path
 ) -> None:
-    with_deltas(tmp_path / "t")
     edited(tmp_path / "t", **members)
     log = table_log(LocalStore(tmp_path / "t"))
     with pytest.raises(CorruptTableError, match=problem):
@@ -381,8 +396,8 @@ def test_a_writer_follows_the_files_of_another_one(tmp_path: Path) -> None:
     assert Catalog.load_path(tmp_path / "t").count() == 45
 
 
+@pytest.mark.usefixtures("with_deltas")
 def test_loading_decodes_no_statistics(tmp_path: Path) -> None:
-    with_deltas(tmp_path / "t")
     table = Catalog.load_path(tmp_path / "t")
     base = table.state.segments.base
     assert not {name for name in base.decoded_names if name[0].isdigit()}

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -104,11 +105,18 @@ NAMES = [
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("rival", most_at_night({"expire", "vacuum", "rollback"}, NAMES))
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize(
+    "jobs",
+    most_at_night(
+        {("expire", "vacuum"), ("expire", "rollback"), ("vacuum", "expire"), ("vacuum", "vacuum")},
+        product(JOBS, NAMES),
+    ),
+    ids="-".join,
+)
 def test_interleaved_jobs_lose_nothing(
-    job: str, rival: str, tmp_path: Path, rows: dict[int, list[int]]
+    jobs: tuple[str, str], tmp_path: Path, rows: dict[int, list[int]]
 ) -> None:
+    job, rival = jobs
     for at in range(NAMES.index(rival) % EVERY, len(calls_of(tmp_path, JOBS[job])), EVERY):
         root = tmp_path / str(at)
         shutil.copytree(tmp_path / "t", root / "t")
@@ -124,7 +132,7 @@ def test_interleaved_jobs_lose_nothing(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("job", ["expire", pytest.param("vacuum", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("job", JOBS)
 def test_jobs_that_die_lose_nothing(job: str, tmp_path: Path, rows: dict[int, list[int]]) -> None:
     """Unfinished work is invisible, and does not stop the next job."""
     for at in range(0, len(calls_of(tmp_path, JOBS[job])), EVERY):

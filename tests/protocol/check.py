@@ -140,7 +140,6 @@ SWITCHES = [
         "retention",
         "point 3: vacuum deletes kept/<v> below the oldest retained version while entry v is no stub",
         sizes(expires=2, vacuums=1),
-        quick=True,
     ),
     Switch(
         "NO_FLOOR_GUARD",
@@ -435,7 +434,7 @@ def _print_steps(found: Found) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="the small searches, points 1 to 5")
+    parser.add_argument("--quick", action="store_true", help="the small searches")
     options = parser.parse_args(arguments)
     if problem := missing_tool():
         print(problem, file=sys.stderr)

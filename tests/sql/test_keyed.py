@@ -487,7 +487,11 @@ RACES = {
 @pytest.mark.parametrize(
     ("name", "key"),
     [
-        *((name, "same") for name in RACES),
+        *((name, "same") for name in ("update", "merge", "delete", "only inserts")),
+        *(
+            pytest.param(name, "same", marks=pytest.mark.nightly)
+            for name in ("from itself", "blind")
+        ),
         ("update", "other"),
         pytest.param("only inserts", "other", marks=pytest.mark.nightly),
         ("merge", "compaction"),

@@ -55,7 +55,7 @@ def adaptive(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterato
     sql_spark.conf.unset("spark.sql.adaptive.enabled")
 
 
-@pytest.fixture(params=["native", "python"])
+@pytest.fixture(params=most_at_night({"native"}, ["native", "python"]))
 def io(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[str]:
     sql_spark.conf.set("spark.versioned.io", request.param)
     yield request.param

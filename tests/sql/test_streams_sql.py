@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
 
+from pairwise import most_at_night
 from pyspark_versioned import follow
 from versioned_catalog import Catalog, Table
 
@@ -229,7 +230,7 @@ def test_a_batch_that_is_written_again_is_there_once(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("io", ["native", "python"])
+@pytest.mark.parametrize("io", most_at_night({"native"}, ["native", "python"]))
 def test_a_consumer_keeps_what_a_query_has_not_read(
     table: Table, query: Query, sql_spark: SparkSession, io: str
 ) -> None:
