@@ -351,6 +351,9 @@ def filtered(kind: str) -> None:
     ok(ROW, "rollback", low, [undo_b], note=7, table=SERIALIZABLE)
     refused(ROW, "rollback", KEYS, keys, [undo_b], note=14, table=KEYED)
     ok(ROW, "rollback", keys, [back_to_2], note=14, table=KEYED, before=(set_property,))
+    unmarked = {"note": 19, "before": (lambda t: t.resolve(a=(4,)),)}
+    ok(ROW, "rollback", keys, [back_to_2], table=KEYED, **unmarked)
+    ok(ROW, "rollback", keys, [back_to_2], table=KEYED | SERIALIZABLE, **unmarked)
     lacks_v = {"note": 15, "before": (drop_v,)}
     refused(ROW, "rollback", RESTORED_COLUMN, of_a, [back_to_2], **lacks_v)
     ok(ROW, "rollback", lambda t: tombstones(t, kind), [back_to_2], **lacks_v)

@@ -68,7 +68,8 @@ def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
     def conflicts(commit: Commit) -> bool:
         if commit.head.operation == "compact":
             return False  # it holds the same rows
-        changed = (*commit.removed, *commit.marked)
+        # In a table with a primary key, marked rows are hidden by others anyway.
+        changed = commit.removed if state.schema.is_keyed else (*commit.removed, *commit.marked)
         if changed and not _read_paths(attempt, commit).isdisjoint(changed):
             return True
         return _may_match(operation, commit, state)
@@ -161,7 +162,7 @@ def row_keys_unchanged(attempt: Attempt[Rewrite]) -> None:
     def conflicts(commit: Commit) -> bool:
         if commit.head.operation == "compact":
             return False  # it holds the same rows
-        if commit.removed or commit.marked:
+        if commit.removed:
             return True
         near = [record for record in commit.added if _overlaps(keys.records, record, schema, state)]
         return bool(near) and keys.meet(near, state)
