@@ -13,6 +13,7 @@ from commit.planned import UNKNOWN, Planned, Step
 from versioned_catalog import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.commit.operations import Append, Drop, Rewrite
 from versioned_catalog.commit.segment_rules import ImportedMeanwhileError
+from versioned_catalog.log.entry import Batch, LastBatch
 from versioned_catalog.log.features import DELETE_ROW
 from versioned_catalog.log.record import Delta
 from versioned_catalog.model.changes import (
@@ -556,6 +557,16 @@ ok(ROW, "tag", lambda t: t.expire(2, 0), [tag], note=12)
 ok(ROW, "tag", expire_1, [lambda t: t.tag("new", 1)], note=12)
 ok(ROW, "expire", expire_1, [expire_1, expire_2], note=12, noop=True)
 ok(ROW, "fence", fence_2, [fence_2, fence_3], noop=True)
+batch: Callable[[int], Step] = lambda n: lambda t: replace(t.append(), batch=Batch("job", n))
+forget: Step = lambda t: replace(t.expire(0), forget=t.base.version + 1)
+knows_job: Callable[[Planned], bool] = lambda t: t.state.applications == {"job": LastBatch(2, 5)}
+counted: dict[str, Any] = {"before": (batch(1), forget)}
+ok(ROW, "append", forget, [batch(2)], noop=True, holds=knows_job, **counted)
+ok(ROW, "expire", forget, [forget], note=12, noop=True, **counted)
+ok(ROW, "tag", forget, [tag], note=12, holds=lambda t: not t.state.applications, **counted)
+expire_2_forget: Step = lambda t: replace(expire_2(t), forget=t.base.version + 1)
+refused(ROW, "tag", TAGGED, expire_2_forget, [tag], note=12, **counted)
+ok(ROW, "append", expire_2_forget, [batch(2)], holds=knows_job, **counted)
 
 # replace
 

@@ -26,7 +26,7 @@ from versioned_catalog import (
     limits,
 )
 from versioned_catalog.log.checkpoint import state_from_bytes, state_to_bytes
-from versioned_catalog.log.entry import Batch
+from versioned_catalog.log.entry import Batch, LastBatch
 from versioned_catalog.log.statistics import ColumnStats
 from versioned_catalog.model.id_map import Held, IdMap, id_map_from_text
 from versioned_catalog.model.parquet_forms import Form
@@ -338,7 +338,7 @@ def test_a_batch_is_committed_once(catalog: Catalog, lake: Path) -> None:
         batch=Batch("import of lake", 2),
     )
     assert table.state.segments.paths == ["root:lake/b.parquet"]
-    assert table.state.applications == {"import of lake": 2}
+    assert table.state.applications == {"import of lake": LastBatch(2)}
 
 
 def test_files_and_removals_are_one_commit(catalog: Catalog, lake: Path) -> None:

@@ -64,11 +64,11 @@ def test_expiry_and_vacuum(sql: Any, sql_spark: SparkSession) -> None:
     dry = sql(
         "CALL versioned.system.expire(table => 'upkeep.u', older_than_hours => 0, force => true)"
     )
-    assert dry == [(5, 4, 1, False, 5, [], [])]
+    assert dry == [(5, 4, 1, False, 5, [], [], 0)]
     done = sql(
         f"CALL versioned.system.expire('upkeep.u', older_than_hours => 0, keep_last => 2, {NOW})"
     )
-    assert done == [(4, 3, 1, True, 6, [], [])]
+    assert done == [(4, 3, 1, True, 6, [], [], 0)]
     with pytest.raises(Exception, match="version 2 is expired"):
         sql(f"SELECT * FROM {U} VERSION AS OF 2")
     assert sql(f"SELECT * FROM {U} VERSION AS OF 'one'") == [(0,)]
@@ -81,7 +81,7 @@ def test_expiry_and_vacuum(sql: Any, sql_spark: SparkSession) -> None:
     assert sql(f"SELECT * FROM {U} VERSION AS OF 'one'") == [(0,)]
     later = "older_than => TIMESTAMP'1990-01-01'"
     expired = sql(f"CALL versioned.system.expire('upkeep.u', {later})")
-    assert expired == [(4, 0, 1, False, 7, [], [])]
+    assert expired == [(4, 0, 1, False, 7, [], [], 0)]
     sql_spark.catalog.clearCache()
 
 

@@ -137,6 +137,7 @@ def expire(
             "kept by tags": list(map(str, result.tagged)),
             "kept for consumers": list(result.consumers),
             "lapsed consumers": list(result.lapsed),
+            "forgotten applications": result.forgotten,
             "version": result.version,
         }
     )

@@ -294,12 +294,14 @@ class Expire:
 
     Args:
         lapsed: the consumers that no longer keep what they have not read, and how far they had read.
+        forget: applications whose last batch is of a version below this are forgotten.
     """
 
     base: Base
     floor: int
     kept: frozenset[int]
     lapsed: Mapping[str, int] = field(default_factory=dict)
+    forget: int = 0
 
 
 Operation = (

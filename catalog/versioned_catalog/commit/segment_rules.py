@@ -25,7 +25,8 @@ from versioned_catalog.storage.store import PREFIX, file_of
 
 def is_done(state: TableState, batch: Batch) -> bool:
     """Whether this or a later batch of its application was committed."""
-    return state.applications.get(batch.application, -1) >= batch.id
+    last = state.applications.get(batch.application)
+    return last is not None and last.id >= batch.id
 
 
 def batch_is_new(attempt: Attempt[Write]) -> None:

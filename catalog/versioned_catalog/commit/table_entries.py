@@ -20,6 +20,7 @@ from versioned_catalog.commit.operations import (
 from versioned_catalog.log.entry import WRITER, Commit, Head
 from versioned_catalog.log.features import (
     ADOPTIONS,
+    APPLICATION_RETENTION,
     CONSUMERS,
     EXTERNAL_ROOTS,
     HIDDEN,
@@ -34,7 +35,7 @@ from versioned_catalog.log.features import (
     Features,
 )
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.log.state import TableState
+from versioned_catalog.log.state import TableState, remembered
 from versioned_catalog.log.times import UNIX_EPOCH, settled_time
 from versioned_catalog.model.bound_changes import apply_all, rebase
 from versioned_catalog.model.column_ids import new_schema, schema_with_ids
@@ -249,11 +250,30 @@ def fence_entry(attempt: Attempt[Fence]) -> Commit:
 
 
 def is_expired(attempt: Attempt[Expire]) -> bool:
-    """Whether the oldest retained version is as high already."""
-    return attempt.operation.floor <= attempt.state.floor
+    """Whether the oldest retained version is as high already, and no application is to be forgotten."""
+    operation, state = attempt.operation, attempt.state
+    return (
+        operation.floor <= state.floor
+        and not starts_to_forget(state)
+        and len(remembered(state.applications, operation.forget)) == len(state.applications)
+    )
+
+
+def starts_to_forget(state: TableState) -> bool:
+    """Whether an expiry adds the feature: the state then knows which commits wrote last batches."""
+    return bool(state.applications) and APPLICATION_RETENTION not in state.features.read
 
 
 def expire_entry(attempt: Attempt[Expire]) -> Commit:
-    """The entry that raises the oldest retained version."""
-    head = next_head(attempt, "expire")
-    return Commit(head, attempt.state.next_column_id, floor=attempt.operation.floor)
+    """The entry that raises the oldest retained version, and forgets applications."""
+    head, operation, state = next_head(attempt, "expire"), attempt.operation, attempt.state
+    if starts_to_forget(state):
+        names = frozenset({APPLICATION_RETENTION})
+        head = replace(head, features=head.features | Features(names, names))
+    forgets = len(remembered(state.applications, operation.forget)) < len(state.applications)
+    return Commit(
+        head,
+        state.next_column_id,
+        floor=operation.floor if operation.floor > state.floor else None,
+        forget=operation.forget if forgets else None,
+    )

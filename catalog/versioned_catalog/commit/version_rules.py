@@ -176,6 +176,8 @@ def consumers_are_kept(attempt: Attempt[Expire]) -> None:
         CommitConflictError: naming the consumer.
     """
     operation = attempt.operation
+    if operation.floor <= attempt.state.floor:
+        return  # it only forgets applications
     for name, consumer in attempt.state.consumers.items():
         version = consumer.version
         if version < operation.floor and operation.lapsed.get(name) != version:
@@ -203,6 +205,8 @@ def tags_are_kept(attempt: Attempt[Expire]) -> None:
         CommitConflictError: naming the tag.
     """
     operation = attempt.operation
+    if operation.floor <= attempt.state.floor:
+        return  # it only forgets applications
     for name, version in attempt.state.tags.items():
         if version < operation.floor and version not in operation.kept:
             raise CommitConflictError(

@@ -30,15 +30,20 @@ from versioned_catalog.log.bounded_files import (
     naming_file,
     plain_type,
 )
-from versioned_catalog.log.entry import consumers_from_json, consumers_to_json
+from versioned_catalog.log.entry import (
+    applications_from_json,
+    applications_to_json,
+    consumers_from_json,
+    consumers_to_json,
+)
 from versioned_catalog.log.entry_json import (
-    batch_from_json,
     column_id_from_json,
     pins_from_json,
     pins_to_json,
     tags_from_json,
 )
 from versioned_catalog.log.features import (
+    APPLICATION_RETENTION,
     CHECKSUMS,
     FORMAT,
     MARKS,
@@ -307,7 +312,7 @@ def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, 
         "next_column_id": state.next_column_id,
         "fence": state.fence,
         "floor": state.floor,
-        "applications": dict(state.applications),
+        "applications": applications_to_json(state.applications),
         "tags": dict(state.tags),
         **({"pins": pins_to_json(state.pins)} if state.pins else {}),
         **({"consumers": consumers_to_json(state.consumers)} if state.consumers else {}),
@@ -338,7 +343,6 @@ def state_from_json(value: Json, segments: SegmentSet) -> TableState:
     check_members(value, _MEMBERS)
     features = features_from_json({"features": member(value, "features", dict)})
     schemas = schemas_from_json(value, features)
-    batches = member(value, "applications", dict)
     state = TableState(
         table_uuid=member(value, "table_uuid", str),
         created_uuid=optional(value, "created_uuid", str) or member(value, "table_uuid", str),
@@ -355,7 +359,11 @@ def state_from_json(value: Json, segments: SegmentSet) -> TableState:
         next_column_id=column_id_from_json(value),
         fence=check_version(member(value, "fence", int), "fence"),
         floor=check_version(member(value, "floor", int), "floor"),
-        applications={name: batch_from_json(batches, name) for name in batches},
+        applications=applications_from_json(
+            member(value, "applications", dict),
+            member(value, "version", int),
+            with_versions=APPLICATION_RETENTION in features.read,
+        ),
         tags=tags_from_json(optional(value, "tags", dict) or {}, member(value, "version", int)),
         pins=pins_from_json(optional(value, "pins", dict) or {}),
         consumers=consumers_from_json(

@@ -224,6 +224,65 @@ class Batch:
     id: int
 
 
+@dataclass(frozen=True, slots=True)
+class LastBatch:
+    """The last batch of an application.
+
+    Args:
+        id: its number.
+        version: the commit that wrote it; None in a table without the feature
+            ``application-retention``.
+    """
+
+    id: int
+    version: int | None = None
+
+
+def applications_to_json(applications: Mapping[str, LastBatch]) -> dict[str, Json]:
+    """The JSON of the last batches of applications, by name."""
+    return {
+        name: last.id if last.version is None else [last.id, last.version]
+        for name, last in applications.items()
+    }
+
+
+def applications_from_json(
+    value: dict[str, Json], newest: int, *, with_versions: bool
+) -> dict[str, LastBatch]:
+    """The last batches of applications, by name.
+
+    Args:
+        newest: the version of the state.
+        with_versions: whether the table has the feature ``application-retention``.
+
+    Raises:
+        CorruptTableError: one is not as FORMAT.md says.
+    """
+    if not with_versions:
+        return {name: LastBatch(batch_from_json(value, name)) for name in value}
+    return {name: _last_batch(name, member(value, name, list), newest) for name in value}
+
+
+def _last_batch(name: str, value: list[Json], newest: int) -> LastBatch:
+    if len(value) != 2 or type(value[1]) is not int or not 0 <= value[1] <= newest:
+        raise CorruptTableError(
+            f"the application {name[:100]!r} is not a batch and a version that exists"
+        )
+    return LastBatch(batch_from_json({name: value[0]}, name), value[1])
+
+
+def batch_from_json(value: Json, name: str) -> int:
+    """The number of a batch, from a member of an object.
+
+    Raises:
+        CorruptTableError: it is not an integer of 64 bits.
+    """
+    number: int = member(value, name, int)
+    if not -(2**63) <= number < 2**63:
+        raise CorruptTableError(f"the batch {str(number)[:50]} is out of range")
+    return number
+
+
 @dataclass(frozen=True)
 class Manifest:
     """The file that holds the last segment records of a commit.
@@ -247,7 +306,8 @@ class Commit:
     ``added`` includes the records of the manifest, once that is read. ``marked`` are the new marks of
     live segments by path; None for a segment that has no mark any more. ``roots`` are the URLs of
     external roots, as they were when segments below them were added. ``imported`` is the change of the
-    ledger; files that were put in a page are in ``paged``, which is not stored.
+    ledger; files that were put in a page are in ``paged``, which is not stored. Applications whose last
+    batch is of a version below ``forget`` are forgotten.
     """
 
     head: Head
@@ -262,6 +322,7 @@ class Commit:
     batch: Batch | None = None
     fence: int | None = None
     floor: int | None = None
+    forget: int | None = None
     tags: Mapping[str, int] | None = None
     pins: Mapping[str, Pin] | None = None
     consumers: Mapping[str, Consumer] | None = None

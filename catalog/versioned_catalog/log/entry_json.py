@@ -16,8 +16,10 @@ from versioned_catalog.log.entry import (
     OPERATIONS,
     Batch,
     Commit,
+    Head,
     Manifest,
     Stub,
+    batch_from_json,
     consumers_from_json,
     consumers_to_json,
     head_from_json,
@@ -25,7 +27,14 @@ from versioned_catalog.log.entry import (
     is_one_of,
     stub_from_json,
 )
-from versioned_catalog.log.features import MANIFEST, MANIFESTS, MARKS, OWN_NAME, Features
+from versioned_catalog.log.features import (
+    APPLICATION_RETENTION,
+    MANIFEST,
+    MANIFESTS,
+    MARKS,
+    OWN_NAME,
+    Features,
+)
 from versioned_catalog.log.ledger import change_from_json, change_to_json
 from versioned_catalog.log.marks import Mark, mark_from_json, mark_to_json
 from versioned_catalog.log.record import (
@@ -108,8 +117,8 @@ WAREHOUSE_OPERATIONS = frozenset(
 
 MEMBERS = HEAD_MEMBERS | {
     *("next_column_id", "schema", "properties", "comment", "id_maps", "roots", "added", "removed"),
-    *("marked", "manifest", "batch", "fence", "floor", "tags", "pins", "consumers", "imported"),
-    "details",
+    *("marked", "manifest", "batch", "fence", "floor", "forget", "tags", "pins", "consumers"),
+    *("imported", "details"),
 }
 """The members of an entry; any other is damage, or needs a feature that this library does not have."""
 
@@ -133,6 +142,7 @@ def commit_to_bytes(commit: Commit) -> bytes:
         "batch": None if commit.batch is None else asdict(commit.batch),
         "fence": commit.fence,
         "floor": commit.floor,
+        "forget": commit.forget,
         "tags": None if commit.tags is None else dict(commit.tags),
         "pins": None if commit.pins is None else pins_to_json(commit.pins),
         "consumers": None if commit.consumers is None else consumers_to_json(commit.consumers),
@@ -207,6 +217,7 @@ def _commit(value: Json) -> Commit:
         batch=_parsed(value, "batch", dict, _batch),
         fence=_parsed(value, "fence", int, partial(check_version, what="fence")),
         floor=_parsed(value, "floor", int, partial(_floor, before=before)),
+        forget=_parsed(value, "forget", int, partial(_forget, head=head)),
         tags=_parsed(value, "tags", dict, partial(tags_from_json, newest=before)),
         pins=_parsed(value, "pins", dict, pins_from_json),
         consumers=_parsed(value, "consumers", dict, partial(consumers_from_json, newest=before)),
@@ -268,6 +279,18 @@ def _floor(floor: int, before: int) -> int:
     return floor
 
 
+def _forget(version: int, head: Head) -> int:
+    if APPLICATION_RETENTION not in head.features.read & head.features.write:
+        raise CorruptTableError(
+            f"the entry forgets applications without the feature {APPLICATION_RETENTION}"
+        )
+    if not 0 <= version <= head.version:
+        raise CorruptTableError(
+            f"the entry forgets applications before {str(version)[:50]}, a version after the commit"
+        )
+    return version
+
+
 def column_id_from_json(value: Json) -> int:
     """The member ``next_column_id``. Raises CorruptTableError if it is not a column ID."""
     column_id: int = member(value, "next_column_id", int)
@@ -279,18 +302,6 @@ def column_id_from_json(value: Json) -> int:
 def _batch(value: dict[str, Any]) -> Batch:
     check_members(value, _BATCH_MEMBERS)
     return Batch(member(value, "application", str), batch_from_json(value, "id"))
-
-
-def batch_from_json(value: Json, name: str) -> int:
-    """The number of a batch, from a member of an object.
-
-    Raises:
-        CorruptTableError: it is not an integer of 64 bits.
-    """
-    number: int = member(value, name, int)
-    if not -(2**63) <= number < 2**63:
-        raise CorruptTableError(f"the batch {str(number)[:50]} is out of range")
-    return number
 
 
 def _details(value: dict[str, Any]) -> dict[str, Any]:

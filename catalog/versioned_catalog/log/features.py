@@ -93,6 +93,9 @@ MARKS = "marks"
 RESOLVED = "resolved"
 """Feature of tables with a primary key that have, or had, a segment with a mark."""
 
+APPLICATION_RETENTION = "application-retention"
+"""Feature of tables whose state knows which commit wrote the last batch of each application."""
+
 KNOWN_FEATURES: frozenset[str] = frozenset(
     {
         KEYED,
@@ -110,6 +113,7 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         CHECKSUMS,
         MARKS,
         RESOLVED,
+        APPLICATION_RETENTION,
     }
 )
 """The features that this library implements, for reading and for writing."""

@@ -9,8 +9,9 @@ from datetime import datetime
 import numpy as np
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.log.entry import NEW_INCARNATION, Commit, Consumer
+from versioned_catalog.log.entry import NEW_INCARNATION, Commit, Consumer, LastBatch
 from versioned_catalog.log.features import (
+    APPLICATION_RETENTION,
     CHECKSUMS,
     EXTERNAL_ROOTS,
     IMPORTS,
@@ -57,7 +58,7 @@ class TableState:
         created_version: version that began this incarnation.
         first_schema_version: schema version that it began with.
         properties, comment: for users.
-        applications: the last batch of each exactly-once sink.
+        applications: the last batch of each exactly-once sink, until it is forgotten.
         tags: names of versions, of this incarnation and of those that it replaced.
         pins: schema pins by label.
         consumers: readers whose unread versions expiry keeps, by name.
@@ -86,7 +87,7 @@ class TableState:
     properties: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
     segments: SegmentSet = field(default_factory=SegmentSet)
-    applications: Mapping[str, int] = field(default_factory=dict)
+    applications: Mapping[str, LastBatch] = field(default_factory=dict)
     tags: Mapping[str, int] = field(default_factory=dict)
     pins: Mapping[str, Pin] = field(default_factory=dict)
     consumers: Mapping[str, Consumer] = field(default_factory=dict)
@@ -156,9 +157,6 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     segments = before.segments.remove(commit.removed)
     segments = segments.add(commit.added, commit.head.version, commit.head.time, schemas)
     segments = segments.marked(commit.marked)
-    applications = before.applications
-    if commit.batch is not None:
-        applications = {**applications, commit.batch.application: commit.batch.id}
     after = replace(
         before,
         version=commit.head.version,
@@ -171,7 +169,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         properties=before.properties if commit.properties is None else commit.properties,
         comment=commit.comment if commit.sets_comment else before.comment,
         segments=segments,
-        applications=applications,
+        applications=_applications(before, commit),
         tags=before.tags if commit.tags is None else commit.tags,
         pins=before.pins if commit.pins is None else commit.pins,
         consumers=before.consumers if commit.consumers is None else commit.consumers,
@@ -188,6 +186,30 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     if commit.marked:
         _check_marks(after, commit.marked.values())
     return after
+
+
+def _applications(before: TableState, commit: Commit) -> Mapping[str, LastBatch]:
+    """The last batch of each application after a commit, by name (FORMAT.md, section 9)."""
+    applications, version = before.applications, commit.head.version
+    knows_versions = APPLICATION_RETENTION in commit.head.features.read
+    if knows_versions and APPLICATION_RETENTION not in before.features.read:
+        # Readers of a checkpoint do not know which commits wrote them.
+        applications = {name: LastBatch(last.id, version) for name, last in applications.items()}
+    if commit.batch is not None:
+        last = LastBatch(commit.batch.id, version if knows_versions else None)
+        applications = {**applications, commit.batch.application: last}
+    if commit.forget is not None:
+        return remembered(applications, commit.forget)
+    return applications
+
+
+def remembered(applications: Mapping[str, LastBatch], since: int) -> Mapping[str, LastBatch]:
+    """The applications that are left when those are forgotten whose last batch is below a version."""
+    return {
+        name: last
+        for name, last in applications.items()
+        if last.version is None or last.version >= since
+    }
 
 
 def _adoptions(before: TableState, commit: Commit) -> int:

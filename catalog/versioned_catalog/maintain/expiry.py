@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from versioned_catalog.commit.operations import Base, Expire
+from versioned_catalog.commit.table_entries import starts_to_forget
 from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import (
     CorruptTableError,
@@ -19,9 +20,10 @@ from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Stub, stub_to_bytes
 from versioned_catalog.log.features import LOG
 from versioned_catalog.log.reader import MOST_AT_ONCE
-from versioned_catalog.log.state import TableState
+from versioned_catalog.log.state import TableState, remembered
 from versioned_catalog.maintain.log_check import in_parallel
 from versioned_catalog.storage.store import Store
+from versioned_catalog.write.retry import application_retention
 
 DEFAULT_RETENTION = timedelta(days=7)
 """The default retention."""
@@ -80,12 +82,17 @@ def newest_before(timeline: TableLog, state: TableState, cutoff: datetime) -> in
     The commit time is by the writer's clock; the modification time and the cutoff are by the store's.
     The result is the one before the oldest retained version if there is none.
     """
-    young = {file.name for file in timeline.store.files(LOG) if file.modified > cutoff}
+    young = _entries_after(timeline, cutoff)
     newest = timeline.version_at(cutoff, state.version)
     for version in range(state.floor, newest + 1):
         if posixpath.basename(timeline.entry_path(version)) in young:
             return version - 1
     return newest
+
+
+def _entries_after(timeline: TableLog, cutoff: datetime) -> set[str]:
+    """The names of the entries, or their stubs, that were written after a time by the store's clock."""
+    return {file.name for file in timeline.store.files(LOG) if file.modified > cutoff}
 
 
 def time_before(now: datetime, retention: timedelta) -> datetime:
@@ -114,6 +121,7 @@ class Expired:
         tagged: older versions that are kept by tags.
         consumers: names of consumers for which versions are kept that would be expired otherwise.
         lapsed: names of consumers that have not read all expired versions, and kept them no longer.
+        forgotten: number of applications whose last batch is not known any more.
         version: the newest version afterwards.
     """
 
@@ -124,6 +132,7 @@ class Expired:
     tagged: tuple[int, ...]
     consumers: tuple[str, ...]
     lapsed: tuple[str, ...]
+    forgotten: int
     version: int
 
 
@@ -149,9 +158,13 @@ def expire(
     oldest = min(kept_from.values(), default=allowed)
     lapsed = {name: c.version for name, c in state.consumers.items() if c.version < oldest}
     newly_tagged = tagged_below(state, oldest) - tagged_below(state, state.floor)
-    if not dry_run and oldest > state.floor and _keep_states(handle, state, oldest):
+    forget = _forgets_below(handle.log, state, now)
+    forgotten = len(state.applications) - len(remembered(state.applications, forget))
+    moves = oldest > state.floor
+    is_due = moves or forgotten or starts_to_forget(state)
+    if not dry_run and is_due and (not moves or _keep_states(handle, state, oldest)):
         kept = tagged_below(state, oldest)
-        handle.commit(Expire(Base.of(state), oldest, kept, lapsed), commit_id)
+        handle.commit(Expire(Base.of(state), oldest, kept, lapsed, forget), commit_id)
     while not dry_run and is_unfinished(handle.log, handle.refresh().state):
         # An expiry that died may have left entries that are not yet stubs.
         floor = handle.state.floor
@@ -165,8 +178,23 @@ def expire(
         tagged=tuple(sorted(tagged_below(handle.state, oldest))),
         consumers=tuple(sorted(kept_from)),
         lapsed=tuple(sorted(lapsed)),
+        forgotten=forgotten,
         version=handle.state.version,
     )
+
+
+def _forgets_below(timeline: TableLog, state: TableState, now: datetime) -> int:
+    """The version below which last batches are old enough for their applications to be forgotten."""
+    last_batches = state.applications.values()
+    oldest = min((last.version for last in last_batches if last.version is not None), default=None)
+    if oldest is None:
+        return 0
+    cutoff = time_before(now, application_retention(state.properties))
+    young = _entries_after(timeline, cutoff)
+    for version in range(timeline.version_at(cutoff, state.version), oldest - 1, -1):
+        if posixpath.basename(timeline.entry_path(version)) not in young:
+            return version + 1
+    return 0
 
 
 def _keep_states(

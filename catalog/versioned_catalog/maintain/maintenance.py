@@ -209,7 +209,8 @@ class Maintenance:
         """Expire old versions: they become unreadable, and vacuum may delete their segments.
 
         Tagged versions and the newest version stay readable. ``history`` keeps the time and commit ID
-        of expired versions, and ``find_commit`` finds them.
+        of expired versions, and ``find_commit`` finds them. Applications that have written no batch for
+        the property ``application_retention``, by default 30 days, are forgotten.
 
         Args:
             older_than: expire versions that were replaced longer ago than this.

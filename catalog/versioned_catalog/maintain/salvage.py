@@ -275,7 +275,7 @@ def _incarnation_of_state(state: TableState) -> Incarnation:
         live=tuple(state.segments.paths),
         marks=state.segments.marks,
         next_column_id=state.next_column_id,
-        applications=state.applications,
+        applications={name: last.id for name, last in state.applications.items()},
         ledger=state.ledger,
     )
 

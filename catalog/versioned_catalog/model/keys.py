@@ -103,21 +103,32 @@ def parse_ttl(properties: Mapping[str, str]) -> timedelta | None:
     Raises:
         InvalidRequestError: the property is not a duration.
     """
-    text = properties.get(TTL)
+    return duration_of(properties, TTL, "unset it to keep all rows")
+
+
+def duration_of(properties: Mapping[str, str], key: str, instead: str) -> timedelta | None:
+    """The duration that a property says, or None if it is not set.
+
+    Args:
+        instead: what to do in place of a duration that is too long, for the error.
+
+    Raises:
+        InvalidRequestError: the property is not a duration.
+    """
+    text = properties.get(key)
     if text is None:
         return None
     match = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None or not int(match[1]):
         raise InvalidRequestError(
-            f"the property {TTL} is {text!r}; write a number and a unit, as in '30 days' or '12 hours'",
+            f"the property {key} is {text!r}; write a number and a unit, as in '30 days' or '12 hours'",
             condition="INVALID_OPTION",
         )
     try:
         return timedelta(**{f"{match[2].lower()}s": int(match[1])})
     except OverflowError:
         raise InvalidRequestError(
-            f"the property {TTL} is {text!r}, and more than {timedelta.max.days} days; unset it to keep "
-            "all rows",
+            f"the property {key} is {text!r}, and more than {timedelta.max.days} days; {instead}",
             condition="INVALID_OPTION",
         ) from None
 

@@ -15,6 +15,7 @@ from versioned_catalog.write.auto_maintain import AUTO_MAINTAIN, auto_maintain
 from versioned_catalog.write.compaction_choice import AUTO_COMPACT, threshold
 from versioned_catalog.write.marking import ROW_CHANGES, check_row_changes
 from versioned_catalog.write.partitions import DISTRIBUTION_MODE, mode_of
+from versioned_catalog.write.retry import APPLICATION_RETENTION, application_retention
 from versioned_catalog.write.row_schema import SCHEMA_MODE, is_live
 from versioned_catalog.write.writer import TARGET_BYTES, target_bytes
 
@@ -28,6 +29,7 @@ KNOWN = (
     TTL,
     AUTO_COMPACT,
     AUTO_MAINTAIN,
+    APPLICATION_RETENTION,
     PINS,
     PUBLISH,
     PRIMARY_KEY,
@@ -60,6 +62,7 @@ _INSTEAD = {
     "delta.enableTypeWidening": "ALTER COLUMN ... TYPE widens types of every table",
     "delta.isolationLevel": "set isolation to snapshot or serializable",
     "delta.logRetentionDuration": "CALL system.expire takes the age of the versions that it removes",
+    "delta.setTransactionRetentionDuration": f"set {APPLICATION_RETENTION}",
     "delta.targetFileSize": f"set {TARGET_BYTES}",
     "history.expire": "CALL system.expire takes the age of the versions that it removes",
     "write.delete.isolation-level": "set isolation to snapshot or serializable",
@@ -90,6 +93,7 @@ def check_properties(properties: Mapping[str, str], *, keyed: bool) -> None:
     isolation_of(properties)
     check_row_changes(properties, keyed=keyed)
     parse_ttl(properties)
+    application_retention(properties)
     threshold(properties)
     auto_maintain(properties)
     mode_of(properties)

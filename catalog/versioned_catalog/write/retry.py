@@ -11,8 +11,9 @@ the other commit added the same columns. Otherwise they are written again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pyarrow as pa
 
@@ -29,6 +30,7 @@ from versioned_catalog.errors import (
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.arrow import from_arrow_type, scalar_of
+from versioned_catalog.model.keys import duration_of
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import Column, DataType, Struct, children, with_children
 from versioned_catalog.read.metadata_columns import DELETE, INSERT
@@ -44,6 +46,22 @@ BatchLike = Batch | tuple[str, int]
 
 MOST = 2**63 - 1
 """The greatest number of a batch."""
+
+
+APPLICATION_RETENTION = "application_retention"
+"""The property that says after how long ``expire`` forgets an application that writes no batches."""
+
+DEFAULT_APPLICATION_RETENTION = timedelta(days=30)
+
+
+def application_retention(properties: Mapping[str, str]) -> timedelta:
+    """For how long the last batch of an application is known.
+
+    Raises:
+        InvalidRequestError: the property is not a duration.
+    """
+    retention = duration_of(properties, APPLICATION_RETENTION, "use a shorter one")
+    return DEFAULT_APPLICATION_RETENTION if retention is None else retention
 
 
 def batch_of(value: BatchLike | None, table: str) -> Batch | None:

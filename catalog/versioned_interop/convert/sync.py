@@ -302,7 +302,8 @@ class _Files:
         base, roots = Base.of(state), used_roots(handle.store, records)
         # Not the source's number, so that a table that was rolled back can sync again.
         application = self.source.application
-        batch = Batch(application, state.applications.get(application, -1) + 1)
+        last = state.applications.get(application)
+        batch = Batch(application, 0 if last is None else last.id + 1)
         requests = [
             SetProperty(key, text)
             for key, text in origin.properties().items()

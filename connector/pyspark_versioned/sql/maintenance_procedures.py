@@ -48,14 +48,15 @@ def _expire(call: Invocation) -> Iterable[Row]:
             )
         older_than = table.store.now() - parse_timestamp(moment)
     keep_last = call.number("keep_last")
-    if call.landed(table) is not None:
+    has_landed = call.landed(table) is not None
+    if has_landed:
         older_than = timedelta.max  # only what the commit left undone
     done = table.maintenance.expire(
         older_than,
         1 if keep_last is None else keep_last,
         dry_run=call.flag("dry_run", True),
         force=call.flag("force", False),
-        commit_id=call.commit.id,
+        commit_id=None if has_landed else call.commit.id,
     )
     yield (
         done.oldest_version,
@@ -65,6 +66,7 @@ def _expire(call: Invocation) -> Iterable[Row]:
         done.version,
         list(done.consumers),
         list(done.lapsed),
+        done.forgotten,
     )
 
 
@@ -122,7 +124,7 @@ PROCEDURES = {
             FORCE,
         ),
         "STRUCT<first_kept: BIGINT, expired: BIGINT, tagged: BIGINT, done: BOOLEAN, version: BIGINT, "
-        "consumers: ARRAY<STRING>, lapsed: ARRAY<STRING>>",
+        "consumers: ARRAY<STRING>, lapsed: ARRAY<STRING>, forgotten: BIGINT>",
         _expire,
     ),
     "verify": Procedure(
