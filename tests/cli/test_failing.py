@@ -50,7 +50,7 @@ def test_every_error_has_a_message_and_an_exit_code(
     code: int,
     line: str,
 ) -> None:
-    def fail(self: Inspection) -> None:
+    def fail(self: Inspection, limit: int | None = None) -> None:
         raise error
 
     monkeypatch.setattr(Inspection, "history", fail)

@@ -102,6 +102,7 @@ def test_schema_of_a_version_before_a_replacement(run: Run, warehouse: Path) -> 
 def test_history_shows_each_operation_and_its_changes(run: Run) -> None:
     run("alter", "db.people", "drop", "home")
     first, second, third = run("history", "db.people", "--json").json
+    assert run("history", "db.people", "--limit", "2", "--json").json == [second, third]
     assert [first["operation"], second["operation"], third["operation"]] == [
         "create",
         "append",

@@ -62,7 +62,7 @@ def test_storage_options_are_not_shown(run: Run, arguments: list[str]) -> None:
 def test_storage_options_of_the_environment_are_not_shown(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(self: Inspection) -> None:
+    def fail(self: Inspection, limit: int | None = None) -> None:
         raise ValueError("opened with {'key': 'hush', 'token': 'a\\\\b'} at s3://me:word@host/t")
 
     monkeypatch.setattr(Inspection, "history", fail)

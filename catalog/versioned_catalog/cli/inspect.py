@@ -243,9 +243,10 @@ def schema(session: Session, table: str, as_of: str | None, timestamp: str | Non
 
 
 @table_command
-def history(session: Session, table: str) -> None:
-    """Show the commits of TABLE, oldest first."""
-    show_table(session.table(table).inspect.history(), _HISTORY)
+@click.option("--limit", type=click.IntRange(min=1), help="Show this many of the newest commits.")
+def history(session: Session, table: str, limit: int | None) -> None:
+    """Show the commits of TABLE, or the newest of them, oldest first."""
+    show_table(session.table(table).inspect.history(limit), _HISTORY)
 
 
 @table_command

@@ -23,6 +23,9 @@ T = TypeVar("T")
 MOST_AT_ONCE = 16
 """Number of entries that are requested at once, at most."""
 
+LARGEST_PAGE = 256
+"""Number of entries that a reader of the past holds at once, at most."""
+
 MANY_ENTRIES = 16
 """Number of entries after which a checkpoint is due, if they are a tenth of the last one in bytes."""
 
@@ -262,6 +265,18 @@ class LogReader(Generic[E, S]):
             CorruptTableError: one is missing.
         """
         return self._all((entry for entry, _ in self._following(start, end)), start, end)
+
+    def newest_first(self, newest: int) -> Iterator[E | Stub]:
+        """All entries up to a version, newest first, read page by page as they are asked for.
+
+        Raises:
+            CorruptTableError: one is missing.
+        """
+        page = MOST_AT_ONCE
+        while newest >= 0:
+            first = max(newest + 1 - page, 0)
+            yield from reversed([*self.entries(first, newest)])
+            newest, page = first - 1, min(2 * page, LARGEST_PAGE)
 
     def _all(self, items: Iterator[T], start: int, end: int) -> Iterator[T]:
         """Yield one item a version; raise CorruptTableError if the items end before ``end``."""

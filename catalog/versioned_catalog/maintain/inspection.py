@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 
 from versioned_catalog.commit.table_handle import TableHandle
-from versioned_catalog.errors import names_table_in_errors
+from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain import column_tables, metadata_tables
@@ -26,6 +27,8 @@ class Inspection:
     2
     >>> table.inspect.history()["operation"].to_pylist()
     ['create', 'append', 'alter']
+    >>> next(table.inspect.commits())["changes"]
+    ['RENAME COLUMN kind TO type']
     >>> table.inspect.segments().select(["schema_version", "rows"]).to_pylist()
     [{'schema_version': 0, 'rows': 2}]
     >>> table.inspect.lineage("type")["path"].to_pylist()
@@ -35,15 +38,37 @@ class Inspection:
     def __init__(self, handle: TableHandle) -> None:
         self._handle = handle
 
-    def history(self) -> pa.Table:
-        """List the commits, oldest first.
+    def history(self, limit: int | None = None) -> pa.Table:
+        """List the commits, or the newest of them, oldest first.
 
         Columns: ``version`` (int64), ``time`` (timestamp, UTC), ``operation``, ``schema_version``
         (int32), ``rows_added``, ``segments_added``, ``segments_removed``, ``base_version`` (int64),
         ``changes`` (list of text), ``writer``, ``commit_id``. Of expired commits, only version, time and
         commit ID are known.
+
+        Args:
+            limit: list only so many of the newest commits, and read the log no further back.
+
+        Raises:
+            InvalidRequestError: ``limit`` is not a positive integer.
         """
-        return metadata_tables.history(self._handle.log.entries(0, self._state.version))
+        if limit is not None and (type(limit) is not int or limit < 1):
+            raise InvalidRequestError(
+                f"{self._handle.name}: limit must be a number of commits, at least 1, got {limit!r}"
+            )
+        newest = self._state
+        first = 0 if limit is None else max(newest.version + 1 - limit, 0)
+        entries = self._handle.log.entries(first, newest.version)
+        return metadata_tables.history(entries, newest.schema_version)
+
+    def commits(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the commits, newest first, each with the columns of ``history`` as a dict.
+
+        The log is read page by page, only as far back as the iterator is used.
+        """
+        newest = self._state
+        entries = self._handle.log.newest_first(newest.version)
+        return metadata_tables.commits(entries, newest.schema_version)
 
     def snapshots(self) -> pa.Table:
         """List the versions that can be read, oldest first.

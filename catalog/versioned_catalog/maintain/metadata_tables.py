@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -170,34 +170,44 @@ SCHEMAS: dict[str, pa.Schema] = {
 """Schemas of the metadata tables, by the method of ``Inspection`` that returns them."""
 
 
-def history(entries: Iterable[Commit | Stub]) -> pa.Table:
-    """See ``Inspection.history``."""
-    rows: list[dict[str, Any]] = []
-    schema_version: int | None = None
-    for entry in entries:
-        match entry:
-            case Stub(version, commit_id, time, _):
-                rows.append({"version": version, "time": time, "commit_id": commit_id})
-            case Commit():
-                if entry.schema is not None:
-                    schema_version = entry.schema.version
-                rows.append(_history_row(entry, schema_version))
-    return table_of(rows, HISTORY)
+def history(entries: Iterable[Commit | Stub], schema_version: int) -> pa.Table:
+    """See ``Inspection.history``; ``schema_version`` is that of the last entry."""
+    rows = [_history_row(entry) for entry in entries]
+    return table_of([*_with_schema_versions(reversed(rows), schema_version)][::-1], HISTORY)
 
 
-def _history_row(commit: Commit, schema_version: int | None) -> dict[str, Any]:
+def commits(newest_first: Iterable[Commit | Stub], schema_version: int) -> Iterator[dict[str, Any]]:
+    """See ``Inspection.commits``; ``schema_version`` is that of the first of these entries."""
+    return _with_schema_versions(map(_history_row, newest_first), schema_version)
+
+
+def _with_schema_versions(
+    newest_first: Iterable[dict[str, Any]], schema_version: int
+) -> Iterator[dict[str, Any]]:
+    """Rows of which only those have a schema version that made it, with those of the others."""
+    for row in newest_first:
+        made = row["schema_version"]
+        yield row if row["operation"] is None else row | {"schema_version": schema_version}
+        if made is not None:
+            schema_version = made - 1
+
+
+def _history_row(entry: Commit | Stub) -> dict[str, Any]:
+    if isinstance(entry, Stub):
+        head = {"version": entry.version, "time": entry.time, "commit_id": entry.commit_id}
+        return dict.fromkeys(HISTORY.names) | head
     return {
-        "version": commit.head.version,
-        "time": commit.head.time,
-        "operation": commit.head.operation,
-        "schema_version": schema_version,
-        "rows_added": sum(record.rows for record in commit.added),
-        "segments_added": len(commit.added),
-        "segments_removed": len(commit.removed),
-        "base_version": commit.head.base_version,
-        "changes": _changes(commit.details.get("changes")),
-        "writer": commit.head.writer,
-        "commit_id": commit.head.commit_id,
+        "version": entry.head.version,
+        "time": entry.head.time,
+        "operation": entry.head.operation,
+        "schema_version": None if entry.schema is None else entry.schema.version,
+        "rows_added": sum(record.rows for record in entry.added),
+        "segments_added": len(entry.added),
+        "segments_removed": len(entry.removed),
+        "base_version": entry.head.base_version,
+        "changes": _changes(entry.details.get("changes")),
+        "writer": entry.head.writer,
+        "commit_id": entry.head.commit_id,
     }
 
 

@@ -90,7 +90,7 @@ def walk_log(handle: TableHandle) -> tuple[pa.Table, list[Point]]:
     Each entry is read once, since reading it takes a millisecond or more.
     """
     points: list[Point] = []
-    return metadata_tables.history(_walk(handle, points)), points
+    return metadata_tables.history(_walk(handle, points), handle.state.schema_version), points
 
 
 def _walk(handle: TableHandle, points: list[Point]) -> Iterator[Commit | Stub]:
