@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -18,13 +20,14 @@ from pairwise import most_at_night
 from versioned_catalog import Catalog, CorruptTableError, Table
 from versioned_catalog.log import checkpoint, commit_log, deltas, reader
 from versioned_catalog.log.bounded_files import BoundedFile, Hint
-from versioned_catalog.log.checkpoint import file_to_bytes
+from versioned_catalog.log.checkpoint import file_to_bytes, may_be_unsafe
 from versioned_catalog.log.commit_log import table_log
 from versioned_catalog.log.segment_table import CORE
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.log_check import differences
 from versioned_catalog.read.selectivity import matching_rows
 from versioned_catalog.storage.local import LocalStore
+from versioned_catalog.storage.store import UNSAFE
 from versioned_catalog.table import TableHandle
 
 LOG = "_versioned"
@@ -427,3 +430,16 @@ def test_estimates_and_plans_decode_only_the_row_groups_of_what_is_left(
     assert matching_rows(scan) == len(scan.tasks()) == 1
     assert {group for name, group in decoded if name == "1.min"} == set(range(10))
     assert {group for name, group in decoded if name == "2.min"} == {22 // 4}
+
+
+def test_paths_that_may_be_unsafe_are_found_by_their_bytes() -> None:
+    """All paths of a few characters, alone and among others; ``safe_path`` decides about each."""
+    texts = ["".join(chars) for size in range(5) for chars in itertools.product("a./", repeat=size)]
+    texts += ["a\\b", "a\nb", "a\x7f", "ü/ü", "a/b.parquet", "a../b", "a./b", "a/...", "x/..."]
+    around = ["data/0-a.parquet"] * 3
+    for text in texts:
+        unsafe = pc.match_substring_regex(pa.array([text]), UNSAFE)[0].as_py()
+        for paths in ([text], [*around, text, *around]):
+            assert may_be_unsafe(pa.array(paths)) or not unsafe, paths
+            assert may_be_unsafe(pa.array(["/", *paths]).slice(1)) or not unsafe, paths
+    assert not may_be_unsafe(pa.array([*around, "lake/a..parquet", "a./b"]))
