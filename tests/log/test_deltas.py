@@ -405,6 +405,8 @@ def test_loading_decodes_no_statistics(tmp_path: Path) -> None:
     base = table.state.segments.base
     assert not {name for name in base.decoded_names if name[0].isdigit()}
     table.scan(filters=[("id", ">", 100)]).tasks()
+    assert {name for name in base.decoded_names if name[0].isdigit()} == {"1.nulls", "1.max"}
+    table.scan(filters=[("id", "<", 100)]).tasks()
     assert {name for name in base.decoded_names if name[0].isdigit()} == {
         "1.nulls",
         "1.min",

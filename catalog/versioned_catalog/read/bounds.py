@@ -27,7 +27,7 @@ from versioned_catalog.model.types import (
     is_repeated,
     walk,
 )
-from versioned_catalog.read.evaluators import ColumnBounds, all_match, may_match
+from versioned_catalog.read.evaluators import ColumnBounds, LazyBounds, all_match, may_match
 from versioned_catalog.read.filters import And, BoundFilter, Compare, In, Literal, Op, columns_of
 from versioned_catalog.read.projection import Metadata, SegmentPlan
 from versioned_catalog.storage.footer import Footer
@@ -70,14 +70,23 @@ class SegmentBounds:
         return _where(has_column, stored, other)
 
     def _stored(self, column: Column, above: tuple[Column, ...]) -> ColumnBounds:
+        if is_nested(column.type) or is_opaque(column.type):
+            return _unknown(column, self._rows, self._nulls(column, above))
+
+        def compute(name: str) -> pa.Array | None:
+            if name == "nulls":
+                return self._nulls(column, above)
+            if name == "nans" and not is_floating(column.type):
+                return None
+            return self._statistic(name, column)
+
+        return LazyBounds(self._rows, to_arrow_type(column.type), compute)
+
+    def _nulls(self, column: Column, above: tuple[Column, ...]) -> pa.Array:
         nulls = self._statistic("nulls", column)
         for parent in above:
             nulls = pc.add(nulls, self._statistic("nulls", parent))
-        if is_nested(column.type) or is_opaque(column.type):
-            return _unknown(column, self._rows, nulls)
-        nans = self._statistic("nans", column) if is_floating(column.type) else None
-        low, high = self._statistic("min", column), self._statistic("max", column)
-        return ColumnBounds(self._rows, nulls, nans, low, high)
+        return nulls
 
     def _statistic(self, name: str, column: Column) -> pa.Array:
         return one_array(self._segments.statistic(name, column, self._schemas, self._places))

@@ -191,6 +191,37 @@ class ColumnBounds:
     min: Any
     max: Any
 
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the bounds."""
+        bound_type: pa.DataType = self.min.type
+        return bound_type
+
+
+class LazyBounds(ColumnBounds):
+    """Counts and bounds that are computed when they are first used.
+
+    Args:
+        rows: the number of rows, int64.
+        type_: the type of the bounds.
+        compute: returns ``nulls``, ``nans``, ``min`` or ``max``, by its name.
+    """
+
+    def __init__(self, rows: Any, type_: pa.DataType, compute: Callable[[str], Any]) -> None:
+        self.__dict__.update(rows=rows, _type=type_, _compute=compute)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("nulls", "nans", "min", "max"):
+            raise AttributeError(name)
+        computed = self.__dict__[name] = self.__dict__["_compute"](name)
+        return computed
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the bounds."""
+        bound_type: pa.DataType = self.__dict__["_type"]
+        return bound_type
+
 
 BoundsOf = Callable[[int], ColumnBounds | None]
 
@@ -225,12 +256,15 @@ def _unless_unknown(mask: Any) -> Any:
 
 def _sane(bounds: ColumnBounds) -> ColumnBounds:
     """Make bounds unknown that are NaN, as some Parquet writers leave them."""
-    if not pa.types.is_floating(bounds.min.type):
+    if not pa.types.is_floating(bounds.type):
         return bounds
-    nothing = pa.nulls(1, bounds.min.type)[0]
-    low = pc.if_else(pc.is_nan(bounds.min), nothing, bounds.min)
-    high = pc.if_else(pc.is_nan(bounds.max), nothing, bounds.max)
-    return ColumnBounds(bounds.rows, bounds.nulls, bounds.nans, low, high)
+    nothing = pa.nulls(1, bounds.type)[0]
+
+    def sane(name: str) -> Any:
+        values = getattr(bounds, name)
+        return pc.if_else(pc.is_nan(values), nothing, values) if name in ("min", "max") else values
+
+    return LazyBounds(bounds.rows, bounds.type, sane)
 
 
 def _leaf(bound: Leaf, bounds: ColumnBounds) -> Any:
@@ -267,11 +301,11 @@ def _where_values(bounds: ColumnBounds, mask: Any) -> Any:
 
 def _greatest(bounds: ColumnBounds) -> Any:
     """``max``, unknown where there may be a NaN, which is greater."""
-    if not pa.types.is_floating(bounds.max.type):
+    if not pa.types.is_floating(bounds.type):
         return bounds.max
-    nothing = pa.nulls(1, bounds.max.type)[0]
+    nothing = pa.nulls(1, bounds.type)[0]
     if bounds.nans is None:
-        return pa.nulls(len(bounds.max), bounds.max.type)
+        return pa.nulls(len(bounds.rows), bounds.type)
     # A null condition gives null, which is right here.
     return pc.if_else(pc.equal(bounds.nans, ZERO), bounds.max, nothing)
 
@@ -279,21 +313,22 @@ def _greatest(bounds: ColumnBounds) -> Any:
 def _compare(bounds: ColumnBounds, op: Op, literal: Literal) -> Any:
     if literal.is_nan:
         return _compare_with_nan(bounds, op)
-    scalar, low, high = literal.scalar, bounds.min, _greatest(bounds)
-    match op:
+    scalar = literal.scalar
+    match op:  # a bound that is not compared need not be decoded
         case Op.LT:
-            return pc.less(low, scalar)
+            return pc.less(bounds.min, scalar)
         case Op.LE:
-            return pc.less_equal(low, scalar)
+            return pc.less_equal(bounds.min, scalar)
         case Op.GT:
-            return pc.greater(high, scalar)
+            return pc.greater(_greatest(bounds), scalar)
         case Op.GE:
-            return pc.greater_equal(high, scalar)
+            return pc.greater_equal(_greatest(bounds), scalar)
         case Op.EQ:
-            return _overlaps(low, high, scalar, scalar)
+            return _overlaps(bounds.min, _greatest(bounds), scalar, scalar)
         case Op.NE:
             # Equal bounds leave room for one value, even if the bounds need not occur.
-            only = pc.and_kleene(pc.equal(low, scalar), pc.equal(high, scalar))
+            high = _greatest(bounds)
+            only = pc.and_kleene(pc.equal(bounds.min, scalar), pc.equal(high, scalar))
             return pc.invert(only)
 
 
