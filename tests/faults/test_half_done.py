@@ -20,6 +20,7 @@ from versioned_catalog import Catalog, StorageError, Table, VersionedError
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.store import Sink, Store
+from versioned_catalog.write import segment_writer
 
 ROWS = pa.table({"id": pa.array(range(1000), pa.int64())})
 
@@ -104,8 +105,13 @@ def apart(work: Callable[[], object]) -> bool:
 @pytest.mark.parametrize("operation", ["append", "overwrite"])
 @pytest.mark.parametrize("write", [0, 1, 2, 4])
 def test_a_partial_segment_is_deleted_unless_the_process_dies(
-    write: int, operation: str, stop: Callable[[], None], folder: Path
+    write: int,
+    operation: str,
+    stop: Callable[[], None],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(segment_writer, "PAGES_BYTES", 1)  # a write for each page, as in a large file
     store: Store = HalfDisk(str(folder), stop, write)
     table = Catalog.over(store).load_table("n.t")
     before = set((folder / "n/t/data").iterdir())

@@ -66,7 +66,10 @@ class Cursor:
         while self._buffer:
             buffered = self._buffer.popleft()
             count = buffered.batch.num_rows
-            below = count if bound is None else count_below(buffered.keys, bound)
+            if bound is None or key_at(buffered.keys, -1) < bound:
+                below = count
+            else:
+                below = count_below(buffered.keys, bound)
             if below:
                 taken.append(buffered.batch.slice(0, below))
             if below < count:

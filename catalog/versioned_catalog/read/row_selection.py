@@ -28,8 +28,10 @@ class RowSelection:
 
     def count(self, first: int, rows: int) -> int:
         """How many of some rows are read, of which the first is at the position ``first``."""
-        low, high = np.searchsorted(self.positions, (first, first + rows))
-        named = int(high - low)
+        named = 0
+        if len(self.positions):
+            low, high = np.searchsorted(self.positions, (first, first + rows))
+            named = int(high - low)
         return rows - named if self.skipped else named
 
     def of(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:

@@ -102,7 +102,9 @@ class CompactionTask:
             return tuple(write_segments(store, self.spec, batches, scratch))
         else:
             bare = _without_shared_sequence(batches, self)
-            groups = buffered(bare, SORTED_BYTES, SORTED_ROWS)
+            # In one array a column: statistics of many short arrays take twice the time.
+            tables = buffered(bare, SORTED_BYTES, SORTED_ROWS)
+            groups = (table.combine_chunks() for table in tables)
         return tuple(write_groups(store, self.spec, groups, self.kind, scratch))
 
 

@@ -130,6 +130,10 @@ each segment."""
 PARALLEL_ROWS = 64 * 1024
 """The number of rows from which statistics are computed in a second thread."""
 
+PAGES_BYTES = 256 * 1024
+"""Bytes of pages that are collected before Python writes them: each call of Python waits until other
+threads, which read the next rows, let it run."""
+
 Partition = tuple[str | None, ...]
 
 
@@ -239,8 +243,9 @@ class SegmentWriter:
         self._rows = 0
         self._context: AbstractContextManager[Sink] = store.create(self._path)
         self._sink = _Counting(self._context.__enter__())
+        self._pages = pa.BufferedOutputStream(pa.PythonFile(self._sink, "w"), PAGES_BYTES)
         self._writer = pq.ParquetWriter(
-            self._sink,
+            self._pages,
             self._target,
             compression="zstd",
             store_schema=False,
@@ -274,6 +279,7 @@ class SegmentWriter:
             self._note(arranged.column(len(self._spec.schema.columns)))
         size = KEYED_ROW_GROUP_ROWS if self._spec.schema.row_key else ROW_GROUP_ROWS
         self._writer.write_table(to_file(arranged, self._layout.columns, self._target), size)
+        self._pages.flush()  # so that ``is_full`` counts them
 
     def _note(self, sequences: pa.ChunkedArray) -> None:
         bounds = pc.min_max(sequences)
@@ -288,6 +294,7 @@ class SegmentWriter:
         if text is not None:
             self._writer.add_key_value_metadata({DELTA: text.encode()})
         self._writer.close()
+        self._pages.flush()
         self._context.__exit__(None, None, None)
         return SegmentRecord(
             path=self._path,
