@@ -111,7 +111,9 @@ def test_a_partial_segment_is_deleted_unless_the_process_dies(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(segment_writer, "PAGES_BYTES", 1)  # a write for each page, as in a large file
+    monkeypatch.setattr(
+        segment_writer, "PAGES_BYTES", 1
+    )  # a write for each page, as in a large file
     store: Store = HalfDisk(str(folder), stop, write)
     table = Catalog.over(store).load_table("n.t")
     before = set((folder / "n/t/data").iterdir())

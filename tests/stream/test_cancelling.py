@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from random import Random
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from versioned_catalog.read.row_hashes import row_hashes
+from versioned_catalog.read.row_hashes import row_hashes, split
 from versioned_catalog.stream import row_difference as cancelling
 from versioned_catalog.stream.row_difference import NEW, OLD, difference, without_pairs
 
@@ -147,3 +148,68 @@ def test_two_parts_are_compared_at_a_time(monkeypatch: pytest.MonkeyPatch) -> No
     found = difference(batches(ROWS, 100), batches(new, 100), SCHEMA, 6)
     assert sum(batch.num_rows for _, batch in found) == 2000
     assert most == 2
+
+
+def test_two_sets_are_split_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once no pairs are looked for, each is hashed and spilled in a thread of its own."""
+    both = threading.Barrier(2)
+
+    def waiting(columns: Any, rows: int) -> Any:
+        both.wait(timeout=60)
+        return row_hashes(columns, rows)
+
+    monkeypatch.setattr(cancelling, "MOST_MISSES", 0)
+    monkeypatch.setattr(cancelling, "row_hashes", waiting)
+    shuffled = ROWS.take(pa.array(np.random.default_rng(1).permutation(1000)))
+    assert list(difference(batches(ROWS, 100), batches(shuffled, 100), SCHEMA, 6)) == []
+
+
+def test_batches_that_wait_to_be_split_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, split_batches, most, lock = 0, 0, 0, threading.Lock()
+
+    def reading(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        nonlocal read
+        for batch in batches(rows, 10):
+            read += 1
+            yield batch
+
+    def slow(columns: Any, rows: int) -> Any:
+        nonlocal split_batches, most
+        with lock:
+            most = max(most, read - split_batches)
+            split_batches += 1
+        time.sleep(0.002)
+        return row_hashes(columns, rows)
+
+    monkeypatch.setattr(cancelling, "MOST_MISSES", 0)
+    monkeypatch.setattr(cancelling, "row_hashes", slow)
+    other = pa.RecordBatch.from_pylist([{**one, "id": -1} for one in ROWS.to_pylist()], SCHEMA)
+    found = difference(reading(ROWS), reading(other), SCHEMA, 2)
+    assert sum(batch.num_rows for _, batch in found) == 2000
+    assert most <= 2 * (cancelling.BATCHES_AHEAD + 2), "those that wait, are split, and are ahead"
+
+
+def test_rows_that_all_have_a_pair_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only those of the other set are brought into their order."""
+    copied: list[int] = []
+    take = cancelling._rows
+    monkeypatch.setattr(
+        cancelling, "_rows", lambda rows, at: copied.append(len(at)) or take(rows, at)
+    )
+    shuffled = ROWS.take(pa.array(np.random.default_rng(1).permutation(1000)))
+    old, new = (cancelling._hashed(rows) for rows in (ROWS, shuffled))
+    assert list(map(len, original(old, new))) == [0, 0]
+    assert copied == []
+    assert list(map(len, original(old, new.slice(1)))) == [1, 0]
+    assert copied == [999]
+
+
+def test_the_parts_of_a_batch_are_slices_of_one_copy() -> None:
+    hashes = row_hashes(ROWS.columns, 1000)
+    parts = dict(split(ROWS, hashes, 7))
+    assert sorted(parts) == list(range(7))
+    assert len({part.column(0).buffers()[1].address for part in parts.values()}) == 1
+    places = [(int(at) >> 32) * 7 >> 32 for at in hashes]
+    for number, part in parts.items():
+        expected = [one for one, at in zip(ROWS.to_pylist(), places, strict=True) if at == number]
+        assert repr(part.to_pylist()) == repr(expected), "in their order"

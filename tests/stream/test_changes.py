@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
+from versioned_catalog.stream import change_reading
 from versioned_catalog.stream import row_difference as difference
 from versioned_catalog.stream.change_feed import Changes
 from versioned_catalog.stream.row_difference import NEW, OLD
@@ -146,6 +147,28 @@ def test_rows_beyond_memory_are_spilled(plain: Table, monkeypatch: pytest.Monkey
     expected = short(plain.changes(2))
     monkeypatch.setattr(difference, "ROWS_IN_MEMORY", 1)
     assert short(plain.changes(2)) == expected
+
+
+def test_the_columns_of_the_feed_are_built_once_for_the_batches_of_a_segment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[int] = []
+    build = change_reading.constant_columns
+    monkeypatch.setattr(change_reading, "FEED_ROWS", 100)
+    monkeypatch.setattr(
+        change_reading, "constant_columns", lambda *of: built.append(of[-1]) or build(*of)
+    )
+    table = Catalog.create_path(tmp_path / "t", "id LONG, n LONG")
+    for first in (0, 950):
+        table.append(pa.table({"id": range(first, first + 950), "n": range(950)}))
+    read = list(table.changes(1, columns=["id"]).to_batches())
+    assert built == [100, 100], "of a hundred rows, for each segment"
+    assert [batch.num_rows for batch in read] == [*[100] * 9, 50] * 2
+    rows = pa.Table.from_batches(read)
+    assert rows.schema == table.changes(1, columns=["id"]).schema
+    assert rows["id"].to_pylist() == list(range(1900))
+    assert rows["_commit_version"].to_pylist() == [1] * 950 + [2] * 950
+    assert set(rows["_change_type"].to_pylist()) == {"insert"}
 
 
 def test_appended_rows_come_in_order(tmp_path: Path) -> None:

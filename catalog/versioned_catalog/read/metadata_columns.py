@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-import numpy as np
 import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
@@ -16,7 +15,6 @@ from versioned_catalog.model import keys
 from versioned_catalog.model.arrow import array_of, scalar_of, to_arrow_schema
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Array, Atom, Column, DataType, Map, Struct
-from versioned_catalog.read.row_hashes import indices
 
 METADATA_COLUMNS = (
     Column(
@@ -136,7 +134,7 @@ def constant_columns(type_: str, version: int, time: datetime, rows: int) -> lis
     stamp = zip((version, microseconds(time)), list(CHANGE_COLUMNS)[1:], strict=True)
     return [
         _repeated(type_, 1 << rows.bit_length()).slice(0, rows),
-        *(indices(np.full(rows, value, np.int64)).view(field.type) for value, field in stamp),
+        *(pa.repeat(scalar_of(value, pa.int64()), rows).view(field.type) for value, field in stamp),
     ]
 
 

@@ -202,16 +202,16 @@ def split_by_hash(
 def split(
     batch: pa.RecordBatch, hashes: Hashes, parts: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of a batch by their hashes, in their order."""
+    """The rows of a batch by their hashes, in their order: slices of one copy of the batch."""
     part = (hashes >> _HALF) * np.uint64(parts) >> _HALF
     if parts < 2**16:
         part = part.astype(np.uint16)  # which NumPy sorts by radix
-    order = np.argsort(part, kind="stable")
-    ends = np.cumsum(np.bincount(part, minlength=parts))
+    rows = batch.take(indices(np.argsort(part, kind="stable")))
+    ends = np.cumsum(np.bincount(part, minlength=parts)).tolist()
     for at, end in enumerate(ends):
         start = ends[at - 1] if at else 0
         if end > start:
-            yield at, batch.take(indices(order[start:end]))
+            yield at, rows.slice(start, end - start)
 
 
 def _hashes(values: pa.Array) -> Hashes:

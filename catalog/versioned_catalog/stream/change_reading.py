@@ -44,6 +44,10 @@ from versioned_catalog.stream.keyed_changes import (
 )
 from versioned_catalog.stream.row_difference import NEW, difference, parts_of
 
+FEED_ROWS = 64 * 1024
+"""Rows of a batch of a feed, at most: its three columns, which all batches of a task share, would take
+more time than a column that is read, if they were as long as the batches of a scan."""
+
 
 def read_changes(store: Store, task: ChangeTask) -> Iterator[pa.RecordBatch]:
     """Read the changes of a task, in the columns of ``feed_schema``.
@@ -71,11 +75,13 @@ def _stamped(
     """Rows in the shown columns, as changes of one type and commit."""
     schema = feed_schema(output.shown)
     feed: list[pa.Array] = []  # of the largest batch so far; smaller ones share it
-    for batch in batches:
-        if not feed or len(feed[0]) < batch.num_rows:
-            feed = constant_columns(type_, stamp.version, stamp.time, batch.num_rows)
-        shared = (column.slice(0, batch.num_rows) for column in feed)
-        yield pa.RecordBatch.from_arrays([*batch.columns, *shared], schema=schema)
+    for whole in batches:
+        for start in range(0, whole.num_rows, FEED_ROWS):
+            batch = whole.slice(start, FEED_ROWS)
+            if not feed or len(feed[0]) < batch.num_rows:
+                feed = constant_columns(type_, stamp.version, stamp.time, batch.num_rows)
+            shared = (column.slice(0, batch.num_rows) for column in feed)
+            yield pa.RecordBatch.from_arrays([*batch.columns, *shared], schema=schema)
 
 
 def _differing(store: Store, task: DifferenceTask) -> Iterator[pa.RecordBatch]:

@@ -8,11 +8,9 @@ exactly; a missed pair costs only time, since the multiset difference of the rem
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import groupby, product
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +28,7 @@ from versioned_catalog.read.row_hashes import (
     truths,
     unequal,
 )
-from versioned_catalog.write.writer import Spill, pipelined
+from versioned_catalog.write.writer import Spill
 
 OLD, NEW = 0, 1
 """The two sets."""
@@ -100,7 +98,7 @@ def without_pairs(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of two sets, with ``OLD`` or ``NEW``, without many pairs of equal ones.
 
-    After its columns each row has its hash, as ``hashes_of`` reads it.
+    Where pairs were looked for, each row has its hash after its columns, as ``hashes_of`` reads it.
     """
     return _Pairing((_Side(OLD, iter(old)), _Side(NEW, iter(new)))).run()
 
@@ -124,18 +122,26 @@ class _Pairing:
             batches = [side.take(rows) for side in sides]
             differ = _differing(*batches)
             if differ is not None:
-                yield from ((at, _hashed(_rows(batch, differ))) for at, batch in enumerate(batches))
+                yield from ((at, _rows(batch, differ)) for at, batch in enumerate(batches))
                 continue
-            for side, batch in zip(sides, batches, strict=True):
-                side.pending.append(_hashed(batch))
-            yield from self._pair_up()
+            yield from self._wait(list(zip(sides, batches, strict=True)))
         for side in sides:
             while side.read():
                 assert side.ahead is not None
-                side.pending.append(_hashed(side.take(side.ahead.num_rows)))
-                yield from self._pair_up()
+                yield from self._wait([(side, side.take(side.ahead.num_rows))])
         for side in sides:
             yield from side.drain()
+
+    def _wait(
+        self, read: Sequence[tuple[_Side, pa.RecordBatch]]
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Keep rows that were read, and leave out pairs; emit the rows if no pairs are looked for."""
+        if self.misses >= MOST_MISSES:
+            yield from ((side.side, batch) for side, batch in read)
+            return
+        for side, batch in read:
+            side.pending.append(_hashed(batch))
+        yield from self._pair_up()
 
     def _pair_up(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Leave out equal pending rows, and emit those of a side that has too many."""
@@ -183,9 +189,15 @@ def unpaired(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Places]:
     Both have hashes as their last column.
     """
     ours, theirs = _candidates(old, new)
+    # In the order of the old rows, so that these are copied in their order, or not at all.
+    partners = np.full(old.num_rows, -1)
+    partners[ours] = theirs
+    ours = np.flatnonzero(partners >= 0)
+    theirs = partners[ours]
+    paired = old if len(ours) == old.num_rows else _rows(old, ours)
     equal = np.ones(len(ours), bool)
-    for old_column, new_column in zip(old.columns[:-1], new.columns[:-1], strict=True):
-        equal &= ~truths(unequal(old_column.take(indices(ours)), new_column.take(indices(theirs))))
+    for old_column, new_column in zip(paired.columns[:-1], new.columns[:-1], strict=True):
+        equal &= ~truths(unequal(old_column, new_column.take(indices(theirs))))
     kept = np.ones(old.num_rows, bool), np.ones(new.num_rows, bool)
     kept[OLD][ours[equal]] = False
     kept[NEW][theirs[equal]] = False
@@ -202,7 +214,11 @@ def _candidates(old: pa.RecordBatch, new: pa.RecordBatch) -> tuple[Places, Place
     keys = np.sort(hashes & ~low | np.arange(rows, dtype=np.uint64))
     order, keys = (keys & low).astype(np.int64), keys & ~low
     is_new = order >= old.num_rows
-    begins = np.r_[True, keys[1:] != keys[:-1]][:rows]
+    same = keys[1:] == keys[:-1]
+    if not (same[1:] & same[:-1]).any():  # no more than two rows have the same hash
+        first = np.flatnonzero(same & is_new[1:] & ~is_new[:-1])
+        return order[first], order[first + 1] - old.num_rows
+    begins = np.r_[True, ~same][:rows]
     turns = is_new & (begins | np.r_[True, ~is_new[:-1]][:rows])
     places = np.arange(rows)
     # The places of the first row of each hash, and of its first new row.
@@ -219,6 +235,9 @@ BYTES_IN_MEMORY = 64 * 1024 * 1024
 
 THREADS = 2
 """The parts that are compared at a time."""
+
+BATCHES_AHEAD = 2
+"""Batches of a set that wait to be split, at most."""
 
 
 def parts_of(rows: int, size: int) -> int:
@@ -240,23 +259,50 @@ def difference(
     """
     sided = without_pairs(old, new)
     if parts == 1:
-        yield from _unmatched(list(sided), schema)
+        yield from _unmatched(
+            [(side, _with_hashes(batch, schema)) for side, batch in sided], schema
+        )
         return
-    with Spill(keys=product(range(parts), (OLD, NEW))) as spill:
-        with closing(pipelined(sided)) as ahead:
-            for side, batch in ahead:
-                for part, rows in split(batch, hashes_of(batch), parts):
-                    spill.add((part, side), pa.Table.from_batches([rows]))
+    with Spill[int](keys=range(parts)) as of_old, Spill[int](keys=range(parts)) as of_new:
+        _spill(sided, schema, (of_old, of_new), parts)
         running: deque[Future[list[tuple[int, pa.RecordBatch]]]] = deque()
         with ThreadPoolExecutor(THREADS) as pool:
-            for _, both in groupby(spill.drain(), lambda drained: drained[0][0]):
-                of_part = [(side, batch) for (_, side), batches in both for batch in batches]
+            for both in zip(of_old.drain(), of_new.drain(), strict=True):
+                of_part = [(side, batch) for side, (_, rows) in enumerate(both) for batch in rows]
                 running.append(pool.submit(lambda rows: list(_unmatched(rows, schema)), of_part))
                 del of_part
                 if len(running) == THREADS:
                     yield from running.popleft().result()
             while running:
                 yield from running.popleft().result()
+
+
+def _with_hashes(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows with their hashes, which are there if pairs were looked for."""
+    return batch if batch.num_columns > len(schema) else _hashed(batch)
+
+
+def _spill(
+    sided: Iterable[tuple[int, pa.RecordBatch]],
+    schema: pa.Schema,
+    spills: tuple[Spill[int], Spill[int]],
+    parts: int,
+) -> None:
+    """Hash and split the rows of each set in a thread of its own, in their order."""
+
+    def add(side: int, batch: pa.RecordBatch) -> None:
+        with_hashes = _with_hashes(batch, schema)
+        for part, rows in split(with_hashes, hashes_of(with_hashes), parts):
+            spills[side].add(part, pa.Table.from_batches([rows]))
+
+    waiting: tuple[deque[Future[None]], ...] = deque(), deque()
+    with ThreadPoolExecutor(1) as of_old, ThreadPoolExecutor(1) as of_new:
+        for side, batch in sided:
+            waiting[side].append((of_old, of_new)[side].submit(add, side, batch))
+            if len(waiting[side]) > BATCHES_AHEAD:
+                waiting[side].popleft().result()
+        for future in (*waiting[OLD], *waiting[NEW]):
+            future.result()
 
 
 def _unmatched(
