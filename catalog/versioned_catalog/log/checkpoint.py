@@ -61,6 +61,7 @@ from versioned_catalog.log.segment_columns import ColumnFile, Run, SegmentColumn
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.segment_table import CORE, OPTIONAL, check_lists, statistic_type
 from versioned_catalog.log.state import TableState, check_not_keyed, check_pins, check_resolved
+from versioned_catalog.model.arrow import TRUE, one_array, truths
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import Json, check_members, member, optional, texts
 from versioned_catalog.storage.store import PREFIX, UNSAFE, safe_path
@@ -388,9 +389,9 @@ def state_from_json(value: Json, segments: SegmentSet) -> TableState:
     if segments.has_marks:
         if MARKS not in features.read & features.write:
             raise CorruptTableError(f"segments have marks without the feature {MARKS}")
-        marked = pc.is_valid(segments.column("mark")).to_numpy()
+        marked = truths(pc.is_valid(one_array(segments.column("mark"))))
         check_resolved(state, segments.resolved_versions[marked])
-    first = pc.index(pc.is_valid(segments.base["id_map"]), True).as_py()
+    first = pc.index(pc.is_valid(segments.base["id_map"]), TRUE).as_py()
     for path in segments.base["path"].slice(max(first, 0), min(first + 1, 1)).to_pylist():
         check_not_keyed(path, True, state.schema)
     return replace(state, segments=_typed(segments, state.schema))

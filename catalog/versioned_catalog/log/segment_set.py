@@ -31,7 +31,7 @@ from versioned_catalog.log.stored_segments import (
     marked_counts,
     resolved_versions,
 )
-from versioned_catalog.model.arrow import array_of, from_numpy, one_array
+from versioned_catalog.model.arrow import array_of, from_numpy, one_array, scalar_of
 from versioned_catalog.model.types import Column, DataType
 
 FOLD_AT = 256
@@ -377,8 +377,9 @@ class SegmentSet:
         key, type_ = f"{column.id}.{name}", segment_table.statistic_type(name, column.type)
         if column.id in self._places or key not in self._names or self.removed_paths:
             return self.statistic(name, column, schemas).take(places)
-        in_base = pc.less(places, self.base.num_rows)
-        newer = pc.subtract(places.filter(pc.invert(in_base)), self.base.num_rows)
+        count = scalar_of(self.base.num_rows, pa.int64())
+        in_base = pc.less(places, count)
+        newer = pc.subtract(places.filter(pc.invert(in_base)), count)
         stored = self.base.take(key, places.filter(in_base)).cast(type_)
         return pa.chunked_array([stored, self._newer(name, column, schemas).take(newer)], type_)
 

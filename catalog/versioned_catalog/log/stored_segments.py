@@ -17,7 +17,16 @@ from versioned_catalog.log.marks import mark_from_text
 from versioned_catalog.log.record import PLAIN, Delta
 from versioned_catalog.log.segment_columns import SegmentColumns
 from versioned_catalog.log.segment_table import delta_from_text, delta_to_text
-from versioned_catalog.model.arrow import FALSE, TRUE, array_of, one_array
+from versioned_catalog.model.arrow import (
+    FALSE,
+    TRUE,
+    ZERO,
+    array_of,
+    integers,
+    one_array,
+    scalar_of,
+    truths,
+)
 
 Mask = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
@@ -77,7 +86,7 @@ class Deltas:
 
     def filter(self, mask: pa.BooleanArray) -> Deltas:
         """The deltas of the segments that a mask selects."""
-        places = mask.to_numpy(zero_copy_only=False)
+        places = truths(mask)
         return Deltas(self.texts.filter(mask), self.has_ops[places], self.deletes_only[places])
 
     def decode(self) -> list[Delta]:
@@ -122,8 +131,7 @@ class Stored:
 
 
 def _mask(values: pa.BooleanArray, unknown: bool) -> Mask:
-    mask: Mask = pc.fill_null(values, TRUE if unknown else FALSE).to_numpy(zero_copy_only=False)
-    return mask.copy()
+    return truths(pc.fill_null(values, TRUE if unknown else FALSE))
 
 
 def _decoded(text: str) -> Delta:
@@ -152,13 +160,13 @@ def marked_counts(texts: pa.StringArray, rows: pa.Int64Array) -> Counts:
         CorruptTableError: a mark is invalid, or marks more rows than its segment has.
     """
     numbers = pc.struct_field(pc.extract_regex(texts, _MARK), "rows").cast(pa.int64())
-    counts: Counts = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False).copy()
-    unusual = pc.and_(pc.is_null(numbers), pc.is_valid(texts)).to_numpy(zero_copy_only=False)
+    counts: Counts = integers(pc.fill_null(numbers, ZERO)).copy()
+    unusual = truths(pc.and_(pc.is_null(numbers), pc.is_valid(texts)))
     if unusual.any():
         unusual &= ~_mask(pc.match_substring_regex(texts, _NO_ROWS), False)
     for place in np.flatnonzero(unusual).tolist():
         counts[place] = mark_from_text(texts[place].as_py()).rows
-    if (counts > rows.to_numpy()).any():
+    if (counts > integers(rows)).any():
         raise CorruptTableError("a segment has a mark of more rows than it has")
     return counts
 
@@ -177,7 +185,7 @@ def resolved_versions(texts: pa.StringArray) -> Counts:
         pc.struct_field(pc.extract_regex(texts, form), "resolved") for form in (_MARK, _NO_ROWS)
     ]
     number = pc.coalesce(*(pc.if_else(pc.equal(n, ""), None, n) for n in numbers)).cast(pa.int64())
-    versions: Counts = pc.fill_null(number, UNRESOLVED).to_numpy(zero_copy_only=False).copy()
+    versions: Counts = integers(pc.fill_null(number, scalar_of(UNRESOLVED, pa.int64()))).copy()
     named = _mask(pc.match_substring(texts, "resolved"), False)
     for place in np.flatnonzero(named & (versions == UNRESOLVED)).tolist():
         resolved = mark_from_text(texts[place].as_py()).resolved

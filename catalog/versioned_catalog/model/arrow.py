@@ -245,6 +245,21 @@ def from_numpy(values: npt.NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(values), [None, whole])
 
 
+def integers(column: pa.Array) -> npt.NDArray[np.int64]:
+    """The elements of an int64 array without nulls; ``to_numpy`` would import pandas."""
+    if not len(column):
+        return np.empty(0, np.int64)
+    values: npt.NDArray[np.int64] = np.frombuffer(
+        column.buffers()[1], np.int64, len(column), column.offset * 8
+    )
+    return values
+
+
+def truths(values: pa.Array) -> npt.NDArray[np.bool_]:
+    """The elements of a Boolean array without nulls."""
+    return integers(values.cast(pa.int64())).astype(bool)
+
+
 def extreme_of(values: pa.Array, greatest: bool) -> pa.Scalar:
     """The greatest or the least value, NaN and null left out."""
     end = "max" if greatest else "min"

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model import transforms
-from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.arrow import to_arrow_type, truths
 from versioned_catalog.model.types import Atom, DataType, Decimal, Family, family, is_text
 
 Hashes: TypeAlias = npt.NDArray[np.uint32]
@@ -196,7 +196,7 @@ def _limbs(array: pa.Array) -> npt.NDArray[np.uint64]:
         return np.zeros((0, 2), np.uint64)
     halves = np.frombuffer(raw, "<u8", len(array) * 2, array.offset * 16).reshape(-1, 2).copy()
     if array.null_count:
-        halves[array.is_null().to_numpy(zero_copy_only=False)] = 0
+        halves[truths(array.is_null())] = 0
     return halves
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import from_numpy, one_array, scalar_of
+from versioned_catalog.model.arrow import from_numpy, integers, one_array, scalar_of
 from versioned_catalog.model.partitioning import PartitionKey, key_reader
 from versioned_catalog.read.bounds import SegmentBounds
 from versioned_catalog.read.row_keys import comparable
@@ -47,7 +47,7 @@ def _partitions(state: TableState) -> Range:
     A segment with another partitioning may hold rows of any partition.
     """
     core = state.segments.core
-    versions = one_array(core["schema_version"]).to_numpy()
+    versions = integers(one_array(core["schema_version"]).cast(pa.int64()))
     numbers: dict[PartitionKey, int] = {}
     low, high = np.full(len(core), -1), np.full(len(core), len(core))
     for version in np.unique(versions):
@@ -68,7 +68,7 @@ def _distinct(partitions: pa.ChunkedArray, width: int) -> tuple[list[PartitionKe
     """The distinct keys among partitions of ``width`` values, and the number of the key of each."""
     values = pc.dictionary_encode(pc.list_flatten(one_array(partitions)), "encode")
     texts = values.dictionary.to_pylist()
-    codes = values.indices.to_numpy().reshape(-1, width)
+    codes = integers(values.indices.cast(pa.int64())).reshape(-1, width)
     keys, inverse = np.unique(codes, axis=0, return_inverse=True)
     return [tuple(texts[code] for code in key) for key in keys.tolist()], inverse.reshape(-1)
 
@@ -82,8 +82,7 @@ def _ranks(low: pa.Array, high: pa.Array) -> Range:
 
 def _places(bounds: pa.Array, values: pa.Array, unknown: int) -> Ranks:
     positions = pc.fill_null(pc.index_in(bounds, value_set=values), scalar_of(unknown, pa.int32()))
-    ranks: Ranks = positions.to_numpy().astype(np.int64)
-    return ranks
+    return integers(positions.cast(pa.int64()))
 
 
 def overlapping(ranges: Sequence[Range], places: Any) -> Ranks:

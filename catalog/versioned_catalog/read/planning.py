@@ -20,7 +20,7 @@ from versioned_catalog.log.segment_table import OPTIONAL, constants_to_text, sha
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.stored_segments import UNRESOLVED, Counts, Deltas, Mask
 from versioned_catalog.log.times import UNIX_EPOCH
-from versioned_catalog.model.arrow import ZERO, array_of, from_numpy, one_array
+from versioned_catalog.model.arrow import ZERO, array_of, from_numpy, integers, one_array, truths
 from versioned_catalog.model.keys import OP_TYPE, SEQUENCE
 from versioned_catalog.model.pins import without_dropped
 from versioned_catalog.model.schema import Schema
@@ -90,11 +90,11 @@ def _select_keyed(
     merged[members] = True
     clean = near & ~merged & ~segments.deltas.deletes_only
     if segments.has_marks:
-        clean &= _as_mask(pc.greater(segments.shown_counts, ZERO))
+        clean &= truths(pc.greater(segments.shown_counts, ZERO))
     if filter is not None and prune:
         clean &= _matching(state, filter)
     if filter is None and limit is not None and not len(members):
-        clean &= _as_mask(_first(pc.if_else(from_numpy(clean), segments.shown_counts, ZERO), limit))
+        clean &= truths(_first(pc.if_else(from_numpy(clean), segments.shown_counts, ZERO), limit))
     chosen = clean | merged
     read = from_numpy(chosen)
     place_in_scan = tuple((np.cumsum(chosen) - 1)[members].tolist())
@@ -106,12 +106,7 @@ def _select_keyed(
 
 
 def _matching(state: TableState, filter: BoundFilter) -> Mask:
-    return _as_mask(some_match(state, filter))
-
-
-def _as_mask(values: pa.Array) -> Mask:
-    mask: Mask = values.to_numpy(zero_copy_only=False)
-    return mask
+    return truths(some_match(state, filter))
 
 
 def merged_groups(
@@ -148,7 +143,7 @@ def _resolved(
     version that added the newest segment. A group is resolved if the least is that version or later."""
     count = int(groups.max()) + 1 if len(groups) else 0
     resolved = state.segments.resolved_versions[places]
-    added = one_array(state.segments.column("sequence")).to_numpy()[places]
+    added = integers(one_array(state.segments.column("sequence")))[places]
     least, greatest = np.full(count, VERSIONS), np.full(count, UNRESOLVED)
     newest = np.zeros(count, np.int64)
     np.minimum.at(least, groups, resolved)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.model.arrow import FALSE, TRUE, scalar_of
+from versioned_catalog.model.arrow import FALSE, TRUE, integers, scalar_of
 from versioned_catalog.model.transform_values import hash_slices
 from versioned_catalog.read.arrays import list_values, struct_child
 from versioned_catalog.read.row_keys import packed
@@ -109,19 +109,6 @@ def groups_of(columns: Sequence[pa.Array], rows: int) -> pa.Array:
             codes = codes.dictionary_encode().indices.cast(pa.int64())
         groups = codes
     return groups
-
-
-def integers(column: pa.Array) -> npt.NDArray[np.int64]:
-    """The elements of an int64 array without nulls; ``to_numpy`` would import pandas."""
-    values: npt.NDArray[np.int64] = np.frombuffer(
-        column.buffers()[1], np.int64, len(column), column.offset * 8
-    )
-    return values
-
-
-def truths(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """The elements of a Boolean array without nulls."""
-    return integers(values.cast(pa.int64())).astype(bool)
 
 
 def indices(places: npt.NDArray[np.int64]) -> pa.Array:

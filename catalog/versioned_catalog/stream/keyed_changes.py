@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from versioned_catalog.log.features import DELETE_OP
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import array_of, from_numpy, one_array
+from versioned_catalog.model.arrow import array_of, from_numpy, integers, one_array, truths
 from versioned_catalog.read.bounds import some_match
 from versioned_catalog.read.filters import filter_on
 from versioned_catalog.read.merge_planning import MergePlanner, ends_of, split_merge
@@ -31,7 +31,7 @@ from versioned_catalog.read.metadata_columns import DELETE, INSERT, POSTIMAGE, P
 from versioned_catalog.read.newest_rows import keys_of, last_of_keys
 from versioned_catalog.read.overlaps import key_ranges, members_of, overlapping
 from versioned_catalog.read.planning import task_rows
-from versioned_catalog.read.row_hashes import indices, integers, truths, unequal
+from versioned_catalog.read.row_hashes import indices, unequal
 from versioned_catalog.read.row_keys import Shape
 from versioned_catalog.read.tasks import MergeTask
 from versioned_catalog.storage.store import Store

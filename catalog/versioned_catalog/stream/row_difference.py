@@ -16,16 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from versioned_catalog.model.arrow import integers, truths
 from versioned_catalog.read.newest_rows import concatenated
 from versioned_catalog.read.row_hashes import (
     Hashes,
     groups_of,
     indices,
-    integers,
     numbered,
     row_hashes,
     split,
-    truths,
     unequal,
 )
 from versioned_catalog.write.writer import Spill

@@ -16,7 +16,13 @@ import pyarrow.compute as pc
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log import features
 from versioned_catalog.log.features import DELETE_ROW
-from versioned_catalog.model.arrow import array_of, scalar_of, to_arrow_schema, to_arrow_type
+from versioned_catalog.model.arrow import (
+    array_of,
+    integers,
+    scalar_of,
+    to_arrow_schema,
+    to_arrow_type,
+)
 from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.read.metadata_columns import (
@@ -28,7 +34,7 @@ from versioned_catalog.read.metadata_columns import (
     TYPES,
 )
 from versioned_catalog.read.newest_rows import last_of_keys, sorted_order
-from versioned_catalog.read.row_hashes import indices, integers, split_by_hash
+from versioned_catalog.read.row_hashes import indices, split_by_hash
 from versioned_catalog.write.row_schema import RowConverter
 from versioned_catalog.write.segment_writer import key_columns
 from versioned_catalog.write.unseen import converter_of

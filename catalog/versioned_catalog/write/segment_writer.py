@@ -21,7 +21,7 @@ from versioned_catalog.log.features import DELETE_ROW, PUT_ROW
 from versioned_catalog.log.record import PLAIN, Delta, SegmentRecord
 from versioned_catalog.log.segment_table import delta_to_text
 from versioned_catalog.log.statistics import StatsCollector
-from versioned_catalog.model.arrow import one_array, scalar_of
+from versioned_catalog.model.arrow import integers, one_array, scalar_of
 from versioned_catalog.model.keys import OP_TYPE, SEQUENCE, arranged_columns
 from versioned_catalog.model.partitioning import PartitionKey
 from versioned_catalog.model.schema import PartitionField, Schema
@@ -30,7 +30,7 @@ from versioned_catalog.model.transform_values import apply_transform
 from versioned_catalog.model.transforms import parse_transform, result_type
 from versioned_catalog.model.types import Column
 from versioned_catalog.read.newest_rows import last_of_keys, sorted_order
-from versioned_catalog.read.row_hashes import groups_of, indices, integers
+from versioned_catalog.read.row_hashes import groups_of, indices
 from versioned_catalog.read.row_keys import comparable
 from versioned_catalog.read.segment_layout import DELTA, file_schema, text_paths, to_file
 from versioned_catalog.storage.store import Sink, Store

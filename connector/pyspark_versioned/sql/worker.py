@@ -76,8 +76,22 @@ def _respond(infile: IO[Any], outfile: IO[Any]) -> None:
 def main(infile: IO[Any], outfile: IO[Any]) -> None:
     """Respond to one request; Spark's daemon calls this."""
     _run(_respond, infile, outfile)
+    _freeze_imports()
 
 
-# The daemon collects garbage after every response; skip what is imported by now.
-gc.collect()
-gc.freeze()
+_frozen = 0
+
+
+def _freeze_imports() -> None:
+    """Skip all modules that are imported by now when the daemon collects garbage, after every response.
+
+    Some are imported by a request: with pandas, which PyArrow imports, a collection takes 20 ms.
+    """
+    global _frozen  # noqa: PLW0603  the daemon calls functions of this module
+    if len(sys.modules) > _frozen:
+        gc.collect()
+        gc.freeze()
+        _frozen = len(sys.modules)
+
+
+_freeze_imports()
