@@ -16,7 +16,6 @@ from versioned_catalog.commit.operations import Create, Replace
 from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import AlreadyExistsError, naming_table
 from versioned_catalog.interop import interop
-from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.advice import Advice, MaintenanceBounds
 from versioned_catalog.maintain.expiry import DEFAULT_RETENTION
@@ -106,7 +105,7 @@ class Catalog:
     def _open(self, store: Store) -> None:
         self._store = store
         self._names = Names(store)
-        self._cached: OrderedDict[str, LoadedState[TableState]] = OrderedDict()
+        self._cached: OrderedDict[str, TableHandle] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"Catalog({self._store.url!r})"
@@ -128,8 +127,9 @@ class Catalog:
         table_name = self._names.find(self._names.existing(), parts)
         location = table_name.location
         store, cached = self._store.child(location), self._cached.get(location)
-        table = folders.load_at(store, render_path(parts), table_name.table_uuid, cached)
-        self._cached[location] = table.loaded
+        loaded = None if cached is None else cached.loaded
+        table = folders.load_at(store, render_path(parts), table_name.table_uuid, loaded)
+        self._cached[location] = table.handle
         self._cached.move_to_end(location)
         if len(self._cached) > REMEMBERED:
             self._cached.popitem(last=False)

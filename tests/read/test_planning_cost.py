@@ -114,6 +114,17 @@ def test_loading_an_unchanged_table_reads_two_entries(catalog: Catalog, tmp_path
     assert len(plan.calls) == 3
 
 
+def test_a_catalog_reads_no_commit_of_the_table_that_it_loaded(tmp_path: Path) -> None:
+    """By SQL, each ALTER of a wide table would parse the thousand columns of the one before."""
+    plan = Plan()
+    catalog = Catalog.over(FaultyStore(LocalStore(str(tmp_path)), plan))
+    catalog.create_table("t", "a INT")
+    catalog.load_table("t").alter().add_column("b", "INT").commit()
+    plan.calls.clear()
+    assert catalog.load_table("t").schema.names == ["a", "b"]
+    assert plan.calls == ["read _versioned/log/N.json", "read t/_versioned/log/N.json"]
+
+
 def test_a_cached_table_is_not_mistaken_for_a_namesake(catalog: Catalog, tmp_path: Path) -> None:
     """A catalog notices that others dropped, created, replaced or renamed a table that it knows."""
     other = Catalog(tmp_path)
