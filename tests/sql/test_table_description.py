@@ -26,4 +26,7 @@ def test_each_column_is_described_once(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(table_description, "_column", counting)
     columns = describe(table, table.state, {}).columns
     assert described == ["a", "b", "c", *(column.name for column in METADATA_COLUMNS)]
+    described.clear()
+    assert describe(table, table.state, {}).columns == columns
+    assert described == [column.name for column in METADATA_COLUMNS]
     assert [column.type for column in columns] == ["integer", "string", "decimal(5,2)"]

@@ -31,7 +31,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class _Memory(Generic[K, V]):
+class Memory(Generic[K, V]):
     """The values that were used last."""
 
     def __init__(self) -> None:
@@ -50,11 +50,11 @@ class _Memory(Generic[K, V]):
 
 
 _Options = tuple[tuple[str, str], ...]
-_catalogs: _Memory[tuple[str, _Options], Catalog] = _Memory()
-_tables: _Memory[tuple[str, _Options], Table] = _Memory()
-_states: _Memory[tuple[str, str, int], TableState] = _Memory()
-_seen: _Memory[tuple[str, str, int, str, str], TableState] = _Memory()
-_streams: _Memory[tuple[object, ...], TableStream | ChangeStream] = _Memory()
+_catalogs: Memory[tuple[str, _Options], Catalog] = Memory()
+_tables: Memory[tuple[str, _Options], Table] = Memory()
+_states: Memory[tuple[str, str, int], TableState] = Memory()
+_seen: Memory[tuple[str, str, int, str, str], TableState] = Memory()
+_streams: Memory[tuple[object, ...], TableStream | ChangeStream] = Memory()
 
 
 def _options(storage: Mapping[str, str]) -> _Options:

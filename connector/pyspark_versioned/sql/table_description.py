@@ -10,6 +10,7 @@ from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.spark_types import declared_type
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
+from pyspark_versioned.sql.snapshots import Memory
 from pyspark_versioned.unseen import shown_columns, unseen_columns
 from versioned_catalog import Table
 from versioned_catalog.log.state import TableState
@@ -65,7 +66,7 @@ def describe_schema(
     keyed = schema.is_keyed
     return messages.LoadedTable(
         ref,
-        [_column(column) for column in (schema.columns if shown is None else shown)],
+        _columns(schema.columns if shown is None else shown),
         [
             _column(column)
             for column in (*METADATA_COLUMNS, *(KEYED_METADATA_COLUMNS if keyed else ()))
@@ -113,6 +114,20 @@ def _schema_properties(schema: Schema) -> dict[str, str]:
     sort_by = render_sort_by(schema)
     properties = {"sort_by": sort_by} if sort_by else {}
     return properties | {k: v for k, v in key_properties(schema).items() if k != PRIMARY_KEY}
+
+
+_described: Memory[int, tuple[Sequence[Column], Sequence[messages.LoadedColumn]]] = Memory()
+
+
+def _columns(columns: Sequence[Column]) -> Sequence[messages.LoadedColumn]:
+    """Describe columns; those of a schema that was described before are remembered by identity.
+
+    A statement loads its table twice, and to compare a thousand columns takes as long as to describe
+    them.
+    """
+    return _described.get(
+        id(columns), lambda: (columns, tuple([_column(column) for column in columns]))
+    )[1]
 
 
 def _column(column: Column) -> messages.LoadedColumn:
