@@ -9,6 +9,7 @@ import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.expressions.LiteralValue;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkDefaults;
 import versioned.spark.protocol.DeclaredColumn;
@@ -34,11 +35,9 @@ final class Columns {
     }
 
     static StructType schema(Column[] columns) {
-        StructType schema = new StructType();
-        for (Column column : columns) {
-            schema = schema.add(column.name(), column.dataType(), column.nullable());
-        }
-        return schema;
+        return new StructType(Stream.of(columns)
+            .map(column -> DataTypes.createStructField(column.name(), column.dataType(), column.nullable()))
+            .toArray(StructField[]::new));
     }
 
     private static Column of(LoadedColumn column) {

@@ -56,6 +56,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     private final TableRef ref;
     private final Role role;
     private final Column[] columns;
+    private final StructType schema;
     private final MetadataColumn[] metadataColumns;
     private final Transform[] partitioning;
     private final Constraint[] constraints;
@@ -72,6 +73,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         this.ref = loaded.table();
         this.role = role;
         this.columns = Columns.of(loaded.columns());
+        this.schema = Columns.schema(columns);
         this.metadataColumns = Columns.metadata(loaded.metadataColumns(), loaded.unseen());
         this.partitioning = Transforms.of(loaded.partitioning());
         this.constraints = Constraints.of(loaded.primaryKey());
@@ -228,7 +230,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     @Override
     public StructType schema() {
-        return Columns.schema(columns);
+        return schema;
     }
 
     @Override

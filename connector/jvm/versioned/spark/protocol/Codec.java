@@ -31,6 +31,8 @@ import com.fasterxml.jackson.databind.module.SimpleModule;
 import com.fasterxml.jackson.databind.type.LogicalType;
 import java.io.IOException;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.spark.sql.types.DataType;
@@ -170,6 +172,9 @@ public final class Codec {
     }
 
     private static final class TypeReader<T extends DataType> extends JsonDeserializer<T> {
+        // Spark parses a type in microseconds, and most columns of a wide table have one of a few types.
+        private static final Map<String, DataType> NAMED = new ConcurrentHashMap<>();
+
         private final Class<T> wanted;
 
         TypeReader(Class<T> wanted) {
@@ -178,7 +183,9 @@ public final class Codec {
 
         @Override
         public T deserialize(JsonParser in, DeserializationContext context) throws IOException {
-            return wanted.cast(DataType.fromJson(in.readValueAsTree().toString()));
+            JsonNode json = in.readValueAsTree();
+            return wanted.cast(json.isTextual() ? NAMED.computeIfAbsent(json.toString(), DataType::fromJson)
+                : DataType.fromJson(json.toString()));
         }
     }
 }
