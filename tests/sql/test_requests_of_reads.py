@@ -18,7 +18,7 @@ from sql.requests import Request, recorded
 from versioned_catalog import Catalog, Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 PLAN = Request("plan_scan", "t")
 
@@ -109,3 +109,36 @@ def test_an_update_plans_each_of_its_reads_once(
     assert requests.count(PLAN) == (2 if kind == "copied" else 1)
     changed = table.refresh().scan(["n"], filters=[("id", "=", 1)]).to_arrow()
     assert changed["n"].to_pylist() == [7 if kind == "keyed" else 6]
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_pin_costs_no_request(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+    """Which options are accepted is asked once, and whether it is a view with the first load."""
+    catalog.load_table(f"{ns}.t").pin_schema("job")
+
+    def read(reader: DataFrameReader) -> list[Request]:
+        with recorded(sql_spark) as requests:
+            assert len(reader.table(f"versioned.{ns}.t").where("id >= 10").collect()) == 2
+        return requests
+
+    pinned = sql_spark.read.option("schemaVersion", "job")
+    read(pinned)
+    assert [r.name for r in read(pinned)] == ["load", "load", "plan_scan"]
+    assert len(read(sql_spark.read)) == 3
+
+
+@pytest.mark.parametrize("upserted", [0, 20])
+def test_a_lookup_by_key_reads_one_task_and_no_python(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, upserted: int
+) -> None:
+    """Bounds skip all segments but the one, or the two that Spark merges, that may hold the key."""
+    table = catalog.create_table(f"{ns}.t", "id BIGINT, n BIGINT", primary_key=["id"])
+    for start in (0, 10, 20, 30):
+        table.append(pa.table({"id": range(start, start + 10), "n": [start] * 10}))
+    table.append(pa.table({"id": range(upserted, upserted + 10), "n": [1] * 10}))
+    requests, frame = requests_of(sql_spark, f"SELECT n FROM versioned.{ns}.t WHERE id = 22")
+    assert [row.n for row in frame.collect()] == [1 if upserted else 20]
+    assert [request.name for request in requests][2:] == ["plan_scan"]
+    assert is_native(frame)
+    assert pruned(frame) == (3 if upserted else 4, 5)
+    assert frame.rdd.getNumPartitions() == 1

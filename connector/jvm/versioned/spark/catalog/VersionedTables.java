@@ -9,6 +9,7 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Seq;
 import versioned.spark.internals.SparkCatalogs;
+import versioned.spark.python.SchemaOptions;
 
 /** A catalog of versioned tables. */
 public interface VersionedTables extends TableCatalog {
@@ -20,6 +21,23 @@ public interface VersionedTables extends TableCatalog {
                 return Optional.of(catalog.loadTable(ident));
             } catch (NoSuchTableException e) {
                 return Optional.empty();
+            }
+        }
+
+        /**
+         * Whether it is a view. Where options choose the state of a table, it is asked for as Spark does next, so that the analysis
+         * sends one request.
+         */
+        public boolean isView(CaseInsensitiveStringMap options) {
+            return !(SparkCatalogs.LOADS_BY_OPTIONS && SchemaOptions.isAsked(options) && isTable(options)) && catalog.isView(ident);
+        }
+
+        private boolean isTable(CaseInsensitiveStringMap options) {
+            try {
+                catalog.requests().load(ident, null, null, true, options);
+                return true;
+            } catch (NoSuchTableException e) {
+                return false;
             }
         }
 

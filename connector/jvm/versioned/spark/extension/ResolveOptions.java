@@ -72,7 +72,7 @@ public final class ResolveOptions extends PlanRule {
         Optional<String> option = relation.options().asCaseSensitiveMap().keySet().stream()
             .filter(key -> !key.startsWith("__") && !OF_TIME.contains(key)).findFirst();
         if (option.isPresent() && VersionedTables.find(session, relation.multipartIdentifier())
-                .filter(named -> named.catalog().isView(named.ident())).isPresent()) {
+                .filter(named -> named.isView(relation.options())).isPresent()) {
             throw Condition.NOT_SUPPORTED.error(name + " is a view, to whose tables Spark passes no options; leave out "
                 + option.get() + ", or read the tables of its query with it");
         }

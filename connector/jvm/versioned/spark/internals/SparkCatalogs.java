@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
 import org.apache.spark.sql.catalyst.trees.Origin;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -37,6 +38,10 @@ public final class SparkCatalogs {
             return Arrays.stream(kind.getMethods()).anyMatch(method -> method.getName().equals("withSchemaEvolution"));
         }
     };
+
+    /** Whether Spark passes the options of a relation to its catalog, as it does since 4.3. */
+    public static final boolean LOADS_BY_OPTIONS = Arrays.stream(TableCatalog.class.getMethods())
+        .anyMatch(method -> method.getName().equals("tableStateOptionKeys"));
 
     private SparkCatalogs() {}
 

@@ -22,6 +22,11 @@ public final class SchemaOptions {
         return Set.of(SCHEMA_VERSION, ON_OVERFLOW);
     }
 
+    /** Whether options choose the schema. */
+    public static boolean isAsked(CaseInsensitiveStringMap options) {
+        return keys().stream().anyMatch(options::containsKey);
+    }
+
     /** The setting that names the schema pin of a session. */
     public static String labelKey(String catalog) {
         return "spark.sql.catalog." + catalog + ".schema_label";

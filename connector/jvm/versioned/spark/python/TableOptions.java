@@ -1,5 +1,7 @@
 package versioned.spark.python;
 
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -34,6 +36,15 @@ public final class TableOptions {
 
     private static final String OF_SPARK = "__";
     private static final String IO = "spark.versioned.io";
+    private static final int REMEMBERED = 64;
+
+    // Python accepts options by their names and values alone. A statement asks when it is analysed and when it is planned.
+    private static final Map<AcceptOptions, Map<String, String>> ACCEPTED = Collections.synchronizedMap(new LinkedHashMap<>() {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<AcceptOptions, Map<String, String>> eldest) {
+            return size() > REMEMBERED;
+        }
+    });
 
     private TableOptions() {}
 
@@ -46,8 +57,17 @@ public final class TableOptions {
      */
     public static CaseInsensitiveStringMap accepted(String table, boolean named, CaseInsensitiveStringMap options, String... uses) {
         boolean given = options.keySet().stream().anyMatch(key -> !key.startsWith(OF_SPARK));
-        return !given ? options : new CaseInsensitiveStringMap(Python.send(
-            new AcceptOptions(table, List.of(uses), named, options.asCaseSensitiveMap())).options());
+        return !given ? options : new CaseInsensitiveStringMap(accepted(
+            new AcceptOptions(table, List.of(uses), named, options.asCaseSensitiveMap())));
+    }
+
+    private static Map<String, String> accepted(AcceptOptions request) {
+        Map<String, String> accepted = ACCEPTED.get(request);
+        if (accepted == null) {
+            accepted = Python.send(request).options();
+            ACCEPTED.put(request, accepted);
+        }
+        return accepted;
     }
 
     /** Options without some of them. */
