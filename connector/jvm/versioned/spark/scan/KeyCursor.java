@@ -131,6 +131,11 @@ final class KeyCursor {
         return row;
     }
 
+    /** The prefix of the first key column of this row, or of a lower bound if it is not open yet. */
+    long head() {
+        return head;
+    }
+
     long prefix(int column) {
         return prefixes[column][row];
     }

@@ -13,19 +13,25 @@ final class KeyMerge {
     private static final int STREAK = 8; // after so many rows of one segment, look how many more come
 
     private final KeyCursor[] cursors;
+    private final long limit;
     private final int[] tree; // the winner of all, then the loser of each match
     private final Last last;
 
-    private KeyMerge(KeyOrder<?>[] orders, KeyCursor[] cursors) {
+    private KeyMerge(KeyOrder<?>[] orders, KeyCursor[] cursors, long limit) {
         this.cursors = cursors;
+        this.limit = limit;
         this.tree = new int[cursors.length];
         this.last = new Last(orders);
     }
 
-    /** Gives each segment its hidden rows. */
-    static void run(KeyOrder<?>[] orders, KeyCursor[] cursors) throws IOException {
+    /**
+     * Gives each segment its hidden rows.
+     *
+     * @param limit rows after it are not compared: an upper bound of the prefixes of the first key column
+     */
+    static void run(KeyOrder<?>[] orders, KeyCursor[] cursors, long limit) throws IOException {
         try {
-            new KeyMerge(orders, cursors).merge();
+            new KeyMerge(orders, cursors, limit).merge();
         } finally {
             for (KeyCursor cursor : cursors) {
                 cursor.close();
@@ -40,7 +46,7 @@ final class KeyMerge {
         }
         int before = -1;
         int streak = 0;
-        for (KeyCursor next = cursors[tree[0]]; !next.isDone(); next = cursors[tree[0]]) {
+        for (KeyCursor next = cursors[tree[0]]; !next.isDone() && next.head() <= limit; next = cursors[tree[0]]) {
             int winner = tree[0];
             if (next.isWaiting()) {
                 next.open();
@@ -100,8 +106,8 @@ final class KeyMerge {
         private final Object[] values; // of columns whose prefixes are not exact, once the batch is not valid
         private KeyCursor cursor;
         private int row;
-        private long position;
-        private byte operation;
+        private long position; // once the batch is not valid
+        private boolean deletes;
         private boolean kept;
 
         Last(KeyOrder<?>[] orders) {
@@ -112,15 +118,19 @@ final class KeyMerge {
 
         /** Decides whether it is shown, by the row that comes next. */
         void follow(KeyCursor next) {
-            if (cursor != null && (operation == DELETE || hasKeyOf(next))) {
-                cursor.hide(position);
+            if (cursor != null && (deletes || hasKeyOf(next))) {
+                hide();
             }
         }
 
         void end() {
-            if (cursor != null && operation == DELETE) {
-                cursor.hide(position);
+            if (cursor != null && deletes) {
+                hide();
             }
+        }
+
+        private void hide() {
+            cursor.hide(kept ? position : cursor.position(row));
         }
 
         void set(KeyCursor next, int further) {
@@ -129,19 +139,23 @@ final class KeyMerge {
             }
             cursor = next;
             row = next.row();
-            position = next.position(row);
-            operation = next.operation();
-            if (operation != PUT && operation != DELETE) {
-                throw new IllegalStateException("a segment without PATCH rows holds the operation " + operation);
-            }
+            deletes = !next.isDistinct() && isDelete(next.operation());
             for (int i = 0; i < prefixes.length; i++) {
                 prefixes[i] = next.prefix(i);
             }
             kept = false;
         }
 
-        /** Keeps its key, since its batch will not be valid any more. */
+        private static boolean isDelete(byte operation) {
+            if (operation != PUT && operation != DELETE) {
+                throw new IllegalStateException("a segment without PATCH rows holds the operation " + operation);
+            }
+            return operation == DELETE;
+        }
+
+        /** Keeps its key and its position, since its batch will not be valid any more. */
         void keep() {
+            position = cursor.position(row);
             for (int i = 0; i < orders.length; i++) {
                 values[i] = orders[i].isExact() ? null : value(orders[i], i);
             }

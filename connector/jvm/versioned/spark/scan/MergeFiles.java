@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
+import java.util.stream.LongStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
@@ -16,11 +17,13 @@ import versioned.spark.internals.SparkFiles;
  * The files of a part of a merge, of each segment: the row groups of the part, and all row groups that may hold a key of these.
  *
  * <p>Every part divides the row groups in the same way, by the least value of their first key column, so that the driver need not
- * read footers.
+ * read footers. Around a cut, the keys of a row group of each segment are read in both parts, so there are at most as many parts
+ * as such rows of row groups: others are empty.
  */
 final class MergeFiles {
     private final List<List<RowGroup>> own = new ArrayList<>();
     private final List<List<RowGroup>> near = new ArrayList<>();
+    private final Object high; // the greatest value of the first key column in the part; null if unknown
 
     /** A row group, its segment and the bounds of its first key column, null where unknown. */
     private record RowGroup(int member, long start, long length, Object min, Object max) {
@@ -54,14 +57,15 @@ final class MergeFiles {
             own.add(new ArrayList<>());
             near.add(new ArrayList<>());
         }
-        List<RowGroup> mine = mine(part, all, order);
+        List<RowGroup> mine = mine(part.index(), parts(part, all), all, order);
         mine.forEach(group -> own.get(group.member()).add(group));
         own.forEach(groups -> groups.sort(Comparator.comparingLong(RowGroup::start)));
         if (mine.isEmpty()) {
+            high = null;
             return;
         }
         Object low = Collections.min(mine, Comparator.comparing(RowGroup::min, Comparator.nullsFirst(order))).min();
-        Object high = Collections.max(mine, Comparator.comparing(RowGroup::max, Comparator.nullsLast(order))).max();
+        high = Collections.max(mine, Comparator.comparing(RowGroup::max, Comparator.nullsLast(order))).max();
         for (RowGroup group : all) {
             boolean below = low != null && group.max() != null && order.compare(group.max(), low) < 0;
             boolean above = high != null && group.min() != null && order.compare(group.min(), high) > 0;
@@ -71,19 +75,37 @@ final class MergeFiles {
         }
     }
 
-    private static List<RowGroup> mine(MergePart part, List<RowGroup> all, Comparator<Object> order) {
+    /** The number of parts that are not empty. */
+    private static int parts(MergePart part, List<RowGroup> all) {
+        long[] largest = new long[part.members().size()];
+        all.forEach(group -> largest[group.member()] = Math.max(largest[group.member()], group.length()));
+        double total = all.stream().mapToDouble(RowGroup::length).sum();
+        return (int) Math.max(1, Math.min(part.parts(), total / LongStream.of(largest).sum()));
+    }
+
+    private static List<RowGroup> mine(int index, int parts, List<RowGroup> all, Comparator<Object> order) {
         List<RowGroup> sorted = new ArrayList<>(all);
         sorted.sort(Comparator.comparing(RowGroup::min, Comparator.nullsFirst(order)));
         double total = sorted.stream().mapToDouble(RowGroup::length).sum();
         List<RowGroup> mine = new ArrayList<>();
         double before = 0;
         for (RowGroup group : sorted) {
-            if ((int) ((before + group.length() / 2.0) * part.parts() / total) == part.index()) {
+            if ((int) ((before + group.length() / 2.0) * parts / total) == index) {
                 mine.add(group);
             }
             before += group.length();
         }
         return mine;
+    }
+
+    /** Whether the part has no rows. */
+    boolean isEmpty() {
+        return own.stream().allMatch(List::isEmpty);
+    }
+
+    /** An upper bound of the prefixes of the first key column in the part. */
+    <V> long limit(KeyOrder<V> order) {
+        return high == null ? Long.MAX_VALUE : order.prefix(cast(high));
     }
 
     /** The row groups of the part in a segment. */

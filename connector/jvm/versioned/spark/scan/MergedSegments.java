@@ -64,6 +64,9 @@ record MergedSegments(SegmentReaderFactory.Way[] keys, StructField[] columns, Br
     private List<NativePartition.Run> runs(MergePart part, KeyOrder<?>[] orders) throws IOException {
         List<MergePart.Member> members = part.members();
         MergeFiles files = part.parts() == 1 ? null : MergeFiles.of(part, columns[0], orders[0], hadoop.value().value());
+        if (files != null && files.isEmpty()) {
+            return List.of();
+        }
         PartitionedFile[][] own = new PartitionedFile[members.size()][];
         KeyCursor[] cursors = new KeyCursor[members.size()];
         for (int i = 0; i < cursors.length; i++) {
@@ -77,7 +80,7 @@ record MergedSegments(SegmentReaderFactory.Way[] keys, StructField[] columns, Br
         }
         boolean isAlone = cursors.length == 1 && members.get(0).distinct();
         if (!isAlone) {
-            KeyMerge.run(orders, cursors);
+            KeyMerge.run(orders, cursors, files == null ? Long.MAX_VALUE : files.limit(orders[0]));
         }
         List<NativePartition.Run> runs = new ArrayList<>();
         for (int i = 0; i < cursors.length; i++) {
