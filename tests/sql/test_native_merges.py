@@ -306,9 +306,88 @@ def test_small_runs_over_a_large_one(
             sql_spark.conf.set(setting, size)
             frame = by(sql_spark, f"versioned.{ns}.t", "native")
             assert (frame.rdd.getNumPartitions() > 2) == (size != before)
+            assert (len(merge_parts(frame)) > 2) == (size != before)
             assert dict(map(tuple, frame.collect())) == expected
             assert frame.count() == len(expected)
     finally:
         sql_spark.conf.set(setting, before)
     assert frame.where(frame.k == key(8_001)).collect() == [(key(8_001), 4)]
     assert frame.where(frame.k == key(1_234 * 3)).collect() == []
+
+
+def merge_parts(frame: DataFrame) -> list[tuple[int, int]]:
+    """For each part of a merge that tasks read: its index, and the number of parts of its merge."""
+    execution = frame._jdf.queryExecution()
+    execution.toRdd().getNumPartitions()  # plans the partitions, with the session's settings
+    (scan,) = _items(execution.executedPlan().collectLeaves())
+    parts = [part for each in _items(scan.inputPartitions()) for part in each.merges()]
+    return sorted((part.index(), part.parts()) for part in parts)
+
+
+def _items(of: Any) -> list[Any]:
+    """The items of a sequence of Scala's."""
+    return [of.apply(at) for at in range(of.size())]
+
+
+def upsert(table: Table, keys: range, value: int) -> None:
+    values = pa.array([value] * len(keys), pa.int32())
+    table.append(pa.table({"k": pa.array(keys, pa.int64()), "v": values}))
+
+
+@pytest.fixture
+def keyed(catalog: Catalog, ns: str) -> Table:
+    return catalog.create_table(f"{ns}.t", "k BIGINT, v INT", primary_key=["k"])
+
+
+@pytest.mark.thorough
+def test_merges_of_small_segments_use_all_cores(
+    sql_spark: SparkSession, keyed: Table, ns: str
+) -> None:
+    """Opening a file costs as much as 4 MiB, so two merges of tiny segments are two tasks."""
+    for value in range(3):
+        upsert(keyed, range(value, 10), value)
+        upsert(keyed, range(100, 110 + value), 10 + value)
+    frame = by(sql_spark, f"versioned.{ns}.t", "native")
+    assert merge_parts(frame) == [(0, 1), (0, 1)]
+    assert frame.rdd.getNumPartitions() == 2
+    first = {0: 0, 1: 1} | dict.fromkeys(range(2, 10), 2)
+    assert dict(map(tuple, frame.collect())) == first | dict.fromkeys(range(100, 112), 12)
+
+
+@pytest.mark.thorough
+def test_a_merge_of_single_row_groups_is_one_task(
+    sql_spark: SparkSession, keyed: Table, ns: str
+) -> None:
+    """Several would each read all keys; splits that are asked to be tiny do not change that."""
+    for value in range(3):
+        upsert(keyed, range(value, 3000, value + 1), value)
+    expected = dict.fromkeys(range(0, 3000), 0) | dict.fromkeys(range(1, 3000, 2), 1)
+    expected |= dict.fromkeys(range(2, 3000, 3), 2)
+    name, setting = f"versioned.{ns}.t", "spark.sql.files.maxPartitionBytes"
+    assert merge_parts(by(sql_spark, name, "native")) == [(0, 1)]
+    before = sql_spark.conf.get(setting)
+    sql_spark.conf.set(setting, "1000")
+    try:
+        frame = by(sql_spark, name, "native")
+        assert len(merge_parts(frame)) > 1
+        assert frame.selectExpr("spark_partition_id()").distinct().count() == 1
+        assert dict(map(tuple, frame.collect())) == expected
+    finally:
+        sql_spark.conf.set(setting, before)
+
+
+@pytest.mark.thorough
+def test_a_merge_of_several_row_groups_is_split_for_all_cores(
+    sql_spark: SparkSession, keyed: Table, ns: str
+) -> None:
+    """Three runs of 300,000 rows, in three row groups each, of which the third hides every sixth row."""
+    upsert(keyed, range(0, 600_000, 2), 0)
+    upsert(keyed, range(1, 600_000, 2), 1)
+    upsert(keyed, range(0, 900_000, 3), 2)
+    frame = by(sql_spark, f"versioned.{ns}.t", "native")
+    assert merge_parts(frame) == [(0, 2), (1, 2)]
+    assert frame.selectExpr("spark_partition_id()").distinct().count() == 2
+    counts = {row.v: row["count"] for row in frame.groupBy("v").count().collect()}
+    assert counts == {0: 200_000, 1: 200_000, 2: 300_000}
+    (sums,) = frame.selectExpr("count(DISTINCT k)", "sum(k)").collect()
+    assert tuple(sums) == (700_000, sum(range(600_000)) + sum(range(600_000, 900_000, 3)))

@@ -17,7 +17,7 @@ record NativePartition(List<Run> runs, List<MergePart> merges, InternalRow parti
 
     /** What a task is made of. */
     sealed interface Work permits Split, MergePart {
-        /** The size of what it reads. */
+        /** The size of what it reads, and what opening further files costs. */
         long bytes();
     }
 

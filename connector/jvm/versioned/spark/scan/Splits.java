@@ -21,6 +21,7 @@ import versioned.spark.protocol.TableRef;
  */
 final class Splits {
     private static final int MAX_SPLITS = 100_000;
+    private static final long ROWS = 128 * 1024; // of a row group, as keyed segments are written
 
     private Splits() {}
 
@@ -77,21 +78,34 @@ final class Splits {
         return packed(splits, target, key);
     }
 
-    /** The parts of a merge. Segments that runtime filters leave out hold no key that is wanted. */
+    /**
+     * The parts of a merge, by size as for any files. To use all cores, a smaller merge is split too, if its segments have several
+     * row groups: else each part would read all keys. Segments that runtime filters leave out hold no key that is wanted.
+     */
     private static void split(String folder, ScanPlan plan, SegmentMerge merge, Set<String> wanted, long target,
             List<NativePartition.Work> splits) {
         List<MergePart.Member> members = new ArrayList<>();
         long bytes = 0;
+        double rows = 0;
+        long rowsAtCut = 0;
         for (int i = 0; i < merge.segments().length; i++) {
             ScanPlan.Segment segment = plan.segments().get(merge.segments()[i]);
             if (wanted.contains(segment.path())) {
                 members.add(member(folder, plan, merge, i, segment));
                 bytes += segment.bytes();
+                rows += segment.rows();
+                rowsAtCut += Math.min(segment.rows(), ROWS);
             }
         }
-        int parts = (int) Math.max(1, Math.round((double) bytes / target));
-        for (int part = 0; part < parts && !members.isEmpty(); part++) {
-            splits.add(new MergePart(members, part, parts, bytes / parts));
+        if (members.isEmpty()) {
+            return;
+        }
+        double open = (double) SparkFiles.openCost() * members.size();
+        double useful = Math.min((bytes + open) / target, Math.floor(rows / Math.max(1, rowsAtCut)));
+        int parts = (int) Math.max(1, Math.round(Math.max((double) bytes / target, useful)));
+        long size = (long) ((bytes + open) / parts) - SparkFiles.openCost(); // which packing adds
+        for (int part = 0; part < parts; part++) {
+            splits.add(new MergePart(members, part, parts, Math.max(0, size)));
         }
     }
 
