@@ -7,7 +7,7 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,6 +98,24 @@ def seconds(work: Work) -> float:
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun
+
+
+def spread(ratios: Sequence[float]) -> str:
+    """The median of ratios, with the least and the greatest."""
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
+
+
+def table_of(lines: Sequence[Sequence[str]]) -> str:
+    """A Markdown table of cells; the first line is its head."""
+    head, *rows = (f"| {' | '.join(cells)} |" for cells in lines)
+    return "\n".join([head, "|---" * len(lines[0]) + "|", *rows])
+
+
+def append_results(path: Path, command: Sequence[str], table: str, raw: object) -> None:
+    """Append to a file what ``python -m`` ran, the table that it printed, and the raw times."""
+    with path.open("a") as file:
+        print("python -m", *command, file=file)
+        print(table, json.dumps(raw), sep="\n\n", end="\n\n", file=file)
 
 
 def line(row: Row) -> str:

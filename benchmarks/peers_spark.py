@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common import append_results
+
 HERE = Path(__file__).parent
 DATA = HERE / "data" / "peers"
 FILES = 13
@@ -65,16 +67,22 @@ class Engine:
         package: Coordinates for ``spark.jars.packages``, or None.
         conf: Spark settings.
         properties: Clauses of CREATE TABLE.
+        marks: The same, with deletion vectors: marks, merge on read.
     """
 
     spark: str
     package: str | None
     conf: dict[str, str]
     properties: str
+    marks: str
 
 
+MERGE_ON_READ = ", ".join(
+    f"'write.{what}.mode' = 'merge-on-read'" for what in ("delete", "update", "merge")
+)
+MAPPED = "'delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true'"
 ENGINES = {
-    "versioned": Engine("4.3.0", None, {}, ""),
+    "versioned": Engine("4.3.0", None, {}, "", "TBLPROPERTIES ('row_changes' = 'mark')"),
     "iceberg": Engine(
         "4.1.4",
         "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
@@ -86,6 +94,7 @@ ENGINES = {
             ),
         },
         "USING iceberg TBLPROPERTIES ('format-version' = '2')",
+        f"USING iceberg TBLPROPERTIES ('format-version' = '3', {MERGE_ON_READ})",
     ),
     "delta": Engine(
         "4.2.1",
@@ -94,8 +103,8 @@ ENGINES = {
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         },
-        "USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
-        "'delta.enableTypeWidening' = 'true')",
+        f"USING delta TBLPROPERTIES ({MAPPED})",
+        f"USING delta TBLPROPERTIES ({MAPPED}, 'delta.enableDeletionVectors' = 'true')",
     ),
 }
 
@@ -222,23 +231,61 @@ def run_all(
     Returns:
         Measurements by engine, or None in the process of one engine, which prints its own.
     """
-    parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--rows", type=int, default=rows)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--engine", choices=ENGINES, help="run this one alone, in this Python")
+    options = _parser(about, rows=rows, runs=5).parse_args()
+    return _run_engines(module, measure, options, "rows", "runs")
+
+
+def print_all(
+    module: str,
+    about: str | None,
+    measure: Callable[..., dict[str, Any]],
+    table: Callable[[dict[str, Any]], str],
+    **sizes: int,
+) -> None:
+    """Run a benchmark as ``run_all`` does, and print its table; save it if ``--save`` names a file.
+
+    Args:
+        module: Name of the benchmark's module.
+        about: Its description, for ``--help``.
+        measure: Measures one engine, given its name and the sizes.
+        table: Formats the measurements by engine.
+        sizes: Defaults of the sizes, each an option.
+    """
+    parser = _parser(about, **sizes)
+    parser.add_argument("--save", type=Path, help="append the table and the raw times to this file")
     options = parser.parse_args()
+    results = _run_engines(module, measure, options, *sizes)
+    if results is None:
+        return
+    print(table(results))
+    if options.save:
+        command = [module, *(f"--{name}={getattr(options, name)}" for name in sizes)]
+        append_results(options.save, command, table(results), results)
+
+
+def _parser(about: str | None, **sizes: int) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=about)
+    for name, size in sizes.items():
+        parser.add_argument(f"--{name}", type=int, default=size, help=f"by default {size:,}")
+    parser.add_argument("--engine", choices=ENGINES, help="run this one alone, in this Python")
+    return parser
+
+
+def _run_engines(
+    module: str,
+    measure: Callable[..., dict[str, Any]],
+    options: argparse.Namespace,
+    *names: str,
+) -> dict[str, Any] | None:
+    sizes = {name: getattr(options, name) for name in names}
     DATA.mkdir(parents=True, exist_ok=True)
     if options.engine:
-        print(json.dumps(measure(options.engine, options.rows, options.runs)))
+        print(json.dumps(measure(options.engine, *sizes.values())))
         return None
-    results = {name: run_apart(name, options.rows, options.runs, module) for name in ENGINES}
+    arguments = [f"--{name}={size}" for name, size in sizes.items()]
+    results = {name: in_own_process(name, module, *arguments) for name in ENGINES}
     assert len({result["sum"] for result in results.values()}) == 1, "the results differ"
     return results
-
-
-def run_apart(name: str, rows: int, runs: int, module: str) -> dict[str, Any]:
-    """Run the benchmark for one engine in its own process and Python; return its measurements."""
-    return in_own_process(name, module, "--rows", str(rows), "--runs", str(runs))
 
 
 def in_own_process(name: str, module: str, *arguments: str) -> dict[str, Any]:

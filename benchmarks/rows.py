@@ -8,33 +8,19 @@ with ``by range``, the rows are adjacent. All modes of all formats must end with
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
 from typing import Any
 
-from benchmarks.peers_spark import DATA, ENGINES, FILES, HERE, in_own_process, session
+from benchmarks.common import spread, table_of
+from benchmarks.peers_spark import ENGINES, FILES, print_all, session
 
-MERGE_ON_READ = ", ".join(
-    f"'write.{what}.mode' = 'merge-on-read'" for what in ("delete", "update", "merge")
-)
 MODES = {
-    "versioned": {
-        "default": "",
-        "marks": "TBLPROPERTIES ('row_changes' = 'mark')",
-        "copies": "TBLPROPERTIES ('row_changes' = 'copy')",
-    },
-    "iceberg": {
-        "default": ENGINES["iceberg"].properties,
-        "marks": f"USING iceberg TBLPROPERTIES ('format-version' = '3', {MERGE_ON_READ})",
-    },
-    "delta": {
-        "default": ENGINES["delta"].properties,
-        "marks": ENGINES["delta"].properties[:-1] + ", 'delta.enableDeletionVectors' = 'true')",
-    },
+    name: {"default": engine.properties, "marks": engine.marks} for name, engine in ENGINES.items()
 }
 """The clauses of CREATE TABLE of each format, by how it changes rows."""
+
+MODES["versioned"]["copies"] = "TBLPROPERTIES ('row_changes' = 'copy')"
 
 COLUMNS = {
     "id": ("BIGINT", "id"),
@@ -122,61 +108,34 @@ def _timed(
             of_statement = times.setdefault(what, {"both": [], "statement": []})
             of_statement["both"].append(time.perf_counter() - begun)
             of_statement["statement"].append(stated - begun)
-    summed = "count(*)", "sum(CAST(hash(id, usage, n, host, t) AS BIGINT))"
+    summed = "count(*)", f"sum(CAST(hash({', '.join(COLUMNS)}) AS BIGINT))"
     found = str(tuple(spark.table(table).selectExpr(*summed).first()))
     spark.sql(f"DROP TABLE {table}")
     return times, found
 
 
-def main() -> None:
-    """Print and save times, and the ratios of our default to copies and to the faster peer."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--rows", type=int, default=5_000_000, help="rows of each table (5 million)"
-    )
-    parser.add_argument("--merged", type=int, default=10_000, help="rows of a MERGE (10,000)")
-    parser.add_argument("--runs", type=int, default=3, help="how often each statement is timed (3)")
-    parser.add_argument("--engine", choices=ENGINES, help="run this one alone, in this Python")
-    options = parser.parse_args()
-    sizes = options.rows, options.merged, options.runs
-    DATA.mkdir(parents=True, exist_ok=True)
-    if options.engine:
-        print(json.dumps(measure(options.engine, *sizes)))
-        return
-    names = ("rows", "merged", "runs")
-    arguments = [f"--{name}={size}" for name, size in zip(names, sizes, strict=True)]
-    results = {name: in_own_process(name, "benchmarks.rows", *arguments) for name in ENGINES}
-    assert len({result["sum"] for result in results.values()}) == 1, "the formats differ"
-    (HERE / "results" / "rows.json").write_text(json.dumps(results, indent=1) + "\n")
-    show(results)
+def table(results: dict[str, Any]) -> str:
+    """Seconds of each statement and the full read after it, in Markdown.
 
-
-def show(results: dict[str, Any]) -> None:
-    """Print the medians of each mode, and ratios of those of our tables."""
+    In brackets are the seconds of the statement alone. The last two columns are the ratios of our table
+    to the faster peer in the same mode, with the least and the greatest of all runs.
+    """
+    modes = [(name, mode) for name, result in results.items() for mode in result["times"]]
+    heads = [f"{name} {results[name]['spark']}, {mode}" for name, mode in modes]
+    lines = [["statement and full read", *heads, "default / peer", "marks / peer"]]
     for what in results["versioned"]["times"]["default"]:
-        medians = {
-            (name, mode): {kind: statistics.median(times[what][kind]) for kind in times[what]}
-            for name, result in results.items()
-            for mode, times in result["times"].items()
-        }
-        for (name, mode), times in medians.items():
-            print(
-                f"{what:<22} {name:<10} {mode:<8} {times['both']:6.2f} s "
-                f"({times['statement']:.2f} alone)"
-            )
+        times = {(name, mode): results[name]["times"][mode][what] for name, mode in modes}
+        middles = {mode: statistics.median(each["both"]) for mode, each in times.items()}
+        cells = [
+            f"{middles[mode]:.2f} s ({statistics.median(each['statement']):.2f})"
+            for mode, each in times.items()
+        ]
         for mode in ("default", "marks"):
-            peer = min(medians[name, mode]["both"] for name in ("iceberg", "delta"))
-            ours = results["versioned"]["times"][mode][what]["both"]
-            ratios = [time / peer for time in ours]
-            print(
-                f"{what:<22} {mode}: {statistics.median(ratios):.2f}x of the faster peer "
-                f"({min(ratios):.2f}-{max(ratios):.2f})"
-            )
-        copies = medians["versioned", "copies"]["both"]
-        print(
-            f"{what:<22} default: {medians['versioned', 'default']['both'] / copies:.2f}x of copies"
-        )
+            peer = min(middles[name, mode] for name in ("iceberg", "delta"))
+            cells.append(spread([time / peer for time in times["versioned", mode]["both"]]))
+        lines.append([what, *cells])
+    return table_of(lines)
 
 
 if __name__ == "__main__":
-    main()
+    print_all("benchmarks.rows", __doc__, measure, table, rows=5_000_000, merged=10_000, runs=3)
