@@ -7,7 +7,7 @@ import datetime as dt
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -543,9 +543,16 @@ WRONG: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("member", "value"), [(m, v) for m, values in WRONG.items() for v in values]
-)
+def one_of_each(wrong: Mapping[str, Sequence[Any]]) -> list[Any]:
+    """Each member with its values; the thorough set has those after the first."""
+    return [
+        pytest.param(member, value, marks=pytest.mark.thorough if number else ())
+        for member, values in wrong.items()
+        for number, value in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize(("member", "value"), one_of_each(WRONG))
 def test_entry_with_a_wrong_member(bench: Bench, member: str, value: Any) -> None:
     edit(bench.path(1), member, value)
     refused(lambda: reload(bench), CorruptTableError, str(bench.folder))
@@ -573,9 +580,7 @@ WRONG_SCHEMA: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("member", "value"), [(m, v) for m, values in WRONG_SCHEMA.items() for v in values]
-)
+@pytest.mark.parametrize(("member", "value"), one_of_each(WRONG_SCHEMA))
 def test_schema_with_a_wrong_member(bench: Bench, member: str, value: Any) -> None:
     bench.alter().set_comment("id", "so").commit()
     edit(bench.path(2), f"schema.{member}", value)

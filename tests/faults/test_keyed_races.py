@@ -12,6 +12,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
+from pairwise import some
 from versioned_catalog import Catalog, CommitConflictError, Table
 from versioned_catalog.commit.row_rules import KeyConflictError
 from versioned_catalog.read.scan_columns import bind_filters
@@ -452,7 +453,10 @@ def test_a_merge_that_deletes_and_writes_a_key(reverse: bool) -> None:
 # Compactions of a subset of segments, and the segments that they need
 
 
-@pytest.mark.parametrize("chosen", [(0,), (1,), (2,), (3,), (0, 2), (0, 3), (1, 3), (2, 3), (1, 2)])
+@pytest.mark.parametrize(
+    "chosen",
+    some({(0,), (1, 3), (1, 2)}, [(0,), (1,), (2,), (3,), (0, 2), (0, 3), (1, 3), (2, 3), (1, 2)]),
+)
 def test_any_subset_of_segments_can_be_compacted(chosen: tuple[int, ...]) -> None:
     """Tombstones stay while an older row exists; PATCH rows are compacted with the rows below them."""
     table = create()
@@ -462,7 +466,9 @@ def test_any_subset_of_segments_can_be_compacted(chosen: tuple[int, ...]) -> Non
     check(table, BEFORE)
 
 
-@pytest.mark.parametrize("chosen", list(itertools.combinations(range(-4, 0), 2)))
+@pytest.mark.parametrize(
+    "chosen", some({(-4, -3), (-3, -1)}, itertools.combinations(range(-4, 0), 2))
+)
 def test_overlapping_segments_of_one_commit_are_compacted_together(chosen: tuple[int, int]) -> None:
     """A tombstone and a row of one key have one sequence: apart, their order would be lost."""
     table = create()

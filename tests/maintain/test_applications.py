@@ -220,7 +220,7 @@ def newest_old(folder: Path, times: list[datetime], cutoff: datetime) -> int:
     )
 
 
-@pytest.mark.parametrize("number", sample(12, short=2))
+@pytest.mark.parametrize("number", sample(12))
 def test_checkpoints_and_entries_give_the_same_applications(number: int, tmp_path: Path) -> None:
     seed = first_seed() + number
     random = Random(f"applications {seed}")

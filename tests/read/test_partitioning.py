@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pairwise import some
 from versioned_catalog import Catalog, Table
 
 INTS = pa.int32()
@@ -120,7 +121,7 @@ KINDS: list[tuple[str, Callable[[int], Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some({0, 1}, range(8)))
 def test_filters_after_random_changes_of_the_partitioning(make: Make, seed: int) -> None:
     random = Random(seed)
     table, level = make("k INT, v INT"), 0

@@ -32,6 +32,7 @@ for table in sys.argv[1:]:
 """
 
 
+@pytest.mark.thorough
 def test_planning_a_scan_does_not_import_pandas(tmp_path: Path) -> None:
     """It takes 0.8 s, and the worker of a session plans most of the session's scans."""
     pytest.importorskip("pandas")
@@ -61,6 +62,7 @@ assert not is_collected(module)
 """
 
 
+@pytest.mark.thorough
 def test_collections_skip_what_a_request_has_imported() -> None:
     """The daemon collects after each request; with pandas imported that took 20 ms each time."""
     subprocess.run([sys.executable, "-c", COLLECT], check=True)

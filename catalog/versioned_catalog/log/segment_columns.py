@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.model.arrow import one_array
+from versioned_catalog.model.arrow import one_array, scalar_of
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,9 @@ class SegmentColumns:
         if name in self._decoded:
             return one_array(self._decoded[name].take(places))
         for run in self._runs:
-            inside = pc.and_(pc.greater_equal(places, first), pc.less(places, first + run.rows))
-            chosen = pc.subtract(places.filter(inside), first)
+            start, end = scalar_of(first, pa.int64()), scalar_of(first + run.rows, pa.int64())
+            inside = pc.and_(pc.greater_equal(places, start), pc.less(places, end))
+            chosen = pc.subtract(places.filter(inside), start)
             if len(chosen):
                 chunks += self._of_run(run, name, type_).take(chosen).chunks
             first += run.rows
