@@ -17,7 +17,9 @@ from histories.seeded import first_seed, sample
 from maintain.tables import DAY, age, later, load
 from sealing import sealed
 from versioned_catalog import (
+    AlreadyExistsError,
     Catalog,
+    CommitConflictError,
     CorruptTableError,
     InvalidRequestError,
     Table,
@@ -77,6 +79,50 @@ def test_a_restart_within_the_retention_writes_nothing_twice(
     assert load(tmp_path).count() == 1
     table.alter().set_property("application_retention", "58 days").commit()
     assert forget(load(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("expired", [False, True])
+def test_a_write_that_outlives_the_memory_of_its_batch_is_refused(
+    expired: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was planned before a retry of it committed its batch, which is forgotten since."""
+    table = make(tmp_path)
+    table.append(row(), batch=("other", 1))
+    forget(table)
+    early, others = load(tmp_path), load(tmp_path)
+    table.append(row(), batch=("job", 7))
+    later(monkeypatch, 31 * DAY)
+    forget(table)
+    if expired:
+        table.maintenance.expire(timedelta(days=1), dry_run=False)
+    assert "job" not in table.refresh().state.applications
+    refusal = CommitConflictError if expired else AlreadyExistsError
+    with pytest.raises(refusal, match="batch 7 of job"):
+        early.append(row(), batch=("job", 7))
+    assert load(tmp_path).count() == 2
+    if not expired:
+        others.append(row(), batch=("new", 1))
+        assert load(tmp_path).count() == 3
+
+
+def test_a_longer_retention_stops_an_expiry_that_did_not_know_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make(tmp_path)
+    table.append(row(), batch=("job", 7))
+    forget(table)
+    later(monkeypatch, 31 * DAY)
+    other = load(tmp_path)
+
+    def keep_longer() -> None:
+        other.alter().set_property("application_retention", "90 days").commit()
+
+    pause = Pause("put", then=keep_longer)
+    assert over(load(tmp_path), datetime.now(UTC) + 31 * DAY, pause).maintenance.expire(
+        EVER, dry_run=False
+    )
+    assert pause.reached
+    assert load(tmp_path).state.applications.keys() == {"job"}
 
 
 def test_only_old_applications_are_forgotten(

@@ -355,10 +355,10 @@ def test_merges_of_small_segments_use_all_cores(
 
 
 @pytest.mark.thorough
-def test_a_merge_of_single_row_groups_is_one_task(
+def test_a_merge_of_single_row_groups_is_split_for_its_size_alone(
     sql_spark: SparkSession, keyed: Table, ns: str
 ) -> None:
-    """Several would each read all keys; splits that are asked to be tiny do not change that."""
+    """Each task reads all keys, which is worth it where there are many bytes of other columns."""
     for value in range(3):
         upsert(keyed, range(value, 3000, value + 1), value)
     expected = dict.fromkeys(range(0, 3000), 0) | dict.fromkeys(range(1, 3000, 2), 1)
@@ -370,7 +370,7 @@ def test_a_merge_of_single_row_groups_is_one_task(
     try:
         frame = by(sql_spark, name, "native")
         assert len(merge_parts(frame)) > 1
-        assert frame.selectExpr("spark_partition_id()").distinct().count() == 1
+        assert frame.selectExpr("spark_partition_id()").distinct().count() > 1
         assert dict(map(tuple, frame.collect())) == expected
     finally:
         sql_spark.conf.set(setting, before)

@@ -294,7 +294,8 @@ class Expire:
 
     Args:
         lapsed: the consumers that no longer keep what they have not read, and how far they had read.
-        forget: applications whose last batch is of a version below this are forgotten.
+        forget: applications whose last batch is of a version below this are forgotten, if the properties
+            are still these.
     """
 
     base: Base
@@ -302,6 +303,7 @@ class Expire:
     kept: frozenset[int]
     lapsed: Mapping[str, int] = field(default_factory=dict)
     forget: int = 0
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 Operation = (

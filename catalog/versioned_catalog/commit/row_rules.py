@@ -219,20 +219,21 @@ def replaced_rows_unchanged(attempt: Attempt[Replace]) -> None:
     Raises:
         CommitConflictError: naming the first commit that added or removed rows.
     """
-    read = attempt.operation.read_version
-    conflict = None if read is None else find_conflict(attempt, read, _changes_rows)
+    read, state = attempt.operation.read_version, attempt.state
+
+    def conflicts(commit: Commit) -> bool:
+        if commit.head.operation in NEW_INCARNATION:
+            return True
+        marks = not state.schema.is_keyed and commit.marked
+        return commit.head.operation != "compact" and bool(commit.added or commit.removed or marks)
+
+    conflict = None if read is None else find_conflict(attempt, read, conflicts)
     if conflict is not None:
         raise CommitConflictError(
             f"{attempt.table}: version {conflict.version} ({conflict.kind}) added or removed rows since "
             f"version {read}, from whose rows this replacement was made; refresh() the table and run it "
             "again"
         )
-
-
-def _changes_rows(commit: Commit) -> bool:
-    if commit.head.operation in NEW_INCARNATION:
-        return True
-    return commit.head.operation != "compact" and commit.changes_segments
 
 
 def no_rows_restored(attempt: Attempt[Compact]) -> None:

@@ -29,17 +29,40 @@ def is_done(state: TableState, batch: Batch) -> bool:
     return last is not None and last.id >= batch.id
 
 
+def is_done_by(other: Batch, batch: Batch) -> bool:
+    """Whether a batch is this one, or a later one of its application."""
+    return other.application == batch.application and other.id >= batch.id
+
+
 def batch_is_new(attempt: Attempt[Write]) -> None:
     """Refuse a batch if this or a later one of its application was committed.
 
     Raises:
         AlreadyExistsError: naming the batch.
+        CommitConflictError: an expired commit may have written it, and the application is forgotten.
     """
     batch = attempt.operation.batch
-    if batch is not None and is_done(attempt.state, batch):
-        raise AlreadyExistsError(
-            f"{attempt.table}: batch {batch.id} of {batch.application} was committed already"
+    if batch is None:
+        return
+    committed = f"{attempt.table}: batch {batch.id} of {batch.application} was committed already"
+    if is_done(attempt.state, batch):
+        raise AlreadyExistsError(committed)
+    if attempt.state.remembers(batch.application):
+        return
+
+    def is_same(commit: Commit) -> bool:
+        other = commit.batch
+        return other is not None and is_done_by(other, batch)
+
+    conflict = find_conflict(attempt, attempt.operation.base.version, is_same)
+    if conflict is not None and conflict.operation is None:
+        raise CommitConflictError(
+            f"{attempt.table}: version {conflict.version}, which has expired, may have committed batch "
+            f"{batch.id} of {batch.application}; look whether its rows are there, and write it again if "
+            "they are not"
         )
+    if conflict is not None:
+        raise AlreadyExistsError(committed)
 
 
 class ImportedMeanwhileError(CommitConflictError):

@@ -255,8 +255,14 @@ def is_expired(attempt: Attempt[Expire]) -> bool:
     return (
         operation.floor <= state.floor
         and not starts_to_forget(state)
-        and len(remembered(state.applications, operation.forget)) == len(state.applications)
+        and not _forgets(operation, state)
     )
+
+
+def _forgets(operation: Expire, state: TableState) -> bool:
+    """Whether it forgets an application: not if another commit changed how long they are kept."""
+    left = remembered(state.applications, operation.forget)
+    return len(left) < len(state.applications) and operation.properties == state.properties
 
 
 def starts_to_forget(state: TableState) -> bool:
@@ -270,10 +276,9 @@ def expire_entry(attempt: Attempt[Expire]) -> Commit:
     if starts_to_forget(state):
         names = frozenset({APPLICATION_RETENTION})
         head = replace(head, features=head.features | Features(names, names))
-    forgets = len(remembered(state.applications, operation.forget)) < len(state.applications)
     return Commit(
         head,
         state.next_column_id,
         floor=operation.floor if operation.floor > state.floor else None,
-        forget=operation.forget if forgets else None,
+        forget=operation.forget if _forgets(operation, state) else None,
     )

@@ -134,6 +134,10 @@ class TableState:
             self.schema, self.next_column_id, self.properties, used, pins=self.pinned_schemas
         )
 
+    def remembers(self, application: str) -> bool:
+        """Whether a batch of an application would be known, if one had been committed."""
+        return APPLICATION_RETENTION not in self.features.read or application in self.applications
+
     @property
     def own_schemas(self) -> list[Schema]:
         """The schemas of this incarnation, oldest first."""
@@ -191,7 +195,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
 def _applications(before: TableState, commit: Commit) -> Mapping[str, LastBatch]:
     """The last batch of each application after a commit, by name (FORMAT.md, section 9)."""
     applications, version = before.applications, commit.head.version
-    knows_versions = APPLICATION_RETENTION in commit.head.features.read
+    knows_versions = APPLICATION_RETENTION in (before.features | commit.head.features).read
     if knows_versions and APPLICATION_RETENTION not in before.features.read:
         # Readers of a checkpoint do not know which commits wrote them.
         applications = {name: LastBatch(last.id, version) for name, last in applications.items()}

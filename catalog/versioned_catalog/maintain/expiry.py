@@ -164,7 +164,8 @@ def expire(
     is_due = moves or forgotten or starts_to_forget(state)
     if not dry_run and is_due and (not moves or _keep_states(handle, state, oldest)):
         kept = tagged_below(state, oldest)
-        handle.commit(Expire(Base.of(state), oldest, kept, lapsed, forget), commit_id)
+        operation = Expire(Base.of(state), oldest, kept, lapsed, forget, state.properties)
+        handle.commit(operation, commit_id)
     while not dry_run and is_unfinished(handle.log, handle.refresh().state):
         # An expiry that died may have left entries that are not yet stubs.
         floor = handle.state.floor

@@ -286,8 +286,8 @@ def _commits(
         added = tuple(records[start : start + _AT_ONCE])
         marked = {record.path: marks[record.path] for record in added if record.path in marks}
         yield Commit(head("append"), next_id, added=added, marked=marked)
-    for application, batch in sorted(incarnation.applications.items()):
-        yield Commit(head("append"), next_id, batch=Batch(application, batch))
+    for application, last in sorted(incarnation.applications.items()):
+        yield Commit(head("append"), next_id, batch=Batch(application, last.id))
     if ledger:
         change = LedgerChange(Ledger(files=tuple(ledger)))
         yield Commit(head("append"), next_id, imported=change)

@@ -12,10 +12,10 @@ from typing import Any
 from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import CorruptTableError, StorageError, VersionedError
 from versioned_catalog.log.commit_log import TableLog
-from versioned_catalog.log.entry import NEW_INCARNATION, Commit
+from versioned_catalog.log.entry import NEW_INCARNATION, Commit, LastBatch
 from versioned_catalog.log.ledger import Ledger, LedgerChange
 from versioned_catalog.log.marks import Mark
-from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.log.state import TableState, apply, remembered
 from versioned_catalog.log.times import EARLIEST
 from versioned_catalog.maintain.log_check import entry_versions, in_parallel, stored_states
 from versioned_catalog.maintain.orphans import DATA
@@ -211,7 +211,7 @@ class Incarnation:
     guessed: tuple[str, ...] = ()
     left: Mapping[str, str] = field(default_factory=dict)
     next_column_id: int = 1
-    applications: Mapping[str, int] = field(default_factory=dict)
+    applications: Mapping[str, LastBatch] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
 
 
@@ -275,7 +275,7 @@ def _incarnation_of_state(state: TableState) -> Incarnation:
         live=tuple(state.segments.paths),
         marks=state.segments.marks,
         next_column_id=state.next_column_id,
-        applications={name: last.id for name, last in state.applications.items()},
+        applications=state.applications,
         ledger=state.ledger,
     )
 
@@ -300,10 +300,13 @@ def _after_commit(incarnation: Incarnation, commit: Commit) -> Incarnation:
         ),
         marks={path: mark for path, mark in marks.items() if mark is not None},
         next_column_id=max(incarnation.next_column_id, commit.next_column_id),
-        applications={
-            **incarnation.applications,
-            **({batch.application: batch.id} if batch else {}),
-        },
+        applications=remembered(
+            {
+                **incarnation.applications,
+                **({batch.application: LastBatch(batch.id, commit.head.version)} if batch else {}),
+            },
+            commit.forget or 0,
+        ),
         ledger=incarnation.ledger.after(commit.imported or LedgerChange(Ledger())),
     )
 

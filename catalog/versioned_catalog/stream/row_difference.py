@@ -8,8 +8,9 @@ exactly; a missed pair costs only time, since the multiset difference of the rem
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -94,7 +95,7 @@ class _Side:
 
 def without_pairs(
     old: Iterable[pa.RecordBatch], new: Iterable[pa.RecordBatch]
-) -> Iterator[tuple[int, pa.RecordBatch]]:
+) -> Generator[tuple[int, pa.RecordBatch]]:
     """The rows of two sets, with ``OLD`` or ``NEW``, without many pairs of equal ones.
 
     Where pairs were looked for, each row has its hash after its columns, as ``hashes_of`` reads it.
@@ -113,7 +114,7 @@ class _Pairing:
     sides: tuple[_Side, _Side]
     misses: int = 0
 
-    def run(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def run(self) -> Generator[tuple[int, pa.RecordBatch]]:
         """The rows without pairs."""
         sides = self.sides
         while sides[OLD].read() & sides[NEW].read():
@@ -256,14 +257,14 @@ def difference(
     Raises:
         StorageError: the local disk is full, or fails.
     """
-    sided = without_pairs(old, new)
     if parts == 1:
-        yield from _unmatched(
-            [(side, _with_hashes(batch, schema)) for side, batch in sided], schema
-        )
+        with closing(without_pairs(old, new)) as sided:
+            rows = [(side, _with_hashes(batch, schema)) for side, batch in sided]
+        yield from _unmatched(rows, schema)
         return
     with Spill[int](keys=range(parts)) as of_old, Spill[int](keys=range(parts)) as of_new:
-        _spill(sided, schema, (of_old, of_new), parts)
+        with closing(without_pairs(old, new)) as sided:
+            _spill(sided, schema, (of_old, of_new), parts)
         running: deque[Future[list[tuple[int, pa.RecordBatch]]]] = deque()
         with ThreadPoolExecutor(THREADS) as pool:
             for both in zip(of_old.drain(), of_new.drain(), strict=True):

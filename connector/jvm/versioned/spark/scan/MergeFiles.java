@@ -80,7 +80,7 @@ final class MergeFiles {
         long[] largest = new long[part.members().size()];
         all.forEach(group -> largest[group.member()] = Math.max(largest[group.member()], group.length()));
         double total = all.stream().mapToDouble(RowGroup::length).sum();
-        return (int) Math.max(1, Math.min(part.parts(), total / LongStream.of(largest).sum()));
+        return (int) Math.max(part.least(), Math.min(part.parts(), total / LongStream.of(largest).sum()));
     }
 
     private static List<RowGroup> mine(int index, int parts, List<RowGroup> all, Comparator<Object> order) {

@@ -12,9 +12,11 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
  * @param members the segments by age: of rows of one key and one sequence, that of the last segment counts
  * @param index of this part
  * @param parts how many there are
+ * @param least the number of parts that the size of the segments asks for; more of them are left empty if the segments have few
+ *     row groups
  * @param bytes size of the row groups of this part, roughly, and what opening the segments costs
  */
-record MergePart(List<Member> members, int index, int parts, long bytes) implements NativePartition.Work, Serializable {
+record MergePart(List<Member> members, int index, int parts, int least, long bytes) implements NativePartition.Work, Serializable {
 
     /**
      * A segment.

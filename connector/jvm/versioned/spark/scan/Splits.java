@@ -102,10 +102,11 @@ final class Splits {
         }
         double open = (double) SparkFiles.openCost() * members.size();
         double useful = Math.min((bytes + open) / target, Math.floor(rows / Math.max(1, rowsAtCut)));
-        int parts = (int) Math.max(1, Math.round(Math.max((double) bytes / target, useful)));
+        int least = (int) Math.max(1, Math.round((double) bytes / target));
+        int parts = (int) Math.max(least, Math.round(useful));
         long size = (long) ((bytes + open) / parts) - SparkFiles.openCost(); // which packing adds
         for (int part = 0; part < parts; part++) {
-            splits.add(new MergePart(members, part, parts, Math.max(0, size)));
+            splits.add(new MergePart(members, part, parts, least, Math.max(0, size)));
         }
     }
 
