@@ -108,8 +108,8 @@ def _timed(
             of_statement = times.setdefault(what, {"both": [], "statement": []})
             of_statement["both"].append(time.perf_counter() - begun)
             of_statement["statement"].append(stated - begun)
-    summed = "count(*)", f"sum(CAST(hash({', '.join(COLUMNS)}) AS BIGINT))"
-    found = str(tuple(spark.table(table).selectExpr(*summed).first()))
+    summed = f"count(*), sum(CAST(hash({', '.join(COLUMNS)}) AS BIGINT))"
+    (found,) = map(str, map(tuple, spark.sql(f"SELECT {summed} FROM {table}").collect()))
     spark.sql(f"DROP TABLE {table}")
     return times, found
 
