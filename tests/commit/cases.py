@@ -600,3 +600,5 @@ refused(ROW, REWRITE, READ_BEFORE, of_read_rows, [*DO_REWRITE, *DO_MARK], note=1
 refused(ROW, "replace, drop", READ_BEFORE, of_read_rows, [replace_table], note=16)
 ok(ROW, "compact", of_read_rows, [compact_both], note=16)
 ok(ROW, "tag", of_read_rows, [tag], note=16)
+unmark = {"note": 16, "table": KEYED, "before": (set_property, lambda t: t.resolve(a=(4,)))}
+ok(ROW, "rollback", lambda t: t.replace(rows=True, read=4), [lambda t: t.rollback(3)], **unmark)

@@ -5,11 +5,10 @@ It was run with a release that had no feature ``application-retention``.
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pyarrow as pa
-from fsspec.implementations.memory import MemoryFileSystem
+from saving import save
 
 from versioned_catalog import Catalog
 
@@ -23,11 +22,7 @@ def main() -> None:
         table.append(pa.table({"id": [number]}), batch=batch)
     table.log.write_checkpoint(table.refresh().state)
     table.append(pa.table({"id": [3]}), batch=("c", 2))
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    for path in MemoryFileSystem().find(PLACE):
-        target = FOLDER / path.removeprefix(f"{PLACE}/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(MemoryFileSystem().cat_file(path))
+    save(PLACE, FOLDER)
 
 
 if __name__ == "__main__":

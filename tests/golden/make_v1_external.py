@@ -6,12 +6,12 @@ They are created in memory, so that no path of a machine is recorded as that of 
 from __future__ import annotations
 
 import io
-import shutil
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec.implementations.memory import MemoryFileSystem
+from saving import save
 
 from versioned_catalog import Catalog, ExternalFile, Table
 from versioned_catalog.log.foreign_statistics import foreign_stats
@@ -77,11 +77,7 @@ def main() -> None:
     table.delete([("id", "=", 10)])
     table.log.write_checkpoint(table.state)
     table.alter().rename_column("host", "name").change_type("day", "TIMESTAMP_NTZ").commit()
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    for path in MemoryFileSystem().find("/golden"):
-        target = FOLDER / path.removeprefix("/golden/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(MemoryFileSystem().cat_file(path))
+    save("/golden", FOLDER)
 
 
 if __name__ == "__main__":

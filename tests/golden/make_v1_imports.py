@@ -6,12 +6,12 @@ They are created in memory, so that no path of a machine is recorded.
 from __future__ import annotations
 
 import io
-import shutil
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec.implementations.memory import MemoryFileSystem
+from saving import save
 
 from versioned_catalog import Catalog
 from versioned_catalog.log import ledger as imported
@@ -42,11 +42,7 @@ def main() -> None:
     table.import_files(f"{LAKE}/placed.parquet", aliases={"b": "v"}, exclude=["a"], again="all")
     table.refresh().log.write_checkpoint(table.state)
     table.delete([("id", "=", 1)])
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    for path in MemoryFileSystem().find(PLACE):
-        target = FOLDER / path.removeprefix(f"{PLACE}/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(MemoryFileSystem().cat_file(path))
+    save(PLACE, FOLDER)
 
 
 if __name__ == "__main__":

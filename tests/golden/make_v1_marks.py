@@ -5,11 +5,10 @@ It is created in memory, so that no path of a machine is recorded.
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pyarrow as pa
-from fsspec.implementations.memory import MemoryFileSystem
+from saving import save
 
 from versioned_catalog import Catalog
 
@@ -29,11 +28,7 @@ def main() -> None:
     table.alter().drop_column("n").add_column("n", "BIGINT").commit()
     table.log.write_checkpoint(table.refresh().state)
     table.delete([("id", "in", [2, 9002])])
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    for path in MemoryFileSystem().find(PLACE):
-        target = FOLDER / path.removeprefix(f"{PLACE}/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(MemoryFileSystem().cat_file(path))
+    save(PLACE, FOLDER)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pyarrow as pa
-from fsspec.implementations.memory import MemoryFileSystem
+from saving import save
 
 from versioned_catalog import Catalog
 
@@ -31,11 +30,7 @@ def main() -> None:
     table.upsert(pa.table({"id": [5001, 7000], "m": [4, 4]}))
     table.maintenance.resolve()
     table.upsert(pa.table({"id": [3], "m": [5]}))
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    for path in MemoryFileSystem().find(PLACE):
-        target = FOLDER / path.removeprefix(f"{PLACE}/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(MemoryFileSystem().cat_file(path))
+    save(PLACE, FOLDER)
 
 
 if __name__ == "__main__":

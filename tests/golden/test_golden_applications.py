@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-import shutil
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from maintain.tables import later
-from versioned_catalog import Catalog, Table
+from versioned_catalog import Table
 from versioned_catalog.log.entry import LastBatch
 
 GOLDEN = Path(__file__).parent / "v1-applications"
-
-
-@pytest.fixture(params=["checkpoint", "log"])
-def table(tmp_path: Path, request: pytest.FixtureRequest) -> Table:
-    folder = tmp_path / "t"
-    shutil.copytree(GOLDEN, folder)
-    if request.param == "log":
-        shutil.rmtree(folder / "_versioned/checkpoint")
-    return Catalog.load_path(str(folder))
 
 
 def row(number: int) -> pa.Table:

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-import pytest
-
-from versioned_catalog import Catalog, Table
+from versioned_catalog import Table
 from versioned_catalog.log.marks import FileMark, InlineMark
 
 GOLDEN = Path(__file__).parent / "v1-marks"
 LEFT = [one for one in range(3000) if one % 5 >= 2]
-
-
-@pytest.fixture(params=["checkpoint", "log"])
-def table(tmp_path: Path, request: pytest.FixtureRequest) -> Table:
-    folder = tmp_path / "t"
-    shutil.copytree(GOLDEN, folder)
-    if request.param == "log":
-        shutil.rmtree(folder / "_versioned/checkpoint")
-    return Catalog.load_path(str(folder))
 
 
 def ids(table: Table, version: int | None = None) -> list[int]:

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-import pytest
-
-from versioned_catalog import Catalog, Table
+from versioned_catalog import Table
 from versioned_catalog.log.marks import FileMark, InlineMark
 
 GOLDEN = Path(__file__).parent / "v1-resolved"
 FIRST = {key: 2 if key % 2 == 0 else 1 for key in range(4000) if key not in (1, 2)}
 LAST = FIRST | {3: 5, 5000: 3, 5001: 4, 5002: 3, 7000: 4}
-
-
-@pytest.fixture(params=["checkpoint", "log"])
-def table(tmp_path: Path, request: pytest.FixtureRequest) -> Table:
-    folder = tmp_path / "t"
-    shutil.copytree(GOLDEN, folder)
-    if request.param == "log":
-        shutil.rmtree(folder / "_versioned/checkpoint")
-    return Catalog.load_path(str(folder))
 
 
 def values(table: Table, version: int | None = None) -> dict[int, int]:

@@ -6,7 +6,7 @@ Notes 7 and 13 to 16 of FORMAT.md, section 11, and section 13.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow.compute as pc
@@ -68,8 +68,7 @@ def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
     def conflicts(commit: Commit) -> bool:
         if commit.head.operation == "compact":
             return False  # it holds the same rows
-        # In a table with a primary key, marked rows are hidden by others anyway.
-        changed = commit.removed if state.schema.is_keyed else (*commit.removed, *commit.marked)
+        changed = _changed_paths(commit, state)
         if changed and not _read_paths(attempt, commit).isdisjoint(changed):
             return True
         return _may_match(operation, commit, state)
@@ -77,6 +76,14 @@ def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
     conflict = find_conflict(attempt, base, conflicts)
     if conflict is not None:
         raise _read_conflict(attempt, conflict.version, conflict.kind)
+
+
+def _changed_paths(commit: Commit, state: TableState) -> Collection[str]:
+    """The segments of which a commit removed or marked rows that were shown.
+
+    In a table with a primary key, marked rows are hidden by others anyway.
+    """
+    return commit.removed if state.schema.is_keyed else (*commit.removed, *commit.marked)
 
 
 def _read_conflict(attempt: Attempt[Rewrite], version: int, kind: str) -> CommitConflictError:
@@ -224,8 +231,8 @@ def replaced_rows_unchanged(attempt: Attempt[Replace]) -> None:
     def conflicts(commit: Commit) -> bool:
         if commit.head.operation in NEW_INCARNATION:
             return True
-        marks = not state.schema.is_keyed and commit.marked
-        return commit.head.operation != "compact" and bool(commit.added or commit.removed or marks)
+        changed = commit.added or _changed_paths(commit, state)
+        return commit.head.operation != "compact" and bool(changed)
 
     conflict = None if read is None else find_conflict(attempt, read, conflicts)
     if conflict is not None:

@@ -29,11 +29,6 @@ def is_done(state: TableState, batch: Batch) -> bool:
     return last is not None and last.id >= batch.id
 
 
-def is_done_by(other: Batch, batch: Batch) -> bool:
-    """Whether a batch is this one, or a later one of its application."""
-    return other.application == batch.application and other.id >= batch.id
-
-
 def batch_is_new(attempt: Attempt[Write]) -> None:
     """Refuse a batch if this or a later one of its application was committed.
 
@@ -50,19 +45,20 @@ def batch_is_new(attempt: Attempt[Write]) -> None:
     if attempt.state.remembers(batch.application):
         return
 
-    def is_same(commit: Commit) -> bool:
+    def wrote_it(commit: Commit) -> bool:
         other = commit.batch
-        return other is not None and is_done_by(other, batch)
+        return other is not None and other.application == batch.application and other.id >= batch.id
 
-    conflict = find_conflict(attempt, attempt.operation.base.version, is_same)
-    if conflict is not None and conflict.operation is None:
+    conflict = find_conflict(attempt, attempt.operation.base.version, wrote_it)
+    if conflict is None:
+        return
+    if conflict.operation is None:
         raise CommitConflictError(
             f"{attempt.table}: version {conflict.version}, which has expired, may have committed batch "
             f"{batch.id} of {batch.application}; look whether its rows are there, and write it again if "
             "they are not"
         )
-    if conflict is not None:
-        raise AlreadyExistsError(committed)
+    raise AlreadyExistsError(committed)
 
 
 class ImportedMeanwhileError(CommitConflictError):

@@ -199,12 +199,17 @@ def _applications(before: TableState, commit: Commit) -> Mapping[str, LastBatch]
     if knows_versions and APPLICATION_RETENTION not in before.features.read:
         # Readers of a checkpoint do not know which commits wrote them.
         applications = {name: LastBatch(last.id, version) for name, last in applications.items()}
+    return applications_after(applications, commit, version if knows_versions else None)
+
+
+def applications_after(
+    applications: Mapping[str, LastBatch], commit: Commit, version: int | None
+) -> Mapping[str, LastBatch]:
+    """The last batches of applications after a commit, which is of ``version`` if that is kept."""
     if commit.batch is not None:
-        last = LastBatch(commit.batch.id, version if knows_versions else None)
+        last = LastBatch(commit.batch.id, version)
         applications = {**applications, commit.batch.application: last}
-    if commit.forget is not None:
-        return remembered(applications, commit.forget)
-    return applications
+    return applications if commit.forget is None else remembered(applications, commit.forget)
 
 
 def remembered(applications: Mapping[str, LastBatch], since: int) -> Mapping[str, LastBatch]:

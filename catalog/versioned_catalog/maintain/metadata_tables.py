@@ -186,10 +186,10 @@ def _with_schema_versions(
 ) -> Iterator[dict[str, Any]]:
     """Rows of which only those have a schema version that made it, with those of the others."""
     for row in newest_first:
-        made = row["schema_version"]
+        new_version = row["schema_version"]
         yield row if row["operation"] is None else row | {"schema_version": schema_version}
-        if made is not None:
-            schema_version = made - 1
+        if new_version is not None:
+            schema_version = new_version - 1
 
 
 def _history_row(entry: Commit | Stub) -> dict[str, Any]:

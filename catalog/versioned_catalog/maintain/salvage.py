@@ -15,7 +15,7 @@ from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit, LastBatch
 from versioned_catalog.log.ledger import Ledger, LedgerChange
 from versioned_catalog.log.marks import Mark
-from versioned_catalog.log.state import TableState, apply, remembered
+from versioned_catalog.log.state import TableState, applications_after, apply
 from versioned_catalog.log.times import EARLIEST
 from versioned_catalog.maintain.log_check import entry_versions, in_parallel, stored_states
 from versioned_catalog.maintain.orphans import DATA
@@ -285,7 +285,7 @@ def _after_commit(incarnation: Incarnation, commit: Commit) -> Incarnation:
     if commit.head.operation in NEW_INCARNATION or commit.head.table_uuid != incarnation.table_uuid:
         next_id = incarnation.next_column_id
         incarnation = Incarnation(commit.head.table_uuid, next_column_id=next_id)
-    removed, batch = set(commit.removed), commit.batch
+    removed = set(commit.removed)
     marks: dict[str, Mark | None] = {p: m for p, m in incarnation.marks.items() if p not in removed}
     marks |= commit.marked
     return replace(
@@ -300,13 +300,7 @@ def _after_commit(incarnation: Incarnation, commit: Commit) -> Incarnation:
         ),
         marks={path: mark for path, mark in marks.items() if mark is not None},
         next_column_id=max(incarnation.next_column_id, commit.next_column_id),
-        applications=remembered(
-            {
-                **incarnation.applications,
-                **({batch.application: LastBatch(batch.id, commit.head.version)} if batch else {}),
-            },
-            commit.forget or 0,
-        ),
+        applications=applications_after(incarnation.applications, commit, commit.head.version),
         ledger=incarnation.ledger.after(commit.imported or LedgerChange(Ledger())),
     )
 

@@ -73,7 +73,8 @@ def planned(
         )
     ]
     in_python = {file for file, at in zip(path, group, strict=True) if groups.distinct[at] is None}
-    in_python &= set(path if request.in_python is None else request.in_python)
+    if request.in_python is not None:
+        in_python &= set(request.in_python)
     return messages.ScanPlan(
         [
             _python_group(scan, shared, in_python, request) if way is None else way
