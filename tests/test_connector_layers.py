@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from versioned_catalog.write.segment_writer import KEYED_ROW_GROUP_ROWS
+
 CONNECTOR = Path(__file__).parents[1] / "connector"
 PYTHON = CONNECTOR / "pyspark_versioned"
 JVM = CONNECTOR / "jvm" / "versioned" / "spark"
@@ -164,3 +166,10 @@ def test_the_java_packages_have_no_cycle() -> None:
             set(JAVA) if package in JAVA_ABOVE else {p for p in JAVA if order[p] < order[package]}
         )
         assert used <= allowed, path
+
+
+def test_a_merge_is_divided_by_the_row_groups_that_are_written() -> None:
+    text = (JVM / "scan" / "Splits.java").read_text()
+    found = re.search(r"long ROWS = (\d+) \* (\d+);", text)
+    assert found
+    assert int(found[1]) * int(found[2]) == KEYED_ROW_GROUP_ROWS

@@ -12,6 +12,7 @@ from deltalake import DeltaTable, Field
 from deltalake.schema import PrimitiveType
 
 from convert.sources import Lake, check_filters, delta_rows, drop_log, rows_of
+from maintain.tables import DAY, later
 from versioned_catalog import InvalidRequestError, Table
 
 ROWS = pa.table(
@@ -225,3 +226,23 @@ def test_a_table_of_deltalake_is_taken_as_it_is(lake: Lake) -> None:
     lake.write_delta(ROWS)
     table = lake.catalog.convert("t", DeltaTable(lake.delta_path))
     assert rows_of(table) == delta_rows(lake.delta())
+
+
+def test_a_source_is_followed_after_an_expiry_forgot_its_syncs(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.write_delta(pa.table({"id": [1]}))
+    table = convert(lake)
+    every_version = 36_500 * DAY
+    table.maintenance.expire(every_version, dry_run=False)
+    lake.write_delta(pa.table({"id": [2]}), mode="append")
+    assert table.sync().version == table.refresh().version
+    before = table.state.applications
+    later(monkeypatch, 31 * DAY)
+    assert table.maintenance.expire(every_version, dry_run=False).forgotten == len(before) == 1
+    version = table.refresh().version
+    assert table.sync().version == version, "nothing is followed twice"
+    lake.write_delta(pa.table({"id": [3]}), mode="append")
+    table.sync()
+    assert rows_of(table.refresh()) == delta_rows(lake.delta())
+    assert table.maintenance.verify(deep=True).is_clean

@@ -443,8 +443,7 @@ def next_works(again: Callable[[], Catalog], after: dict[str, Any]) -> None:
 
 
 OF_EACH_KIND = {
-    *(append, overwrite_where, delete, mark_rows, rollback, alter, drop, rename, create),
-    *(replace_with_rows, create_view, expire, vacuum, checkpoint),
+    *(append, overwrite_where, delete, mark_rows, rollback, alter, drop, create, expire, vacuum),
 }
 
 

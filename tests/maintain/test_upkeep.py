@@ -32,7 +32,7 @@ from versioned_catalog.maintain.upkeep import Maintained, Unmaintained
 WEEK = 8 * DAY
 """More than the default retention."""
 
-EVERY = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 8
+EVERY = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 12
 """The number of storage calls between two that are interrupted."""
 
 

@@ -52,7 +52,8 @@ def describe(
     described = describe_schema(
         ref, state.seen.schema, properties, state.comment, shown_columns(state)
     )
-    return replace(described, unseen=[_column(column) for column in unseen_columns(state.seen)])
+    unseen = [_column(column) for column in unseen_columns(state.seen)]
+    return replace(described, unseen=unseen, rows=state.segments.shown_rows)
 
 
 def describe_schema(
@@ -77,6 +78,7 @@ def describe_schema(
         properties,
         comment,
         unseen=(),
+        rows=0,
     )
 
 

@@ -40,6 +40,7 @@ class LoadedTable(Variant):
     properties: Mapping[str, str]
     comment: str | None
     unseen: Sequence[LoadedColumn]
+    rows: int
 
 
 class LoadedColumn(Message):

@@ -124,7 +124,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     /** The same table without the metadata columns that only statements use. */
     public VersionedTable described() {
         LoadedTable shown = new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(),
-            loaded.primaryKey(), loaded.rowKey(), loaded.properties(), loaded.comment(), List.of());
+            loaded.primaryKey(), loaded.rowKey(), loaded.properties(), loaded.comment(), List.of(), loaded.rows());
         return loaded.unseen().isEmpty() ? this : new VersionedTable(role, shown);
     }
 
@@ -135,6 +135,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
             unseen = unseen.add(column.name(), column.type(), true);
         }
         return unseen;
+    }
+
+    /** The number of rows in its segments; for a primary key, older versions of rows included. */
+    public long rows() {
+        return loaded.rows();
     }
 
     /** The properties that users set. */
