@@ -69,7 +69,7 @@ def lines(warehouse: Path) -> list[str]:
     return [re.sub(" +", " ", line).strip() for line in done.stdout.splitlines()]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_months_and_changes(lines: list[str], flights: list[dict[str, str]]) -> None:
     table = lines[: lines.index("")]
@@ -85,7 +85,7 @@ def test_months_and_changes(lines: list[str], flights: list[dict[str, str]]) -> 
     assert f"dep_delay can't be NOT NULL, since {no_departure} " in refused
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_final_table(lines: list[str]) -> None:
     assert "The table at version 24, 336,776 rows:" in lines
@@ -104,7 +104,7 @@ def test_final_table(lines: list[str]) -> None:
     assert "dest" not in shown
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_the_answers_of_the_queries_are_those_of_plain_python(
     lines: list[str], flights: list[dict[str, str]]
@@ -149,7 +149,7 @@ def month_line(flights: list[dict[str, str]], month: int) -> str:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.spark
 @pytest.mark.usefixtures("lines")
 def test_kept_warehouse_is_not_loaded_twice(warehouse: Path) -> None:

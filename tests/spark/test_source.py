@@ -59,6 +59,7 @@ def refused(act: Callable[[], Any], *fragments: str) -> None:
 # Examples of Kudu and Materialize
 
 
+@pytest.mark.thorough
 def test_kudu_example(spark: SparkSession, path: str, pushdown_on: bool) -> None:
     table = Catalog.create_path(path, "col_a INT, col_b INT")
     save(spark.sql("SELECT 1 AS col_a, 1 AS col_b"), path)
@@ -76,6 +77,7 @@ def test_kudu_example(spark: SparkSession, path: str, pushdown_on: bool) -> None
     assert tuples(load(spark, path, versionAsOf=1)) == [(1, 1)]
 
 
+@pytest.mark.thorough
 def test_materialize_example(spark: SparkSession, path: str, pushdown_on: bool) -> None:
     table = Catalog.create_path(path, "a STRING, b INT")
     save(spark.sql("SELECT 'hello' AS a, 5 AS b"), path)
@@ -107,6 +109,7 @@ TYPES = {
 }
 
 
+@pytest.mark.thorough
 def test_all_types_round_trip(spark: SparkSession, path: str) -> None:
     columns = ", ".join(f"{sql} AS c{n}" for n, sql in enumerate(TYPES))
     nulls = ", ".join("NULL" for _ in TYPES)
@@ -124,6 +127,7 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
+@pytest.mark.thorough
 def test_time_variant_and_geometry_round_trip(spark: SparkSession, path: str) -> None:
     frame = spark.sql(
         "SELECT TIME'10:11:12.123456' AS t, parse_json('{\"a\": [1, 2]}') AS v, "
@@ -162,6 +166,7 @@ def nested(spark: SparkSession, path: str) -> Table:
     return Catalog.load_path(path)
 
 
+@pytest.mark.thorough
 def test_schema_as_projection(spark: SparkSession, path: str) -> None:
     nested(spark, path).alter().rename_column("s.y", "why").add_column(
         "s.z", "int", default=9
@@ -179,6 +184,7 @@ def test_schema_as_projection(spark: SparkSession, path: str) -> None:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("ddl", "fragment"),
     [
@@ -197,6 +203,7 @@ def test_schemas_that_are_refused(spark: SparkSession, path: str, ddl: str, frag
     refused(lambda: VersionedDataSource({"path": path}).reader(asked), fragment)
 
 
+@pytest.mark.thorough
 def test_columns_option_and_metadata_columns(spark: SparkSession, path: str) -> None:
     nested(spark, path)
     frame = load(spark, path, columns="_segment, id,_commit_time")
@@ -207,6 +214,7 @@ def test_columns_option_and_metadata_columns(spark: SparkSession, path: str) -> 
     assert time.replace(tzinfo=dt.UTC) == record["commit_time"]
 
 
+@pytest.mark.thorough
 def test_counts_read_no_column(spark: SparkSession, path: str) -> None:
     save(spark.range(1000), path)
     assert load(spark, path).count() == 1000
@@ -269,6 +277,7 @@ def test_pushed_filters_agree_with_spark(spark: SparkSession, evolved: str) -> N
         spark.conf.unset(PUSHDOWN)
 
 
+@pytest.mark.thorough
 def test_all_rows_of_an_evolved_table(spark: SparkSession, evolved: str) -> None:
     assert repr(tuples(load(spark, evolved))) == repr(sorted(ROWS, key=repr))
 
@@ -285,6 +294,7 @@ def test_a_frame_is_queried_twice_with_different_filters(
     assert frame.filter("i = 1").union(frame.filter("i = 2")).count() == 2
 
 
+@pytest.mark.thorough
 def test_pushed_filters_prune_and_leave_the_plan(spark: SparkSession, path: str) -> None:
     """A segment that can't match is not opened."""
     table = Catalog.create_path(path, "id LONG")
@@ -303,6 +313,7 @@ def test_pushed_filters_prune_and_leave_the_plan(spark: SparkSession, path: str)
         spark.conf.unset(PUSHDOWN)
 
 
+@pytest.mark.thorough
 def test_row_groups_are_pruned(spark: SparkSession, tmp_path: Path) -> None:
     from versioned_catalog.read.bounds import RowGroupBounds
     from versioned_catalog.read.segment_file import open_segment
@@ -367,6 +378,7 @@ def test_a_table_is_named_in_a_warehouse(spark: SparkSession, tmp_path: Path) ->
     assert load(spark, "n.t", warehouse=warehouse).count() == 6
 
 
+@pytest.mark.thorough
 def test_overwrite_keeps_schema_ids_and_history(spark: SparkSession, path: str) -> None:
     save(spark.sql("SELECT 1 AS id, 'x' AS note"), path)
     before = Catalog.load_path(path).schema
@@ -427,6 +439,7 @@ def test_invalid_options_are_refused(path: str, options: dict[str, str], fragmen
     refused(lambda: VersionedDataSource({"path": path} | options).schema(), fragment)
 
 
+@pytest.mark.thorough
 def test_writes_to_an_older_version_are_refused_and_secrets_hidden(
     spark: SparkSession, path: str
 ) -> None:
@@ -437,6 +450,7 @@ def test_writes_to_an_older_version_are_refused_and_secrets_hidden(
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.thorough
 def test_a_missing_table_is_an_error(spark: SparkSession, path: str) -> None:
     refused(lambda: load(spark, path), "there is no table at", path)
     assert issubclass(VersionedError, Exception)
