@@ -240,7 +240,7 @@ def print_all(
     about: str | None,
     measure: Callable[..., dict[str, Any]],
     table: Callable[[dict[str, Any]], str],
-    **sizes: int,
+    **sizes: int | str,
 ) -> None:
     """Run a benchmark as ``run_all`` does, and print its table; save it if ``--save`` names a file.
 
@@ -249,7 +249,7 @@ def print_all(
         about: Its description, for ``--help``.
         measure: Measures one engine, given its name and the sizes.
         table: Formats the measurements by engine.
-        sizes: Defaults of the sizes, each an option.
+        sizes: Defaults of the sizes and the other arguments, each an option.
     """
     parser = _parser(about, **sizes)
     parser.add_argument("--save", type=Path, help="append the table and the raw times to this file")
@@ -263,10 +263,11 @@ def print_all(
         append_results(options.save, command, table(results), results)
 
 
-def _parser(about: str | None, **sizes: int) -> argparse.ArgumentParser:
+def _parser(about: str | None, **sizes: int | str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=about)
     for name, size in sizes.items():
-        parser.add_argument(f"--{name}", type=int, default=size, help=f"by default {size:,}")
+        shown = f"{size:,}" if isinstance(size, int) else size or "all"
+        parser.add_argument(f"--{name}", type=type(size), default=size, help=f"by default {shown}")
     parser.add_argument("--engine", choices=ENGINES, help="run this one alone, in this Python")
     return parser
 

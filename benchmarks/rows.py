@@ -69,8 +69,12 @@ def statements(table: str, rows: int, merged: int, run: int) -> dict[str, str]:
     }
 
 
-def measure(name: str, rows: int, merged: int, runs: int) -> dict[str, Any]:
-    """Time each statement in each mode, alone and with a full read after it."""
+def measure(name: str, rows: int, merged: int, runs: int, only: str) -> dict[str, Any]:
+    """Time each statement in each mode, alone and with a full read after it.
+
+    Args:
+        only: how the statements begin that are run.
+    """
     spark, table = session(name)
     namespace = table.rpartition(".")[0]
     spark.sql(f"CREATE NAMESPACE {namespace}")
@@ -78,11 +82,10 @@ def measure(name: str, rows: int, merged: int, runs: int) -> dict[str, Any]:
     sums = dict[str, str]()
     for mode, properties in MODES[name].items():
         warm = min(rows, WARM_UP)
-        _timed(
-            spark, f"{namespace}.warm_{mode}", properties, warm, max(merged * warm // rows, 1), 1
-        )
+        few = max(merged * warm // rows, 1)
+        _timed(spark, f"{namespace}.warm_{mode}", properties, warm, few, 1, only)
         found["times"][mode], sums[mode] = _timed(
-            spark, f"{namespace}.{mode}", properties, rows, merged, runs
+            spark, f"{namespace}.{mode}", properties, rows, merged, runs, only
         )
     assert len({*sums.values()}) == 1, f"{name}: the modes differ: {sums}"
     found["sum"] = sums.popitem()[1]
@@ -94,13 +97,15 @@ Times = dict[str, dict[str, list[float]]]
 
 
 def _timed(
-    spark: Any, table: str, properties: str, rows: int, merged: int, runs: int
+    spark: Any, table: str, properties: str, rows: int, merged: int, runs: int, only: str
 ) -> tuple[Times, str]:
     """The times of each statement on a new table, in seconds, and a sum over its rows at the end."""
     fill(spark, table, properties, rows)
     times: Times = {}
     for run in range(runs):
         for what, statement in statements(table, rows, merged, run).items():
+            if not what.startswith(only):
+                continue
             begun = time.perf_counter()
             spark.sql(statement)
             stated = time.perf_counter()
@@ -138,4 +143,5 @@ def table(results: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    print_all("benchmarks.rows", __doc__, measure, table, rows=5_000_000, merged=10_000, runs=3)
+    sizes = {"rows": 5_000_000, "merged": 10_000, "runs": 3}
+    print_all("benchmarks.rows", __doc__, measure, table, **sizes, only="")
