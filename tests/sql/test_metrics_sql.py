@@ -41,6 +41,7 @@ def all_shown(spark: SparkSession, run: Callable[[], object]) -> dict[str, list[
     return {name: sorted(shown) for name, shown in metrics.items()}
 
 
+@pytest.mark.thorough
 def test_a_scan_and_a_delete(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     """Three segments of 10 rows; a DELETE marks 2 rows of the second, and a filter skips the first."""
     table = catalog.create_table(f"{ns}.t", "a LONG")

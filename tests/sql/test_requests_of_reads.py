@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from pairwise import some
 from sql.plans import is_native, is_python, pruned
 from sql.requests import Request, recorded
 from versioned_catalog import Catalog, Table
@@ -98,7 +97,8 @@ def test_changes_are_planned_once(sql_spark: SparkSession, ns: str) -> None:
     assert len(frame.collect()) == 6
 
 
-@pytest.mark.parametrize("kind", some({"keyed"}, ["plain", "copied", "keyed"]))
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["plain", "copied", "keyed"])
 def test_an_update_plans_each_of_its_reads_once(
     request: pytest.FixtureRequest, sql_spark: SparkSession, ns: str, kind: str
 ) -> None:
