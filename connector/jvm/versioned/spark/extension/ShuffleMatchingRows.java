@@ -3,6 +3,7 @@ package versioned.spark.extension;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -54,7 +55,8 @@ public final class ShuffleMatchingRows extends Rule<LogicalPlan> {
     }
 
     private static LogicalPlan reduced(LogicalPlan plan, RowLevelOperationTable table, long rows, long limit) {
-        if (plan instanceof Join join && join.joinType().equals(RightOuter$.MODULE$) && reads(join.left(), table)) {
+        if (plan instanceof Join join && join.joinType().equals(RightOuter$.MODULE$) && join.condition().isDefined()
+                && reads(join.left(), table)) {
             boolean isLarge = (double) rows * join.left().schema().defaultSize() > limit;
             return isLarge && isShareable(join.right()) && size(join.right()) <= limit ? matching(join).orElse(plan) : plan;
         }
@@ -106,29 +108,23 @@ public final class ShuffleMatchingRows extends Rule<LogicalPlan> {
      * prunes them, and by a constant, so that the outer join never takes it for an exchange of its own.
      */
     private static Optional<LogicalPlan> matching(Join join) {
-        return join.condition().isEmpty() ? Optional.empty()
-            : conjuncts(join.condition().get()).stream().filter(condition -> compares(condition, join))
-                .reduce(And::new).flatMap(condition -> {
-                    List<Expression> by = new ArrayList<>(columns(join.right()));
-                    by.add(Literal.TrueLiteral());
-                    LogicalPlan source = new RepartitionByExpression(
-                        CollectionConverters.asScala(by).toSeq(), join.right(), Option.empty(), Option.empty());
-                    Join semi = new Join(
-                        join.left(), source, LeftSemi$.MODULE$, Option.apply(condition), JoinHint.NONE());
-                    return ExtractEquiJoinKeys.unapply(semi).isEmpty() ? Optional.empty()
-                        : Optional.of(new Join(semi, source, join.joinType(), join.condition(), join.hint()));
-                });
+        LogicalPlan source = shared(join.right());
+        return conjuncts(join.condition().get()).filter(condition -> compares(condition, join)).reduce(And::new)
+            .map(on -> new Join(join.left(), source, LeftSemi$.MODULE$, Option.apply(on), JoinHint.NONE()))
+            .filter(semi -> ExtractEquiJoinKeys.unapply(semi).isDefined())
+            .map(semi -> new Join(semi, source, join.joinType(), join.condition(), join.hint()));
     }
 
-    private static List<Expression> conjuncts(Expression condition) {
-        List<Expression> found = new ArrayList<>();
-        if (condition instanceof And and) {
-            found.addAll(conjuncts(and.left()));
-            found.addAll(conjuncts(and.right()));
-        } else {
-            found.add(condition);
-        }
-        return found;
+    private static LogicalPlan shared(LogicalPlan source) {
+        List<Expression> by = new ArrayList<>(columns(source));
+        by.add(Literal.TrueLiteral());
+        return new RepartitionByExpression(
+            CollectionConverters.asScala(by).toSeq(), source, Option.empty(), Option.empty());
+    }
+
+    private static Stream<Expression> conjuncts(Expression condition) {
+        return condition instanceof And and
+            ? Stream.concat(conjuncts(and.left()), conjuncts(and.right())) : Stream.of(condition);
     }
 
     /** Whether a condition reads both sides, and no function of a user, which would be called twice for a row. */
