@@ -27,7 +27,7 @@ model:
 	python3 tests/protocol/check.py
 
 nightly:
-	HYPOTHESIS_PROFILE=nightly; export HYPOTHESIS_PROFILE; $(RUN) --extra test python -m pytest -m "nightly or not nightly"
+	HYPOTHESIS_PROFILE=nightly; PYTEST_DEBUG_TEMPROOT=$${TMPDIR:-/tmp}; export HYPOTHESIS_PROFILE PYTEST_DEBUG_TEMPROOT; $(RUN) --extra test python -m pytest -m "nightly or not nightly"
 
 # Run all operations for half an hour in processes that are killed; see docs/guarantees.md. Not part of nightly.
 soak:

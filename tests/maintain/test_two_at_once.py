@@ -25,7 +25,7 @@ from versioned_catalog.storage.local import LocalStore
 
 HOUR = timedelta(hours=1)
 
-EVERY = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 16
+EVERY = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 24
 """The number of storage calls between two that are interrupted."""
 
 

@@ -1,4 +1,4 @@
-"""A small soak in every test run and a larger one in the nightly run; ``make soak`` takes 30 minutes."""
+"""A small soak and a larger one in the nightly run; ``make soak`` takes 30 minutes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from soak.actors import Scene
 from soak.checker import Verdict, judge
 from soak.driver import run
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,6 @@ def test_a_small_soak(tmp_path: Path, seed: int) -> None:
     assert verdict.operations.total() > 25
 
 
-@pytest.mark.nightly
 def test_a_large_soak(tmp_path: Path, seed: int, capsys: Any) -> None:
     with capsys.disabled():
         verdict = run_and_check(tmp_path, seed, 180, 10)
