@@ -55,13 +55,20 @@ def read_metadata(request: messages.ReadMetadata) -> messages.Rows:
     table, state = open_table(request.table)
     snapshot = table.as_of(state.version)
     rows = {
-        "history": snapshot.inspect.history,
+        "history": lambda: snapshot.inspect.history(_limit(request, state.version)),
         "schemas": snapshot.inspect.schemas,
         "segments": snapshot.inspect.segments,
         "snapshots": snapshot.inspect.snapshots,
         "partitions": snapshot.inspect.partitions,
     }[request.metadata]()
     return messages.Rows(cells(rows))
+
+
+def _limit(request: messages.ReadMetadata, version: int) -> int | None:
+    """How many of the newest commits are wanted, at least 1; None for all."""
+    since_first = None if request.first is None else version + 1 - request.first
+    limits = [max(limit, 1) for limit in (since_first, request.newest) if limit is not None]
+    return min(limits, default=None)
 
 
 def cells(rows: pa.Table) -> list[list[Any]]:

@@ -261,6 +261,8 @@ class LoadChanges(Request[LoadedChanges]):
 class ReadMetadata(Request[Rows]):
     table: TableRef
     metadata: str
+    first: int | None
+    newest: int | None
 
 
 class AcceptOptions(Request[Accepted]):
