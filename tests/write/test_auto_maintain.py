@@ -17,6 +17,7 @@ from read.keyed_table import make as make_keyed
 from read.keyed_table import rows
 from read.keyed_table import shown as shown_keyed
 from versioned_catalog import Catalog, InvalidRequestError, Table
+from versioned_catalog.log import segment_set
 from versioned_catalog.write import auto_maintain
 from versioned_catalog.write.auto_maintain import crosses
 
@@ -79,6 +80,89 @@ def test_nothing_happens_unless_it_is_on(properties: dict[str, str], tmp_path: P
     assert (table.version, count(table)) == (17, 17)
 
 
+def in_partitions(values: range, into: int) -> pa.Table:
+    """Rows of as many partitions."""
+    return pa.table({"id": list(values), "p": pa.array([v % into for v in values], pa.int32())})
+
+
+@pytest.mark.parametrize("columns", [["p"], ["p", "bucket(1, id)"]])
+def test_one_segment_a_partition_is_not_counted(columns: list[str], tmp_path: Path) -> None:
+    """As in a table by days, of which only the last one is written to."""
+    table = Catalog.create_path(
+        tmp_path / "t", "id LONG, p INT", partitioned_by=columns, properties=ON
+    )
+    table.append(in_partitions(range(30), 30))
+    for number in range(14):
+        table.append(in_partitions(range(30, 31), 30))
+        assert count(table) == 31 + number
+    table.append(in_partitions(range(30, 31), 30))
+    assert (count(table), operations(table).count("compact")) == (30, 1)
+
+
+def test_commits_into_many_partitions_do_not_each_compact(tmp_path: Path) -> None:
+    table = Catalog.create_path(
+        tmp_path / "t", "id LONG, p INT", partitioned_by=["p"], properties=ON
+    )
+    for number in range(16):
+        table.append(in_partitions(range(20), 20))
+        assert count(table) == 20 * (number + 1)
+    table.append(in_partitions(range(20), 20))
+    assert (count(table), table.version) == (20, 18)
+    for number in range(15):
+        table.append(in_partitions(range(20), 20))
+        assert count(table) == 20 * (number + 2)
+    assert operations(table).count("compact") == 1
+
+
+def test_null_is_a_partition(tmp_path: Path) -> None:
+    table = Catalog.create_path(
+        tmp_path / "t", "id LONG, p INT", partitioned_by=["p"], properties=ON
+    )
+    row = pa.table({"id": [1], "p": pa.nulls(1, pa.int32())})
+    table.append(in_partitions(range(2), 2))
+    for _ in range(15):
+        table.append(row)
+    assert count(table) == 17
+    table.append(row)
+    assert count(table) == 3
+
+
+@pytest.mark.parametrize("fold_at", [1, 3, 256])
+def test_what_is_counted_is_what_is_live(
+    fold_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The counts are kept beside the segments; here they are made again from the list of them."""
+    monkeypatch.setattr(segment_set, "FOLD_AT", fold_at)
+    draw = random.Random(fold_at)
+    table = Catalog.create_path(tmp_path / "t", "id LONG, p INT", partitioned_by=["p"])
+    for number in range(30):
+        match draw.randrange(4):
+            case 0:
+                table.delete([("id", "<", draw.randrange(number + 1))])
+            case 1:
+                table.maintenance.compact(strategy="small")
+            case _:
+                partitions = pa.array([draw.choice([None, 0, 1])], pa.int32())
+                size = draw.choice([1, 1000])
+                one = pa.table({"id": [number], "p": partitions})
+                table.append(pa.concat_tables([one] * size))
+        table = table if draw.randrange(3) else load(tmp_path)
+        live = table.state.segments.core.to_pylist()
+        for limit in (0, 1100, 10**9):
+            since, until = sorted(draw.randrange(table.version + 2) for _ in range(2))
+            for commits in (range(table.version + 1), range(since, until)):
+                known = [row for row in live if row["sequence"] in commits]
+                small = [row["partition"] for row in known if row["bytes"] < limit]
+                partitions, segments = {*map(tuple, small)}, table.state.segments
+                counts = segments.count_small(limit, commits, partitioned=True)
+                assert counts == (len(small), len(partitions))
+                counts = segments.count_small(limit, commits, partitioned=False)
+                assert counts == (len(small), min(len(small), 1))
+            commits = range(until + 1)
+            known = [row for row in live if row["sequence"] in commits]
+            assert segments.count_commits(until) == len({row["sequence"] for row in known})
+
+
 def test_other_values_are_refused(tmp_path: Path) -> None:
     table = make(tmp_path)
     for value in ("", "ON", "true", "16"):
@@ -133,13 +217,13 @@ def test_a_writer_rewrites_no_more_than_its_limit(
     table = Catalog.create_path(
         tmp_path / "t", "id LONG, p INT", partitioned_by=["p"], properties=ON
     )
-    for number in range(15):
+    for number in range(16):
         table.append(pa.table({"id": [number], "p": pa.array([number % 2], pa.int32())}))
     sizes = table.state.segments.core["bytes"].to_pylist()
     monkeypatch.setattr(auto_maintain, "MOST_BYTES", sum(sizes[1::2]) + max(sizes) + 8)
-    table.append(pa.table({"id": [15], "p": pa.array([1], pa.int32())}))
+    table.append(pa.table({"id": [16], "p": pa.array([1], pa.int32())}))
     assert count(table) == 1 + 8, "one partition of two"
-    assert shown(table) == list(range(16))
+    assert shown(table) == list(range(17))
 
 
 def test_deletes_and_updates_count(tmp_path: Path) -> None:
@@ -164,6 +248,17 @@ def test_overlapping_large_segments_count_by_their_commits(tmp_path: Path) -> No
     assert table.upsert(rows(("a", 1, 15.0))) == 16
     assert (table.version, count(table)) == (17, 1)
     assert shown_keyed(table) == [("a", 1, 15.0, 7)]
+
+
+def test_a_keyed_table_of_very_many_segments_is_left_to_maintain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auto_maintain, "MOST_KEYED", 15)
+    table, plain = make_keyed(tmp_path / "k", properties=ON), make(tmp_path)
+    for number in range(16):
+        table.upsert(rows((f"h{number}", 1, 1.0)))
+        plain.append(ids(number))
+    assert (count(table), count(plain)) == (16, 1)
 
 
 def test_a_write_of_nothing_compacts_nothing(tmp_path: Path) -> None:

@@ -94,7 +94,8 @@ def _held_by_files(
     marked = segments.base.with_column("mark", segments.base_marks)
     base = SegmentColumns.joined([marked.first(rows), newer])
     paths = frozenset(segments.base["path"].take(removed).to_pylist())
-    return replace(segments, base=base, removed_paths=paths, tail=(), newer_marks={})
+    stored = segments.stored_with(base, rows)
+    return replace(segments, base=base, removed_paths=paths, tail=(), newer_marks={}, stored=stored)
 
 
 def precedes_delta(state: TableState) -> bool:

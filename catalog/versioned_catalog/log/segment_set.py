@@ -29,10 +29,12 @@ from versioned_catalog.log.stored_segments import (
     Deltas,
     Stored,
     marked_counts,
+    partition_text,
     resolved_versions,
 )
 from versioned_catalog.model.arrow import array_of, from_numpy, one_array, scalar_of
 from versioned_catalog.model.types import Column, DataType
+from versioned_catalog.storage.store import PREFIX
 
 FOLD_AT = 256
 """Number of records or of marks kept beside the table before they are folded into it."""
@@ -141,11 +143,12 @@ class SegmentSet:
             return self
         from_tail = [s.record for s in self.tail if s.record.path in leaving]
         from_base = leaving - {r.path for r in from_tail}
-        if from_base & self.removed_paths or not from_base <= self._of_base.places.keys():
+        known = self._of_base.places if from_base else {}
+        if from_base & self.removed_paths or not from_base <= known.keys():
             raise CorruptTableError("a commit removes a segment that the table does not have")
         marks = [self.mark_of(path) for path in leaving] if self.has_marks else []
         of_leaving = [mark.rows for mark in marks if mark is not None]
-        places = array_of(sorted(map(self._of_base.places.__getitem__, from_base)), pa.int64())
+        places = array_of(sorted(map(known.__getitem__, from_base)), pa.int64())
         chosen = self.base.select(["rows", "bytes"]).take(places)
         rows = sum(r.rows for r in from_tail) + (pc.sum(chosen["rows"]).as_py() or 0)
         size = sum(r.bytes for r in from_tail) + (pc.sum(chosen["bytes"]).as_py() or 0)
@@ -214,10 +217,49 @@ class SegmentSet:
         )
         return changed if len(changed.newer_marks) < FOLD_AT else changed._with_marks_folded()
 
+    def count_small(self, limit: int, commits: range, *, partitioned: bool) -> tuple[int, int]:
+        """Count small segments, and the partitions that have one; adopted files are never small.
+
+        Args:
+            limit: a segment of fewer bytes is small.
+            commits: the versions of the commits whose segments are counted.
+            partitioned: whether to tell partitions apart.
+        """
+        stored, since, end = self._of_base, commits.start, commits.stop
+        chosen = stored.small(limit) & (stored.sequences >= since) & (stored.sequences < end)
+        chosen[self._removed] = False
+        newer = [
+            segment.record.partition
+            for segment in self.tail
+            if segment.sequence in commits
+            and segment.record.bytes < limit
+            and not segment.record.path.startswith(PREFIX)
+        ]
+        count = int(np.count_nonzero(chosen)) + len(newer)
+        if not partitioned:
+            return count, min(count, 1)
+        numbers, by_text = stored.partitions
+        used = {by_text.get(text, text) for text in map(partition_text, newer)}
+        return count, len(used.union(np.unique(numbers[chosen]).tolist()))
+
+    def count_commits(self, until: int) -> int:
+        """Count the commits, up to a version, that live segments come from."""
+        versions, counts = self._of_base.commits
+        leaving = np.searchsorted(versions, self._of_base.sequences[self._removed])
+        is_left = counts > np.bincount(leaving, minlength=len(counts))
+        newer = np.array([segment.sequence for segment in self.tail], np.int64)
+        return int(np.count_nonzero(np.union1d(versions[is_left], newer) <= until))
+
+    @property
+    def _removed(self) -> Counts:
+        """The places in ``base`` of segments that are no longer live."""
+        known = self._of_base.places if self.removed_paths else {}
+        return np.array([known[path] for path in self.removed_paths], np.int64)
+
     def rows_of(self, path: str) -> int | None:
         """The number of rows in the file of a live segment; None if there is no such segment."""
-        in_tail = (s.record.rows for s in self.tail if s.record.path == path)
-        return next(in_tail, self._base_rows(path))
+        in_tail = [s.record.rows for s in self.tail if s.record.path == path]
+        return in_tail[0] if in_tail else self._base_rows(path)
 
     def _base_rows(self, path: str) -> int | None:
         place = self._of_base.places.get(path)
@@ -277,7 +319,9 @@ class SegmentSet:
     def _with_marks_folded(self) -> SegmentSet:
         """The same segments with the newer marks in ``base``."""
         base = self.base.with_column("mark", self.base_marks)
-        return replace(self, base=base, newer_marks={}, stored=Stored(base))
+        return replace(
+            self, base=base, newer_marks={}, stored=self.stored_with(base, base.num_rows)
+        )
 
     @cached_property
     def base_marks(self) -> pa.ChunkedArray:
@@ -304,6 +348,10 @@ class SegmentSet:
         places = self._of_base.places if older else {}
         live = [path for path in older if path in places and path not in self.removed_paths]
         return newer, {path: places[path] for path in sorted(live, key=places.__getitem__)}
+
+    def stored_with(self, base: SegmentColumns, rows: int) -> Stored:
+        """What is computed of another ``base``, of which the first rows are the same segments."""
+        return self._of_base.followed_by(base, rows)
 
     @property
     def _of_base(self) -> Stored:
@@ -428,6 +476,7 @@ class SegmentSet:
         if self.packed or _is_wide(schemas):
             table, packed = self.table(schemas)
             base, removed = SegmentColumns.of_table(table), frozenset[str]()
+            stored = Stored(base)
         else:
             is_few = KEEPS_REMOVED * len(self.removed_paths) < self.base.num_rows
             # A rollback adds segments again that were removed: they would be in the table twice.
@@ -435,8 +484,15 @@ class SegmentSet:
             whole = self if is_few and not is_back else self._without_removed()
             newer, packed = SegmentSet().followed_by(self.tail).table(schemas)
             base, removed = whole._marked_base.appended(newer), whole.removed_paths
+            stored = whole.stored_with(base, whole.base.num_rows)
         return replace(
-            self, base=base, packed=packed, removed_paths=removed, tail=(), newer_marks={}
+            self,
+            base=base,
+            packed=packed,
+            removed_paths=removed,
+            tail=(),
+            newer_marks={},
+            stored=stored,
         )
 
     def _without_removed(self) -> SegmentSet:

@@ -27,6 +27,9 @@ from versioned_catalog.model.arrow import (
     scalar_of,
     truths,
 )
+from versioned_catalog.storage.store import PREFIX
+
+SEPARATOR = "\x00"
 
 Mask = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
@@ -106,11 +109,25 @@ class Stored:
 
     def __init__(self, table: SegmentColumns) -> None:
         self.table = table
+        self._known: dict[str, int] = {}
+        self._unshared: list[str] = []
+        self._small: dict[int, Mask] = {}
+
+    def followed_by(self, table: SegmentColumns, rows: int) -> Stored:
+        """What is computed of a table whose first rows are the first of this one; of others, nothing."""
+        newer = Stored(table)
+        if "places" in self.__dict__:  # to find them takes a second for a million segments
+            newer._known, newer._unshared = self.places, self.table["path"].slice(rows).to_pylist()
+        return newer
 
     @cached_property
     def places(self) -> dict[str, int]:
         """The row of each segment, by path. Raises CorruptTableError: two have the same path."""
-        places = {path: place for place, path in enumerate(self.table["path"].to_pylist())}
+        places = self._known.copy()
+        for path in self._unshared:
+            del places[path]
+        paths = self.table["path"].slice(len(places)).to_pylist()
+        places.update(zip(paths, range(len(places), self.table.num_rows), strict=True))
         if len(places) < self.table.num_rows:
             raise CorruptTableError("a checkpoint lists a segment more than once")
         return places
@@ -124,10 +141,42 @@ class Stored:
         """
         return marked_counts(one_array(self.table["mark"]), one_array(self.table["rows"]))
 
+    def small(self, limit: int) -> Mask:
+        """Whether each segment has fewer bytes than ``limit``; adopted files count as large."""
+        if limit not in self._small:
+            adopted = _mask(pc.starts_with(one_array(self.table["path"]), PREFIX), False)
+            self._small[limit] = (integers(one_array(self.table["bytes"])) < limit) & ~adopted
+        return self._small[limit]
+
+    @cached_property
+    def sequences(self) -> Counts:
+        """The version of the commit that each segment comes from."""
+        return integers(one_array(self.table["sequence"]))
+
+    @cached_property
+    def partitions(self) -> tuple[Counts, dict[str | None, int]]:
+        """A number for the partition of each segment, and these numbers by ``partition_text``."""
+        texts = pc.binary_join(one_array(self.table["partition"]), SEPARATOR)
+        encoded = texts.dictionary_encode(null_encoding="encode")
+        numbers = {text: number for number, text in enumerate(encoded.dictionary.to_pylist())}
+        return integers(encoded.indices.cast(pa.int64())), numbers
+
+    @cached_property
+    def commits(self) -> tuple[Counts, Counts]:
+        """The versions in ``sequences``, ascending, and how many segments come from each."""
+        versions, counts = np.unique(self.sequences, return_counts=True)
+        return versions, counts
+
     @cached_property
     def deltas(self) -> Deltas:
         """One delta a row. Raises CorruptTableError: see ``Deltas.of_texts``."""
         return Deltas.of_texts(one_array(self.table["extra"]))
+
+
+def partition_text(values: Sequence[str | None] | None) -> str | None:
+    """A text for the values of a partition; partitions with a null are not told apart."""
+    known = [value for value in values or () if value is not None]
+    return None if values is None or len(known) < len(values) else SEPARATOR.join(known)
 
 
 def _mask(values: pa.BooleanArray, unknown: bool) -> Mask:

@@ -3,8 +3,8 @@
 There is no lease. Whether a commit compacts is decided by the segments of its own version alone, so it
 is decided for each version once, by the process that committed it:
 
-1. What is counted is the small segments, and in a table with a primary key the commits that live
-   segments come from.
+1. What is counted is the small segments (``_rounds``), and in a table with a primary key the commits
+   that live segments come from.
 2. A commit compacts if it carries one of these numbers over ``FIRST``, twice that, four times that, ...
    Then it resolves the segments that still overlap, because it would be too much to merge them.
 3. A compaction lowers the numbers, so the next one starts at ``FIRST`` again. Where one takes long, dies
@@ -21,14 +21,11 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-import pyarrow.compute as pc
-
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import scalar_of
 from versioned_catalog.write.bounded_compaction import compact_within, plan_within
-from versioned_catalog.write.compaction_choice import small_segments
+from versioned_catalog.write.compaction_choice import small_bytes
 from versioned_catalog.write.resolving import resolve_within
 
 AUTO_MAINTAIN = "auto_maintain"
@@ -40,6 +37,8 @@ MOST_BYTES = 128 * 1024 * 1024
 """The most bytes of segments that a writer rewrites after a commit."""
 RESOLVED_BYTES = 8 * MOST_BYTES
 """The most bytes of segments of which it resolves the rest: it reads only their keys."""
+MOST_KEYED = 20_000
+"""A table with a primary key and more segments is left to ``maintain``: all are planned."""
 
 _log = logging.getLogger("versioned_catalog")
 _lock = Lock()
@@ -121,21 +120,37 @@ def is_due(state: TableState) -> bool:
     """Whether the commit of this version is the one that has to compact."""
     if auto_maintain(state.properties) != ON:
         return False
-    added = state.segments.column("sequence")
-    is_new = pc.equal(added, scalar_of(state.version, added.type))
-    small = small_segments(state)
-    now, new = _count(small), _count(pc.and_(small, is_new))
-    if crosses(now - new, now):
-        return True
-    if not state.schema.is_keyed:
+    segments, version = state.segments, state.version
+    if state.schema.is_keyed and segments.count > MOST_KEYED:
         return False
-    commits: int = pc.count_distinct(added).as_py()
-    return crosses(commits - (_count(is_new) > 0), commits)
+    rounds = _rounds(state)
+    if crosses(*rounds):
+        return True
+    return state.schema.is_keyed and crosses(
+        segments.count_commits(version - 1), segments.count_commits(version)
+    )
 
 
-def _count(mask: object) -> int:
-    count: int | None = pc.sum(mask).as_py()
-    return count or 0
+def _rounds(state: TableState) -> tuple[int, int]:
+    """How often commits such as the newest one have added small segments, before it and with it.
+
+    A commit into three partitions adds at least three. One segment a partition can't be merged away.
+    """
+
+    def count(commits: range) -> tuple[int, int]:
+        limit, partitioned = small_bytes(state.properties), bool(state.schema.partitioning)
+        return state.segments.count_small(limit, commits, partitioned=partitioned)
+
+    version = state.version
+    _, written = count(range(version, version + 1))
+    before, now = count(range(version)), count(range(version + 1))
+    unit = max(written, 1)
+    return _excess(*before) // unit, _excess(*now) // unit
+
+
+def _excess(small: int, partitions: int) -> int:
+    """The number of small segments without those that partitions but the first one need."""
+    return small - max(partitions - 1, 0)
 
 
 def crosses(before: int, after: int) -> bool:

@@ -121,17 +121,14 @@ def _fitting(
 
 def _worth(handle: TableHandle) -> Callable[[CompactionTask], bool]:
     """Return the function that says whether a task is worth it."""
-    state = handle.state
-    core = state.segments.core
-    sizes = dict(zip(core["path"].to_pylist(), core["bytes"].to_pylist(), strict=True))
-    expired = _expired(handle.store, state)
+    expired = _expired(handle.store, handle.state)
 
     def is_worthwhile(task: CompactionTask) -> bool:
         if task.clears_marks:
             return True
         if len(task.paths) == 1:
             return task.paths[0] in expired
-        return is_worth_merging([sizes[path] for path in task.paths])
+        return is_worth_merging(task.sizes)
 
     return is_worthwhile
 

@@ -37,6 +37,7 @@ from versioned_catalog.write.compaction_choice import (
     bins,
     every_segment,
     is_due,
+    may_be_due,
     much_marked,
     no_segment,
     positions_with_nulls,
@@ -78,9 +79,11 @@ def plan_tasks(
     due = much_marked if strategy == "auto" else no_segment
     if strategy == "full" or paths is not None or zorder:
         due = every_segment
-    core = state.segments.core
-    near = core if where is None else core.filter(some_match(state, where))
-    rows = [row for row in task_rows(near) if paths is None or row["path"] in paths]
+    chosen = may_be_due(state, due)
+    if where is not None:
+        chosen = pc.and_(chosen, some_match(state, where))
+    near = task_rows(state.segments.core.filter(chosen))
+    rows = [row for row in near if paths is None or row["path"] in paths]
     if zorder:
         _check_partitioning(state, rows)
     planner = TaskPlanner.of(state, state.schema.columns, unexpired)
@@ -118,7 +121,7 @@ def _task(
 ) -> CompactionTask:
     return CompactionTask(
         tuple(row["path"] for row in rows),
-        sum(row["bytes"] for row in rows),
+        tuple(row["bytes"] for row in rows),
         tasks,
         spec,
         kind or SegmentKind(),

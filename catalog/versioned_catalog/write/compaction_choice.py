@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,18 +51,23 @@ class CompactionTask:
     """A group of segments to rewrite.
 
     Args:
-        bytes: the size of the segments to remove.
+        paths, sizes: the segments to remove, and the bytes of each.
         tasks: read their rows, without those that are marked.
         kind: the kind of the new segments; in a table with a primary key, with their order.
         clustering: how to cluster the rows, if at all.
     """
 
     paths: tuple[str, ...]
-    bytes: int
+    sizes: tuple[int, ...]
     tasks: tuple[Task, ...]
     spec: WriteSpec
     kind: SegmentKind = PLAIN_ROWS
     clustering: Clustering | None = None
+
+    @property
+    def bytes(self) -> int:
+        """The size of the segments to remove."""
+        return sum(self.sizes)
 
     def is_remarked(self, segments: SegmentSet) -> bool:
         """Whether live segments have other marks than when the task was planned."""
@@ -284,6 +290,15 @@ def much_marked(row: Row) -> bool:
     return not row["path"].startswith(PREFIX) and _is_much(_marked_rows(row), row["rows"])
 
 
+def may_be_due(state: TableState, due: Due) -> pa.ChunkedArray:
+    """Whether each live segment is small or may be ``due``: few are, of a table of many segments."""
+    segments = state.segments
+    if due is every_segment:
+        return pc.is_valid(segments.column("path"))
+    small = small_segments(state)
+    return pc.or_(small, pc.is_valid(segments.column("mark"))) if due is much_marked else small
+
+
 def _is_much(marked: int, rows: int) -> bool:
     return marked >= MARKED * rows > 0
 
@@ -360,13 +375,17 @@ def is_due(state: TableState) -> bool:
     wanted = threshold(state.properties)
     if wanted is None:
         return False
-    count: int = pc.sum(small_segments(state)).as_py() or 0
-    return count >= wanted
+    limit, commits = small_bytes(state.properties), range(state.version + 1)
+    return state.segments.count_small(limit, commits, partitioned=False)[0] >= wanted
+
+
+def small_bytes(properties: Mapping[str, str]) -> int:
+    """The number of bytes below which a segment is small."""
+    return math.ceil(SMALL * target_bytes(properties))
 
 
 def small_segments(state: TableState) -> pa.ChunkedArray:
     """Whether each live segment is small; adopted files, which stay as they are, count as large."""
-    core = state.segments.core
-    bytes_, adopted = core["bytes"], pc.starts_with(core["path"], PREFIX)
-    small = pc.less(bytes_, scalar_of(int(SMALL * target_bytes(state.properties)), bytes_.type))
-    return pc.and_not(small, adopted)
+    bytes_, paths = state.segments.column("bytes"), state.segments.column("path")
+    small = pc.less(bytes_, scalar_of(small_bytes(state.properties), bytes_.type))
+    return pc.and_not(small, pc.starts_with(paths, PREFIX))
