@@ -23,7 +23,7 @@ from versioned_catalog.model.types import Column
 from versioned_catalog.read.arrays import recast
 from versioned_catalog.read.dialects import Call, Dialect, Field, Node, Value, translate
 from versioned_catalog.read.filter_binding import bind_if_known
-from versioned_catalog.read.filters import And, BoundFilter, UnboundFilter
+from versioned_catalog.read.filters import And, BoundFilter, StoredText, UnboundFilter
 from versioned_catalog.read.planning import TARGET_BYTES, pack
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.tasks import Task, read_segments, restrict
@@ -132,9 +132,9 @@ def _node(pushed: Filter) -> Node:
         case datasource.Not(), [child]:
             arguments: list[Node] = [_node(child)]
         case datasource.In(), [path, values]:
-            arguments = [Field(path), *map(Value, values)]
+            arguments = [Field(path), *(Value(StoredText.of(value)) for value in values)]
         case _, [path, *values]:
-            arguments = [Field(path), *map(Value, values)]
+            arguments = [Field(path), *(Value(StoredText.of(value)) for value in values)]
         case _:
             arguments = []
     return Call(type(pushed).__name__, tuple(arguments))

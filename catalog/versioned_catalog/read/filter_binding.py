@@ -60,6 +60,7 @@ from versioned_catalog.read.filters import (
     OneOf,
     Op,
     Or,
+    StoredText,
     TextKind,
     TextMatch,
     TextTest,
@@ -151,10 +152,10 @@ def bind_literal(type_: DataType, value: Any) -> BoundLiteral | None:
             return _bind_float(type_, value)
         case Family.TEXT if not isinstance(value, str) or has_surrogate(value):
             return None
-        case Family.TEXT if isinstance(type_, Char):
+        case Family.TEXT if isinstance(type_, Char) and not isinstance(value, StoredText):
             return _bind_char(type_, value)
         case Family.TEXT:
-            return _value(type_, value)
+            return _value(type_, str(value))
         case Family.BINARY:
             is_bytes = isinstance(value, bytes | bytearray | memoryview)
             return _value(type_, bytes(value)) if is_bytes else None

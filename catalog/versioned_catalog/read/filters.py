@@ -49,6 +49,18 @@ MIRRORED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT
 # Unbound filters: columns by path, Python values.
 
 
+class StoredText(str):
+    """A text that is compared with the texts of a CHAR as they are stored, with no spaces added.
+
+    Spark adds them itself where it compares a CHAR, and does not where the CHAR is nested.
+    """
+
+    @staticmethod
+    def of(value: Any) -> Any:
+        """A constant of Spark's filters: texts as ``StoredText``, others as they are."""
+        return StoredText(value) if isinstance(value, str) else value
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """``path op value``; null if either is."""

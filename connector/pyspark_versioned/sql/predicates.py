@@ -18,7 +18,7 @@ from pyspark_versioned.sql.values import parse_value
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.dialects import UNKNOWN, Call, Dialect, Field, Node, Value, translate
 from versioned_catalog.read.filter_binding import bind_if_known
-from versioned_catalog.read.filters import AllOf, BoundFilter, UnboundFilter
+from versioned_catalog.read.filters import AllOf, BoundFilter, StoredText, UnboundFilter
 from versioned_catalog.read.scan_columns import resolve
 
 
@@ -49,7 +49,7 @@ def _node(term: Term) -> Node:
         case ColumnTerm(path):
             return Field(tuple(path))
         case LiteralTerm(literal):
-            return Value(parse_value(literal))
+            return Value(StoredText.of(parse_value(literal)))
         case PredicateTerm("ALWAYS_TRUE" | "ALWAYS_FALSE" as name):  # also of a BOOLEAN
             return Value(name == "ALWAYS_TRUE")
         case PredicateTerm(name, children):
