@@ -22,8 +22,10 @@ from versioned_catalog.log import checkpoint, commit_log, deltas, reader
 from versioned_catalog.log.bounded_files import BoundedFile, Hint
 from versioned_catalog.log.checkpoint import file_to_bytes, may_be_unsafe
 from versioned_catalog.log.commit_log import table_log
+from versioned_catalog.log.segment_columns import SegmentColumns
 from versioned_catalog.log.segment_table import CORE
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.stored_segments import Stored
 from versioned_catalog.maintain.log_check import differences
 from versioned_catalog.read.selectivity import matching_rows
 from versioned_catalog.storage.local import LocalStore
@@ -445,3 +447,19 @@ def test_paths_that_may_be_unsafe_are_found_by_their_bytes() -> None:
             assert may_be_unsafe(pa.array(paths)) or not unsafe, paths
             assert may_be_unsafe(pa.array(["/", *paths]).slice(1)) or not unsafe, paths
     assert not may_be_unsafe(pa.array([*around, "lake/a..parquet", "a./b"]))
+
+
+def test_places_of_segments_are_handed_on_as_far_as_files_agree() -> None:
+    """A delta leaves out segments that were removed since the file before it."""
+
+    def columns(*paths: str) -> SegmentColumns:
+        return SegmentColumns.of_table(pa.table({"path": list(paths)}))
+
+    stored = Stored(columns("a", "b", "c", "d"))
+    assert stored.places == {"a": 0, "b": 1, "c": 2, "d": 3}
+    assert stored.followed_by(columns("a", "b", "d", "e"), 2).places == {
+        **{"a": 0, "b": 1},
+        **{"d": 2, "e": 3},
+    }
+    assert stored.followed_by(columns("a", "b", "c", "d", "e"), 4).places["e"] == 4
+    assert stored.places == {"a": 0, "b": 1, "c": 2, "d": 3}

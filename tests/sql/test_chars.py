@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
+from sql.plans import plan_of
 from versioned_catalog import Catalog, InvalidRequestError
 from versioned_catalog.model.ddl import render_type
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+PADDING = "spark.sql.readSideCharPadding"
 LEGACY = "spark.sql.legacy.charVarcharAsString"
 NESTED = (
     "k INT, s STRUCT<x: VARCHAR(5), c: CHAR(3)>, a ARRAY<VARCHAR(5)>, "
@@ -159,3 +163,22 @@ def test_statements_find_the_rows_that_a_query_finds(
     assert sql_spark.table(name).count() == 3
     sql_spark.sql(f"DELETE FROM {name} WHERE s.c <> 'a'")
     assert sql_spark.table(name).count() == 0
+
+
+@pytest.mark.thorough
+def test_filters_of_nested_chars_that_python_applies(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    table = catalog.create_table(f"{ns}.t", "s STRUCT<c: CHAR(3)>")
+    table.append(pa.table({"s": [{"c": "a"}, {"c": "b"}]}))
+    sql_spark.conf.set(PUSHDOWN, True)
+    sql_spark.conf.set(PADDING, False)  # else Spark applies it, to padded texts
+    try:
+        for condition, found in (("s.c = 'a'", 0), ("s.c = 'a  '", 1), ("s.c IN ('a', 'b')", 0)):
+            reader = sql_spark.read.format("versioned").options(io="python", pushdown="true")
+            frame = reader.load(table.location).where(condition)
+            assert "Filter" not in plan_of(frame).replace("RuntimeFilters", ""), "Python applies it"
+            assert len(frame.collect()) == found, condition
+    finally:
+        sql_spark.conf.unset(PADDING)
+        sql_spark.conf.unset(PUSHDOWN)

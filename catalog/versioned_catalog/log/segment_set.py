@@ -29,7 +29,7 @@ from versioned_catalog.log.stored_segments import (
     Deltas,
     Stored,
     marked_counts,
-    partition_text,
+    partition_key,
     resolved_versions,
 )
 from versioned_catalog.model.arrow import array_of, from_numpy, one_array, scalar_of
@@ -239,7 +239,7 @@ class SegmentSet:
         if not partitioned:
             return count, min(count, 1)
         numbers, by_text = stored.partitions
-        used = {by_text.get(text, text) for text in map(partition_text, newer)}
+        used = {by_text.get(text, text) for text in map(partition_key, newer)}
         return count, len(used.union(np.unique(numbers[chosen]).tolist()))
 
     def count_commits(self, until: int) -> int:

@@ -30,6 +30,7 @@ from versioned_catalog.model.arrow import (
 from versioned_catalog.storage.store import PREFIX
 
 SEPARATOR = "\x00"
+"""Stands between the values of a partition in ``partition_key``."""
 
 Mask = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
@@ -155,7 +156,7 @@ class Stored:
 
     @cached_property
     def partitions(self) -> tuple[Counts, dict[str | None, int]]:
-        """A number for the partition of each segment, and these numbers by ``partition_text``."""
+        """A number for the partition of each segment, and these numbers by ``partition_key``."""
         texts = pc.binary_join(one_array(self.table["partition"]), SEPARATOR)
         encoded = texts.dictionary_encode(null_encoding="encode")
         numbers = {text: number for number, text in enumerate(encoded.dictionary.to_pylist())}
@@ -173,7 +174,7 @@ class Stored:
         return Deltas.of_texts(one_array(self.table["extra"]))
 
 
-def partition_text(values: Sequence[str | None] | None) -> str | None:
+def partition_key(values: Sequence[str | None] | None) -> str | None:
     """A text for the values of a partition; partitions with a null are not told apart."""
     known = [value for value in values or () if value is not None]
     return None if values is None or len(known) < len(values) else SEPARATOR.join(known)
