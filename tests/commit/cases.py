@@ -62,6 +62,7 @@ PINNED = (InvalidRequestError, "t can't be replaced or dropped, since the schema
 
 SERIALIZABLE = {"properties": {"isolation": "serializable"}}
 KEYED = {"ddl": "k INT NOT NULL, v INT", "primary_key": ["k"]}
+COPIES = {"properties": {"row_changes": "copy"}}
 PROTECTED = {"properties": {"pins": "refuse"}}
 STRICT = {"ddl": "k INT, v INT NOT NULL"}
 
@@ -70,6 +71,7 @@ STRICT = {"ddl": "k INT, v INT NOT NULL"}
 append: Step = lambda t: t.append()
 empty_append: Step = lambda t: Append(t.base, ())
 compact_both: Step = lambda t: t.compact(t.a, t.b)
+compact_in_order: Step = lambda t: t.compact(t.a, t.b, moved=True)
 undo_b: Step = lambda t: t.rollback(1)
 back_to_2: Step = lambda t: t.rollback(2)
 fence_2: Step = lambda t: t.fence(2)
@@ -237,8 +239,16 @@ ok(ROW, REWRITE, overwrite_all, rewrites(), note=4, holds=late)
 refused(ROW, REWRITE, REMARKED, overwrite_a, [mark_a], note=19)
 refused(ROW, REWRITE, REMARKED, overwrite_all, DO_MARK, note=19)
 ok(ROW, REWRITE, overwrite_a, [mark_b], note=19)
-refused(ROW, "compact", GONE, overwrite_all, [compact_both], note=4)
+refused(ROW, "compact", GONE, overwrite_a, [compact_both], note=4)
 ok(ROW, "compact", overwrite_a, [lambda t: t.compact(t.b)], note=4, holds=late)
+alone: Callable[[Planned], bool] = lambda t: len(t.live) == 1 and not t.live & {t.a.path, t.b.path}
+ok(ROW, "compact", overwrite_all, [compact_both, compact_in_order], note=21, holds=alone)
+ok(ROW, "compact", overwrite_all, [lambda t: t.compact(t.a)], note=21, holds=alone)
+ok(ROW, "compact", overwrite_all, [compact_both], note=21, table=KEYED, holds=alone)
+first_ten: Callable[[Planned], bool] = lambda t: t.marked(t.merged) == [*range(10)]
+ok(ROW, "compact", overwrite_a, [compact_in_order], note=21, holds=first_ten)
+refused(ROW, "compact", GONE, overwrite_a, [compact_in_order], note=21, table=COPIES)
+refused(ROW, "compact", GONE, overwrite_a, [compact_in_order], note=21, table=KEYED)
 refused(ROW, "rollback", GONE, overwrite_all, [undo_b], note=4)
 ok(ROW, "rollback", overwrite_a, [undo_b], note=4)
 refused(ROW, "rollback", REMARKED, overwrite_a, [back_to_2], note=19, before=(mark_a,))
@@ -289,6 +299,9 @@ def marks(kind: str) -> None:
     refused(ROW, REWRITE, READ, low, [mark_a], note=7, table=SERIALIZABLE)
     ok(ROW, REWRITE, low, [lambda t: t.mark("delete", t.b, 5)], note=7, table=SERIALIZABLE)
     refused(ROW, "compact", GONE, mine, [compact_both], note=4)
+    of_b: Step = lambda t: t.mark(kind, t.b, 1, 2)
+    moved: Callable[[Planned], bool] = lambda t: t.marked(t.merged) == [11, 12]
+    ok(ROW, "compact", of_b, [compact_in_order], note=21, holds=moved)
     ok(ROW, "compact", mine, [lambda t: t.compact(t.b)], note=4, holds=alone)
 
     refused(ROW, "rollback", GONE, lambda t: t.mark(kind, t.b, 1), [undo_b], note=4)
@@ -342,6 +355,8 @@ def filtered(kind: str) -> None:
     ok(ROW, REWRITE, others, theirs, note=14, table=KEYED)
 
     refused(ROW, "compact", GONE, of_a, [compact_both], note=4)
+    ok(ROW, "compact", of_a, [compact_in_order], note=21, holds=first_ten)
+    refused(ROW, "compact", GONE, of_a, [compact_in_order], note=21, table=COPIES)
     ok(ROW, "compact", of_a, [lambda t: t.compact(t.b)], note=4, holds=late)
     ok(ROW, "compact", low, [compact_both], table=SERIALIZABLE)
     ok(ROW, "compact", keys, [compact_both], table=KEYED)

@@ -181,9 +181,12 @@ class Planned:
         reads = bind_filters(None, self.base.schema)
         return Rewrite(self.base, added, kind=kind, reads=reads, keys=keys)
 
-    def compact(self, *removed: SegmentRecord, nulls: int = 0) -> Compact:
+    def compact(self, *removed: SegmentRecord, nulls: int = 0, moved: bool = False) -> Compact:
+        """Replace segments by ``merged``, of which the rows are in the same order if ``moved``."""
         paths = tuple(record.path for record in removed)
-        return Compact(self.base, (self.segment(1, 20, nulls),), removed=paths)
+        self.merged = replace(self.segment(1, 20, nulls), rows=10 * len(removed))
+        groups = ((len(removed), 1),) if moved else ()
+        return Compact(self.base, (self.merged,), removed=paths, moved=groups)
 
     def resolve(self, **hidden: tuple[int, ...]) -> Resolve:
         """Mark the hidden rows of the segments ``a`` and ``b``, by name."""

@@ -605,8 +605,10 @@ class InFlight:
 
     def judged(self, planned: Planned) -> Verdict:
         """The verdict by FORMAT.md, section 11."""
-        serializable = self.table.properties.get("isolation") == "serializable"
-        return judge(planned, self.model, self.log, serializable, self.key)
+        properties = self.table.properties
+        serializable = properties.get("isolation") == "serializable"
+        copies = properties.get("row_changes") == "copy"
+        return judge(planned, self.model, self.log, serializable, self.key, copies=copies)
 
     def absorb(self, *operations: str) -> None:
         """Read the new commits; commits of maintenance, which change no row, are added to the model."""

@@ -20,11 +20,18 @@ from histories.naive import Field, Model, Version, find, inner, own_values, walk
 Row = dict[int, Any]
 Marks = Mapping[str, frozenset[int]]
 """The positions of the marked rows of segments, by path."""
+Place = tuple[str, int]
+"""A row in storage: the path of its segment, and its position."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """The effect of one commit, in the terms of section 11; marks of hidden rows change no row."""
+    """The effect of one commit, in the terms of section 11; marks of hidden rows change no row.
+
+    Args:
+        moved: the groups of a compaction that keep the order of their rows: the segments that each
+            replaced, and those that hold their rows.
+    """
 
     operation: str
     time: datetime
@@ -34,6 +41,7 @@ class Entry:
     changes: bool
     fence: int | None
     floor: int | None
+    moved: list[tuple[list[str], list[str]]] = field(default_factory=list)
 
 
 @dataclass
@@ -44,12 +52,14 @@ class Log:
         entries: by version.
         live: the live segments of each version.
         marks: the marks of each version.
+        rows: how many rows each segment has, also those that are marked.
         fence: the newest fence.
     """
 
     entries: list[Entry] = field(default_factory=list)
     live: list[frozenset[str]] = field(default_factory=list)
     marks: list[Marks] = field(default_factory=list)
+    rows: dict[str, int] = field(default_factory=dict)
     fence: int = 0
 
     def read(self, fetch: Callable[[str], bytes | None]) -> list[Entry]:
@@ -75,7 +85,9 @@ class Log:
                 any(name in said for name in ("schema", "properties", "comment")) or resolves,
                 said.get("fence"),
                 said.get("floor"),
+                _moved(said),
             )
+            self.rows |= {record["path"]: record["rows"] for record in said.get("added", ())}
             anew = said["operation"] in ("create", "replace")
             before = frozenset() if anew else self.live[-1]
             assert removed <= before, "a commit removes segments that are not live"
@@ -94,6 +106,15 @@ class Log:
     def since(self, base: int) -> list[Entry]:
         """The commits after a version."""
         return self.entries[base + 1 :]
+
+
+def _moved(said: dict[str, Any]) -> list[tuple[list[str], list[str]]]:
+    groups = []
+    removed, added = [*said.get("removed", ())], [one["path"] for one in said.get("added", ())]
+    for inputs, outputs in said.get("details", {}).get("moved", ()):
+        groups.append((removed[:inputs], added[:outputs]))
+        removed, added = removed[inputs:], added[outputs:]
+    return groups
 
 
 def _positions(mark: dict[str, Any] | None) -> frozenset[int] | None:
@@ -156,6 +177,8 @@ def judge(
     log: Log,
     serializable: bool,
     key_of: Callable[[Model, Row], Any],
+    *,
+    copies: bool,
 ) -> Verdict:
     """The outcome, by section 11, of a commit that adds or removes segments.
 
@@ -165,6 +188,7 @@ def judge(
         log: all commits.
         serializable: whether the newest ``isolation`` is ``serializable``.
         key_of: returns the key of a row.
+        copies: whether the newest ``row_changes`` is ``copy``.
     """
     outcome = Verdict()
     if planned.then.incarnation != now.incarnation:
@@ -176,8 +200,17 @@ def judge(
         outcome.nothing = True
         return outcome
     stubs = planned.base + 1 < now.floor
-    _segments(planned, log, outcome)
-    _marks(planned, log, outcome, stubs)
+    removed = log.live[planned.base] if planned.removed is None else planned.removed
+    if removed | planned.marks.keys() <= log.live[-1]:
+        _marks(planned, log, outcome, stubs)
+        if planned.removed is None and any(removed & entry.removed for entry in entries):
+            outcome.may.append("4: a segment was gone in between")
+    elif planned.kind in ("overwrite", "rewrite"):
+        _moves(planned, removed, log, outcome, copies)
+        if planned.base < now.floor:
+            outcome.may.append("21: an entry, or a version before it, is expired")
+    else:
+        outcome.must.append("4: a segment that it removes or marks is gone")
     if (planned.added or planned.marks) and planned.base < log.fence:
         outcome.must.append("2: it is older than the fence")
     if planned.added:
@@ -197,13 +230,48 @@ def judge(
     return outcome
 
 
-def _segments(planned: Planned, log: Log, outcome: Verdict) -> None:
-    removed = log.live[planned.base] if planned.removed is None else planned.removed
-    if not removed | planned.marks.keys() <= log.live[-1]:
-        outcome.must.append("4: a segment that it removes or marks is gone")
-    came_back = any(removed & entry.removed for entry in log.since(planned.base))
-    if planned.removed is None and came_back:
-        outcome.may.append("4: a segment was gone in between")
+def _moves(
+    planned: Planned, removed: frozenset[str], log: Log, outcome: Verdict, copies: bool
+) -> None:
+    """Follow each row that it removes through the compactions since (note 21)."""
+    whole = set(removed)
+    places = {(path, at) for path, rows in planned.marks.items() for at in rows}
+    for number, entry in enumerate(log.since(planned.base), planned.base + 1):
+        if whole & entry.marked.keys():
+            outcome.must.append("19: a segment that it replaces was marked")
+        gone = entry.removed & (whole | {path for path, _ in places})
+        if not gone:
+            continue
+        if entry.operation != "compact":
+            outcome.must.append("4: rows that it removes or marks are gone")
+            return
+        if entry.removed <= whole:
+            whole = (whole - entry.removed) | entry.added
+            continue
+        marks = log.marks[number - 1]
+        for inputs, outputs in entry.moved:
+            if whole.issuperset(inputs):
+                whole = (whole - {*inputs}) | {*outputs}
+                continue
+            held = {path: marks.get(path, frozenset()) for path in inputs}
+            if any((path, at) in places for path, some in held.items() for at in some):
+                outcome.must.append("19: a row that it marks was marked")
+            old = [(p, at) for p in inputs for at in range(log.rows[p]) if at not in held[p]]
+            new = [(path, at) for path in outputs for at in range(log.rows[path])]
+            assert len(old) == len(new), "a compaction that moves rows has as many as before"
+            to = dict(zip(old, new, strict=True))
+            places |= {place for place in old if place[0] in whole}
+            places = {
+                to.get(place, place) for place in places if place[0] not in inputs or place in to
+            }
+            whole -= {*inputs}
+        if entry.removed & (whole | {path for path, _ in places}):
+            outcome.must.append("21: a compaction does not say where it moved the rows")
+            return
+    if any(at in log.marks[-1].get(path, ()) for path, at in places):
+        outcome.must.append("19: a row that it marks is marked")
+    if places and copies and not any(planned.marks.values()):
+        outcome.must.append("21: rows would have to be marked")
 
 
 def _marks(planned: Planned, log: Log, outcome: Verdict, stubs: bool) -> None:
@@ -258,11 +326,13 @@ def _copies(planned: Planned, now: Model, outcome: Verdict) -> None:
 
 
 def _serial(planned: Planned, now: Model, log: Log, outcome: Verdict, stubs: bool) -> None:
+    held = {*log.live[planned.base]}
     for number, entry in enumerate(log.since(planned.base), planned.base + 1):
         if entry.operation == "compact":
+            held |= entry.added
             continue
         changed = entry.removed | entry.marked.keys()
-        if entry.added or changed & log.live[planned.base]:
+        if entry.added or changed & held:
             outcome.may.append("7: segments came or went")
             before, after = now.past[number - 1], now.past[number]
             if _met(planned, now, before, after):

@@ -1,35 +1,64 @@
 """Rules about marked rows: each is marked once, and no copy brings one back.
 
-Note 19 of FORMAT.md, section 11.
+Notes 19 and 21 of FORMAT.md, section 11.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from versioned_catalog.commit.attempt import Attempt, find_conflict, once
-from versioned_catalog.commit.operations import Resolve, Rewrite, Write
+from versioned_catalog.commit.moved_rows import planned_marks, removal
+from versioned_catalog.commit.operations import Resolve, Write
 from versioned_catalog.commit.resolve_rules import resolved_marks
-from versioned_catalog.commit.segment_rules import removed_meanwhile, removed_paths
+from versioned_catalog.commit.segment_rules import removed_meanwhile
 from versioned_catalog.errors import CommitConflictError
 from versioned_catalog.log.bitmaps import Positions, merged
 from versioned_catalog.log.features import MARKS
 from versioned_catalog.log.marks import Mark, mark_of, marked_rows
+from versioned_catalog.spelling import one_of
+
+ROW_CHANGES = "row_changes"
+"""The table property that says whether changed rows are marked, or their segments copied."""
 
 
-def marks_are_new(attempt: Attempt[Rewrite]) -> None:
+class RowChanges(enum.Enum):
+    """How rows of a table without a primary key are deleted and updated."""
+
+    AUTO = "auto"
+    """Mark them while at most a quarter of the rows of their segment is marked; else as ``copy``."""
+    COPY = "copy"
+    """Copy the other rows of their segments to new segments."""
+    MARK = "mark"
+    """Mark them."""
+
+
+def row_changes_of(properties: Mapping[str, str]) -> RowChanges:
+    """How a table's properties say that rows are changed.
+
+    Raises:
+        InvalidRequestError: the property has another value.
+    """
+    text = properties.get(ROW_CHANGES, RowChanges.AUTO.value)
+    return one_of(RowChanges, text, f"the property {ROW_CHANGES}")
+
+
+def marks_are_new(attempt: Attempt[Write]) -> None:
     """Refuse to mark rows that another commit has marked, or whose segment it has removed.
 
     Raises:
-        CommitConflictError: naming the segment.
+        CommitConflictError: naming the segment; or rows of segments that it replaces were moved by a
+            compaction, and would have to be marked, which the property ``row_changes`` excludes.
     """
-    united_marks(attempt)
+    needs_marks = united_marks(attempt) and not planned_marks(attempt.operation)
+    if needs_marks and row_changes_of(attempt.state.properties) is RowChanges.COPY:
+        raise removed_meanwhile(attempt)
 
 
 @once
-def united_marks(attempt: Attempt[Any]) -> dict[str, tuple[Positions, int]]:
+def united_marks(attempt: Attempt[Write]) -> dict[str, tuple[Positions, int]]:
     """All marked rows of each segment of which the operation marks rows, and the rows that it has.
 
     Raises:
@@ -37,9 +66,7 @@ def united_marks(attempt: Attempt[Any]) -> dict[str, tuple[Positions, int]]:
     """
     segments, store = attempt.state.segments, attempt.log.store
     united: dict[str, tuple[Positions, int]] = {}
-    for path, new in attempt.operation.marks.items():
-        if not len(new):
-            continue  # a mark without rows is damage
+    for path, new in removal(attempt).marks.items():
         rows = segments.rows_of(path)
         if rows is None:
             raise removed_meanwhile(attempt)
@@ -47,8 +74,8 @@ def united_marks(attempt: Attempt[Any]) -> dict[str, tuple[Positions, int]]:
         both = merged(old, new)
         if (both[1:] == both[:-1]).any():
             raise CommitConflictError(
-                f"{attempt.table}: rows of {path} that this {attempt.operation.kind} deletes or "
-                "replaces were deleted or replaced by another commit since version "
+                f"{attempt.table}: rows of {path} that this write deletes or replaces were deleted or "
+                "replaced by another commit since version "
                 f"{attempt.operation.base.version}; refresh() the table and run it again"
             )
         united[path] = both, rows
@@ -73,8 +100,6 @@ def write_marks(attempt: Attempt[Write]) -> Marking:
     operation, store = attempt.operation, attempt.log.store
     if isinstance(operation, Resolve):
         return Marking(marks=resolved_marks(attempt))
-    if not isinstance(operation, Rewrite) or not operation.marks:
-        return Marking()
     whole: list[str] = []
     marks: dict[str, Mark | None] = {}
     for path, (positions, rows) in united_marks(attempt).items():
@@ -95,7 +120,7 @@ def copied_marks_unchanged(attempt: Attempt[Write]) -> None:
     Raises:
         CommitConflictError: naming the commit.
     """
-    state, removed = attempt.state, frozenset(removed_paths(attempt))
+    state, removed = attempt.state, frozenset(removal(attempt).paths)
     if not removed or MARKS not in state.features.read or state.schema.is_keyed:
         return
     base = attempt.operation.base.version

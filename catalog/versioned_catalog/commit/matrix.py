@@ -91,7 +91,12 @@ MATRIX: Mapping[type, Row] = {
     ),
     operations.Overwrite: Row(
         required=SAME_INCARNATION,
-        rules=(*WRITTEN_ONCE, mark_rules.copied_marks_unchanged, *SEGMENTS_FIT),
+        rules=(
+            *WRITTEN_ONCE,
+            mark_rules.marks_are_new,
+            mark_rules.copied_marks_unchanged,
+            *SEGMENTS_FIT,
+        ),
         entry=write_entry,
     ),
     operations.Import: Row(

@@ -148,7 +148,14 @@ class Import(Write):
 
 @dataclass(frozen=True)
 class Compact(Write):
-    """Replace segments by others with the same rows."""
+    """Replace segments by others with the same rows.
+
+    Args:
+        moved: groups that keep the order of their rows: how many of ``removed``, and how many of
+            ``records``; they are all of them. Empty if a group does not keep it.
+    """
+
+    moved: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -65,13 +65,21 @@ def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
     if isolation_of(state.properties, what) is Isolation.SNAPSHOT:
         return
 
+    moved = set[str]()
+
+    def has_read(commit: Commit, paths: Collection[str]) -> bool:
+        if not paths:
+            return False
+        return not (moved.isdisjoint(paths) and _read_paths(attempt, commit).isdisjoint(paths))
+
     def conflicts(commit: Commit) -> bool:
-        if commit.head.operation == "compact":
-            return False  # it holds the same rows
-        changed = _changed_paths(commit, state)
-        if changed and not _read_paths(attempt, commit).isdisjoint(changed):
-            return True
-        return _may_match(operation, commit, state)
+        if commit.head.operation == "compact":  # it holds the same rows
+            if has_read(commit, commit.removed):
+                moved.update(record.path for record in commit.added)
+            return False
+        return has_read(commit, _changed_paths(commit, state)) or _may_match(
+            operation, commit, state
+        )
 
     conflict = find_conflict(attempt, base, conflicts)
     if conflict is not None:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.commit.attempt import Attempt, once
 from versioned_catalog.commit.mark_rules import write_marks
+from versioned_catalog.commit.moved_rows import MOVED, removal
 from versioned_catalog.commit.operations import (
     Append,
     Base,
@@ -22,7 +23,6 @@ from versioned_catalog.commit.operations import (
     Rollback,
     Write,
 )
-from versioned_catalog.commit.segment_rules import removed_paths
 from versioned_catalog.commit.table_entries import change_details, features_of, next_head
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.commit_log import TableLog
@@ -90,13 +90,27 @@ def write_entry(attempt: Attempt[Write]) -> Commit:
         schema=None if schema.version == state.schema.version else schema,
         properties=properties if properties != state.properties else None,
         added=records,
-        removed=(*removed_paths(attempt), *marking.whole),
+        removed=(*_removed(attempt), *marking.whole),
         marked=marking.marks,
         batch=operation.batch,
         roots=None if roots == state.roots else roots,
         imported=imported,
-        details=change_details(operation.changes) | _seen_as(operation.base),
+        details=change_details(operation.changes) | _seen_as(operation.base) | _moved(operation),
     )
+
+
+def _removed(attempt: Attempt[Write]) -> tuple[str, ...]:
+    """The segments that leave: in the order of a compaction's groups, else in that of the state."""
+    operation = attempt.operation
+    if isinstance(operation, Compact) and operation.moved and operation.removed:
+        return operation.removed
+    return removal(attempt).paths
+
+
+def _moved(operation: Write) -> dict[str, Any]:
+    if not isinstance(operation, Compact) or not operation.moved:
+        return {}
+    return {MOVED: [list(group) for group in operation.moved]}
 
 
 def _kind(operation: Write) -> str:

@@ -1,6 +1,6 @@
 """Rules about segments: added once, live until they are removed, and not deleted by a vacuum.
 
-Notes 2, 4 and 18 of FORMAT.md, section 11, and section 10.
+Notes 2, 4, 18 and 21 of FORMAT.md, section 11, and section 10.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.commit.attempt import Attempt, find_conflict, once
+from versioned_catalog.commit.attempt import Attempt, find_conflict
+from versioned_catalog.commit.moved_rows import removal
 from versioned_catalog.commit.operations import Base, Import, Replace, Resolve, Rewrite, Write
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError
 from versioned_catalog.log.entry import Batch, Commit
@@ -164,9 +165,7 @@ def removed_are_live(attempt: Attempt[Write]) -> None:
     Raises:
         CommitConflictError: a segment to be removed is not live any more.
     """
-    operation = attempt.operation
-    wanted = operation.base.segments if operation.removed is None else len(operation.removed)
-    if len(removed_paths(attempt)) != wanted:
+    if not removal(attempt).is_whole:
         raise removed_meanwhile(attempt)
 
 
@@ -178,20 +177,6 @@ def removed_meanwhile(attempt: Attempt[Write]) -> CommitConflictError:
     )
 
 
-@once
-def removed_paths(attempt: Attempt[Write]) -> tuple[str, ...]:
-    """Paths of the live segments that an operation removes, in the order of the state."""
-    operation = attempt.operation
-    if operation.removed == ():
-        return ()  # an append must not build a table of all segments
-    core = attempt.state.segments.core
-    if operation.removed is None:
-        chosen = pc.less_equal(core["sequence"], operation.base.version)
-    else:
-        chosen = pc.is_in(core["path"], array_of(operation.removed, pa.string()))
-    return tuple(core["path"].filter(chosen).to_pylist())
-
-
 def segments_above_fence(attempt: Attempt[Write]) -> None:
     """Refuse segments, marks and pages of imported files that were written below the fence."""
     operation = attempt.operation
@@ -199,7 +184,7 @@ def segments_above_fence(attempt: Attempt[Write]) -> None:
     marks_rows = isinstance(operation, Resolve) or (
         isinstance(operation, Rewrite) and operation.marks
     )
-    if operation.records or brings_pages or marks_rows:
+    if operation.records or brings_pages or marks_rows or removal(attempt).marks:
         _check_above_fence(oldest_base(operation.base, operation.records), attempt)
 
 

@@ -360,7 +360,7 @@ def _commit(handle: TableHandle, base: Base, done: list[Done], commit_id: str | 
         removed = tuple(path for task, _ in done for path in task.paths)
         records = tuple(record for _, written in done for record in written)
         try:
-            handle.commit(Compact(base, records, removed=removed), commit_id)
+            handle.commit(Compact(base, records, removed=removed, moved=_moved(done)), commit_id)
             return done
         except CommitConflictError:
             segments = handle.refresh().state.segments
@@ -369,6 +369,13 @@ def _commit(handle: TableHandle, base: Base, done: list[Done], commit_id: str | 
                 return []  # all segments are live: the new ones do not fit the table any more
             done = remaining
     return []
+
+
+def _moved(done: Sequence[Done]) -> tuple[tuple[int, int], ...]:
+    """How many segments each task replaces by how many; empty if one does not keep its rows' order."""
+    if not all(task.keeps_order(written) for task, written in done):
+        return ()
+    return tuple((len(task.paths), len(written)) for task, written in done)
 
 
 def _report(

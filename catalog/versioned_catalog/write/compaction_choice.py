@@ -86,6 +86,15 @@ class CompactionTask:
         """Whether it is worth running for the marks of one of its segments alone."""
         return any(t.mark is not None and _is_much(t.mark.rows, t.rows) for t in self._single)
 
+    def keeps_order(self, written: Sequence[SegmentRecord]) -> bool:
+        """Whether the new segments hold every row that is shown of the old ones, in the same order."""
+        if self.clustering is not None or self.spec.schema.sort_by or self.spec.schema.row_key:
+            return False
+        if len({record.partition for record in written}) > 1:
+            return False  # rows of another partitioning are split
+        shown = sum(t.rows - (0 if t.mark is None else t.mark.rows) for t in self._single)
+        return shown == sum(record.rows for record in written)
+
     @property
     def _single(self) -> Iterator[SegmentTask]:
         """The segments that are read one by one; those that are merged have no marks."""

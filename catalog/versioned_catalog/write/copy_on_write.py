@@ -14,6 +14,7 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.commit.mark_rules import row_changes_of
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.bitmaps import Positions
 from versioned_catalog.log.record import SegmentRecord
@@ -27,7 +28,7 @@ from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.read.tasks import read_segment, read_with_matches
 from versioned_catalog.storage.store import Store
-from versioned_catalog.write.marking import Choice, choose, row_changes_of
+from versioned_catalog.write.marking import Choice, choose
 from versioned_catalog.write.segment_writer import WriteSpec
 from versioned_catalog.write.update import RowUpdater, changed_where
 from versioned_catalog.write.writer import write_segments

@@ -6,45 +6,20 @@ cheap to write where few rows of many change; where many change, a copy without 
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from versioned_catalog.commit.mark_rules import ROW_CHANGES, RowChanges, row_changes_of
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.bitmaps import Positions
 from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.read.tasks import read_segment
-from versioned_catalog.spelling import one_of
 from versioned_catalog.storage.store import Store
-
-ROW_CHANGES = "row_changes"
-"""The table property that says whether changed rows are marked, or their segments copied."""
 
 ONE_IN = 4
 """``auto`` marks at most one in so many rows of a segment."""
-
-
-class RowChanges(enum.Enum):
-    """How rows of a table without a primary key are deleted and updated."""
-
-    AUTO = "auto"
-    """Mark them while at most a quarter of the rows of their segment is marked; else as ``copy``."""
-    COPY = "copy"
-    """Copy the other rows of their segments to new segments."""
-    MARK = "mark"
-    """Mark them."""
-
-
-def row_changes_of(properties: Mapping[str, str]) -> RowChanges:
-    """How a table's properties say that rows are changed.
-
-    Raises:
-        InvalidRequestError: the property has another value.
-    """
-    text = properties.get(ROW_CHANGES, RowChanges.AUTO.value)
-    return one_of(RowChanges, text, f"the property {ROW_CHANGES}")
 
 
 def check_row_changes(properties: Mapping[str, str], *, keyed: bool) -> None:

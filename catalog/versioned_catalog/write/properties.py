@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from versioned_catalog.commit.mark_rules import ROW_CHANGES
 from versioned_catalog.commit.row_rules import ISOLATION, isolation_of
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.iceberg import PUBLISH, publishes
@@ -13,7 +14,7 @@ from versioned_catalog.model.pin_changes import PINS, refuses_breaks
 from versioned_catalog.spelling import meant
 from versioned_catalog.write.auto_maintain import AUTO_MAINTAIN, auto_maintain
 from versioned_catalog.write.compaction_choice import AUTO_COMPACT, threshold
-from versioned_catalog.write.marking import ROW_CHANGES, check_row_changes
+from versioned_catalog.write.marking import check_row_changes
 from versioned_catalog.write.partitions import DISTRIBUTION_MODE, mode_of
 from versioned_catalog.write.retry import APPLICATION_RETENTION, application_retention
 from versioned_catalog.write.row_schema import SCHEMA_MODE, is_live
