@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from benchmarks.common import DATA, Report
+from benchmarks.common import DATA, UNMAINTAINED, Report
 from benchmarks.native_scan import noop, start
 from benchmarks.pins import rows
 from versioned_catalog import Catalog
@@ -27,7 +27,7 @@ def prepare(total: int) -> None:
         folder.mkdir(parents=True)
     catalog = Catalog(DATA / "sql" / "w", roots={"lake": str(LAKE)})
     catalog.create_namespace("b")
-    model, each = catalog.create_table("b.model", DDL), total // FILES
+    model, each = catalog.create_table("b.model", DDL, properties=UNMAINTAINED), total // FILES
     for number in range(FILES):
         pq.write_table(rows(model, number * each, each), LAKE / f"part-{number:02}.parquet")
     catalog.import_files("b.t", LAKE)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from benchmarks.common import DATA, Figure, Report
+from benchmarks.common import DATA, UNMAINTAINED, Figure, Report
 from benchmarks.native_scan import noop, start
 from versioned_catalog import Catalog, Table
 
@@ -45,10 +45,10 @@ def prepare(total: int) -> Catalog:
     (DATA / "sql").mkdir(parents=True)
     catalog, each = Catalog(DATA / "sql" / "w"), total // SEGMENTS
     catalog.create_namespace("b")
-    appended = catalog.create_table("b.appended", DDL)
-    updated = catalog.create_table("b.updated", DDL)
-    nested = catalog.create_table("b.nested", DDL + ", l ARRAY<INT>")
-    keyed = catalog.create_table("b.keyed", DDL, primary_key=["id"])
+    appended = catalog.create_table("b.appended", DDL, properties=UNMAINTAINED)
+    updated = catalog.create_table("b.updated", DDL, properties=UNMAINTAINED)
+    nested = catalog.create_table("b.nested", DDL + ", l ARRAY<INT>", properties=UNMAINTAINED)
+    keyed = catalog.create_table("b.keyed", DDL, primary_key=["id"], properties=UNMAINTAINED)
     for number in range(SEGMENTS):
         part = rows(number * each, each)
         for table in (appended, updated, keyed):
@@ -216,7 +216,7 @@ def many_commits(report: Report) -> None:
     folder = DATA / "many"
     for what, removes in [("appends", False), ("overwrites", True)]:
         shutil.rmtree(folder, ignore_errors=True)
-        table = Catalog(folder).create_table("t", "id BIGINT")
+        table = Catalog(folder).create_table("t", "id BIGINT", properties=UNMAINTAINED)
         for number in range(COMMITS):
             rows_of_commit = pa.table({"id": [number]})
             table.overwrite(rows_of_commit) if removes else table.append(rows_of_commit)

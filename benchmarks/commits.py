@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import IntegerType
 
-from benchmarks.common import Figure, Report, Work, seconds
+from benchmarks.common import UNMAINTAINED, Figure, Report, Work, seconds
 from versioned_catalog import Catalog
 
 ROWS = pa.table(
@@ -48,7 +48,9 @@ def record_appends(report: Report, name: str, times: list[float], target: float 
 
 def ours(report: Report, folder: Path, commits: int) -> None:
     """Measure our tables."""
-    table = Catalog.create_path(folder / "t", "id LONG, a DOUBLE, b DOUBLE, s STRING, n INT")
+    table = Catalog.create_path(
+        folder / "t", "id LONG, a DOUBLE, b DOUBLE, s STRING, n INT", properties=UNMAINTAINED
+    )
     times: list[float] = []
     for count in (10, 100, commits):
         times += timed(lambda: table.append(ROWS), count - len(times))

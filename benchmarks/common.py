@@ -16,6 +16,10 @@ RESULTS = Path(__file__).parent / "results"
 DATA = Path(__file__).parent / "data"
 Work = Callable[[], object]
 
+UNMAINTAINED = {"auto_maintain": "off"}
+"""Properties of a table whose segments stay as the benchmark writes them."""
+UNMAINTAINED_SQL = "TBLPROPERTIES ('auto_maintain' = 'off')"
+
 
 @dataclass
 class Row:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from benchmarks.common import DATA, Report, Work
+from benchmarks.common import DATA, UNMAINTAINED, Report, Work
 from benchmarks.constant import BATCH, DDL, Constant, batch, keep_batch
 from versioned_catalog import Catalog
 
@@ -44,7 +44,7 @@ def prepare(rows: int) -> None:
         shutil.rmtree(DATA / name, ignore_errors=True)
     (DATA / "parquet").mkdir(parents=True)
     keep_batch(str(DATA / "constant.arrow"))
-    table = Catalog.create_path(DATA / "table", DDL)
+    table = Catalog.create_path(DATA / "table", DDL, properties=UNMAINTAINED)
     each = rows // FILES
     whole = batch(each)
     for number in range(FILES):

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from benchmarks.common import Figure, Report, seconds
+from benchmarks.common import UNMAINTAINED, Figure, Report, seconds
 from benchmarks.curve import Panel, picture
 from benchmarks.planning import ddl, segments, selective
 from versioned_catalog import Catalog, Table
@@ -129,7 +129,9 @@ def by_segments(folder: Path, last: int) -> dict[int, Costs]:
 def by_commits(folder: Path, last: int) -> dict[int, Costs]:
     """Costs by number of commits, one segment each."""
     path = folder / "commits"
-    table = Catalog.create_path(path, "c0 TIMESTAMP, c1 STRING, c2 BIGINT, c3 DOUBLE")
+    table = Catalog.create_path(
+        path, "c0 TIMESTAMP, c1 STRING, c2 BIGINT, c3 DOUBLE", properties=UNMAINTAINED
+    )
     types = [(column.name, to_arrow_type(column.type)) for column in table.schema.columns]
     row = pa.table({name: pa.nulls(1, type_) for name, type_ in types})
     costs: dict[int, Costs] = {}

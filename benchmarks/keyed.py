@@ -17,7 +17,7 @@ import deltalake
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.common import DATA, Figure, Report, Row, Work, line, seconds
+from benchmarks.common import DATA, UNMAINTAINED, Figure, Report, Row, Work, line, seconds
 from versioned_catalog import Catalog, Table
 
 DDL = "id LONG, host STRING, a DOUBLE, b DOUBLE, n INT"
@@ -62,7 +62,7 @@ def upserts(runs: int, rows: int) -> tuple[list[pa.Table], pa.Table]:
 def keyed(name: str, parts: list[pa.Table], key: tuple[str, ...] = ("id",)) -> Table:
     """Create our table, with one commit for each part."""
     shutil.rmtree(FOLDER / name, ignore_errors=True)
-    table = Catalog.create_path(FOLDER / name, DDL, primary_key=key)
+    table = Catalog.create_path(FOLDER / name, DDL, primary_key=key, properties=UNMAINTAINED)
     for part in parts:
         table.append(part)
     return table
@@ -161,7 +161,7 @@ def compaction(report: Report, runs: int) -> None:
     for n in range(runs + 1):
         path = FOLDER / f"unkeyed{n}"
         shutil.rmtree(path, ignore_errors=True)
-        table = Catalog.create_path(path, DDL)
+        table = Catalog.create_path(path, DDL, properties=UNMAINTAINED)
         for part in parts:
             table.append(part)
         unkeyed.append(table)
@@ -198,7 +198,10 @@ def deletes(report: Report, runs: int, rows: int) -> None:
     parts = [rows_of(ids(rows // 10 * n, rows // 10)) for n in range(10)]
     table = keyed("delete", parts)
     shutil.rmtree(FOLDER / "delete-unkeyed", ignore_errors=True)
-    unkeyed, path = Catalog.create_path(FOLDER / "delete-unkeyed", DDL), delta("delete", parts)
+    unkeyed, path = (
+        Catalog.create_path(FOLDER / "delete-unkeyed", DDL, properties=UNMAINTAINED),
+        delta("delete", parts),
+    )
     for part in parts:
         unkeyed.append(part)
     deleted_keys = [pa.table({"id": ids(run, rows // 100, 100)}) for run in range(runs + 1)]
@@ -225,7 +228,7 @@ def memory(report: Report, gigabytes: float) -> None:
     size = int(gigabytes * 1024**3)
     rows = size // 10 // 50
     shutil.rmtree(FOLDER / "large", ignore_errors=True)
-    table = Catalog.create_path(FOLDER / "large", DDL, primary_key=["id"])
+    table = Catalog.create_path(FOLDER / "large", DDL, primary_key=["id"], properties=UNMAINTAINED)
     for n in range(10):
         for part in _large(n, rows):
             table.append(part)

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common import UNMAINTAINED_SQL
 from benchmarks.keyed_spark import COLUMNS, DDL, _alone, read_all
 from benchmarks.peers_spark import session
 
@@ -23,7 +24,7 @@ KEYS = ("id", "host, id")
 
 def fill(spark: Any, table: str, key: str, rows: int) -> None:
     """Write ten runs of different keys in one range."""
-    spark.sql(f"CREATE TABLE {table} ({DDL}, PRIMARY KEY ({key}))")
+    spark.sql(f"CREATE TABLE {table} ({DDL}, PRIMARY KEY ({key})) {UNMAINTAINED_SQL}")
     for run in range(RUNS):
         ids = f"SELECT id * {RUNS} + {run} AS id FROM range({rows // RUNS})"
         spark.sql(f"INSERT INTO {table} SELECT id, {COLUMNS} FROM ({ids})")

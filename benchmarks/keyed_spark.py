@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.common import UNMAINTAINED_SQL
 from benchmarks.peers_spark import DATA, ENGINES, HERE, run_all, session
 
 COLUMNS = (
@@ -119,7 +120,7 @@ def overlapping(spark: Any, rows: int, runs: int) -> dict[str, Any]:
     The compacted table, read through Python, is the lower bound for reads through Python.
     """
     table = "c.b.runs"
-    spark.sql(f"CREATE TABLE {table} ({DDL}, PRIMARY KEY (id))")
+    spark.sql(f"CREATE TABLE {table} ({DDL}, PRIMARY KEY (id)) {UNMAINTAINED_SQL}")
     for run in range(10):
         ids = f"SELECT id * 10 + {run} AS id FROM range({rows // 10})"
         spark.sql(f"INSERT INTO {table} SELECT id, {COLUMNS} FROM ({ids})")

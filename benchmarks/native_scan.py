@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from benchmarks.common import DATA, Figure, Report, Work
+from benchmarks.common import DATA, UNMAINTAINED, Figure, Report, Work
 from pyspark_versioned import configure
 from versioned_catalog import Catalog, Table
 from versioned_catalog.read.tasks import read_segment
@@ -84,7 +84,7 @@ def prepare(total: int) -> Catalog:
     plain.mkdir(parents=True)
     catalog = Catalog(DATA / "sql" / "w")
     catalog.create_namespace("b")
-    table = catalog.create_table("b.t", DDL)
+    table = catalog.create_table("b.t", DDL, properties=UNMAINTAINED)
     todo, each = changes(table), total // SEGMENTS
     for number in range(SEGMENTS):
         if number and number % 13 == 0:
@@ -163,7 +163,7 @@ def scans(
 
 def small(spark: SparkSession, report: Report, catalog: Catalog, runs: int) -> None:
     """Measure a table of 1,000 rows, and the planning of a statement."""
-    table = catalog.create_table("b.small", DDL)
+    table = catalog.create_table("b.small", DDL, properties=UNMAINTAINED)
     part = rows(0, 1000, table)
     table.append(part)
     path = str(DATA / "sql" / "small.parquet")

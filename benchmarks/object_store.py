@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks import native_scan
 from benchmarks.commits import ROWS
-from benchmarks.common import DATA, Figure, Report, Work, seconds
+from benchmarks.common import DATA, UNMAINTAINED, Figure, Report, Work, seconds
 from pyspark_versioned import configure
 from s3.counting import Requests
 from s3.hadoop_aws import PACKAGES
@@ -44,7 +44,7 @@ def commits(report: Report, server: Server, last: int) -> None:
     """Measure appends, ALTERs and loads at growing numbers of commits; means, to include checkpoints."""
     url = f"s3://{BUCKET}/commits"
     ddl = "id LONG, a DOUBLE, b DOUBLE, s STRING, n INT"
-    table = Catalog.create_path(url, ddl, storage_options=server.options)
+    table = Catalog.create_path(url, ddl, properties=UNMAINTAINED, storage_options=server.options)
     requests, numbers, first = Requests(server), iter(range(10**6)), {}
 
     def append() -> None:
@@ -151,7 +151,9 @@ def throughput(report: Report, server: Server) -> None:
     """Measure commits per second of several processes on one table."""
     for writers in WRITERS:
         ours, delta = f"s3://{BUCKET}/ours{writers}", f"s3://{BUCKET}/delta{writers}"
-        Catalog.create_path(ours, FEW.schema, storage_options=server.options)
+        Catalog.create_path(
+            ours, FEW.schema, properties=UNMAINTAINED, storage_options=server.options
+        )
         rate = _rate(_append_ours, ours, server.options, writers)
         report.record(Figure(f"{writers} writers, commits a second", rate, "/s"))
         deltalake.write_deltalake(delta, FEW, storage_options=_delta(server))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from benchmarks.common import DATA, Report
+from benchmarks.common import DATA, UNMAINTAINED, Report
 from benchmarks.native_scan import noop, start
 from versioned_catalog import Catalog, Table
 
@@ -42,7 +42,7 @@ def prepare(total: int) -> Catalog:
     (DATA / "sql").mkdir(parents=True)
     catalog = Catalog(DATA / "sql" / "w")
     catalog.create_namespace("b")
-    table, each = catalog.create_table("b.t", DDL), total // SEGMENTS
+    table, each = catalog.create_table("b.t", DDL, properties=UNMAINTAINED), total // SEGMENTS
     for number in range(SEGMENTS):
         if number == SEGMENTS // 2:
             table.pin_schema("job")

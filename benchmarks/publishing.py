@@ -18,7 +18,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.common import Figure, Report, Work, seconds
+from benchmarks.common import UNMAINTAINED, Figure, Report, Work, seconds
 from versioned_catalog import Catalog, Table
 
 COLUMNS = 22
@@ -42,7 +42,7 @@ def folder() -> Iterator[Path]:
 def table_of(path: Path, segments: int) -> Table:
     """A table of many records of one and the same file."""
     ddl = ", ".join(f"c{number} BIGINT" for number in range(COLUMNS))
-    table = Catalog.create_path(path / "t", ddl)
+    table = Catalog.create_path(path / "t", ddl, properties=UNMAINTAINED)
     transaction = table.transaction()
     plan = transaction.plan_write(ROW.schema)
     (record,) = plan.write(ROW.schema, ROW.to_batches())
@@ -89,7 +89,9 @@ def _remove(table: Table) -> None:
 def duckdb_reads(report: Report, rows: int, runs: int) -> None:
     """Run queries in DuckDB on a published table, and on its Parquet files as they are."""
     with folder() as path:
-        table = Catalog.create_path(path / "t", "a BIGINT, c DOUBLE, s STRING, d INT")
+        table = Catalog.create_path(
+            path / "t", "a BIGINT, c DOUBLE, s STRING, d INT", properties=UNMAINTAINED
+        )
         random = np.random.default_rng(0)
         for start in range(0, rows, rows // 20):
             keys = np.arange(start, start + rows // 20)

@@ -10,7 +10,7 @@ import deltalake
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.common import DATA, Report
+from benchmarks.common import DATA, UNMAINTAINED, Report
 from versioned_catalog import Catalog, Table
 
 STEPS = 10
@@ -74,13 +74,13 @@ def prepare(folder: Path, rows: int) -> tuple[Table, Table]:
     """Create a table of ten schema versions, and one of the same rows under one."""
     shutil.rmtree(folder, ignore_errors=True)
     ddl = "id LONG, n INT, x FLOAT, y DOUBLE, s STRING"
-    many = Catalog.create_path(folder / "many", ddl)
+    many = Catalog.create_path(folder / "many", ddl, properties=UNMAINTAINED)
     for step in range(STEPS):
         if step:
             evolve(many, step)
         many.append(shaped(many, rows_of(step, rows // STEPS), step))
     shown = many.scan().to_arrow()
-    one = Catalog.create_path(folder / "one", many.schema)
+    one = Catalog.create_path(folder / "one", many.schema, properties=UNMAINTAINED)
     for step in range(STEPS):
         one.append(shown.slice(step * rows // STEPS, rows // STEPS))
     return many, one

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from benchmarks.common import UNMAINTAINED
 from benchmarks.peers_spark import DATA, ENGINES, HERE, run_all, session
 
 COLUMNS = 1000
@@ -131,7 +132,7 @@ def long_log(versions: int, runs: int) -> dict[str, list[float]]:
     from versioned_catalog import Catalog
 
     with tempfile.TemporaryDirectory() as folder:
-        table = Catalog(folder).create_table("t", "a INT")
+        table = Catalog(folder).create_table("t", "a INT", properties=UNMAINTAINED)
         rows = pa.table({"a": pa.array([1], pa.int32())})
         for _ in range(versions):
             table.append(rows)

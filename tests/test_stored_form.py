@@ -555,7 +555,7 @@ def test_a_checkpoint_has_a_row_for_each_segment(tmp_path: Path) -> None:
 
 
 def test_checkpoints_are_written_automatically_and_some_are_kept(tmp_path: Path) -> None:
-    table = Catalog.create_path(tmp_path, "a INT")
+    table = Catalog.create_path(tmp_path, "a INT", properties={"auto_maintain": "off"})
     for _ in range(300):
         table.append(pa.table({"a": pa.array([1], INTS)}))
     kept = sorted(path.name for path in (tmp_path / "_versioned/checkpoint").iterdir())

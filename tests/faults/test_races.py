@@ -73,7 +73,7 @@ def outcome(table: Table, replies: list[tuple[str, int, tuple[int, ...]]]) -> Ou
 def race(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome, list[Any]]:
     """8 processes append 50 times each, and one alters 50 times."""
     folder = tmp_path_factory.mktemp("race") / "t"
-    Catalog.create_path(folder, "id LONG")
+    Catalog.create_path(folder, "id LONG", properties={"auto_maintain": "off"})
     fork = mp.get_context("fork")
     results = fork.Queue()
     workers = [

@@ -180,6 +180,7 @@ def _arrow(type_: Type) -> pa.DataType:
 
 def create(random: Random, place: str, model: Model) -> Table:
     columns, partitions, properties = declare(random, model)
+    properties["auto_maintain"] = "off"  # the model commits nothing by itself
     return Catalog.create_path(place, columns, partitioned_by=partitions, properties=properties)
 
 

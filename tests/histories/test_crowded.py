@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 from typing import Any, ClassVar
 
@@ -28,7 +28,16 @@ class Crowded(Histories):
         return [self.late_delete, self.late_update, self.late_where, self.late_overwrite]
 
     def anything(self, random: Random) -> None:
-        steps = ["write", "write", "compact", "compact", "compact", "delete", "take_off", "take_off"]
+        steps = [
+            "write",
+            "write",
+            "compact",
+            "compact",
+            "compact",
+            "delete",
+            "take_off",
+            "take_off",
+        ]
         name = random.choice([*steps, "land", "land"])
         getattr(self, name)(random, **self.between.get(name, {}))
 
@@ -40,7 +49,7 @@ def test_writes_in_flight_follow_compactions(chunk: int) -> None:
 
 
 @pytest.fixture
-def followed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
+def followed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of each write that was followed through compactions, whether it marks rows then."""
     marks: list[bool] = []
     follow = moved_rows._followed
@@ -52,7 +61,7 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
         return rows
 
     monkeypatch.setattr(moved_rows, "_followed", following)
-    yield marks
+    return marks
 
 
 @pytest.mark.thorough

@@ -104,6 +104,8 @@ class KeyedHistories(Histories):
             self.limits.setattr(merge_splitting, "SPLIT_ROWS", random.randint(1, 4))
         self.model = Keyed((), now=dt.datetime.now(dt.UTC))
         said = declare(random, self.model)
+        # The model commits nothing by itself.
+        said["properties"]["auto_maintain"] = "off"
         place = Path(self.folder, "t") if random.random() < 0.3 else f"memory:/{self.folder}"
         self.table = Catalog.create_path(str(place), said.pop("schema"), **said)
         self.model.commit()

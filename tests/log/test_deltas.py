@@ -54,7 +54,7 @@ def rows(*numbers: int) -> pa.Table:
 
 def create(path: Path, segments: int = 8) -> Table:
     """A table with a checkpoint of some segments, one row in each."""
-    table = Catalog.create_path(path, "id INT, s STRING")
+    table = Catalog.create_path(path, "id INT, s STRING", properties={"auto_maintain": "off"})
     for number in range(segments):
         table.append(rows(number))
     table.log.write_checkpoint(table.state)

@@ -583,7 +583,8 @@ def test_highly_compressible_records_are_not_compressed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounds, "JSON_VALUES", -1000)
-    table = Catalog.create_path(tmp_path / "t", ", ".join(f"c{at} INT" for at in range(200)))
+    columns = ", ".join(f"c{at} INT" for at in range(200))
+    table = Catalog.create_path(tmp_path / "t", columns, properties={"auto_maintain": "off"})
     nothing = pa.table({f"c{at}": pa.nulls(1, pa.int32()) for at in range(200)})
     plan = table.transaction().plan_write(nothing.schema)
     records = [

@@ -148,7 +148,7 @@ def test_a_table_of_a_keyed_schema_shows_stored_rows(tmp_path: Path) -> None:
 
 
 def test_long_histories_are_summed_up(tmp_path: Path) -> None:
-    table = Catalog.create_path(tmp_path / "t", "a INT")
+    table = Catalog.create_path(tmp_path / "t", "a INT", properties={"auto_maintain": "off"})
     for _ in range(104):
         table.append(pa.table({"a": pa.array([1], pa.int32())}))
     history = section(parsed(table.page()), "History")

@@ -103,7 +103,8 @@ def _totals(table: Table) -> dict[str, str]:
 def test_many_manifests_are_merged(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifest_set, "MERGE_AT", 10)
     monkeypatch.setattr(manifest_set, "MERGED", 6)
-    table = catalog.create_table("n.t", "id BIGINT", properties=PUBLISHED)
+    properties = PUBLISHED | {"auto_maintain": "off"}
+    table = catalog.create_table("n.t", "id BIGINT", properties=properties)
     for value in range(40):
         table.append(row(value))
         if value % 7 == 0:
@@ -224,7 +225,7 @@ def test_statistics_of_nan_zero_and_nested_nulls(catalog: Catalog) -> None:
 
 
 def test_the_last_hundred_versions_and_tagged_ones(catalog: Catalog) -> None:
-    table = catalog.create_table("n.t", "id BIGINT")
+    table = catalog.create_table("n.t", "id BIGINT", properties={"auto_maintain": "off"})
     table.append(row(0))
     table.set_tag("first", 1)
     for value in range(1, 110):

@@ -80,7 +80,7 @@ def test_a_small_merge_is_not_split(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_the_size_of_a_split_does_not_depend_on_the_table(tmp_path: Path) -> None:
     """A split is sent to executors, so it must not carry metadata of segments that it does not read."""
-    table = make(tmp_path / "t")
+    table = make(tmp_path / "t", properties={"auto_maintain": "off"})
     for value in (1.0, 2.0):
         table.append(rows(("a", 1, value)))
     sizes = []

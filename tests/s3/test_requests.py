@@ -19,7 +19,12 @@ def requests(s3: Server) -> Requests:
 
 @pytest.fixture
 def table(s3: Server, s3_place: str) -> Table:
-    table = Catalog.create_path(s3_place, "id LONG, v STRING", storage_options=s3.options)
+    table = Catalog.create_path(
+        s3_place,
+        "id LONG, v STRING",
+        properties={"auto_maintain": "off"},
+        storage_options=s3.options,
+    )
     table.append(ROWS)
     return table
 

@@ -53,6 +53,7 @@ def run(
         DDL,
         primary_key=PRIMARY_KEY,
         partitioned_by=partitioned_by,
+        properties={"auto_maintain": "off"},
         storage_options=s3.options,
     )
     journals.mkdir()

@@ -108,11 +108,13 @@ def create_tables(scene: Scene) -> None:
         f"soak.{PLAIN}",
         "id LONG NOT NULL, grp INT, a INT, b STRING DEFAULT 'none', d DOUBLE, "
         "s STRUCT<x: INT, y: STRING>",
+        properties={"auto_maintain": "off"},
     )
     catalog.create_table(
         f"soak.{KEYED}",
         "g INT, k INT, a INT, b STRING DEFAULT 'none', d DOUBLE, s STRUCT<x: INT, y: STRING>",
         primary_key=["g", "k"],
+        properties={"auto_maintain": "off"},
     )
 
 
@@ -756,7 +758,9 @@ def namer(actor: Actor) -> None:
                 actor,
                 "create_table",
                 lambda: catalog.create_table(
-                    "soak.third", "id LONG NOT NULL, a INT", properties={"token": token}
+                    "soak.third",
+                    "id LONG NOT NULL, a INT",
+                    properties={"token": token, "auto_maintain": "off"},
                 ),
                 token=token,
             )

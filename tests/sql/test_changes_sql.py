@@ -96,7 +96,8 @@ def test_filters_are_pushed_down_and_change_no_answer(
 def test_rows_that_were_copied_in_a_wide_range(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
-    table = catalog.create_table(f"{ns}.p", "id BIGINT, n BIGINT")
+    off = {"auto_maintain": "off"}
+    table = catalog.create_table(f"{ns}.p", "id BIGINT, n BIGINT", properties=off)
     for one in range(30):
         table.append(pa.table({"id": [one, one + 100], "n": [0, 0]}))
     table.update({"n": 1}, [("id", "=", 7)])

@@ -40,6 +40,8 @@ SOURCE = [
     "id AS v",
 ]
 
+OFF = {"auto_maintain": "off"}  # else the writer merges these small segments
+
 Make = Callable[..., Table]
 
 
@@ -137,7 +139,7 @@ def test_create_table_as_select_writes_one_segment_per_partition(
 def test_the_distribution_mode_by_property_and_option(
     make: Make, sql_spark: SparkSession, ns: str
 ) -> None:
-    table, name = make(partitioned_by=BY), f"versioned.{ns}.t"
+    table, name = make(partitioned_by=BY, properties=OFF), f"versioned.{ns}.t"
     source(sql_spark).createOrReplaceTempView("partitioned_source")
     plain = f"INSERT INTO {name} SELECT * FROM partitioned_source"
     with_option = (
@@ -191,11 +193,9 @@ def test_tables_whose_rows_are_not_shuffled(
 
 
 @pytest.mark.thorough
-def test_the_distribution_of_keyed_tables(
-    sql_spark: SparkSession, catalog: Catalog, ns: str
-) -> None:
+def test_the_distribution_of_keyed_tables(make: Make, sql_spark: SparkSession, ns: str) -> None:
     table, name = (
-        catalog.create_table(f"{ns}.t", DDL, primary_key=["v"], partitioned_by=["bucket(4, v)"]),
+        make(primary_key=["v"], partitioned_by=["bucket(4, v)"], properties=OFF),
         f"versioned.{ns}.t",
     )
     source(sql_spark).writeTo(name).append()

@@ -18,7 +18,9 @@ COMMITS, EACH = 120, 5
 
 
 def appended(folder: Path, count: int, key: list[str]) -> Table:
-    table = Catalog(folder).create_table("t", "a BIGINT, b BIGINT", primary_key=key)
+    off = {"auto_maintain": "off"}
+    columns = "a BIGINT, b BIGINT"
+    table = Catalog(folder).create_table("t", columns, primary_key=key, properties=off)
     for number in range(count):
         table.append(pa.table({"a": [number], "b": [number]}))
     return table

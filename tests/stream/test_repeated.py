@@ -46,7 +46,9 @@ class History:
         catalog = Catalog(f"memory://{uuid4()}")
         partitioning = self.random.choice([[], ["a"], ["b"]])
         self.table: Table = catalog.create_table(
-            "t", "a BIGINT, b STRING", partitioned_by=partitioning
+            *("t", "a BIGINT, b STRING"),
+            partitioned_by=partitioning,
+            properties={"auto_maintain": "off"},
         )
         self.past: list[Rows] = [Counter()]
         self.stream = self.table.change_stream(Settings(starting_version=0))

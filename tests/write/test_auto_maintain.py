@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from maintain.steps import calls_of, stepped
@@ -72,12 +73,48 @@ def test_the_writer_of_the_sixteenth_small_segment_compacts(tmp_path: Path) -> N
     assert shown(load(tmp_path)) == list(range(1, 32))
 
 
-@pytest.mark.parametrize("properties", [{}, {"auto_maintain": "off"}], ids=["unset", "off"])
-def test_nothing_happens_unless_it_is_on(properties: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "properties",
+    [{}, ON, ON | {"auto_compact": "99"}, ON | {"sort_by": "id"}, ON | {"row_changes": "copy"}],
+    ids=str,
+)
+def test_it_is_on_unless_a_property_says_otherwise(
+    properties: dict[str, str], tmp_path: Path
+) -> None:
+    table = Catalog.create_path(tmp_path / "t", "id LONG", properties=properties)
+    for number in range(16):
+        table.append(ids(number))
+    assert (table.version, count(table)) == (17, 1)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [{"auto_maintain": "off"}, {"auto_compact": "99"}, {"sort_by": "id"}, {"row_changes": "copy"}],
+    ids=str,
+)
+def test_it_is_off_where_other_writers_would_start_again(
+    properties: dict[str, str], tmp_path: Path
+) -> None:
     table = Catalog.create_path(tmp_path / "t", "id LONG", properties=properties)
     for number in range(17):
         table.append(ids(number))
     assert (table.version, count(table)) == (17, 17)
+
+
+def test_keyed_tables_are_not_compacted_unless_it_is_on(tmp_path: Path) -> None:
+    table = Catalog.create_path(tmp_path / "t", "id LONG", primary_key=["id"])
+    for number in range(17):
+        table.upsert(ids(number))
+    assert (table.version, count(table)) == (17, 17)
+
+
+def test_tables_with_files_of_others_are_not_compacted_unless_it_is_on(tmp_path: Path) -> None:
+    pq.write_table(ids(99), tmp_path / "old.parquet")
+    table = Catalog.create_path(tmp_path / "t", "id LONG")
+    table.import_files(str(tmp_path / "old.parquet"), copy=True)
+    for number in range(17):
+        table.append(ids(number))
+    assert (table.version, count(table)) == (18, 18)
 
 
 def in_partitions(values: range, into: int) -> pa.Table:

@@ -1,5 +1,7 @@
 """The property ``auto_maintain``: a writer compacts a little after its commit, and never fails for it.
 
+It is on by default where a compaction makes no other writer start again (``_is_on``).
+
 There is no lease. Whether a commit compacts is decided by the segments of its own version alone, so it
 is decided for each version once, by the process that committed it:
 
@@ -21,11 +23,13 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from versioned_catalog.commit.mark_rules import RowChanges, row_changes_of
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.features import IMPORTS
 from versioned_catalog.log.state import TableState
 from versioned_catalog.write.bounded_compaction import compact_within, plan_within
-from versioned_catalog.write.compaction_choice import small_bytes
+from versioned_catalog.write.compaction_choice import AUTO_COMPACT, small_bytes
 from versioned_catalog.write.resolving import resolve_within
 
 AUTO_MAINTAIN = "auto_maintain"
@@ -118,7 +122,7 @@ def alone(location: str) -> Iterator[bool]:
 
 def is_due(state: TableState) -> bool:
     """Whether the commit of this version is the one that has to compact."""
-    if auto_maintain(state.properties) != ON:
+    if not _is_on(state):
         return False
     segments, version = state.segments, state.version
     if state.schema.is_keyed and segments.count > MOST_KEYED:
@@ -129,6 +133,21 @@ def is_due(state: TableState) -> bool:
     return state.schema.is_keyed and crosses(
         segments.count_commits(version - 1), segments.count_commits(version)
     )
+
+
+def _is_on(state: TableState) -> bool:
+    """Whether writers look after the table; by default, if no other writer must start again for that.
+
+    Writes follow a compaction that keeps the order of rows (FORMAT.md, section 11, note 21). Files of
+    others, and their copies, are found by the source that they came from.
+    """
+    properties = state.properties
+    stated = auto_maintain(properties)
+    if stated is not None:
+        return stated == ON
+    if state.schema.row_key or state.schema.sort_by or IMPORTS in state.features.write:
+        return False
+    return AUTO_COMPACT not in properties and row_changes_of(properties) is not RowChanges.COPY
 
 
 def _rounds(state: TableState) -> tuple[int, int]:

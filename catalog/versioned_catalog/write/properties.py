@@ -54,7 +54,7 @@ _MARKS = (
 
 _INSTEAD = {
     "delta.appendOnly": "a table can't forbid UPDATE and DELETE, so let only trusted jobs write to it",
-    "delta.autoOptimize": "set auto_compact",
+    "delta.autoOptimize": f"writers merge small segments by themselves; {AUTO_MAINTAIN} sets whether",
     "delta.columnMapping": "columns always have IDs",
     "delta.constraints": "CHECK constraints are not supported, so check rows before they are written",
     "delta.deletedFileRetentionDuration": "CALL system.vacuum takes the age of what it removes",
