@@ -185,7 +185,7 @@ class Planned:
         """Replace segments by ``merged``, of which the rows are in the same order if ``moved``."""
         paths = tuple(record.path for record in removed)
         self.merged = replace(self.segment(1, 20, nulls), rows=10 * len(removed))
-        groups = ((len(removed), 1),) if moved else ()
+        groups = ((len(removed), 1, True),) if moved else ()
         return Compact(self.base, (self.merged,), removed=paths, moved=groups)
 
     def resolve(self, **hidden: tuple[int, ...]) -> Resolve:

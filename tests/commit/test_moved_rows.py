@@ -12,7 +12,8 @@ import pytest
 from commit.cases import append, mark_a, mark_b
 from commit.planned import Planned, now
 from commit.test_marks import last
-from versioned_catalog import CommitConflictError
+from versioned_catalog import CommitConflictError, NotFoundError
+from versioned_catalog.commit import moved_rows
 from versioned_catalog.commit.operations import Compact, Rewrite
 from versioned_catalog.log.entry import Stub, stub_to_bytes
 from versioned_catalog.log.entry_json import commit_to_bytes
@@ -28,7 +29,7 @@ def compact(
     table_base = table.here
     added = [replace(table.segment(1, 20), rows=count) for count in rows]
     paths = tuple(record.path for record in removed)
-    groups = ((len(removed), len(added)),) if moved is None else moved
+    groups = ((len(removed), len(added), True),) if moved is None else moved
     table.commit(Compact(table_base, tuple(added), removed=paths, moved=groups))
     return added
 
@@ -98,7 +99,7 @@ def test_groups_are_followed_each_on_its_own() -> None:
         kind="merge",
         reads=None,
     )
-    _, second = compact(table, [table.b, table.a, c, d], [20, 20], ((2, 1), (2, 1)))
+    _, second = compact(table, [table.b, table.a, c, d], [20, 20], ((2, 1, True), (2, 1, True)))
     table.commit(mine)
     assert table.live == {second.path}
     assert table.marked(second) == [17]
@@ -184,7 +185,8 @@ def test_other_operations_are_not_followed() -> None:
 
 
 MISFITS: list[Any] = [
-    *("all", [2, 1], [["2", "1"]], [[2, True]], [[-2, 1]], [[2, 1, 0]]),
+    *("all", [2, 1], [["2", "1"]], [[2, True]], [[-2, 1]]),
+    *([[2, 1, 0]], [[2, 1, True]], [[2, 1, False]], [[2, 1, False, False]]),
     *([[1, 1]], [[2, 2]], [[3, 1]], [[0, 0]], [[1, 0], [1, 1]]),
 ]
 
@@ -249,3 +251,72 @@ def test_a_compaction_beside_a_mark_of_the_other_segment() -> None:
     (merged,) = compact(table, [table.a, table.b], [19])
     table.commit(mine)
     assert table.marked(merged) == [9]
+
+
+def test_a_group_that_is_not_in_order_is_followed_as_a_whole() -> None:
+    table = Planned()
+    c = table.segment(21, 30)
+    table.commit(replace(append(table), records=(c,)))
+    table.plan_here()
+    whole, some = table.rewrite("merge", table.a, table.b, low=None), table.mark("delete", c, 7)
+    part = table.rewrite("delete", table.a, low=None)
+    groups = ((2, 1, False), (1, 1, True))
+    first, second = compact(table, [table.a, table.b, c], [20, 10], groups)
+    assert last(table).details == {"moved": [[2, 1, False], [1, 1]]}
+    with pytest.raises(CommitConflictError, match="or moved by a compaction"):
+        table.commit(part)
+    table.commit(some)
+    assert table.marked(second) == [7]
+    table.commit(whole)
+    assert table.live == {second.path}
+    assert first.path not in table.live
+
+
+def test_an_overwrite_of_a_keyed_table_follows_groups_of_its_rows() -> None:
+    table = Planned(ddl="k INT NOT NULL, v INT", primary_key=["k"])
+    mine = table.overwrite()
+    table.commit(append(table))
+    (newest,) = last(table).added
+    _, other = compact(table, [table.a, table.b, newest], [20, 10], ((2, 1, False), (1, 1, False)))
+    table.commit(mine)
+    assert table.live == {other.path, mine.records[0].path}
+
+
+def test_very_many_rows_are_not_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moved_rows, "MOST_ROWS", 9)
+    table = Planned()
+    mine, few = table.rewrite("update", table.a), table.mark("delete", table.b, *range(9))
+    (merged,) = compact(table, [table.a, table.b], [20])
+    with pytest.raises(CommitConflictError, match=GONE):
+        table.commit(mine)
+    table.commit(few)
+    assert table.marked(merged) == [*range(10, 19)]
+
+
+def test_a_row_in_another_group_was_not_read() -> None:
+    table = Planned(properties={"isolation": "serializable"})
+    mine = table.rewrite("merge", where=[("k", "<", 11)], low=31)
+    _, second = compact(table, [table.a, table.b], [10, 10], ((1, 1, True), (1, 1, True)))
+    table.plan_here()
+    table.commit(table.mark("delete", second, 0))
+    table.commit(mine)
+
+
+def test_rows_of_a_base_that_is_expired_are_followed() -> None:
+    table = Planned()
+    mine, every = table.mark("delete", table.b, 3), table.overwrite()
+    table.commit(append(table))
+    head = table.here
+    (merged,) = compact(table, [table.a, table.b], [20])
+    kept = table.log.load
+
+    def load(version: int | None = None) -> Any:
+        if version is not None and version < head.version:
+            raise NotFoundError("expired")
+        return kept(version)
+
+    table.log.load = load  # type: ignore[method-assign]
+    table.commit(mine)
+    assert table.marked(merged) == [13]
+    with pytest.raises(CommitConflictError, match=GONE):
+        table.commit(every)

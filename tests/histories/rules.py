@@ -29,8 +29,8 @@ class Entry:
     """The effect of one commit, in the terms of section 11; marks of hidden rows change no row.
 
     Args:
-        moved: the groups of a compaction that keep the order of their rows: the segments that each
-            replaced, and those that hold their rows.
+        moved: the groups of a compaction: the segments that each replaced, those that hold their rows,
+            and whether the rows are in the same order.
     """
 
     operation: str
@@ -41,7 +41,7 @@ class Entry:
     changes: bool
     fence: int | None
     floor: int | None
-    moved: list[tuple[list[str], list[str]]] = field(default_factory=list)
+    moved: list[tuple[list[str], list[str], bool]] = field(default_factory=list)
 
 
 @dataclass
@@ -108,12 +108,13 @@ class Log:
         return self.entries[base + 1 :]
 
 
-def _moved(said: dict[str, Any]) -> list[tuple[list[str], list[str]]]:
+def _moved(said: dict[str, Any]) -> list[tuple[list[str], list[str], bool]]:
     groups = []
     removed, added = [*said.get("removed", ())], [one["path"] for one in said.get("added", ())]
-    for inputs, outputs in said.get("details", {}).get("moved", ()):
-        groups.append((removed[:inputs], added[:outputs]))
+    for inputs, outputs, *unordered in said.get("details", {}).get("moved", ()):
+        groups.append((removed[:inputs], added[:outputs], not unordered))
         removed, added = removed[inputs:], added[outputs:]
+    assert not groups or not (removed or added), "groups have all segments"
     return groups
 
 
@@ -245,13 +246,15 @@ def _moves(
         if entry.operation != "compact":
             outcome.must.append("4: rows that it removes or marks are gone")
             return
-        if entry.removed <= whole:
-            whole = (whole - entry.removed) | entry.added
-            continue
         marks = log.marks[number - 1]
-        for inputs, outputs in entry.moved:
+        for inputs, outputs, in_order in entry.moved:
             if whole.issuperset(inputs):
                 whole = (whole - {*inputs}) | {*outputs}
+                continue
+            if not in_order:
+                if {*inputs} & (whole | {path for path, _ in places}):
+                    outcome.must.append("21: a compaction has moved the rows into another order")
+                    return
                 continue
             held = {path: marks.get(path, frozenset()) for path in inputs}
             if any((path, at) in places for path, some in held.items() for at in some):
@@ -265,9 +268,7 @@ def _moves(
                 to.get(place, place) for place in places if place[0] not in inputs or place in to
             }
             whole -= {*inputs}
-        if entry.removed & (whole | {path for path, _ in places}):
-            outcome.must.append("21: a compaction does not say where it moved the rows")
-            return
+        assert not entry.removed & (whole | {path for path, _ in places})
     if any(at in log.marks[-1].get(path, ()) for path, at in places):
         outcome.must.append("19: a row that it marks is marked")
     if places and copies and not any(planned.marks.values()):

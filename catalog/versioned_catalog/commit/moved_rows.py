@@ -23,7 +23,10 @@ from versioned_catalog.model.arrow import array_of
 from versioned_catalog.storage.store import Store
 
 MOVED = "moved"
-"""The member of a compaction's ``details``: the numbers of segments of each group, before and after."""
+"""The member of a compaction's ``details``: its groups, as FORMAT.md, section 5, describes them."""
+
+MOST_ROWS = 5_000_000
+"""The most rows of whole segments that an operation marks instead: that takes up to 2 s an attempt."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,7 @@ def _followed(attempt: Attempt[Write]) -> _Rows | None:
     """Where the planned rows are in the newest state; None if one is gone, or if this can't be known."""
     operation, is_keyed = attempt.operation, attempt.state.schema.is_keyed
     try:
-        base = attempt.at(operation.base.version)
-        assert base is not None, "an operation is planned on a table"
-        planned = base.segments.paths if operation.removed is None else operation.removed
-        at = _Rows(frozenset(planned), planned_marks(operation))
+        at = _Rows(_planned_paths(attempt), planned_marks(operation))
         for entry in attempt.since(operation.base.version):
             if isinstance(entry, Stub) or not (is_keyed or at.whole.isdisjoint(entry.marked)):
                 return None
@@ -111,86 +111,112 @@ def _followed(attempt: Attempt[Write]) -> _Rows | None:
                 return None
             at = moved
     except NotFoundError:
-        return None  # the state that a compaction read is expired
+        return None  # a state that is needed is expired
     return at
+
+
+def _planned_paths(attempt: Attempt[Write]) -> frozenset[str]:
+    """The segments that an operation planned to remove."""
+    operation = attempt.operation
+    if operation.removed is not None:
+        return frozenset(operation.removed)
+    base = attempt.at(operation.base.version)
+    assert base is not None, "an operation is planned on a table"
+    return frozenset(base.segments.paths)
 
 
 def _after(attempt: Attempt[Write], entry: Commit, at: _Rows) -> _Rows | None:
     """Where rows are after a compaction; None if it does not say so, or if one was deleted before."""
-    if at.whole.issuperset(entry.removed):
-        added = (record.path for record in entry.added)
-        return _Rows(at.whole.difference(entry.removed).union(added), at.rows)
-    if attempt.state.schema.is_keyed:
-        return None  # it merges rows, and marks have another meaning there
-    before = attempt.at(entry.head.version - 1)
-    assert before is not None, "a compaction changes a table"
-    for inputs, outputs in _groups(entry):
-        if not at.touches(inputs):
+    for group in groups_of(entry):
+        if not at.touches(group.removed):
             continue
-        if at.whole.issuperset(inputs):
-            added = (record.path for record in outputs)
-            at = _Rows(at.whole.difference(inputs).union(added), at.rows)
+        paths = frozenset(record.path for record in group.added)
+        if at.whole.issuperset(group.removed):
+            at = _Rows(at.whole.difference(group.removed) | paths, at.rows)
             continue
-        positions = _positions(attempt.log.store, before, inputs, outputs, at)
+        before = attempt.at(entry.head.version - 1)
+        assert before is not None, "a compaction changes a table"
+        positions = _positions(attempt.log.store, before, group, at)
         if positions is None:
             return None
-        kept = {path: rows for path, rows in at.rows.items() if path not in inputs}
-        at = _Rows(at.whole.difference(inputs), {**kept, **_divided(positions, outputs)})
-    return None if at.touches(entry.removed) else at
+        kept = {path: rows for path, rows in at.rows.items() if path not in group.removed}
+        at = _Rows(at.whole.difference(group.removed), kept | _divided(positions, group.added))
+    return at
 
 
-Group = tuple[Sequence[str], Sequence[SegmentRecord]]
-"""The segments that a compaction replaced, and those that hold their rows in the same order."""
+@dataclass(frozen=True)
+class Group:
+    """Segments that a compaction merged.
+
+    Args:
+        removed, added: paths of the old segments, and the new ones, which hold the same rows.
+        in_order: whether their rows are in the order of those of the old ones.
+    """
+
+    removed: Sequence[str]
+    added: Sequence[SegmentRecord]
+    in_order: bool
 
 
-def _groups(entry: Commit) -> Iterator[Group]:
-    """The groups of a compaction, if it says them: other software may have written anything there."""
+def groups_of(entry: Commit) -> Iterator[Group]:
+    """The groups of a compaction; all segments are one if it does not say more.
+
+    The details of an entry are not checked when it is read, and other software may write them.
+    """
     counts: Any = entry.details.get(MOVED)
     if not isinstance(counts, list) or not all(map(_are_counts, counts)):
-        return
-    if [sum(each) for each in zip(*counts, strict=True)] != [len(entry.removed), len(entry.added)]:
+        counts = []
+    sums = [sum(group[side] for group in counts) for side in (0, 1)]
+    if sums != [len(entry.removed), len(entry.added)]:
+        yield Group(entry.removed, entry.added, in_order=False)
         return
     removed, added = iter(entry.removed), iter(entry.added)
-    for inputs, outputs in counts:
-        yield tuple(islice(removed, inputs)), tuple(islice(added, outputs))
+    for inputs, outputs, *unordered in counts:
+        yield Group(tuple(islice(removed, inputs)), tuple(islice(added, outputs)), not unordered)
 
 
 def _are_counts(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == 2
-        and all(type(n) is int and n >= 0 for n in value)
-    )
+    """Whether a value is two counts, followed by false if the rows are not in order."""
+    match value:
+        case [removed, added] | [removed, added, False]:
+            return all(type(count) is int and count >= 0 for count in (removed, added))
+        case _:
+            return False
 
 
-def _positions(
-    store: Store,
-    before: TableState,
-    inputs: Sequence[str],
-    outputs: Sequence[SegmentRecord],
-    at: _Rows,
-) -> Positions | None:
+def counts_of(groups: Sequence[tuple[int, int, bool]]) -> list[list[int | bool]]:
+    """The JSON of groups: how many segments each removed and added, and whether rows are in order."""
+    return [[removed, added, *([] if in_order else [False])] for removed, added, in_order in groups]
+
+
+def _positions(store: Store, before: TableState, group: Group, at: _Rows) -> Positions | None:
     """The positions of rows among all that a group has after its compaction.
 
-    None if one of them was marked before it, or if the group has other rows than before.
+    None if they can't be known, or if one of them was marked before it, or if they are too many.
     """
+    if not group.in_order or before.schema.is_keyed:
+        return None
     found: list[Positions] = []
-    begin = 0
-    for path in inputs:
+    begin = moved = 0
+    for path in group.removed:
         rows = before.segments.rows_of(path)
         if rows is None:
             return None
         marked = marked_rows(store, before.segments.mark_of(path), path, rows)
+        left = rows - len(marked)
         if path in at.whole:
-            found.append(np.arange(begin, begin + rows - len(marked)))
+            moved += left
+            if moved > MOST_ROWS:
+                return None
+            found.append(np.arange(begin, begin + left))
         elif path in at.rows:
             ours = at.rows[path]
             ranks = np.searchsorted(marked, ours)
             if (ranks < np.searchsorted(marked, ours, side="right")).any():
                 return None
             found.append(begin + ours - ranks)
-        begin += rows - len(marked)
-    if begin != sum(record.rows for record in outputs):
+        begin += left
+    if begin != sum(record.rows for record in group.added):
         return None
     return np.concatenate(found)
 

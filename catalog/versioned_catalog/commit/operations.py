@@ -151,11 +151,11 @@ class Compact(Write):
     """Replace segments by others with the same rows.
 
     Args:
-        moved: groups that keep the order of their rows: how many of ``removed``, and how many of
-            ``records``; they are all of them. Empty if a group does not keep it.
+        moved: the groups that were merged, in their order: how many of ``removed``, how many of
+            ``records``, and whether rows are in the same order. Empty if that is not known.
     """
 
-    moved: tuple[tuple[int, int], ...] = ()
+    moved: tuple[tuple[int, int, bool], ...] = ()
 
 
 @dataclass(frozen=True)

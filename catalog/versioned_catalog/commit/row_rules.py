@@ -12,6 +12,7 @@ from dataclasses import replace
 import pyarrow.compute as pc
 
 from versioned_catalog.commit.attempt import Attempt, find_conflict, once
+from versioned_catalog.commit.moved_rows import groups_of
 from versioned_catalog.commit.operations import Compact, Replace, Rewrite
 from versioned_catalog.errors import CommitConflictError, NotFoundError
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
@@ -65,21 +66,16 @@ def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
     if isolation_of(state.properties, what) is Isolation.SNAPSHOT:
         return
 
-    moved = set[str]()
-
-    def has_read(commit: Commit, paths: Collection[str]) -> bool:
-        if not paths:
-            return False
-        return not (moved.isdisjoint(paths) and _read_paths(attempt, commit).isdisjoint(paths))
+    compactions: list[Commit] = []
 
     def conflicts(commit: Commit) -> bool:
-        if commit.head.operation == "compact":  # it holds the same rows
-            if has_read(commit, commit.removed):
-                moved.update(record.path for record in commit.added)
-            return False
-        return has_read(commit, _changed_paths(commit, state)) or _may_match(
-            operation, commit, state
-        )
+        if commit.head.operation == "compact":
+            compactions.append(commit)
+            return False  # it holds the same rows
+        changed = _changed_paths(commit, state)
+        if changed and not _read_paths(attempt, commit, compactions).isdisjoint(changed):
+            return True
+        return _may_match(operation, commit, state)
 
     conflict = find_conflict(attempt, base, conflicts)
     if conflict is not None:
@@ -103,12 +99,19 @@ def _read_conflict(attempt: Attempt[Rewrite], version: int, kind: str) -> Commit
     )
 
 
-def _read_paths(attempt: Attempt[Rewrite], changing: Commit) -> frozenset[str]:
-    """The segments of the base that may hold a row that the operation looked for."""
+def _read_paths(
+    attempt: Attempt[Rewrite], changing: Commit, compactions: Iterable[Commit]
+) -> set[str]:
+    """The segments that may hold a row that the operation looked for, also after some compactions."""
     try:
-        return _candidates(attempt)
+        paths = {*_candidates(attempt)}
     except NotFoundError:
         raise _read_conflict(attempt, changing.head.version, "whose base is expired") from None
+    for compaction in compactions:
+        for group in groups_of(compaction):
+            if not paths.isdisjoint(group.removed):
+                paths.update(record.path for record in group.added)
+    return paths
 
 
 @once

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.commit.attempt import Attempt, once
 from versioned_catalog.commit.mark_rules import write_marks
-from versioned_catalog.commit.moved_rows import MOVED, removal
+from versioned_catalog.commit.moved_rows import MOVED, counts_of, removal
 from versioned_catalog.commit.operations import (
     Append,
     Base,
@@ -110,7 +110,7 @@ def _removed(attempt: Attempt[Write]) -> tuple[str, ...]:
 def _moved(operation: Write) -> dict[str, Any]:
     if not isinstance(operation, Compact) or not operation.moved:
         return {}
-    return {MOVED: [list(group) for group in operation.moved]}
+    return {MOVED: counts_of(operation.moved)}
 
 
 def _kind(operation: Write) -> str:

@@ -173,7 +173,8 @@ def removed_meanwhile(attempt: Attempt[Write]) -> CommitConflictError:
     """The error of a write that replaces rows of a segment that is not live any more."""
     return CommitConflictError(
         f"{attempt.table}: rows that this write replaces were removed by another commit since "
-        f"version {attempt.operation.base.version}; refresh() the table and run it again"
+        f"version {attempt.operation.base.version}, or moved by a compaction that it can't follow; "
+        "refresh() the table and run it again"
     )
 
 

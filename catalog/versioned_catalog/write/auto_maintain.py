@@ -1,6 +1,6 @@
 """The property ``auto_maintain``: a writer compacts a little after its commit, and never fails for it.
 
-It is on by default where a compaction makes no other writer start again (``_is_on``).
+It is on by default where a compaction makes no other writer start again (``_is_quiet``).
 
 There is no lease. Whether a commit compacts is decided by the segments of its own version alone, so it
 is decided for each version once, by the process that committed it:
@@ -23,13 +23,14 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from versioned_catalog.commit.mark_rules import RowChanges, row_changes_of
+from versioned_catalog.commit.mark_rules import ROW_CHANGES, RowChanges
+from versioned_catalog.commit.row_rules import ISOLATION, Isolation
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.features import IMPORTS
 from versioned_catalog.log.state import TableState
-from versioned_catalog.write.bounded_compaction import compact_within, plan_within
-from versioned_catalog.write.compaction_choice import AUTO_COMPACT, small_bytes
+from versioned_catalog.write.bounded_compaction import BoundedPlan, compact_within, plan_within
+from versioned_catalog.write.compaction_choice import AUTO_COMPACT, CompactionTask, small_bytes
 from versioned_catalog.write.resolving import resolve_within
 
 AUTO_MAINTAIN = "auto_maintain"
@@ -41,8 +42,8 @@ MOST_BYTES = 128 * 1024 * 1024
 """The most bytes of segments that a writer rewrites after a commit."""
 RESOLVED_BYTES = 8 * MOST_BYTES
 """The most bytes of segments of which it resolves the rest: it reads only their keys."""
-MOST_KEYED = 20_000
-"""A table with a primary key and more segments is left to ``maintain``: all are planned."""
+MOST_PLANNED = 20_000
+"""More segments are left to ``maintain``: small ones, and with a primary key all, are planned."""
 
 _log = logging.getLogger("versioned_catalog")
 _lock = Lock()
@@ -99,7 +100,10 @@ def maintain_if_due(handle: TableHandle, before: int) -> None:
         if handle.state.version > before and is_due(handle.state):
             with alone(handle.location) as is_alone:
                 if is_alone:
-                    compact_within(handle, plan_within(handle, MOST_BYTES))
+                    plan = plan_within(handle, MOST_BYTES)
+                    if auto_maintain(handle.state.properties) is None:
+                        plan = _quiet_tasks(handle.state, plan)
+                    compact_within(handle, plan)
                     resolve_within(handle.refresh(), RESOLVED_BYTES)
     except Exception as error:  # the rows are committed, whatever fails now
         _log.warning("%s was not maintained: %s", handle.name, error)
@@ -125,29 +129,43 @@ def is_due(state: TableState) -> bool:
     if not _is_on(state):
         return False
     segments, version = state.segments, state.version
-    if state.schema.is_keyed and segments.count > MOST_KEYED:
+    if state.schema.is_keyed and segments.count > MOST_PLANNED:
         return False
-    rounds = _rounds(state)
-    if crosses(*rounds):
-        return True
+    if crosses(*_rounds(state)):
+        return _small(state, range(version + 1))[0] <= MOST_PLANNED
     return state.schema.is_keyed and crosses(
         segments.count_commits(version - 1), segments.count_commits(version)
     )
 
 
 def _is_on(state: TableState) -> bool:
-    """Whether writers look after the table; by default, if no other writer must start again for that.
+    """Whether writers look after the table."""
+    stated = auto_maintain(state.properties)
+    return _is_quiet(state) if stated is None else stated == ON
+
+
+def _is_quiet(state: TableState) -> bool:
+    """Whether no other writer must start again for a compaction of the table.
 
     Writes follow a compaction that keeps the order of rows (FORMAT.md, section 11, note 21). Files of
     others, and their copies, are found by the source that they came from.
     """
-    properties = state.properties
-    stated = auto_maintain(properties)
-    if stated is not None:
-        return stated == ON
-    if state.schema.row_key or state.schema.sort_by or IMPORTS in state.features.write:
+    properties, schema = state.properties, state.schema
+    if schema.row_key or schema.sort_by or IMPORTS in state.features.write:
         return False
-    return AUTO_COMPACT not in properties and row_changes_of(properties) is not RowChanges.COPY
+    marks = properties.get(ROW_CHANGES, RowChanges.AUTO.value) != RowChanges.COPY.value
+    snapshot = properties.get(ISOLATION, Isolation.SNAPSHOT.value) == Isolation.SNAPSHOT.value
+    return marks and snapshot and AUTO_COMPACT not in properties
+
+
+def _quiet_tasks(state: TableState, plan: BoundedPlan) -> BoundedPlan:
+    """The tasks that keep the order of rows: those of another partitioning are split."""
+    wanted, schemas = state.schema.partitioning, state.schemas
+
+    def keeps_order(task: CompactionTask) -> bool:
+        return all(schemas[version].partitioning == wanted for version in task.schema_versions)
+
+    return BoundedPlan(tuple(filter(keeps_order, plan.small)), (), ())
 
 
 def _rounds(state: TableState) -> tuple[int, int]:
@@ -156,15 +174,17 @@ def _rounds(state: TableState) -> tuple[int, int]:
     A commit into three partitions adds at least three. One segment a partition can't be merged away.
     """
 
-    def count(commits: range) -> tuple[int, int]:
-        limit, partitioned = small_bytes(state.properties), bool(state.schema.partitioning)
-        return state.segments.count_small(limit, commits, partitioned=partitioned)
-
     version = state.version
-    _, written = count(range(version, version + 1))
-    before, now = count(range(version)), count(range(version + 1))
+    _, written = _small(state, range(version, version + 1))
+    before, now = _small(state, range(version)), _small(state, range(version + 1))
     unit = max(written, 1)
     return _excess(*before) // unit, _excess(*now) // unit
+
+
+def _small(state: TableState, commits: range) -> tuple[int, int]:
+    """The number of small segments that come from some commits, and of the partitions of these."""
+    limit, partitioned = small_bytes(state.properties), bool(state.schema.partitioning)
+    return state.segments.count_small(limit, commits, partitioned=partitioned)
 
 
 def _excess(small: int, partitions: int) -> int:

@@ -371,11 +371,8 @@ def _commit(handle: TableHandle, base: Base, done: list[Done], commit_id: str | 
     return []
 
 
-def _moved(done: Sequence[Done]) -> tuple[tuple[int, int], ...]:
-    """How many segments each task replaces by how many; empty if one does not keep its rows' order."""
-    if not all(task.keeps_order(written) for task, written in done):
-        return ()
-    return tuple((len(task.paths), len(written)) for task, written in done)
+def _moved(done: Sequence[Done]) -> tuple[tuple[int, int, bool], ...]:
+    return tuple((len(t.paths), len(new), t.keeps_order(new)) for t, new in done)
 
 
 def _report(

@@ -86,6 +86,11 @@ class CompactionTask:
         """Whether it is worth running for the marks of one of its segments alone."""
         return any(t.mark is not None and _is_much(t.mark.rows, t.rows) for t in self._single)
 
+    @property
+    def schema_versions(self) -> frozenset[int]:
+        """The schema versions of the segments that are read one by one."""
+        return frozenset(task.schema_version for task in self._single)
+
     def keeps_order(self, written: Sequence[SegmentRecord]) -> bool:
         """Whether the new segments hold every row that is shown of the old ones, in the same order."""
         if self.clustering is not None or self.spec.schema.sort_by or self.spec.schema.row_key:
