@@ -13,6 +13,7 @@ abstract class PushedScanBuilder implements SupportsPushDownRequiredColumns, Sup
     final TableRef table;
     final CaseInsensitiveStringMap options;
     final boolean isPartitioned;
+    final int rowWidth;
     StructType wanted;
     List<Predicate> filters = List.of();
 
@@ -24,6 +25,7 @@ abstract class PushedScanBuilder implements SupportsPushDownRequiredColumns, Sup
         this.table = table;
         this.options = options;
         this.isPartitioned = isPartitioned;
+        this.rowWidth = schema.defaultSize();
         this.wanted = schema;
     }
 

@@ -24,9 +24,9 @@ final class RewrittenScan extends VersionedScan {
     private boolean planned;
     private boolean fixed;
 
-    RewrittenScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters,
-            boolean isPartitioned, NamedReference[] segment) {
-        super(table, options, wanted, filters, null, isPartitioned, true);
+    RewrittenScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, int rowWidth,
+            List<Predicate> filters, boolean isPartitioned, NamedReference[] segment) {
+        super(table, options, wanted, rowWidth, filters, null, isPartitioned, true);
         this.segment = segment;
     }
 

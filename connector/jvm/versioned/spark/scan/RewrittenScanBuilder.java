@@ -40,7 +40,7 @@ public final class RewrittenScanBuilder extends PushedScanBuilder {
         if (scan != null) {
             throw new IllegalStateException("a statement reads the table that it changes in one scan only");
         }
-        scan = new RewrittenScan(table, options, wanted, filters, isPartitioned, segment);
+        scan = new RewrittenScan(table, options, wanted, rowWidth, filters, isPartitioned, segment);
         return scan;
     }
 

@@ -141,4 +141,13 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
     long rows() {
         return segments.stream().mapToLong(Segment::shownRows).sum();
     }
+
+    /** The number of rows in the files, also those that are deleted. */
+    long storedRows() {
+        return segments.stream().mapToLong(Segment::rows).sum();
+    }
+
+    long bytes() {
+        return segments.stream().mapToLong(Segment::bytes).sum();
+    }
 }

@@ -22,10 +22,14 @@ import versioned.spark.python.Values;
 /**
  * Statistics of a scan for Spark's optimizer.
  *
- * <p>The size is that of the rows in memory, which is what a broadcast or a hash table would hold. The size of files, which
- * are compressed, says little about it.
+ * @param rows an estimate of their number
+ * @param bytes see {@link #size}
  */
-record ScanStatistics(TableRef table, StructType wanted, List<Predicate> filters, long rows) implements Statistics {
+record ScanStatistics(TableRef table, StructType wanted, List<Predicate> filters, long rows, long bytes)
+        implements Statistics {
+    /** The size of rows in memory over the least size that is reported for them. */
+    private static final int MOST_COMPRESSED = 4;
+
     private record Column(OptionalLong nullCount, OptionalLong distinctCount, Optional<Object> min, Optional<Object> max)
             implements ColumnStatistics {
         static Column of(versioned.spark.protocol.ColumnStatistics column) {
@@ -42,7 +46,19 @@ record ScanStatistics(TableRef table, StructType wanted, List<Predicate> filters
 
     @Override
     public OptionalLong sizeInBytes() {
-        return OptionalLong.of(rows * Math.max(1, wanted.defaultSize()));
+        return OptionalLong.of(bytes);
+    }
+
+    /**
+     * The size by which Spark decides whether to broadcast rows: their share of the files, as Spark takes it for files, which
+     * its limits are made for. But at least a quarter of their size in memory, since a column of few different values takes
+     * almost no space in files, and all of it in a broadcast, which Spark can't take back.
+     */
+    static long size(ScanPlan plan, long rows, StructType wanted, int rowWidth) {
+        long width = Math.max(1, wanted.defaultSize());
+        long inMemory = rows * width;
+        double share = (double) rows / Math.max(1, plan.storedRows()) * Math.min(1, (double) width / Math.max(1, rowWidth));
+        return Math.min(inMemory, Math.max((long) (plan.bytes() * share), inMemory / MOST_COMPRESSED));
     }
 
     @Override

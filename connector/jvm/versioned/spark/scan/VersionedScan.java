@@ -48,6 +48,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
     private final TableRef table;
     private final CaseInsensitiveStringMap options;
     private final StructType wanted;
+    private final int rowWidth;
     private final List<Predicate> filters;
     private final Integer limit;
     private final boolean isPartitioned;
@@ -61,11 +62,15 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
     private long planningNanos;
     private boolean isStream;
 
-    VersionedScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters,
-            Integer limit, boolean isPartitioned, boolean isFiltered) {
+    /**
+     * @param rowWidth the size of a row of all columns, by Spark's defaults for their types
+     */
+    VersionedScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, int rowWidth,
+            List<Predicate> filters, Integer limit, boolean isPartitioned, boolean isFiltered) {
         this.table = table;
         this.options = options;
         this.wanted = wanted;
+        this.rowWidth = rowWidth;
         this.filters = NormalFilters.of(filters);
         this.limit = limit;
         this.isPartitioned = isPartitioned;
@@ -119,7 +124,8 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
     @Override
     public Statistics estimateStatistics() {
         boolean isEstimated = !isWhole() && !SQLConf.get().cboEnabled(); // which estimates filters by itself
-        return new ScanStatistics(table, wanted, filters, isEstimated ? plan().matchingRows() : plan().rows());
+        long rows = isEstimated ? plan().matchingRows() : plan().rows();
+        return new ScanStatistics(table, wanted, filters, rows, ScanStatistics.size(plan(), rows, wanted, rowWidth));
     }
 
     /** By partition values, if Spark is set to use them and they are those of all rows of a task. */

@@ -61,6 +61,6 @@ public final class VersionedScanBuilder extends PushedScanBuilder implements Sup
     @Override
     public Scan build() {
         return aggregates != null ? aggregates
-            : new VersionedScan(table, options, wanted, filters, limit, isPartitioned, isFiltered);
+            : new VersionedScan(table, options, wanted, rowWidth, filters, limit, isPartitioned, isFiltered);
     }
 }
