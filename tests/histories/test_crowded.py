@@ -14,7 +14,7 @@ from histories.seeded import AT_ONCE, first_seed, run, sample
 from histories.test_model import BETWEEN, Histories
 from versioned_catalog.commit import moved_rows
 
-STEPS, SEEDS = {"dev": (8, 16), "ci": (10, 8), "nightly": (10, 1000)}[
+STEPS, SEEDS = {"dev": (8, 16), "ci": (10, 4), "nightly": (10, 1000)}[
     os.environ.get("HYPOTHESIS_PROFILE", "dev")
 ]
 
@@ -40,7 +40,7 @@ class Crowded(Histories):
         getattr(self, name)(random, **self.between.get(name, {}))
 
 
-@pytest.mark.parametrize("chunk", sample(SEEDS // AT_ONCE))
+@pytest.mark.parametrize("chunk", sample(SEEDS // AT_ONCE, short=0))
 def test_writes_in_flight_follow_compactions(chunk: int) -> None:
     start = first_seed() + chunk * AT_ONCE
     run(Crowded, range(start, start + AT_ONCE), STEPS)
@@ -62,7 +62,7 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return marks
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_writes_are_followed_in_these_histories(followed: list[bool]) -> None:
     """Otherwise they would test less than they say."""
     run(Crowded, range(10, 20), 10)
