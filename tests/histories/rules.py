@@ -271,6 +271,8 @@ def _moves(
         assert not entry.removed & (whole | {path for path, _ in places})
     if any(at in log.marks[-1].get(path, ()) for path, at in places):
         outcome.must.append("19: a row that it marks is marked")
+    if places and planned.base < log.fence:
+        outcome.must.append("2: it marks rows, and is older than the fence")
     if places and copies and not any(planned.marks.values()):
         outcome.must.append("21: rows would have to be marked")
 
