@@ -153,9 +153,9 @@ def _is_quiet(state: TableState) -> bool:
     properties, schema = state.properties, state.schema
     if schema.row_key or schema.sort_by or IMPORTS in state.features.write:
         return False
-    marks = properties.get(ROW_CHANGES, RowChanges.AUTO.value) != RowChanges.COPY.value
-    snapshot = properties.get(ISOLATION, Isolation.SNAPSHOT.value) == Isolation.SNAPSHOT.value
-    return marks and snapshot and AUTO_COMPACT not in properties
+    if AUTO_COMPACT in properties or properties.get(ROW_CHANGES) == RowChanges.COPY.value:
+        return False
+    return properties.get(ISOLATION) in (None, Isolation.SNAPSHOT.value)
 
 
 def _quiet_tasks(state: TableState, plan: BoundedPlan) -> BoundedPlan:
@@ -173,7 +173,6 @@ def _rounds(state: TableState) -> tuple[int, int]:
 
     A commit into three partitions adds at least three. One segment a partition can't be merged away.
     """
-
     version = state.version
     _, written = _small(state, range(version, version + 1))
     before, now = _small(state, range(version)), _small(state, range(version + 1))
