@@ -92,6 +92,7 @@ _COMMANDS = (
     upkeep.advise,
     upkeep.maintain,
     maintenance.compact,
+    maintenance.analyze,
     maintenance.vacuum,
     maintenance.expire,
     maintenance.verify,

@@ -257,6 +257,24 @@ def compact(
     )
 
 
+@table_command
+@click.option("--columns", metavar="COLUMNS", help='Count those of these columns: "host, ts".')
+def analyze(session: Session, table: str, columns: str | None) -> None:
+    """Count the distinct values of TABLE's columns, for planners. Query results stay the same."""
+    from versioned_catalog.model.keys import split_names
+
+    names = None if columns is None else split_names(columns, "columns")
+    loaded = session.table(table)
+    with show_progress() as progress:
+        result = loaded.maintenance.analyze(names, progress=progress)
+    show_report(
+        {"table": loaded.name, "rows": result.rows, "version": result.version},
+        "columns",
+        [{"column": name, "distinct": count} for name, count in result.distinct.items()],
+        ["column", "distinct"],
+    )
+
+
 _COLUMNS = (
     *("name", "version", "versions_behind", "rows_behind"),
     *("unread_since", "kept_until", "lapsed"),

@@ -41,6 +41,7 @@ from versioned_catalog.model.pin_changes import hide_or_remove
 from versioned_catalog.model.schema import check_new_name, name_key
 from versioned_catalog.model.table_changes import (
     PinSchema,
+    RecordAnalysis,
     RetirePin,
     SetPartitioning,
     SetProperty,
@@ -458,6 +459,7 @@ Change = (
     | DropNotNull
     | SetComment
     | SetProperty
+    | RecordAnalysis
     | UnsetProperty
     | SetPartitioning
     | PinSchema

@@ -88,7 +88,10 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-MAINTAINED = frozenset({TTL_FLOOR, SOURCE, SOURCE_COLUMNS, APPLIED_PROPERTIES})
+ANALYZED = "analyzed"
+"""The property with what ANALYZE TABLE has found out (FORMAT.md, section 7)."""
+
+MAINTAINED = frozenset({TTL_FLOOR, ANALYZED, SOURCE, SOURCE_COLUMNS, APPLIED_PROPERTIES})
 """Properties that users neither see nor set."""
 
 
@@ -304,6 +307,11 @@ def check_not_key(key: str) -> None:
     if key == TTL_FLOOR:
         raise InvalidRequestError(
             f"the property {key} can't be set, since the table maintains it; set {TTL}",
+            condition="INVALID_OPTION",
+        )
+    if key == ANALYZED:
+        raise InvalidRequestError(
+            f"the property {key} can't be set, since the table maintains it; run ANALYZE TABLE",
             condition="INVALID_OPTION",
         )
     if key in KEY_PROPERTIES:

@@ -6,6 +6,7 @@ import datetime as dt
 from dataclasses import dataclass, replace
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.analysis import AnalyzedColumn, analysis_text, analyzed_columns
 from versioned_catalog.model.evolution import (
     Evolution,
     Ref,
@@ -16,7 +17,14 @@ from versioned_catalog.model.evolution import (
     reference,
     value_text,
 )
-from versioned_catalog.model.keys import SORT_BY, TTL, check_not_key, parse_sort_by, parse_ttl
+from versioned_catalog.model.keys import (
+    ANALYZED,
+    SORT_BY,
+    TTL,
+    check_not_key,
+    parse_sort_by,
+    parse_ttl,
+)
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.pin_changes import check_seen, without_unneeded
 from versioned_catalog.model.pins import PinnedSchema, check_pinned
@@ -106,6 +114,36 @@ class UnsetProperty(SchemaChange[None]):
 
     def detail(self, before: Evolution, after: Evolution) -> str:
         return f"{self.key} unset"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordAnalysis(SchemaChange[None]):
+    """Record what ANALYZE TABLE has found out.
+
+    Args:
+        found: column IDs with what was found.
+    """
+
+    found: tuple[tuple[int, AnalyzedColumn], ...]
+
+    kind = "property"
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> None:
+        return None
+
+    def apply(self, target: None, evolution: Evolution) -> Evolution:
+        columns = {**analyzed_columns(evolution.properties), **dict(self.found)}
+        text = analysis_text(columns, evolution.schema.ids)
+        return replace(evolution, properties={**evolution.properties, ANALYZED: text})
+
+    def describe(self) -> str:
+        return "ANALYZE TABLE"
+
+    def clauses(self, before: Evolution, after: Evolution) -> list[str]:
+        return []
+
+    def detail(self, before: Evolution, after: Evolution) -> str:
+        return f"{ANALYZED} = {sql_string(after.properties[ANALYZED])}"
 
 
 @dataclass(frozen=True, slots=True)

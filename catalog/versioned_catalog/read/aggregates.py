@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.log.state import TableState
+from versioned_catalog.model.analysis import analyzed_columns
 from versioned_catalog.model.arrow import (
     FALSE,
     TRUE,
@@ -37,11 +38,11 @@ def count_values(scan: Scan, column: Column) -> int | None:
     whole, bounds = _whole_segments(scan), _bounds(scan.state, column)
     if whole is None or bounds is None:
         return None
-    values = _values(scan.state, bounds).filter(whole)
+    values = value_counts(scan.state, bounds).filter(whole)
     return None if values.null_count else _total(values)
 
 
-def _values(state: TableState, bounds: ColumnBounds) -> pa.Array:
+def value_counts(state: TableState, bounds: ColumnBounds) -> pa.Array:
     """The number of non-null values of a column in each segment; null if unknown.
 
     Statistics also count marked rows, so of a marked segment it is known only if all rows are alike.
@@ -75,7 +76,7 @@ def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | Non
         bounds.rows.filter(whole),
         bounds.nulls.filter(whole),
         (bounds.max if greatest else bounds.min).filter(whole),
-        pc.or_(_is_inexact(scan.state, column, greatest), _may_be_gone(scan.state, bounds)).filter(
+        pc.or_(is_inexact(scan.state, column, greatest), may_be_gone(scan.state, bounds)).filter(
             whole
         ),
     )
@@ -107,14 +108,14 @@ def _bounds(state: TableState, column: Column) -> ColumnBounds | None:
     return known_bounds(state, column) if top else None
 
 
-def _is_inexact(state: TableState, column: Column, greatest: bool) -> pa.ChunkedArray:
+def is_inexact(state: TableState, column: Column, greatest: bool) -> pa.ChunkedArray:
     """Whether the bound of a segment is inexact."""
     flags = state.segments.statistic("inexact", column, state.schemas)
     bit = pc.bit_wise_and(flags, _MAX_BIT if greatest else _MIN_BIT)
     return pc.fill_null(pc.not_equal(bit, _NO_BIT), FALSE)
 
 
-def _may_be_gone(state: TableState, bounds: ColumnBounds) -> pa.BooleanArray:
+def may_be_gone(state: TableState, bounds: ColumnBounds) -> pa.BooleanArray:
     """Whether the bounds of a segment may be values of marked rows alone."""
     marked = _is_marked(state)
     if bounds.nans is not None or not state.segments.has_marks:
@@ -222,8 +223,8 @@ class ColumnEstimate:
 
     Args:
         nulls: the number of nulls.
-        distinct: the number of distinct values: all between ``least`` and ``greatest``, if there are
-            as many rows.
+        distinct: the number of distinct values, as analysed; else all between ``least`` and
+            ``greatest``, if there are as many rows.
         least, greatest: bounds of the values, as value text (FORMAT.md, section 4.2).
     """
 
@@ -249,19 +250,25 @@ def estimate(scan: Scan, column: Column) -> ColumnEstimate | None:
     valued = pc.less(nulls, rows)
     low, high = scan.of_kept(bounds.min).filter(valued), scan.of_kept(bounds.max).filter(valued)
     empty = pc.sum(nulls).as_py() or 0
-    if not len(low) or low.null_count or high.null_count:
-        return ColumnEstimate(empty, None, None, None)
-    least, greatest = extreme_of(low, False), extreme_of(high, True)
     values = (pc.sum(rows).as_py() or 0) - empty
-    distinct = _distinct(column, least, greatest, values)
+    analyzed = analyzed_columns(scan.state.properties).get(column.id)
+    counted = None if analyzed is None or not values else analyzed.among(values)
+    if not len(low) or low.null_count or high.null_count:
+        return ColumnEstimate(empty, counted, None, None)
+    least, greatest = extreme_of(low, False), extreme_of(high, True)
+    distinct = _distinct(column, least, greatest, values, counted)
     return ColumnEstimate(empty, distinct, _text(least, column), _text(greatest, column))
 
 
-def _distinct(column: Column, least: pa.Scalar, greatest: pa.Scalar, values: int) -> int | None:
+def _distinct(
+    column: Column, least: pa.Scalar, greatest: pa.Scalar, values: int, counted: int | None
+) -> int | None:
     if column.type not in _COUNTABLE:
-        return None
+        return counted
     size = pa.int32() if column.type is Atom.DATE else pa.int64()
     between: int = greatest.cast(size).as_py() - least.cast(size).as_py() + 1
+    if counted is not None:
+        return min(counted, between)
     return between if between <= values else None
 
 

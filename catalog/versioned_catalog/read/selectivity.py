@@ -11,6 +11,7 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.model.analysis import AnalyzedColumn, analyzed_columns
 from versioned_catalog.model.arrow import extreme_of
 from versioned_catalog.read.bounds import SegmentBounds
 from versioned_catalog.read.evaluators import ColumnBounds
@@ -46,11 +47,12 @@ def matching_rows(scan: Scan) -> int:
     if scan.filter is None or not rows:
         return rows
     bounds = SegmentBounds(scan.state, scan.state.known, scan.places)
+    analyzed = analyzed_columns(scan.state.properties)
 
     @cache
     def spread_of(column_id: int) -> Spread:
         known = bounds(column_id)
-        return UNKNOWN if known is None else _spread(known)
+        return UNKNOWN if known is None else _spread(known, analyzed.get(column_id))
 
     return max(1, round(rows * max(LEAST, share(scan.filter, spread_of))))
 
@@ -62,7 +64,7 @@ class Spread:
     Args:
         nulls: the share of nulls; 0 if unknown.
         low, high: the bounds of the values as numbers; None if unknown.
-        distinct: the number of distinct values, at most; None if unknown.
+        distinct: the number of distinct values, as analysed, or at most; None if unknown.
         step: the least distance of two values; 0 if they may be as near as you like.
     """
 
@@ -97,22 +99,24 @@ UNKNOWN = Spread(0, None, None, None, 0)
 """Of a column of which nothing is known."""
 
 
-def _spread(bounds: ColumnBounds) -> Spread:
+def _spread(bounds: ColumnBounds, analyzed: AnalyzedColumn | None) -> Spread:
     rows = pc.sum(bounds.rows).as_py() or 0
     nulls = pc.sum(bounds.nulls).as_py() or 0
     low, high = bounds.min.drop_null(), bounds.max.drop_null()
     missing = _clamped(nulls / rows) if rows else 0.0
+    counted = None if analyzed is None else analyzed.among(max(1, rows - nulls))
     if not len(low) or not len(high):
-        return Spread(missing, None, None, None, 0)
+        return Spread(missing, None, None, counted, 0)
     least, greatest = extreme_of(low, False), extreme_of(high, True)
     first, last = _number(_stored(least)), _number(_stored(greatest))
     is_discrete = pa.types.is_integer(least.type) or least.type in (pa.date32(), pa.bool_())
     if least.equals(greatest):
         distinct = 1
     elif is_discrete and first is not None and last is not None:
-        distinct = min(int(last - first) + 1, max(1, rows - nulls))
+        most = min(int(last - first) + 1, max(1, rows - nulls))
+        distinct = most if counted is None else min(most, counted)
     else:
-        distinct = None
+        distinct = counted
     return Spread(missing, first, last, distinct, int(is_discrete))
 
 

@@ -9,7 +9,15 @@ from versioned_catalog.commit.mark_rules import ROW_CHANGES
 from versioned_catalog.commit.row_rules import ISOLATION, isolation_of
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.iceberg import PUBLISH, publishes
-from versioned_catalog.model.keys import PRIMARY_KEY, SORT_BY, TIME_INDEX, TTL, TTL_FLOOR, parse_ttl
+from versioned_catalog.model.keys import (
+    ANALYZED,
+    PRIMARY_KEY,
+    SORT_BY,
+    TIME_INDEX,
+    TTL,
+    TTL_FLOOR,
+    parse_ttl,
+)
 from versioned_catalog.model.pin_changes import PINS, refuses_breaks
 from versioned_catalog.spelling import meant
 from versioned_catalog.write.auto_maintain import AUTO_MAINTAIN, auto_maintain
@@ -108,6 +116,10 @@ def _check_keys(keys: Iterable[str]) -> None:
         if key == TTL_FLOOR:
             raise InvalidRequestError(
                 f"the property {key} is maintained by the table; set {TTL} instead"
+            )
+        if key == ANALYZED:
+            raise InvalidRequestError(
+                f"the property {key} is maintained by the table; leave it out, and run ANALYZE TABLE"
             )
         _check_of_others(key)
         near = _meant(key) if isinstance(key, str) else None

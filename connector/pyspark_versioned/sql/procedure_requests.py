@@ -6,6 +6,7 @@ from typing import Any
 
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql import (
+    analyze_procedure,
     commit_procedures,
     compact_procedure,
     import_procedures,
@@ -25,6 +26,7 @@ from versioned_catalog.spelling import meant
 _NAMESPACE = ("system",)
 
 PROCEDURES: dict[str, defined.Procedure] = {
+    **analyze_procedure.PROCEDURES,
     **commit_procedures.PROCEDURES,
     **compact_procedure.PROCEDURES,
     **import_procedures.PROCEDURES,

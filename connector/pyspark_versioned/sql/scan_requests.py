@@ -33,8 +33,16 @@ from versioned_catalog.read.aggregates import (
     layout_columns,
 )
 from versioned_catalog.read.filters import And
+from versioned_catalog.read.grouped_aggregates import (
+    Groups,
+    extremes_by,
+    groups_by,
+    rows_by,
+    values_by,
+)
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.selectivity import matching_rows
+from versioned_catalog.read.top_rows import top_bound
 
 _ESTIMATED = (
     *(Atom.BOOLEAN, Atom.BYTE, Atom.SHORT, Atom.INT, Atom.LONG, Atom.FLOAT, Atom.DOUBLE),
@@ -249,41 +257,107 @@ def _is_estimated(column: Column) -> bool:
 
 def _estimate(scan: Scan, column: Column) -> messages.ColumnStatistics:
     estimated = estimate(scan, column) or ColumnEstimate(None, None, None, None)
-    type_ = SparkType(to_spark(column.type).jsonValue())
-    return messages.ColumnStatistics(column.name, type_, **asdict(estimated))
+    return messages.ColumnStatistics(column.name, _type(column), **asdict(estimated))
 
 
 def aggregate(request: messages.Aggregate) -> messages.Aggregates:
-    """COUNT, MIN and MAX of a snapshot, if metadata determines all of them."""
-    table, state = open_table(request.table)
-    scan = Scan(table.store, state, state.seen.schema.columns)
-    values: list[messages.TypedValue] = []
+    """COUNT, MIN and MAX of a snapshot or of each of its groups, if metadata determines all of them."""
+    scan = _whole(request.table)
+    found = _by_groups(request, scan) if request.by else _of_all(request, scan)
+    return messages.Aggregates(found)
+
+
+def find_top(request: messages.FindTop) -> messages.TopBound:
+    """A value that as many rows reach as are wanted, if segments lie beyond it."""
+    scan = _whole(request.table)
+    column = _shown(scan, request.column)
+    if column is None:
+        return messages.TopBound(None)
+    text = top_bound(scan, column, request.rows, descending=request.descending)
+    return messages.TopBound(None if text is None else messages.TypedValue(_type(column), text))
+
+
+def _whole(ref: messages.TableRef) -> Scan:
+    """All rows of a snapshot."""
+    table, state = open_table(ref)
+    return Scan(table.store, state, state.seen.schema.columns)
+
+
+def _shown(scan: Scan, path: Sequence[str]) -> Column | None:
+    """A column whose bounds Spark understands as they are stored; None if it does not."""
+    column = scan.state.seen.schema.find(tuple(path))
+    known = column is not None and column.id not in narrowed_ids(scan)
+    return column if known and is_written_alike((column,)) else None
+
+
+def _of_all(request: messages.Aggregate, scan: Scan) -> list[messages.AggregateColumn] | None:
+    found = []
     for function in request.functions:
         value = _value(function, scan)
         if value is None:
-            return messages.Aggregates(None)
-        values.append(value)
-    return messages.Aggregates(values)
+            return None
+        found.append(value)
+    return found
 
 
-def _value(function: messages.AggregateFunction, scan: Scan) -> messages.TypedValue | None:
+def _value(function: messages.AggregateFunction, scan: Scan) -> messages.AggregateColumn | None:
     if function.column is None:
-        return _count(count_rows(scan))
+        return _counts([count_rows(scan)])
     column = scan.state.seen.schema.find(tuple(function.column))
     if column is None or column.id in narrowed_ids(scan):
         return None
     if function.function == "count":
-        return _count(count_values(scan, column))
+        return _counts([count_values(scan, column)])
     if not is_written_alike((column,)):
         return None
     exact, text = extreme(scan, column, function.function == "max")
-    return (
-        messages.TypedValue(SparkType(to_spark(column.type).jsonValue()), text) if exact else None
-    )
+    return messages.AggregateColumn(_type(column), [text]) if exact else None
 
 
-def _count(rows: int | None) -> messages.TypedValue | None:
-    return None if rows is None else messages.TypedValue(SparkType("long"), str(rows))
+def _by_groups(request: messages.Aggregate, scan: Scan) -> list[messages.AggregateColumn] | None:
+    """The columns that group, then the functions."""
+    columns = [column for path in request.by if (column := _top(scan, path)) is not None]
+    groups = groups_by(scan, columns) if len(columns) == len(request.by) else None
+    if groups is None:
+        return None
+    found = [
+        messages.AggregateColumn(_type(column), key)
+        for column, key in zip(columns, groups.keys, strict=True)
+    ]
+    for function in request.functions:
+        values = _values(function, groups)
+        if values is None:
+            return None
+        found.append(values)
+    return found
 
 
-HANDLERS = (plan_scan, estimate_columns, aggregate)
+def _top(scan: Scan, path: Sequence[str]) -> Column | None:
+    return _shown(scan, path) if len(path) == 1 else None
+
+
+def _values(
+    function: messages.AggregateFunction, groups: Groups
+) -> messages.AggregateColumn | None:
+    if function.column is None:
+        return _counts(rows_by(groups))
+    column = _top(groups.scan, function.column)
+    if column is None:
+        return None
+    if function.function == "count":
+        return _counts(values_by(groups, column))
+    texts = extremes_by(groups, column, function.function == "max")
+    return None if texts is None else messages.AggregateColumn(_type(column), texts)
+
+
+def _type(column: Column) -> SparkType:
+    return SparkType(to_spark(column.type).jsonValue())
+
+
+def _counts(counts: Sequence[int | None] | None) -> messages.AggregateColumn | None:
+    if counts is None or None in counts:
+        return None
+    return messages.AggregateColumn(SparkType("long"), [str(count) for count in counts])
+
+
+HANDLERS = (plan_scan, estimate_columns, aggregate, find_top)

@@ -14,6 +14,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectParser((session, parser) -> new PartitionFieldParser(session, parser));
         // Before names are resolved:
         extensions.injectHintResolutionRule(session -> new RecordStatement());
+        extensions.injectHintResolutionRule(session -> new AnalyzeTables(session));
         extensions.injectHintResolutionRule(session -> new RefuseOtherCatalogs(session));
         extensions.injectHintResolutionRule(session -> new ResolveOptions(session));
         extensions.injectHintResolutionRule(session -> new CheckOutputMode());

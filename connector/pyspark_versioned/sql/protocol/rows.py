@@ -137,7 +137,16 @@ class AggregateFunction(Message):
 
 
 class Aggregates(Message):
-    values: Sequence[TypedValue] | None
+    columns: Sequence[AggregateColumn] | None
+
+
+class AggregateColumn(Message):
+    type: SparkType
+    values: Sequence[str | None]
+
+
+class TopBound(Message):
+    bound: TypedValue | None
 
 
 Mark: TypeAlias = InlineMark | FileMark
@@ -172,6 +181,14 @@ class EstimateColumns(Request[ColumnEstimates]):
 class Aggregate(Request[Aggregates]):
     table: TableRef
     functions: Sequence[AggregateFunction]
+    by: Sequence[Sequence[str]]
+
+
+class FindTop(Request[TopBound]):
+    table: TableRef
+    column: Sequence[str]
+    descending: bool
+    rows: Int32
 
 
 class WritePlan(Message):

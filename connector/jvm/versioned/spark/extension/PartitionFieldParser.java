@@ -17,7 +17,6 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 import versioned.spark.catalog.VersionedTables;
-import versioned.spark.python.Transforms;
 
 /**
  * Parses {@code ALTER TABLE t ADD|DROP|REPLACE PARTITION FIELD}, which Spark's grammar does not have, as a CALL. Spark's
@@ -103,19 +102,6 @@ public final class PartitionFieldParser implements ParserInterface {
             return Optional.empty();
         }
         return VersionedTables.find(session, parser.parseMultipartIdentifier(found.group(1)))
-            .map(named -> "CALL " + Transforms.quoted(named.catalog().name()) + ".system.alter_partitioning(table => "
-                + text(name(named)) + ", change => " + text(found.group(2)) + ")");
-    }
-
-    private static String name(VersionedTables.Named named) {
-        StringBuilder name = new StringBuilder();
-        for (String part : named.ident().namespace()) {
-            name.append(Transforms.quoted(part)).append('.');
-        }
-        return name.append(Transforms.quoted(named.ident().name())).toString();
-    }
-
-    private static String text(String text) {
-        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'";
+            .map(named -> Calls.of(named, "alter_partitioning", "change", found.group(2)));
     }
 }

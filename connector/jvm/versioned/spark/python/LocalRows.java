@@ -20,6 +20,19 @@ public record LocalRows(String description, StructType readSchema, InternalRow[]
             rows.stream().map(row -> row(row, schema)).toArray(InternalRow[]::new));
     }
 
+    /** The rows of a response that has them by column, as value texts. */
+    public static LocalRows ofColumns(String description, StructType schema, List<List<String>> columns) {
+        InternalRow[] rows = new InternalRow[columns.get(0).size()];
+        for (int at = 0; at < rows.length; at++) {
+            Object[] values = new Object[columns.size()];
+            for (int i = 0; i < values.length; i++) {
+                values[i] = Values.parse(columns.get(i).get(at), schema.fields()[i].dataType());
+            }
+            rows[at] = new GenericInternalRow(values);
+        }
+        return new LocalRows(description, schema, rows);
+    }
+
     private static InternalRow row(List<JsonNode> cells, StructType schema) {
         Object[] values = new Object[schema.size()];
         for (int i = 0; i < values.length; i++) {

@@ -1,9 +1,9 @@
 package versioned.spark.scan;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
@@ -18,14 +18,18 @@ import versioned.spark.python.LocalRows;
 import versioned.spark.python.Python;
 import versioned.spark.python.TableRefs;
 
-/** COUNT, MIN and MAX of a whole table, computed from its metadata: one row. */
+/** COUNT, MIN and MAX of a whole table or of its groups, computed from its metadata. */
 final class MetadataAggregates {
     private MetadataAggregates() {}
 
-    /** The row, if metadata determines all of it. */
+    /** The rows, if metadata determines all of them. */
     static Optional<Scan> find(TableRef table, Aggregation aggregation) {
-        if (aggregation.groupByExpressions().length > 0) {
-            return Optional.empty();
+        List<List<String>> by = new ArrayList<>();
+        for (Expression expression : aggregation.groupByExpressions()) {
+            if (!(expression instanceof NamedReference column)) {
+                return Optional.empty();
+            }
+            by.add(List.of(column.fieldNames()));
         }
         List<AggregateFunction> functions = new ArrayList<>();
         for (AggregateFunc function : aggregation.aggregateExpressions()) {
@@ -35,7 +39,7 @@ final class MetadataAggregates {
             }
             functions.add(known.get());
         }
-        return Optional.ofNullable(Python.send(new Aggregate(table, functions)).values()).map(row -> scan(table, row));
+        return Optional.ofNullable(Python.send(new Aggregate(table, functions, by)).columns()).map(found -> scan(table, found));
     }
 
     private static Optional<AggregateFunction> known(AggregateFunc function) {
@@ -48,13 +52,12 @@ final class MetadataAggregates {
             ? Optional.of(new AggregateFunction(name, List.of(column.fieldNames()))) : Optional.empty();
     }
 
-    private static Scan scan(TableRef table, List<TypedValue> values) {
+    private static Scan scan(TableRef table, List<AggregateColumn> columns) {
         StructType schema = new StructType();
-        List<JsonNode> row = new ArrayList<>();
-        for (TypedValue value : values) {
-            schema = schema.add("answer_" + row.size(), value.type());
-            row.add(value.value());
+        for (AggregateColumn column : columns) {
+            schema = schema.add("answer_" + schema.size(), column.type());
         }
-        return LocalRows.parse("VersionedAnswer " + TableRefs.label(table) + " from metadata", schema, List.of(row));
+        return LocalRows.ofColumns("VersionedAnswer " + TableRefs.label(table) + " from metadata", schema,
+            columns.stream().map(AggregateColumn::values).toList());
     }
 }

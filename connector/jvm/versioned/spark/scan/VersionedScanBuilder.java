@@ -1,16 +1,21 @@
 package versioned.spark.scan;
 
+import java.util.List;
+import java.util.Optional;
+import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
+import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.protocol.TableRef;
 
 /** Collects what Spark pushes down to a scan. */
-public final class VersionedScanBuilder extends PushedScanBuilder implements SupportsPushDownLimit, SupportsPushDownAggregates {
+public final class VersionedScanBuilder extends PushedScanBuilder implements SupportsPushDownLimit, SupportsPushDownTopN,
+        SupportsPushDownAggregates {
     private final boolean isFiltered;
     private final boolean pushed;
     private Integer limit;
@@ -37,6 +42,14 @@ public final class VersionedScanBuilder extends PushedScanBuilder implements Sup
     public boolean pushLimit(int rows) {
         limit = pushed ? rows : null;
         return pushed;
+    }
+
+    /** Spark pushes an order only if it evaluates no filter itself. */
+    @Override
+    public boolean pushTopN(SortOrder[] orders, int rows) {
+        Optional<Predicate> first = pushed && filters.isEmpty() ? TopRows.of(table, orders[0], rows) : Optional.empty();
+        first.ifPresent(filter -> filters = List.of(filter));
+        return first.isPresent();
     }
 
     @Override
