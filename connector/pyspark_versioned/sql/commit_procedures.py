@@ -55,6 +55,8 @@ def _set_tag_row(call: Invocation, before: int, version: int) -> Row:
 
 
 def _drop_tag(table: Table, call: Invocation) -> int:
+    if call.flag("if_exists", False) and call.text("tag") not in table.state.tags:
+        return table.version
     return table.drop_tag(call.text("tag"), commit_id=call.commit.id)
 
 
@@ -141,7 +143,11 @@ PROCEDURES = {
     ),
     "drop_tag": Procedure(
         "Removes a tag.",
-        (TABLE, Parameter("tag", "STRING", "the tag")),
+        (
+            TABLE,
+            Parameter("tag", "STRING", "the tag"),
+            optional("if_exists", "BOOLEAN", "true does nothing if there is no such tag"),
+        ),
         "STRUCT<tag: STRING, version: BIGINT>",
         one_commit(_drop_tag, lambda call, before, version: (call.text("tag"), version)),
     ),

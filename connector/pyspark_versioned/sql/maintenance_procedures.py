@@ -26,12 +26,13 @@ def _vacuum(call: Invocation) -> Iterable[Row]:
     table = call.table
     # If a commit landed and its response was lost, vacuum runs again and reports what is left.
     has_landed = call.landed(table) is not None
-    result = table.maintenance.vacuum(
-        call.hours("retention_hours", DEFAULT_RETENTION),
-        dry_run=call.flag("dry_run", True),
-        force=call.flag("force", False),
-        commit_id=None if has_landed else call.commit.id,
-    )
+    retention = call.hours("retention_hours", DEFAULT_RETENTION)
+    how = {"dry_run": call.flag("dry_run", True), "force": call.flag("force", False)}
+    commit_id = None if has_landed else call.commit.id
+    if call.flag("expire", False):
+        table.maintenance.expire(retention, commit_id=commit_id, **how)
+        commit_id = None
+    result = table.refresh().maintenance.vacuum(retention, commit_id=commit_id, **how)
     yield from ((path, "segment", not result.dry_run) for path in result.segments)
     yield from ((path, "temporary or checkpoint", not result.dry_run) for path in result.others)
     yield from ((path, "not ours, left", False) for path in result.foreign)
@@ -105,6 +106,7 @@ PROCEDURES = {
             ),
             DRY_RUN,
             FORCE,
+            optional("expire", "BOOLEAN", "true first expires older versions, as VACUUM does"),
         ),
         "STRUCT<path: STRING, kind: STRING, deleted: BOOLEAN>",
         _vacuum,

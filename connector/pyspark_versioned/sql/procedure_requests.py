@@ -11,6 +11,7 @@ from pyspark_versioned.sql import (
     compact_procedure,
     import_procedures,
     maintenance_procedures,
+    neighbour_procedures,
     upkeep_procedures,
 )
 from pyspark_versioned.sql import procedure as defined
@@ -31,6 +32,7 @@ PROCEDURES: dict[str, defined.Procedure] = {
     **compact_procedure.PROCEDURES,
     **import_procedures.PROCEDURES,
     **maintenance_procedures.PROCEDURES,
+    **neighbour_procedures.PROCEDURES,
     **upkeep_procedures.PROCEDURES,
 }
 

@@ -11,7 +11,7 @@ import versioned.spark.view.CheckViewColumns;
 public final class VersionedExtensions implements Function1<SparkSessionExtensions, BoxedUnit> {
     @Override
     public BoxedUnit apply(SparkSessionExtensions extensions) {
-        extensions.injectParser((session, parser) -> new PartitionFieldParser(session, parser));
+        extensions.injectParser((session, parser) -> new StatementParser(session, parser));
         // Before names are resolved:
         extensions.injectHintResolutionRule(session -> new RecordStatement());
         extensions.injectHintResolutionRule(session -> new AnalyzeTables(session));

@@ -31,6 +31,17 @@ class Properties(Message):
     properties: Mapping[str, str]
 
 
+class ParsedStatement(Message):
+    table: Sequence[str] | None
+    procedure: str
+    arguments: Mapping[str, str]
+    refused: str | None
+
+
+class ParseStatement(Request[ParsedStatement]):
+    text: str
+
+
 class ListTables(Request[Names]):
     catalog: CatalogRef
     namespace: Sequence[str]

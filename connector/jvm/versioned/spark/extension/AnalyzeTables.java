@@ -1,5 +1,6 @@
 package versioned.spark.extension;
 
+import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.SparkSession;
@@ -28,7 +29,7 @@ public final class AnalyzeTables extends PlanRule {
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
         return node instanceof AnalyzeColumn analyze && analyze.child() instanceof UnresolvedTableOrView table
-                ? find(table).map(named -> SparkStatements.parse(session, Calls.of(named, "analyze", "columns", columns(analyze))))
+                ? find(table).map(named -> SparkStatements.parse(session, Calls.of(named, "analyze", columns(analyze))))
             : node instanceof AnalyzeTable analyze && analyze.child() instanceof UnresolvedTableOrView table
                 ? find(table).flatMap(named -> counted(named, analyze, table)) : Optional.empty();
     }
@@ -37,10 +38,10 @@ public final class AnalyzeTables extends PlanRule {
         return VersionedTables.find(session, table.multipartIdentifier());
     }
 
-    /** The columns of the statement; null for all of them. */
-    private static String columns(AnalyzeColumn analyze) {
-        return analyze.columnNames().isEmpty() ? null : CollectionConverters.asJava(analyze.columnNames().get()).stream()
-            .map(Transforms::quoted).collect(Collectors.joining(", "));
+    /** The argument for the columns of the statement; none for all of them. */
+    private static Map<String, String> columns(AnalyzeColumn analyze) {
+        return analyze.columnNames().isEmpty() ? Map.of() : Map.of("columns", Calls.text(CollectionConverters.asJava(
+            analyze.columnNames().get()).stream().map(Transforms::quoted).collect(Collectors.joining(", "))));
     }
 
     private static Optional<LogicalPlan> counted(VersionedTables.Named named, AnalyzeTable analyze, UnresolvedTableOrView table) {

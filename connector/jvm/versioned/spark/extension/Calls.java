@@ -1,5 +1,6 @@
 package versioned.spark.extension;
 
+import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import versioned.spark.catalog.VersionedTables;
@@ -12,17 +13,18 @@ final class Calls {
     /**
      * A CALL as text.
      *
-     * @param argument another parameter than the table
-     * @param value a text; null leaves the argument out
+     * @param arguments SQL by parameter, besides the table
      */
-    static String of(VersionedTables.Named table, String procedure, String argument, String value) {
+    static String of(VersionedTables.Named table, String procedure, Map<String, String> arguments) {
         String name = Stream.concat(Stream.of(table.ident().namespace()), Stream.of(table.ident().name()))
             .map(Transforms::quoted).collect(Collectors.joining("."));
         return "CALL " + Transforms.quoted(table.catalog().name()) + ".system." + procedure + "(table => " + text(name)
-            + (value == null ? "" : ", " + argument + " => " + text(value)) + ")";
+            + arguments.entrySet().stream().map(one -> ", " + one.getKey() + " => " + one.getValue()).collect(Collectors.joining())
+            + ")";
     }
 
-    private static String text(String text) {
+    /** A text as SQL. */
+    static String text(String text) {
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'";
     }
 }

@@ -1,7 +1,6 @@
 package versioned.spark.extension;
 
 import java.util.Optional;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
@@ -16,22 +15,30 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTables;
+import versioned.spark.protocol.ParseStatement;
+import versioned.spark.protocol.ParsedStatement;
+import versioned.spark.python.Condition;
+import versioned.spark.python.Python;
 
 /**
- * Parses {@code ALTER TABLE t ADD|DROP|REPLACE PARTITION FIELD}, which Spark's grammar does not have, as a CALL. Spark's
- * parser parses everything else. Releases of Spark that lack one of these methods never call it.
+ * Parses statements of Iceberg and Delta that Spark's grammar does not have, as a CALL; Python knows them. Spark's parser parses
+ * everything else. Releases of Spark that lack one of these methods never call it.
  */
-public final class PartitionFieldParser implements ParserInterface {
+public final class StatementParser implements ParserInterface {
+    /** The beginnings of these statements, so that Python is not asked about others. */
     private static final Pattern STATEMENT = Pattern.compile(
-        "\\s*ALTER\\s+TABLE\\s+(.+?)\\s+((?:ADD|DROP|REPLACE)\\s+PARTITION\\s+FIELD\\s.+?)[\\s;]*",
+        "\\s*(?:OPTIMIZE|VACUUM|RESTORE|REORG|GENERATE|DESC(?:RIBE)?\\s+(?:HISTORY|DETAIL))\\s.*"
+            + "|\\s*ALTER\\s+TABLE\\s.*\\s(?:PARTITION\\s+FIELD|IDENTIFIER\\s+FIELDS|BRANCH|TAG"
+            + "|WRITE\\s+(?:UNORDERED|ORDERED|LOCALLY|DISTRIBUTED))\\b.*",
         Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
     private final SparkSession session;
     private final ParserInterface parser;
 
     /** @param parser what parses everything else */
-    public PartitionFieldParser(SparkSession session, ParserInterface parser) {
+    public StatementParser(SparkSession session, ParserInterface parser) {
         this.session = session;
         this.parser = parser;
     }
@@ -97,11 +104,18 @@ public final class PartitionFieldParser implements ParserInterface {
     }
 
     private Optional<String> call(String sql) throws ParseException {
-        Matcher found = STATEMENT.matcher(sql);
-        if (!found.matches()) {
+        if (!STATEMENT.matcher(sql).matches()) {
             return Optional.empty();
         }
-        return VersionedTables.find(session, parser.parseMultipartIdentifier(found.group(1)))
-            .map(named -> Calls.of(named, "alter_partitioning", "change", found.group(2)));
+        ParsedStatement parsed = Python.send(new ParseStatement(sql));
+        return parsed.table() == null ? Optional.empty()
+            : VersionedTables.find(session, CollectionConverters.asScala(parsed.table()).toSeq()).map(named -> call(named, parsed));
+    }
+
+    private static String call(VersionedTables.Named named, ParsedStatement parsed) {
+        if (parsed.refused() != null) {
+            throw Condition.NOT_SUPPORTED.error(named.catalog().name() + "." + named.ident() + ": " + parsed.refused());
+        }
+        return Calls.of(named, parsed.procedure(), parsed.arguments());
     }
 }

@@ -1,0 +1,138 @@
+"""Procedures behind statements of Iceberg and Delta: see ``statements``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from pyspark_versioned.sql.metadata_requests import cells
+from pyspark_versioned.sql.procedure import (
+    TABLE,
+    Invocation,
+    Parameter,
+    Procedure,
+    Row,
+    one_commit,
+    optional,
+)
+from versioned_catalog import InvalidRequestError, NotFoundError, Table
+from versioned_catalog.model.keys import SORT_BY, user_properties
+from versioned_catalog.model.partitioning import partition_fields
+from versioned_catalog.write.partitions import DISTRIBUTION_MODE
+
+_MODES = ("create", "create or replace", "create if not exists", "replace")
+
+
+def _create_tag(table: Table, call: Invocation) -> int:
+    tag, mode = call.text("tag"), (call.arguments["mode"] or _MODES[0]).lower()
+    if mode not in _MODES:
+        raise InvalidRequestError(f"mode is {mode!r}; write one of {', '.join(_MODES)}")
+    tagged = table.state.tags.get(tag)
+    if mode == "create" and tagged is not None:
+        raise InvalidRequestError(
+            f"{table.name}: the tag {tag} is there already, of version {tagged}; write CREATE OR "
+            "REPLACE TAG to move it"
+        )
+    if mode == "replace" and tagged is None:
+        raise NotFoundError(f"{table.name}: there is no tag {tag}; write CREATE TAG")
+    if mode == "create if not exists" and tagged is not None:
+        return table.version
+    version = call.number("version")
+    return table.set_tag(
+        tag, table.version if version is None else version, commit_id=call.commit.id
+    )
+
+
+def _created_tag(call: Invocation, before: int, version: int) -> Row:
+    return call.text("tag"), call.table.as_of(version).state.tags[call.text("tag")], version
+
+
+def _set_write_order(table: Table, call: Invocation) -> int:
+    order = call.arguments["order"]
+    alteration = table.alter().set_property(DISTRIBUTION_MODE, call.text("distribution"))
+    if order is not None:
+        alteration = alteration.set_property(SORT_BY, order)
+    elif table.schema.sort_by:
+        alteration = alteration.unset_property(SORT_BY)
+    return alteration.commit(commit_id=call.commit.id)
+
+
+def _describe_history(call: Invocation) -> Iterable[Row]:
+    rows = call.table.inspect.history(call.number("newest"))
+    shown = pa.table({name: rows[column] for name, column in _HISTORY.items()})
+    return map(tuple, reversed(cells(shown)))
+
+
+_HISTORY = {
+    "version": "version",
+    "timestamp": "time",
+    "operation": "operation",
+    "operationParameters": "changes",
+    "readVersion": "base_version",
+    "rowsAdded": "rows_added",
+    "filesAdded": "segments_added",
+    "filesRemoved": "segments_removed",
+    "schemaVersion": "schema_version",
+    "engineInfo": "writer",
+}
+"""The columns of DESCRIBE HISTORY, with those of the metadata table."""
+
+
+def _describe_detail(call: Invocation) -> Iterable[Row]:
+    table = call.table
+    state, schema = table.state, table.state.schema
+    properties = user_properties(state.properties)
+    yield (
+        *("versioned", state.table_uuid, table.name, state.comment, table.location),
+        int(state.time.timestamp() * 1_000_000),
+        partition_fields(schema),
+        [schema.path_text(field.source) for field in schema.sort_by],
+        *(state.segments.count, state.segments.bytes, state.segments.shown_rows),
+        [f"{key}={properties[key]}" for key in sorted(properties)],
+        sorted(state.features.read | state.features.write),
+    )
+
+
+PROCEDURES = {
+    "create_tag": Procedure(
+        "Names a version, as ALTER TABLE ... CREATE TAG.",
+        (
+            TABLE,
+            Parameter("tag", "STRING", "the name"),
+            optional("version", "BIGINT", "the version; by default the newest"),
+            optional("mode", "STRING", f"one of {', '.join(_MODES)}; by default {_MODES[0]}"),
+        ),
+        "STRUCT<tag: STRING, tagged_version: BIGINT, version: BIGINT>",
+        one_commit(_create_tag, _created_tag),
+    ),
+    "set_write_order": Procedure(
+        "Sets how rows are sorted and shuffled before they are written, as ALTER TABLE ... WRITE.",
+        (
+            TABLE,
+            optional("order", "STRING", "columns, as in 'host, ts DESC'; by default none"),
+            Parameter("distribution", "STRING", "none, hash or range"),
+        ),
+        "STRUCT<version: BIGINT>",
+        one_commit(_set_write_order, lambda call, before, version: (version,)),
+    ),
+    "describe_history": Procedure(
+        "Lists the commits, newest first, as DESCRIBE HISTORY.",
+        (TABLE, optional("newest", "INT", "only so many commits; by default all")),
+        "STRUCT<version: BIGINT, timestamp: TIMESTAMP, operation: STRING, "
+        "operationParameters: ARRAY<STRING>, readVersion: BIGINT, rowsAdded: BIGINT, "
+        "filesAdded: BIGINT, filesRemoved: BIGINT, schemaVersion: INT, engineInfo: STRING>",
+        _describe_history,
+        writes=False,
+    ),
+    "describe_detail": Procedure(
+        "Describes a table in one row, as DESCRIBE DETAIL.",
+        (TABLE,),
+        "STRUCT<format: STRING, id: STRING, name: STRING, description: STRING, location: STRING, "
+        "lastModified: TIMESTAMP, partitionColumns: ARRAY<STRING>, clusteringColumns: ARRAY<STRING>, "
+        "numFiles: BIGINT, sizeInBytes: BIGINT, numRows: BIGINT, properties: ARRAY<STRING>, "
+        "tableFeatures: ARRAY<STRING>>",
+        _describe_detail,
+        writes=False,
+    ),
+}

@@ -1,0 +1,255 @@
+"""Statements of Iceberg and Delta work as they are written there, or say what to write instead.
+
+Needs a JVM for those that run, because Spark parses the calls that they become.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from pyspark_versioned.sql.statements import Said, parse
+from versioned_catalog import Catalog, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = ("prod", "db", "sample")
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (
+            "ALTER TABLE prod.db.sample ADD PARTITION FIELD bucket(16, id);",
+            Said(T, "alter_partitioning", {"change": "'ADD PARTITION FIELD bucket(16, id)'"}),
+        ),
+        (
+            "alter table prod.db.sample\n create tag `historical-tag`",
+            Said(T, "create_tag", {"tag": "'historical-tag'", "mode": "'create'"}),
+        ),
+        (
+            "ALTER TABLE prod.db.sample CREATE TAG IF NOT EXISTS `historical-tag`",
+            Said(T, "create_tag", {"tag": "'historical-tag'", "mode": "'create if not exists'"}),
+        ),
+        (
+            "ALTER TABLE prod.db.sample CREATE OR REPLACE TAG x AS OF VERSION 1234",
+            Said(T, "create_tag", {"tag": "'x'", "mode": "'create or replace'", "version": "1234"}),
+        ),
+        (
+            "ALTER TABLE prod.db.sample REPLACE TAG x AS OF VERSION 4567",
+            Said(T, "create_tag", {"tag": "'x'", "mode": "'replace'", "version": "4567"}),
+        ),
+        ("ALTER TABLE prod.db.sample DROP TAG `a'b`", Said(T, "drop_tag", {"tag": "'a\\'b'"})),
+        (
+            "ALTER TABLE prod.db.sample DROP TAG IF EXISTS x",
+            Said(T, "drop_tag", {"tag": "'x'", "if_exists": "true"}),
+        ),
+        (
+            "ALTER TABLE prod.db.sample WRITE ORDERED BY category ASC, `my id` DESC NULLS LAST",
+            Said(
+                T,
+                "set_write_order",
+                {"order": "'category, `my id` DESC'", "distribution": "'range'"},
+            ),
+        ),
+        (
+            "ALTER TABLE prod.db.sample WRITE LOCALLY ORDERED BY category, id",
+            Said(T, "set_write_order", {"order": "'category, id'", "distribution": "'none'"}),
+        ),
+        (
+            "ALTER TABLE prod.db.sample WRITE DISTRIBUTED BY PARTITION",
+            Said(T, "set_write_order", {"distribution": "'hash'"}),
+        ),
+        (
+            "ALTER TABLE prod.db.sample WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY id",
+            Said(T, "set_write_order", {"order": "'id'", "distribution": "'hash'"}),
+        ),
+        (
+            "ALTER TABLE prod.db.sample WRITE UNORDERED",
+            Said(T, "set_write_order", {"distribution": "'none'"}),
+        ),
+        ("OPTIMIZE events", Said(("events",), "compact")),
+        (
+            "OPTIMIZE events WHERE date = '2021-11-18' ZORDER BY (eventType, `a b`)",
+            Said(
+                ("events",),
+                "compact",
+                {"where": "'date = \\'2021-11-18\\''", "zorder": "'eventType, `a b`'"},
+            ),
+        ),
+        ("OPTIMIZE t FULL;", Said(("t",), "compact", {"strategy": "'full'"})),
+        ("VACUUM t", Said(("t",), "vacuum", {"expire": "true", "dry_run": "false"})),
+        (
+            "VACUUM t LITE RETAIN 0.5 HOURS DRY RUN",
+            Said(
+                ("t",),
+                "vacuum",
+                {"expire": "true", "dry_run": "true", "retention_hours": "0.5"},
+            ),
+        ),
+        ("DESCRIBE HISTORY a.t", Said(("a", "t"), "describe_history")),
+        ("DESC HISTORY t LIMIT 1", Said(("t",), "describe_history", {"newest": "1"})),
+        ("DESCRIBE DETAIL t", Said(("t",), "describe_detail")),
+        (
+            "RESTORE TABLE t TO VERSION AS OF 3",
+            Said(("t",), "rollback_to_version", {"version": "3"}),
+        ),
+        (
+            "RESTORE t TIMESTAMP AS OF date_sub(current_date(), 1)",
+            Said(
+                ("t",),
+                "rollback_to_timestamp",
+                {"timestamp": "CAST(date_sub(current_date(), 1) AS TIMESTAMP)"},
+            ),
+        ),
+        (
+            "REORG TABLE t WHERE date >= current_date() - INTERVAL '1' DAY APPLY (PURGE);",
+            Said(
+                ("t",),
+                "compact",
+                {
+                    "strategy": "'full'",
+                    "where": "'date >= current_date() - INTERVAL \\'1\\' DAY'",
+                },
+            ),
+        ),
+    ],
+)
+def test_what_is_said(statement: str, expected: Said) -> None:
+    assert parse(statement) == expected
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *("SELECT 1", "VACUUM", "OPTIMIZE '/a/path'", "DESCRIBE t", "DESCRIBE history a b"),
+        *("ALTER TABLE t ADD COLUMN x INT COMMENT 'create tag y'", "RESTORE t", "OPTIMIZE t WHERE"),
+        *("ALTER TABLE t CREATE TAG", "ALTER TABLE t WRITE", "REORG TABLE t APPLY (UPGRADE)"),
+        "VACUUM t USING INVENTORY x",
+    ],
+)
+def test_spark_parses_the_rest(statement: str) -> None:
+    assert parse(statement) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "instead"),
+    [
+        ("ALTER TABLE t CREATE BRANCH `audit-branch` RETAIN 30 DAYS", "a table of its own"),
+        ("ALTER TABLE t DROP BRANCH IF EXISTS b", "a table of its own"),
+        ("ALTER TABLE t CREATE TAG x AS OF VERSION 3 RETAIN 365 DAYS", "leave out RETAIN"),
+        ("ALTER TABLE t SET IDENTIFIER FIELDS id, data", r"PRIMARY KEY \(...\)"),
+        ("ALTER TABLE t DROP IDENTIFIER FIELDS id", r"PRIMARY KEY \(...\)"),
+        ("ALTER TABLE t WRITE ORDERED BY a NULLS LAST", "leave it out"),
+        ("GENERATE symlink_format_manifest FOR TABLE t", "system.publish"),
+    ],
+)
+def test_what_is_refused(
+    sql_spark: SparkSession, table: Table, ns: str, statement: str, instead: str
+) -> None:
+    named = f"versioned.{ns}.t"
+    with pytest.raises(Exception, match=rf"{ns}\.t: .* not supported: .*{instead}"):
+        sql_spark.sql(statement.replace(" t", f" {named}", 1).replace(f"{named}ag", " tag"))
+
+
+@pytest.fixture
+def table(catalog: Catalog, ns: str) -> Table:
+    """Two versions of rows: 1 and 2, then 3."""
+    table = catalog.create_table(f"{ns}.t", "id BIGINT, day DATE", partitioned_by=["day"])
+    for ids in ([1, 2], [3]):
+        days = pa.array([0] * len(ids), pa.date32())
+        table.append(pa.table({"id": pa.array(ids, pa.int64()), "day": days}))
+    return table
+
+
+def rows_of(spark: SparkSession, statement: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in spark.sql(statement).collect()]
+
+
+def ids(table: Table) -> list[int]:
+    return sorted(table.refresh().scan(["id"]).to_arrow()["id"].to_pylist())
+
+
+def test_restore(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    t = f"versioned.{ns}.t"
+    assert rows_of(sql_spark, f"RESTORE TABLE {t} TO VERSION AS OF 1") == [(2, 3)]
+    assert ids(table) == [1, 2]
+    time = table.as_of(2).state.time.strftime("%Y-%m-%d %H:%M:%S.%f+00:00")
+    sql_spark.sql(f"RESTORE TABLE {t} TO TIMESTAMP AS OF '{time}'")
+    assert ids(table) == [1, 2, 3]
+    with pytest.raises(Exception, match="did not exist yet"):
+        sql_spark.sql(f"RESTORE {t} TO TIMESTAMP AS OF '1990-01-01'")
+
+
+def test_tags(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    alter = f"ALTER TABLE versioned.{ns}.t"
+    assert rows_of(sql_spark, f"{alter} CREATE TAG `a-tag` AS OF VERSION 1") == [("a-tag", 1, 3)]
+    read = f"SELECT count(*) FROM versioned.{ns}.t VERSION AS OF 'a-tag'"
+    assert rows_of(sql_spark, read) == [(2,)]
+    with pytest.raises(Exception, match="CREATE OR REPLACE TAG"):
+        sql_spark.sql(f"{alter} CREATE TAG `a-tag`")
+    assert rows_of(sql_spark, f"{alter} CREATE TAG IF NOT EXISTS `a-tag`") == [("a-tag", 1, 3)]
+    sql_spark.sql(f"{alter} REPLACE TAG `a-tag` AS OF VERSION 2")
+    assert rows_of(sql_spark, read) == [(3,)]
+    with pytest.raises(Exception, match="there is no tag other; write CREATE TAG"):
+        sql_spark.sql(f"{alter} REPLACE TAG other AS OF VERSION 2")
+    sql_spark.sql(f"{alter} DROP TAG `a-tag`")
+    sql_spark.sql(f"{alter} DROP TAG IF EXISTS `a-tag`")
+    with pytest.raises(Exception, match="a-tag"):
+        sql_spark.sql(f"{alter} DROP TAG `a-tag`")
+
+
+def test_the_order_of_writes(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    alter = f"ALTER TABLE versioned.{ns}.t"
+    for clause, expected in (
+        ("WRITE ORDERED BY id DESC", {"distribution_mode": "range", "sort_by": "id DESC"}),
+        ("WRITE DISTRIBUTED BY PARTITION", {"distribution_mode": "hash"}),
+        ("WRITE LOCALLY ORDERED BY day, id", {"distribution_mode": "none", "sort_by": "day, id"}),
+        ("WRITE UNORDERED", {"distribution_mode": "none"}),
+    ):
+        sql_spark.sql(f"{alter} {clause}")
+        shown = rows_of(sql_spark, f"SHOW TBLPROPERTIES versioned.{ns}.t")
+        assert {key: text for key, text in shown if key in ("sort_by", "distribution_mode")} == (
+            expected
+        )
+
+
+def test_history_and_detail(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    t = f"versioned.{ns}.t"
+    history = sql_spark.sql(f"DESCRIBE HISTORY {t}")
+    assert [(row.version, row.operation) for row in history.collect()] == [
+        (2, "append"),
+        (1, "append"),
+        (0, "create"),
+    ]
+    (newest,) = sql_spark.sql(f"DESCRIBE HISTORY {t} LIMIT 1").collect()
+    assert (newest.version, newest.rowsAdded, newest.filesAdded, newest.readVersion) == (2, 1, 1, 1)
+    assert newest.timestamp.timestamp() == pytest.approx(table.state.time.timestamp())
+    (detail,) = sql_spark.sql(f"DESCRIBE DETAIL {t}").collect()
+    assert (detail.format, detail.numFiles, detail.numRows) == ("versioned", 2, 3)
+    assert (detail.partitionColumns, detail.clusteringColumns) == (["day"], [])
+    assert detail.location == table.location
+
+
+def test_optimize_vacuum_and_reorg(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    t = f"versioned.{ns}.t"
+    (done,) = sql_spark.sql(f"OPTIMIZE {t} WHERE day = '1970-01-01'").collect()
+    assert (done.removed_segments, done.added_segments) == (2, 1)
+    sql_spark.sql(f"OPTIMIZE {t} ZORDER BY (id)")
+    (done,) = sql_spark.sql(f"REORG TABLE {t} APPLY (PURGE)").collect()
+    assert (done.removed_segments, done.added_segments) == (1, 1)
+    assert ids(table) == [1, 2, 3]
+    assert rows_of(sql_spark, f"VACUUM {t} RETAIN 168 HOURS DRY RUN") == []
+    with pytest.raises(Exception, match="shorter than 1:00:00"):
+        sql_spark.sql(f"VACUUM {t} RETAIN 0 HOURS")
+    sql_spark.sql(f"VACUUM {t}")
+    assert ids(table) == [1, 2, 3]
+    call = f"CALL versioned.system.vacuum('{ns}.t', retention_hours => 0, dry_run => false"
+    gone = rows_of(sql_spark, f"{call}, force => true, expire => true)")
+    assert len(gone) >= 4
+    with pytest.raises(Exception, match="version 1 is expired"):
+        sql_spark.sql(f"SELECT * FROM {t} VERSION AS OF 1").collect()
+    assert ids(table) == [1, 2, 3]
