@@ -98,12 +98,12 @@ T = ("prod", "db", "sample")
             Said(("t",), "rollback_to_version", {"version": "3"}),
         ),
         (
-            "RESTORE t TIMESTAMP AS OF date_sub(current_date(), 1)",
-            Said(
-                ("t",),
-                "rollback_to_timestamp",
-                {"timestamp": "CAST(date_sub(current_date(), 1) AS TIMESTAMP)"},
-            ),
+            "RESTORE t TIMESTAMP AS OF '2026-01-31'",
+            Said(("t",), "rollback_to_timestamp", {"timestamp": "TIMESTAMP'2026-01-31'"}),
+        ),
+        (
+            "RESTORE t TO TIMESTAMP AS OF TIMESTAMP '2026-01-31 10:00:00'",
+            Said(("t",), "rollback_to_timestamp", {"timestamp": "TIMESTAMP'2026-01-31 10:00:00'"}),
         ),
         (
             "REORG TABLE t WHERE date >= current_date() - INTERVAL '1' DAY APPLY (PURGE);",
@@ -144,6 +144,7 @@ def test_spark_parses_the_rest(statement: str) -> None:
         ("ALTER TABLE t SET IDENTIFIER FIELDS id, data", r"PRIMARY KEY \(...\)"),
         ("ALTER TABLE t DROP IDENTIFIER FIELDS id", r"PRIMARY KEY \(...\)"),
         ("ALTER TABLE t WRITE ORDERED BY a NULLS LAST", "leave it out"),
+        ("RESTORE t TIMESTAMP AS OF date_sub(current_date(), 1)", "write it as a text"),
         ("GENERATE symlink_format_manifest FOR TABLE t", "system.publish"),
     ],
 )

@@ -110,8 +110,8 @@ PROCEDURES = {
         "Sets how rows are sorted and shuffled before they are written, as ALTER TABLE ... WRITE.",
         (
             TABLE,
-            optional("order", "STRING", "columns, as in 'host, ts DESC'; by default none"),
             Parameter("distribution", "STRING", "none, hash or range"),
+            optional("order", "STRING", "columns, as in 'host, ts DESC'; by default none"),
         ),
         "STRUCT<version: BIGINT>",
         one_commit(_set_write_order, lambda call, before, version: (version,)),

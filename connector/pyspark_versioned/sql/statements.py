@@ -61,7 +61,7 @@ def _take_alter(cursor: Cursor) -> Said:
     word, second = cursor.token.text.upper(), cursor.peek().text.upper()
     if word in ("ADD", "DROP", "REPLACE") and second == "PARTITION":
         return Said(table, "alter_partitioning", {"change": sql_string(_rest(cursor))})
-    if word in ("CREATE", "REPLACE", "DROP"):
+    if word in ("CREATE", "REPLACE", "DROP") and second != "IDENTIFIER":
         return _take_reference(cursor, table)
     if word == "WRITE":
         return _take_order(cursor, table)
@@ -218,8 +218,16 @@ def _take_restore(cursor: Cursor) -> Said:
     cursor.expect_word("OF")
     if what == "VERSION":
         return Said(table, "rollback_to_version", {"version": str(cursor.integer())})
-    time = sql_string(cursor.string()) if cursor.token.kind is TokenKind.STRING else _rest(cursor)
-    return Said(table, "rollback_to_timestamp", {"timestamp": f"CAST({time} AS TIMESTAMP)"})
+    if cursor.token.kind is TokenKind.WORD and cursor.peek().kind is TokenKind.STRING:
+        cursor.expect_word("TIMESTAMP", "DATE")
+    if cursor.token.kind is TokenKind.STRING:
+        time = f"TIMESTAMP{sql_string(cursor.string())}"
+        return Said(table, "rollback_to_timestamp", {"timestamp": time})
+    return Said(
+        table,
+        refused=f"RESTORE to the time {_rest(cursor)} is not supported: write it as a text, as in "
+        "TIMESTAMP AS OF '2026-01-31 12:00:00'",
+    )
 
 
 def _take_reorg(cursor: Cursor) -> Said:
