@@ -43,6 +43,7 @@ INTERNALS = {
     "model.pins",
     "model.schema",
     "model.sql_literals",
+    "model.tokens",
     "model.transform_values",
     "model.transforms",
     "model.type_text",

@@ -96,13 +96,13 @@ def _part(rows: str, texts: str) -> Sketches:
     return int(rows), tuple(map(Sketch.of_text, json.loads(texts)))
 
 
-PROCEDURES = {
-    "analyze": Procedure(
-        "Counts the distinct values of columns, for the planners of joins and filters.",
-        (TABLE, optional("columns", "STRING", "columns, as in 'host, day'; by default all")),
-        "STRUCT<column: STRING, rows: BIGINT, distinct_values: BIGINT, version: BIGINT>",
-        _analyze,
-        writes=False,
-        job=_job,
-    )
-}
+ANALYZE = Procedure(
+    "Counts the distinct values of columns, for the planners of joins and filters.",
+    (TABLE, optional("columns", "STRING", "columns, as in 'host, day'; by default all")),
+    "STRUCT<column: STRING, rows: BIGINT, distinct_values: BIGINT, version: BIGINT>",
+    _analyze,
+    writes=False,
+    job=_job,
+)
+
+PROCEDURES = {"analyze": ANALYZE}

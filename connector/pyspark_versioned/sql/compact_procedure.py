@@ -151,32 +151,32 @@ def _resolve(call: Invocation, table: Table, request: Mapping[str, Any]) -> Row:
     return 0, 0, 0, 0, resolved.skipped, resolved.version
 
 
-PROCEDURES = {
-    "compact": Procedure(
-        "Rewrites many segments as few, in the newest schema; query results stay the same.",
-        (
-            TABLE,
-            optional(
-                "where",
-                "STRING",
-                "a condition: compacts only segments with such rows; by default all",
-            ),
-            optional(
-                "strategy",
-                "STRING",
-                "auto (small and overlapping segments), full, small, or resolve (rewrites none, but "
-                "marks replaced rows of overlapping segments); by default auto",
-            ),
-            optional("dry_run", "BOOLEAN", "true only reports"),
-            optional(
-                "zorder",
-                "STRING",
-                "columns, as in 'host, ts': rewrites all segments, rows clustered by these",
-            ),
+COMPACT = Procedure(
+    "Rewrites many segments as few, in the newest schema; query results stay the same.",
+    (
+        TABLE,
+        optional(
+            "where",
+            "STRING",
+            "a condition: compacts only segments with such rows; by default all",
         ),
-        "STRUCT<removed_segments: BIGINT, removed_bytes: BIGINT, added_segments: BIGINT, "
-        "added_bytes: BIGINT, skipped_segments: BIGINT, version: BIGINT>",
-        _compact,
-        job=_job,
-    )
-}
+        optional(
+            "strategy",
+            "STRING",
+            "auto (small and overlapping segments), full, small, or resolve (rewrites none, but "
+            "marks replaced rows of overlapping segments); by default auto",
+        ),
+        optional("dry_run", "BOOLEAN", "true only reports"),
+        optional(
+            "zorder",
+            "STRING",
+            "columns, as in 'host, ts': rewrites all segments, rows clustered by these",
+        ),
+    ),
+    "STRUCT<removed_segments: BIGINT, removed_bytes: BIGINT, added_segments: BIGINT, "
+    "added_bytes: BIGINT, skipped_segments: BIGINT, version: BIGINT>",
+    _compact,
+    job=_job,
+)
+
+PROCEDURES = {"compact": COMPACT}

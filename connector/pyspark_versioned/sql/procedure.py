@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -74,6 +75,16 @@ class Invocation:
             return default if text is None else timedelta(hours=float(text))
         except (OverflowError, ValueError):
             raise InvalidRequestError(f"{parameter} is {text}; give a number of hours") from None
+
+    def items(self, parameter: str) -> list[str] | None:
+        """An array, None for null."""
+        text = self.arguments[parameter]
+        return None if text is None else list(json.loads(text))
+
+    def pairs(self, parameter: str) -> dict[str, str]:
+        """A map; empty for null."""
+        text = self.arguments[parameter]
+        return {} if text is None else dict(zip(*json.loads(text), strict=True))
 
     def flag(self, parameter: str, default: bool) -> bool:
         """A boolean argument."""

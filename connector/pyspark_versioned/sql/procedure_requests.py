@@ -9,6 +9,7 @@ from pyspark_versioned.sql import (
     analyze_procedure,
     commit_procedures,
     compact_procedure,
+    iceberg_procedures,
     import_procedures,
     maintenance_procedures,
     neighbour_procedures,
@@ -30,6 +31,7 @@ PROCEDURES: dict[str, defined.Procedure] = {
     **analyze_procedure.PROCEDURES,
     **commit_procedures.PROCEDURES,
     **compact_procedure.PROCEDURES,
+    **iceberg_procedures.PROCEDURES,
     **import_procedures.PROCEDURES,
     **maintenance_procedures.PROCEDURES,
     **neighbour_procedures.PROCEDURES,
@@ -46,6 +48,12 @@ def load_procedure(request: messages.LoadProcedure) -> messages.Procedure:
     *namespace, name = (part.lower() for part in request.name)
     procedure = PROCEDURES.get(name) if tuple(namespace) == _NAMESPACE else None
     if procedure is None:
+        instead = iceberg_procedures.INSTEAD.get(name)
+        if instead is not None:
+            raise NotFoundError(
+                f"there is no procedure {'.'.join(request.name)} in this catalog: {instead}",
+                condition="PROCEDURE_NOT_FOUND",
+            )
         near = meant(name, PROCEDURES)
         hint = f"did you mean system.{near}? There are" if near else "there are"
         raise NotFoundError(

@@ -69,7 +69,7 @@ public final class VersionedProcedure implements UnboundProcedure, BoundProcedur
         Map<String, String> arguments = new TreeMap<>();
         for (int i = 0; i < parameters.length; i++) {
             Object value = given.isNullAt(i) ? null : given.get(i, parameters[i].dataType());
-            arguments.put(parameters[i].name(), Values.text(value, parameters[i].dataType()));
+            arguments.put(parameters[i].name(), Values.argument(value, parameters[i].dataType()));
         }
         String id = Commits.newId();
         CallResult found = Commits.send(new Call(catalog, fullName, arguments, null, List.of()), id);

@@ -41,6 +41,11 @@ public final class Values {
         return new TypedValue(type, nested(value, type));
     }
 
+    /** A value as one text: that of a nested value is JSON, as {@link #typed} has it; null stays null. */
+    public static String argument(Object value, DataType type) {
+        return value == null ? null : hasText(type) ? text(value, type) : nested(value, type).toString();
+    }
+
     /** A value: a text, a list of a struct's fields or an array's elements, a map's keys and values as two lists. */
     private static JsonNode nested(Object value, DataType type) {
         if (value instanceof InternalRow row && type instanceof StructType struct) {

@@ -1,0 +1,263 @@
+"""Iceberg's procedures under their names, where they have the same meaning here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from pyspark_versioned.sql import analyze_procedure, compact_procedure
+from pyspark_versioned.sql.procedure import (
+    TABLE,
+    Invocation,
+    Parameter,
+    Procedure,
+    Row,
+    one_commit,
+    optional,
+)
+from pyspark_versioned.sql.protocol.names import ProcedureJob
+from pyspark_versioned.sql.values import parse_timestamp
+from versioned_catalog import InvalidRequestError, Table
+from versioned_catalog.model.type_text import quote
+
+_CURRENT = "STRUCT<previous_snapshot_id: BIGINT, current_snapshot_id: BIGINT>"
+_EXPIRED_AFTER, _ORPHAN_AFTER = timedelta(days=5), timedelta(days=3)
+"""The defaults of Iceberg's documentation."""
+
+_ZORDER = re.compile(r"\s*zorder\s*\((.+)\)\s*", re.IGNORECASE)
+
+_BRANCHES = "tables have no branches; see ALTER TABLE ... CREATE TAG and RESTORE"
+INSTEAD: Mapping[str, str] = {
+    "add_files": "CALL system.import takes files in, in place or as copies",
+    "cherrypick_snapshot": _BRANCHES,
+    "compute_partition_stats": "the rows of each partition are always known: SELECT * FROM t.partitions",
+    "create_changelog_view": "SELECT * FROM t CHANGES FROM VERSION 1 TO VERSION 2",
+    "fast_forward": _BRANCHES,
+    "migrate": "CALL system.import takes the files of a Hive or Spark table in, in place",
+    "publish_changes": _BRANCHES,
+    "register_table": "CALL system.convert turns an Iceberg or Delta table into one of this catalog",
+    "rewrite_table_path": "paths are relative to the table's folder, so copy the folder as it is",
+    "snapshot": "CALL system.import takes the files of a Hive or Spark table in, in place",
+}
+"""What to write instead of procedures that are missing."""
+
+
+def _rolled_back(call: Invocation, before: int, version: int) -> Row:
+    return before, version
+
+
+def _rollback_to_snapshot(table: Table, call: Invocation) -> int:
+    return table.rollback(int(call.text("snapshot_id")), commit_id=call.commit.id)
+
+
+def _set_current_snapshot(table: Table, call: Invocation) -> int:
+    snapshot, ref = call.number("snapshot_id"), call.arguments["ref"]
+    if (snapshot is None) is (ref is None):
+        raise InvalidRequestError(
+            f"{table.name}: give either snapshot_id or ref, the name of a tag"
+        )
+    version = table.at(ref).version if ref is not None else snapshot
+    return table.rollback(version, commit_id=call.commit.id)
+
+
+def _age(call: Invocation, table: Table, default: timedelta) -> timedelta:
+    moment = call.number("older_than")
+    return default if moment is None else table.store.now() - parse_timestamp(moment)
+
+
+def _expire_snapshots(call: Invocation) -> Iterable[Row]:
+    table = call.table
+    if call.arguments["snapshot_ids"] is not None:
+        raise InvalidRequestError(
+            f"{table.name}: snapshot_ids is not supported: versions expire in their order, except those "
+            "with tags; use older_than or retain_last",
+            condition="NOT_SUPPORTED",
+        )
+    older_than, keep = _age(call, table, _EXPIRED_AFTER), call.number("retain_last")
+    landed = call.landed(table) is not None
+    commit_id = None if landed else call.commit.id
+    done = table.maintenance.expire(
+        older_than, 1 if keep is None else keep, dry_run=False, commit_id=commit_id
+    )
+    left = table.refresh().maintenance.vacuum(older_than, dry_run=False)
+    yield len(left.segments), len(left.others), done.versions, left.version
+
+
+def _remove_orphan_files(call: Invocation) -> Iterable[Row]:
+    table = call.table
+    if call.arguments["location"] is not None:
+        raise InvalidRequestError(
+            f"{table.name}: location is not supported: all folders of the table are looked at; leave it "
+            "out",
+            condition="NOT_SUPPORTED",
+        )
+    dry_run, landed = call.flag("dry_run", False), call.landed(table) is not None
+    commit_id = None if landed else call.commit.id
+    done = table.maintenance.vacuum(
+        _age(call, table, _ORPHAN_AFTER), dry_run=dry_run, commit_id=commit_id
+    )
+    yield from ((path,) for path in (*done.segments, *done.others))
+
+
+def _as_compact(call: Invocation) -> Invocation:
+    """The call of ``compact`` that a call of ``rewrite_data_files`` stands for."""
+    options = call.pairs("options")
+    rewrites_all = options.pop("rewrite-all", "false") == "true"
+    if options:
+        raise InvalidRequestError(
+            f"rewrite_data_files: the option {next(iter(options))} is not supported; leave it out. "
+            "The property target_segment_bytes sets the size of segments, and rewrite-all = true rewrites "
+            "all",
+            condition="NOT_SUPPORTED",
+        )
+    arguments: dict[str, str | None] = {
+        "table": call.arguments["table"],
+        "where": call.arguments["where"],
+        "strategy": "full" if rewrites_all else None,
+        "dry_run": None,
+        "zorder": _zorder(call),
+    }
+    return replace(call, request=replace(call.request, arguments=arguments))
+
+
+def _zorder(call: Invocation) -> str | None:
+    strategy, order = (
+        (call.arguments["strategy"] or "binpack").lower(),
+        call.arguments["sort_order"],
+    )
+    if strategy not in ("binpack", "sort"):
+        raise InvalidRequestError(
+            f"rewrite_data_files: strategy is {strategy!r}; write binpack or sort"
+        )
+    if strategy == "binpack" and order is None:
+        return None
+    match = None if order is None else _ZORDER.fullmatch(order)
+    if match is None:
+        raise InvalidRequestError(
+            "rewrite_data_files: rows are sorted by the sort order of the table: set it by ALTER TABLE "
+            "... WRITE ORDERED BY, and rewrite with options => map('rewrite-all', 'true'); or write "
+            "sort_order => 'zorder(a, b)'",
+            condition="NOT_SUPPORTED",
+        )
+    return match[1]
+
+
+def _rewrite_job(call: Invocation) -> ProcedureJob | None:
+    return compact_procedure.COMPACT.job(_as_compact(call))
+
+
+def _rewrite_data_files(call: Invocation) -> Iterable[Row]:
+    for removed, size, added, _, skipped, _ in compact_procedure.COMPACT.run(_as_compact(call)):
+        yield removed, added, size, skipped
+
+
+def _ancestors_of(call: Invocation) -> Iterable[Row]:
+    table, newest = call.table, call.number("snapshot_id")
+    snapshot = table if newest is None else table.as_of(newest)
+    history = snapshot.inspect.history()
+    times = history["time"].cast("int64").to_pylist()
+    return reversed(list(zip(history["version"].to_pylist(), times, strict=True)))
+
+
+def _as_analyze(call: Invocation) -> Invocation:
+    """The call of ``analyze`` that a call of ``compute_table_stats`` stands for."""
+    wanted = call.number("snapshot_id")
+    if wanted is not None and call.request.job is None and wanted != call.table.version:
+        raise InvalidRequestError(
+            f"{call.table.name}: only the newest version can be analysed, which is "
+            f"{call.table.version}; leave snapshot_id out",
+            condition="NOT_SUPPORTED",
+        )
+    columns = call.items("columns")
+    arguments = {
+        "table": call.arguments["table"],
+        "columns": None if columns is None else ", ".join(map(quote, columns)),
+    }
+    return replace(call, request=replace(call.request, arguments=arguments))
+
+
+_SNAPSHOT = optional("snapshot_id", "BIGINT", "a version; by default the newest")
+_OLDER_THAN = optional("older_than", "TIMESTAMP", "a time")
+
+PROCEDURES = {
+    "rollback_to_snapshot": Procedure(
+        "Restores the rows and columns of an earlier version, in a new version.",
+        (TABLE, Parameter("snapshot_id", "BIGINT", "the version to restore")),
+        _CURRENT,
+        one_commit(_rollback_to_snapshot, _rolled_back),
+    ),
+    "set_current_snapshot": Procedure(
+        "Restores the rows and columns of a version or a tag, in a new version.",
+        (TABLE, _SNAPSHOT, optional("ref", "STRING", "a tag")),
+        _CURRENT,
+        one_commit(_set_current_snapshot, _rolled_back),
+    ),
+    "expire_snapshots": Procedure(
+        "Expires old versions without tags, and deletes the files that only they need.",
+        (
+            TABLE,
+            replace(_OLDER_THAN, comment="expires older versions; by default five days"),
+            optional("retain_last", "INT", "keeps this many in any case; by default 1"),
+            optional("snapshot_ids", "ARRAY<BIGINT>", "is refused: versions expire in their order"),
+        ),
+        "STRUCT<deleted_data_files_count: BIGINT, deleted_metadata_files_count: BIGINT, "
+        "expired_versions: BIGINT, version: BIGINT>",
+        _expire_snapshots,
+    ),
+    "remove_orphan_files": Procedure(
+        "Deletes files that no retained version needs.",
+        (
+            TABLE,
+            replace(_OLDER_THAN, comment="keeps younger files; by default three days"),
+            optional("location", "STRING", "is refused: the whole table is looked at"),
+            optional("dry_run", "BOOLEAN", "true only reports"),
+        ),
+        "STRUCT<orphan_file_location: STRING>",
+        _remove_orphan_files,
+    ),
+    "rewrite_data_files": Procedure(
+        "Rewrites many segments as few, in the newest schema; query results stay the same.",
+        (
+            TABLE,
+            optional("strategy", "STRING", "binpack or sort; by default binpack"),
+            optional("sort_order", "STRING", "zorder(a, b); else the sort order of the table"),
+            optional("options", "MAP<STRING, STRING>", "rewrite-all = true rewrites all"),
+            optional("where", "STRING", "a condition: rewrites only segments with such rows"),
+        ),
+        "STRUCT<rewritten_data_files_count: BIGINT, added_data_files_count: BIGINT, "
+        "rewritten_bytes_count: BIGINT, failed_data_files_count: BIGINT>",
+        _rewrite_data_files,
+        job=_rewrite_job,
+    ),
+    "rewrite_manifests": Procedure(
+        "Does nothing: writers arrange the metadata by themselves.",
+        (TABLE,),
+        "STRUCT<rewritten_manifests_count: INT, added_manifests_count: INT>",
+        lambda call: [(0, 0)],
+        writes=False,
+    ),
+    "rewrite_position_delete_files": Procedure(
+        "Does nothing: a segment has one mark, which each change replaces.",
+        (TABLE,),
+        "STRUCT<rewritten_delete_files_count: INT, added_delete_files_count: INT>",
+        lambda call: [(0, 0)],
+        writes=False,
+    ),
+    "ancestors_of": Procedure(
+        "Lists a version and those before it, newest first.",
+        (TABLE, _SNAPSHOT),
+        "STRUCT<snapshot_id: BIGINT, timestamp: TIMESTAMP>",
+        _ancestors_of,
+        writes=False,
+    ),
+    "compute_table_stats": Procedure(
+        "Counts the distinct values of columns, for the planners of joins and filters.",
+        (TABLE, _SNAPSHOT, optional("columns", "ARRAY<STRING>", "columns; by default all")),
+        analyze_procedure.ANALYZE.result,
+        lambda call: analyze_procedure.ANALYZE.run(_as_analyze(call)),
+        writes=False,
+        job=lambda call: analyze_procedure.ANALYZE.job(_as_analyze(call)),
+    ),
+}

@@ -1,0 +1,122 @@
+"""Iceberg's procedures work under their names, or say what to write instead.
+
+Needs a JVM because Spark calls them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from versioned_catalog import Catalog, Table
+from versioned_catalog.model.analysis import analyzed_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def table(catalog: Catalog, ns: str) -> Table:
+    """Four versions, of which each adds a row: 1 to 4."""
+    table = catalog.create_table(
+        f"{ns}.sample", "id INT, name STRING", properties={"auto_maintain": "off"}
+    )
+    for number in range(1, 5):
+        table.append(pa.table({"id": pa.array([number], pa.int32()), "name": [f"n{number}"]}))
+    return table
+
+
+def call(spark: SparkSession, ns: str, text: str) -> list[tuple[Any, ...]]:
+    text = text.replace("db.sample", f"{ns}.sample")
+    return [tuple(row) for row in spark.sql(f"CALL versioned.system.{text}").collect()]
+
+
+def ids(table: Table) -> list[int]:
+    return sorted(table.refresh().scan(["id"]).to_arrow()["id"].to_pylist())
+
+
+def test_going_back(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    assert call(sql_spark, ns, "rollback_to_snapshot('db.sample', 1)") == [(4, 5)]
+    assert ids(table) == [1]
+    assert call(sql_spark, ns, "set_current_snapshot('db.sample', 3)") == [(5, 6)]
+    assert ids(table) == [1, 2, 3]
+    table.refresh().set_tag("s1", 2)
+    assert call(sql_spark, ns, "set_current_snapshot(table => 'db.sample', ref => 's1')") == [
+        (7, 8)
+    ]
+    assert ids(table) == [1, 2]
+    with pytest.raises(Exception, match="either snapshot_id or ref"):
+        call(sql_spark, ns, "set_current_snapshot('db.sample')")
+
+
+def test_ancestors(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    for text, newest in (("ancestors_of('db.sample')", 4), ("ancestors_of('db.sample', 1)", 1)):
+        rows = call(sql_spark, ns, text)
+        assert [row[0] for row in rows] == [*range(newest, -1, -1)]
+        assert rows[0][1].timestamp() == pytest.approx(table.as_of(newest).state.time.timestamp())
+
+
+def test_rewriting(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    size = sum(table.state.segments.core["bytes"].to_pylist())
+    assert call(sql_spark, ns, "rewrite_data_files('db.sample')") == [(4, 1, size, 0)]
+    rewrite = "rewrite_data_files(table => 'db.sample', "
+    assert call(sql_spark, ns, f"{rewrite}options => map('rewrite-all', 'true'))")[0][:2] == (1, 1)
+    sort = f"{rewrite}strategy => 'sort', sort_order => "
+    assert call(sql_spark, ns, f"{sort}'zorder(id,name)')")[0][:2] == (1, 1)
+    assert call(sql_spark, ns, f"{rewrite}where => 'id = 3 and name = \"foo\"')")[0][:2] == (0, 0)
+    assert ids(table) == [1, 2, 3, 4]
+    for text, message in (
+        (f"{sort}'id DESC NULLS LAST,name ASC NULLS FIRST')", "WRITE ORDERED BY"),
+        (f"{rewrite}options => map('min-input-files', '2'))", "min-input-files is not supported"),
+        (f"{rewrite}strategy => 'other')", "write binpack or sort"),
+    ):
+        with pytest.raises(Exception, match=message):
+            call(sql_spark, ns, text)
+
+
+def test_metadata_needs_no_rewriting(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    for name in ("rewrite_manifests", "rewrite_position_delete_files"):
+        assert call(sql_spark, ns, f"{name}('db.sample')") == [(0, 0)]
+
+
+def test_expiring(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    old = "TIMESTAMP '2021-06-30 00:00:00.000'"
+    assert call(sql_spark, ns, f"expire_snapshots('db.sample', {old}, 100)")[0][:3] == (0, 0, 0)
+    assert call(sql_spark, ns, "remove_orphan_files(table => 'db.sample', dry_run => true)") == []
+    assert call(sql_spark, ns, "remove_orphan_files(table => 'db.sample')") == []
+    with pytest.raises(Exception, match="shorter than 1:00:00"):
+        call(sql_spark, ns, "expire_snapshots('db.sample', current_timestamp())")
+    with pytest.raises(Exception, match="use older_than or retain_last"):
+        call(sql_spark, ns, "expire_snapshots(table => 'db.sample', snapshot_ids => ARRAY(123))")
+    with pytest.raises(Exception, match="location is not supported"):
+        call(sql_spark, ns, "remove_orphan_files(table => 'db.sample', location => 'a/data')")
+    assert ids(table) == [1, 2, 3, 4]
+
+
+def test_statistics(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    compute = "compute_table_stats(table => 'db.sample'"
+    assert call(sql_spark, ns, f"{compute}, columns => array('id'))") == [("id", 4, 4, 5)]
+    call(sql_spark, ns, "compute_table_stats('db.sample')")
+    assert sorted(analyzed_columns(table.refresh().state.properties)) == [1, 2]
+    with pytest.raises(Exception, match="only the newest version"):
+        call(sql_spark, ns, f"{compute}, snapshot_id => 1)")
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("fast_forward('db.sample', 'main', 'audit')", "CREATE TAG"),
+        ("cherrypick_snapshot('db.sample', 1)", "CREATE TAG"),
+        ("migrate('db.sample')", "system.import"),
+        ("register_table('db.sample', 'a/file.json')", "system.convert"),
+        ("compute_partition_stats('db.sample')", "t.partitions"),
+        ("create_changelog_view(table => 'db.sample')", "CHANGES FROM VERSION"),
+    ],
+)
+def test_what_to_write_instead(
+    sql_spark: SparkSession, table: Table, ns: str, text: str, instead: str
+) -> None:
+    with pytest.raises(Exception, match=rf"no procedure .* in this catalog: .*{instead}"):
+        call(sql_spark, ns, text)
