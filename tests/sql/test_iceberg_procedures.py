@@ -109,7 +109,7 @@ def test_statistics(sql_spark: SparkSession, table: Table, ns: str) -> None:
     [
         ("fast_forward('db.sample', 'main', 'audit')", "CREATE TAG"),
         ("cherrypick_snapshot('db.sample', 1)", "CREATE TAG"),
-        ("migrate('db.sample')", "system.import"),
+        ("migrate('db.sample')", "system.import_files"),
         ("register_table('db.sample', 'a/file.json')", "system.convert"),
         ("compute_partition_stats('db.sample')", "t.partitions"),
         ("create_changelog_view(table => 'db.sample')", "CHANGES FROM VERSION"),

@@ -110,13 +110,12 @@ def _spread(bounds: ColumnBounds, analyzed: AnalyzedColumn | None) -> Spread:
     least, greatest = extreme_of(low, False), extreme_of(high, True)
     first, last = _number(_stored(least)), _number(_stored(greatest))
     is_discrete = pa.types.is_integer(least.type) or least.type in (pa.date32(), pa.bool_())
+    distinct = counted
     if least.equals(greatest):
         distinct = 1
     elif is_discrete and first is not None and last is not None:
         most = min(int(last - first) + 1, max(1, rows - nulls))
         distinct = most if counted is None else min(most, counted)
-    else:
-        distinct = counted
     return Spread(missing, first, last, distinct, int(is_discrete))
 
 

@@ -30,16 +30,16 @@ _ZORDER = re.compile(r"\s*zorder\s*\((.+)\)\s*", re.IGNORECASE)
 
 _BRANCHES = "tables have no branches; see ALTER TABLE ... CREATE TAG and RESTORE"
 INSTEAD: Mapping[str, str] = {
-    "add_files": "CALL system.import takes files in, in place or as copies",
+    "add_files": "CALL system.import_files takes files in, in place or as copies",
     "cherrypick_snapshot": _BRANCHES,
     "compute_partition_stats": "the rows of each partition are always known: SELECT * FROM t.partitions",
     "create_changelog_view": "SELECT * FROM t CHANGES FROM VERSION 1 TO VERSION 2",
     "fast_forward": _BRANCHES,
-    "migrate": "CALL system.import takes the files of a Hive or Spark table in, in place",
+    "migrate": "CALL system.import_files takes the files of a Hive or Spark table in, in place",
     "publish_changes": _BRANCHES,
     "register_table": "CALL system.convert turns an Iceberg or Delta table into one of this catalog",
     "rewrite_table_path": "paths are relative to the table's folder, so copy the folder as it is",
-    "snapshot": "CALL system.import takes the files of a Hive or Spark table in, in place",
+    "snapshot": "CALL system.import_files takes the files of a Hive or Spark table in, in place",
 }
 """What to write instead of procedures that are missing."""
 
@@ -108,8 +108,7 @@ def _as_compact(call: Invocation) -> Invocation:
     if options:
         raise InvalidRequestError(
             f"rewrite_data_files: the option {next(iter(options))} is not supported; leave it out. "
-            "The property target_segment_bytes sets the size of segments, and rewrite-all = true rewrites "
-            "all",
+            "Segments are as large as target_segment_bytes says; rewrite-all = true rewrites all of them",
             condition="NOT_SUPPORTED",
         )
     arguments: dict[str, str | None] = {
@@ -158,7 +157,8 @@ def _ancestors_of(call: Invocation) -> Iterable[Row]:
     snapshot = table if newest is None else table.as_of(newest)
     history = snapshot.inspect.history()
     times = history["time"].cast("int64").to_pylist()
-    return reversed(list(zip(history["version"].to_pylist(), times, strict=True)))
+    rows: list[Row] = list(zip(history["version"].to_pylist(), times, strict=True))
+    return reversed(rows)
 
 
 def _as_analyze(call: Invocation) -> Invocation:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from pyspark_versioned.sql.procedure import (
     DRY_RUN,
@@ -27,7 +28,10 @@ def _vacuum(call: Invocation) -> Iterable[Row]:
     # If a commit landed and its response was lost, vacuum runs again and reports what is left.
     has_landed = call.landed(table) is not None
     retention = call.hours("retention_hours", DEFAULT_RETENTION)
-    how = {"dry_run": call.flag("dry_run", True), "force": call.flag("force", False)}
+    how: dict[str, Any] = {
+        "dry_run": call.flag("dry_run", True),
+        "force": call.flag("force", False),
+    }
     commit_id = None if has_landed else call.commit.id
     if call.flag("expire", False):
         table.maintenance.expire(retention, commit_id=commit_id, **how)

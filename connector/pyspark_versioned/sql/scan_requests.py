@@ -286,8 +286,9 @@ def _whole(ref: messages.TableRef) -> Scan:
 def _shown(scan: Scan, path: Sequence[str]) -> Column | None:
     """A column whose bounds Spark understands as they are stored; None if it does not."""
     column = scan.state.seen.schema.find(tuple(path))
-    known = column is not None and column.id not in narrowed_ids(scan)
-    return column if known and is_written_alike((column,)) else None
+    if column is None or column.id in narrowed_ids(scan):
+        return None
+    return column if is_written_alike((column,)) else None
 
 
 def _of_all(request: messages.Aggregate, scan: Scan) -> list[messages.AggregateColumn] | None:
