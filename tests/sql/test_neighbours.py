@@ -254,3 +254,43 @@ def test_optimize_vacuum_and_reorg(sql_spark: SparkSession, table: Table, ns: st
     with pytest.raises(Exception, match="version 1 is expired"):
         sql_spark.sql(f"SELECT * FROM {t} VERSION AS OF 1").collect()
     assert ids(table) == [1, 2, 3]
+
+
+def test_the_name_of_a_tag_after_that_of_a_table(
+    sql_spark: SparkSession, table: Table, ns: str
+) -> None:
+    t = f"versioned.{ns}.t"
+    table.set_tag("a-tag", 1)
+    read = f"SELECT id FROM {t}.`tag_a-tag` ORDER BY id"
+    assert rows_of(sql_spark, read) == [(1,), (2,)]
+    assert [row.id for row in sql_spark.table(f"{t}.`tag_a-tag`").orderBy("id").collect()] == [1, 2]
+    for statement, message in (
+        (f"INSERT INTO {t}.`tag_a-tag` VALUES (9, NULL)", "older version, which can't be changed"),
+        (f"DELETE FROM {t}.`tag_a-tag` WHERE id = 1", "older version, which can't be changed"),
+        (f"SELECT * FROM {t}.`tag_a-tag` VERSION AS OF 1", "leave out VERSION AS OF"),
+        (f"SELECT * FROM {t}.tag_other", "other"),
+        (f"SELECT * FROM {t}.branch_audit", "has no branch audit: tables have no branches"),
+        (f"INSERT INTO {t}.branch_audit VALUES (9, NULL)", "tables have no branches"),
+        (f"SELECT * FROM versioned.{ns}.x.tag_other", "cannot be found"),
+    ):
+        with pytest.raises(Exception, match=message):
+            sql_spark.sql(statement).collect()
+    assert ids(table) == [1, 2, 3]
+
+
+def test_metadata_tables_of_iceberg(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    t = f"versioned.{ns}.t"
+    table.set_tag("x", 1)
+    assert rows_of(sql_spark, f"SELECT * FROM {t}.refs ORDER BY name") == [
+        ("main", "BRANCH", 3),
+        ("x", "TAG", 1),
+    ]
+    paths = table.state.segments.core["path"].to_pylist()
+    for name in ("files", "data_files"):
+        query = f"SELECT file_path, file_format, record_count, partition FROM {t}.{name}"
+        assert rows_of(sql_spark, f"{query} ORDER BY record_count") == [
+            (f"{table.location}/{paths[1]}", "PARQUET", 1, ["0"]),
+            (f"{table.location}/{paths[0]}", "PARQUET", 2, ["0"]),
+        ]
+    assert rows_of(sql_spark, f"SELECT count(*) FROM {t}.files VERSION AS OF 1") == [(1,)]
+    assert rows_of(sql_spark, f"SELECT label FROM {t}.schema_pins") == []

@@ -108,7 +108,7 @@ def _as_compact(call: Invocation) -> Invocation:
     if options:
         raise InvalidRequestError(
             f"rewrite_data_files: the option {next(iter(options))} is not supported; leave it out. "
-            "Segments are as large as target_segment_bytes says; rewrite-all = true rewrites all of them",
+            "Segments are as large as target_segment_bytes says; rewrite-all = true rewrites all",
             condition="NOT_SUPPORTED",
         )
     arguments: dict[str, str | None] = {

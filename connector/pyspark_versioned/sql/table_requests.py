@@ -61,13 +61,44 @@ def _load(request: _AnyLoad) -> tuple[messages.Loaded, Opened | None]:
     """A table, or a metadata table, which is not opened."""
     catalog, name = open_catalog(request.catalog), tuple(request.name)
     if not catalog.table_exists(name):
-        return messages.Loaded(_load_metadata(catalog, request), ()), None
+        tagged = _load_tagged(catalog, request)
+        if tagged is not None:
+            return messages.Loaded(tagged, (), past=True), None
+        return messages.Loaded(_load_metadata(catalog, request), (), past=False), None
     table = _seen(_opened(catalog.load_table(name), request.catalog, name), request)
     state, overflow = _snapshot(table, request), parse_overflow(request.overflow)
     loaded = describe(table, state, request.catalog.storage, overflow=overflow)
     hidden = hidden_warning(catalog, name)
     warnings = () if hidden is None else (hidden,)
-    return messages.Loaded(loaded, warnings), Opened(table, state, state, ())
+    return messages.Loaded(loaded, warnings, past=False), Opened(table, state, state, ())
+
+
+_TAG, _BRANCH = "tag_", "branch_"
+"""How names of Iceberg begin that follow the name of a table: ``db.t.tag_x``."""
+
+
+def _load_tagged(catalog: Catalog, request: _AnyLoad) -> messages.LoadedTable | None:
+    """A table at a tag, by a name such as ``ns.t.tag_x``; None if it is no such name.
+
+    Raises:
+        InvalidRequestError: the name is that of a branch, or a version is asked for, too.
+    """
+    *parts, last = request.name
+    if not last.startswith((_TAG, _BRANCH)) or not parts or not catalog.table_exists(tuple(parts)):
+        return None
+    table = _opened(catalog.load_table(tuple(parts)), request.catalog, parts)
+    if last.startswith(_BRANCH):
+        raise InvalidRequestError(
+            f"{table.name} has no branch {last.removeprefix(_BRANCH)}: tables have no branches; write "
+            "to a table of its own, or name a version by ALTER TABLE ... CREATE TAG",
+            condition="NOT_SUPPORTED",
+        )
+    if isinstance(request, messages.Load) and (request.version or request.timestamp) is not None:
+        raise InvalidRequestError(f"{table.name}: leave out VERSION AS OF, or the tag {last}")
+    state = table.at(last.removeprefix(_TAG))
+    return describe(
+        table, state, request.catalog.storage, overflow=parse_overflow(request.overflow)
+    )
 
 
 def _load_metadata(catalog: Catalog, request: _AnyLoad) -> messages.LoadedMetadata:

@@ -39,7 +39,7 @@ def load_relation(request: messages.LoadRelation) -> messages.Loaded:
     """
     catalog, name = open_catalog(request.catalog), tuple(request.name)
     if catalog.view_exists(name):
-        return messages.Loaded(_describe(catalog.load_view(name), request.catalog), ())
+        return messages.Loaded(_describe(catalog.load_view(name), request.catalog), (), past=False)
     within = None if request.within is None else _Within(request.within)
     if within is None or within.catalog != request.catalog.name:
         return _load(request)

@@ -36,7 +36,7 @@ public final class VersionedRelationCatalog extends VersionedCatalog implements 
         if (found.relation() instanceof LoadedView view) {
             return Views.of(view, name());
         }
-        Table table = CatalogRequests.table(found.relation(), false);
+        Table table = CatalogRequests.table(found.relation(), found.past());
         if (table instanceof VersionedTable loaded) {
             loaded.checkedFor(within);
         }

@@ -28,6 +28,7 @@ from pyspark_versioned.sql.protocol.common import (
 class Loaded(Message):
     relation: Relation
     warnings: Sequence[str]
+    past: bool
 
 
 class LoadedTable(Variant):

@@ -122,13 +122,13 @@ public record CatalogRequests(CatalogRef catalog) {
         Loaded loaded = ofTable(ident, new Load(catalog(), name(ident), version, timestamp, views,
             options.get(SchemaOptions.SCHEMA_VERSION), options.get(SchemaOptions.ON_OVERFLOW)));
         log(loaded.warnings());
-        return table(loaded.relation(), version != null || timestamp != null);
+        return table(loaded.relation(), loaded.past() || version != null || timestamp != null);
     }
 
     /** Loads a table to write to, in the schema that options choose; see {@link SchemaOptions}. */
     public Table loadToWrite(Identifier ident, CaseInsensitiveStringMap options) throws NoSuchTableException {
         LoadedTarget target = loadTarget(ident, options);
-        Table table = table(target.loaded().relation(), false);
+        Table table = table(target.loaded().relation(), target.loaded().past());
         if (table instanceof VersionedTable versioned) {
             versioned.planned(target.plan());
         }
