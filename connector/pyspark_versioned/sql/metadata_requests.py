@@ -67,7 +67,7 @@ def read_metadata(request: messages.ReadMetadata) -> messages.Rows:
     """The rows of a metadata table."""
     table, state = open_table(request.table)
     snapshot = table.as_of(state.version)
-    rows = {
+    read: dict[str, Callable[[], pa.Table]] = {
         "history": lambda: snapshot.inspect.history(_limit(request, state.version)),
         "schemas": snapshot.inspect.schemas,
         "segments": snapshot.inspect.segments,
@@ -77,8 +77,8 @@ def read_metadata(request: messages.ReadMetadata) -> messages.Rows:
         "files": lambda: _files(snapshot, request.table),
         "data_files": lambda: _files(snapshot, request.table),
         "refs": lambda: _refs(snapshot),
-    }[request.metadata]()
-    return messages.Rows(cells(rows))
+    }
+    return messages.Rows(cells(read[request.metadata]()))
 
 
 def _files(table: Table, ref: messages.TableRef) -> pa.Table:
