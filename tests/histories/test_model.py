@@ -51,6 +51,8 @@ from versioned_catalog import (
 )
 from versioned_catalog.model.sql_literals import decode
 from versioned_catalog.read.aggregates import count_rows, count_values, extreme
+from versioned_catalog.read.grouped_aggregates import extremes_by, groups_by, rows_by
+from versioned_catalog.read.top_rows import top_bound
 from versioned_catalog.stream.change_planner import Request
 from versioned_catalog.stream.offsets import Settings
 
@@ -588,6 +590,35 @@ class Histories(InFlight, RuleBasedStateMachine):
                 if known:
                     expected = (max if greatest else min)(values, key=naive.order, default=None)
                     assert repr(decode(text, column.type)) == repr(expected)
+
+    @rule(random=randoms)
+    def grouped(self, random: Random) -> None:
+        """Groups of a column, and the numbers of rows that reach a bound, are those of the rows."""
+        scan = self.table.scan()
+        shown = dict(zip(scan.columns, self.model.fields, strict=True))
+        by, of = random.choice(scan.columns), random.choice(scan.columns)
+        groups = groups_by(scan, [by])
+        if groups is not None:
+            expected: dict[str, list[Any]] = {}
+            for row in self.model.rows:
+                key = repr(naive.show(shown[by], row))
+                expected.setdefault(key, []).append(naive.show(shown[of], row))
+            keys = [repr(decode(text, by.type)) for text in groups.keys[0]]
+            assert dict(zip(keys, rows_by(groups), strict=True)) == {
+                key: len(values) for key, values in expected.items()
+            }
+            for greatest in (False, True):
+                for key, text in zip(keys, extremes_by(groups, of, greatest) or (), strict=False):
+                    values = [value for value in expected[key] if value is not None]
+                    best = (max if greatest else min)(values, key=naive.order, default=None)
+                    assert repr(decode(text, of.type)) == repr(best)
+        count, descending = random.randint(1, 6), random.random() < 0.5
+        bound = top_bound(scan, of, count, descending=descending)
+        if bound is not None:
+            end = naive.order(decode(bound, of.type))
+            all_values = (naive.show(shown[of], row) for row in self.model.rows)
+            orders = [naive.order(value) for value in all_values if value is not None]
+            assert sum(o >= end if descending else o <= end for o in orders) >= count
 
     @rule(random=randoms)
     def projected(self, random: Random) -> None:
