@@ -59,8 +59,6 @@ def test_many_values_are_estimated(count: int, text: bool) -> None:
         (AnalyzedColumn(1000, 20), 5, 5),
         (AnalyzedColumn(1000, 900), 10_000, 9000),  # most rows have a value of their own
         (AnalyzedColumn(1000, 900), 100, 90),
-        (AnalyzedColumn(1000, 0), 10, 1),
-        (AnalyzedColumn(0, 0), 10, 1),
     ],
 )
 def test_numbers_grow_with_the_table(column: AnalyzedColumn, values: int, expected: int) -> None:
@@ -90,7 +88,7 @@ def test_an_analysis(table: Table) -> None:
     assert done.rows == 1000
     assert done.distinct == {"id": 1000, "s": 40, "x": 2}
     assert done.version == 3
-    assert json.loads(table.refresh().state.properties["analyzed"]) == {
+    assert json.loads(table.refresh().state.properties["analyzed_columns"]) == {
         "1": {"rows": 1000, "distinct": 1000},
         "2": {"rows": 1000, "distinct": 40},
         "3": {"rows": 1000, "distinct": 2},
@@ -144,17 +142,47 @@ def test_an_empty_table(tmp_path: Path) -> None:
     assert (done.rows, done.distinct) == (0, {"id": 0})
 
 
+def test_columns_without_values_stay_unknown(tmp_path: Path) -> None:
+    """A table that is analysed before it is filled is not taken for one of a single value."""
+    table = Catalog.create_path(tmp_path / "t", "s STRING, n BIGINT")
+    table.maintenance.analyze()
+    rows = pa.table({"s": [f"s{n}" for n in range(1000)], "n": pa.array(range(1000), pa.int64())})
+    table.append(rows)
+    assert matching_rows(table.scan(filters=[("s", "=", "s7")])) == 100
+    found = estimate(table.scan(), table.schema.get(("n",)))
+    assert found is not None
+    assert found.distinct == 1000
+
+
+def test_numbers_without_bounds_are_not_reported(tmp_path: Path) -> None:
+    """Spark takes a known number of values without bounds for no values."""
+    table = Catalog.create_path(tmp_path / "t", "x DOUBLE")
+    for value in (1.0, float("nan")):
+        table.append(pa.table({"x": [value]}))
+    table.maintenance.analyze()
+    found = estimate(table.scan(), table.schema.get(("x",)))
+    assert found is None or found.least is not None or found.distinct is None
+
+
+def test_a_hidden_column_is_not_analysed(table: Table) -> None:
+    table.pin_schema("job")
+    table.alter_sql("ALTER TABLE t DROP COLUMN s").commit()
+    assert sorted(table.maintenance.analyze().distinct) == ["id", "x"]
+    with pytest.raises(InvalidRequestError):
+        table.seen_as("job").maintenance.analyze()
+
+
 def test_what_is_refused(table: Table, tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match=r"column l can't be analysed.*leave it out"):
         table.maintenance.analyze(["l"])
     with pytest.raises(NotFoundError, match="nowhere"):
         table.maintenance.analyze(["nowhere"])
     with pytest.raises(InvalidRequestError, match="run ANALYZE TABLE"):
-        table.alter().set_property("analyzed", "{}").commit()
+        table.alter().set_property("analyzed_columns", "{}").commit()
     with pytest.raises(InvalidRequestError, match="run ANALYZE TABLE"):
-        table.alter_sql("ALTER TABLE t UNSET TBLPROPERTIES ('analyzed')").commit()
+        table.alter_sql("ALTER TABLE t UNSET TBLPROPERTIES ('analyzed_columns')").commit()
     with pytest.raises(InvalidRequestError, match="run ANALYZE TABLE"):
-        Catalog.create_path(tmp_path / "u", "id BIGINT", properties={"analyzed": "{}"})
+        Catalog.create_path(tmp_path / "u", "id BIGINT", properties={"analyzed_columns": "{}"})
 
 
 @pytest.mark.parametrize(
@@ -162,7 +190,7 @@ def test_what_is_refused(table: Table, tmp_path: Path) -> None:
     ["", "[]", "{", '{"x": {}}', '{"1": 5}', '{"1": {"rows": "many", "distinct": 1}}', "null"],
 )
 def test_an_analysis_of_other_software_is_ignored(text: str) -> None:
-    assert analyzed_columns({"analyzed": text}) == {}
+    assert analyzed_columns({"analyzed_columns": text}) == {}
 
 
 def test_the_command(table: Table) -> None:

@@ -148,6 +148,15 @@ def test_merged_rows_are_not_counted_from_metadata(make: Make) -> None:
     assert answer(table, "n", of="k") is None
 
 
+def test_tombstones_of_unknown_keys_are_no_rows(make: Make) -> None:
+    key = {"primary_key": ["p", "k"], "partitioned_by": ["p"], "properties": {}}
+    table = make("p STRING NOT NULL, k BIGINT NOT NULL", **key)
+    table.append(rows(p=["a"] * 3, k=[1, 2, 3]))
+    table.delete_keys(rows(p=["a", "b"], k=[99, 7]))
+    assert table.scan().to_arrow().num_rows == 3
+    assert answer(table, "p", of="k") in (None, {("a",): (3, 3, "1", "3")})
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_rows(make: Make, seed: int) -> None:
     chance = random.Random(seed)

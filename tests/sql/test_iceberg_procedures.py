@@ -71,6 +71,8 @@ def test_rewriting(sql_spark: SparkSession, table: Table, ns: str) -> None:
         (f"{sort}'id DESC NULLS LAST,name ASC NULLS FIRST')", "WRITE ORDERED BY"),
         (f"{rewrite}options => map('min-input-files', '2'))", "min-input-files is not supported"),
         (f"{rewrite}strategy => 'other')", "write binpack or sort"),
+        (f"{rewrite}sort_order => 'zorder(id,name)')", "strategy => 'sort'"),
+        (f"{rewrite}options => map('rewrite-all', 'yes'))", "write true or false"),
     ):
         with pytest.raises(Exception, match=message):
             call(sql_spark, ns, text)

@@ -83,14 +83,20 @@ T = ("prod", "db", "sample")
         ("OPTIMIZE t FULL;", Said(("t",), "compact", {"strategy": "'full'"})),
         ("VACUUM t", Said(("t",), "vacuum", {"expire": "true", "dry_run": "false"})),
         (
-            "VACUUM t LITE RETAIN 0.5 HOURS DRY RUN",
+            "VACUUM t FULL RETAIN 0.5 HOURS DRY RUN",
             Said(
                 ("t",),
                 "vacuum",
-                {"expire": "true", "dry_run": "true", "retention_hours": "0.5"},
+                {"expire": "true", "dry_run": "true", "retention_hours": "0.5D"},
             ),
         ),
-        ("DESCRIBE HISTORY a.t", Said(("a", "t"), "describe_history")),
+        ("-- nightly\n/* dbt */ DESCRIBE HISTORY a.t", Said(("a", "t"), "describe_history")),
+        ("ANALYZE TABLE t COMPUTE STATISTICS NOSCAN", Said(("t",), "analyze", {"columns": "''"})),
+        ("ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS", Said(("t",), "analyze")),
+        (
+            "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS `a b`, c",
+            Said(("t",), "analyze", {"columns": "'`a b`, c'"}),
+        ),
         ("DESC HISTORY t LIMIT 1", Said(("t",), "describe_history", {"newest": "1"})),
         ("DESCRIBE DETAIL t", Said(("t",), "describe_detail")),
         (
@@ -128,7 +134,12 @@ def test_what_is_said(statement: str, expected: Said) -> None:
         *("SELECT 1", "VACUUM", "OPTIMIZE '/a/path'", "DESCRIBE t", "DESCRIBE history a b"),
         *("ALTER TABLE t ADD COLUMN x INT COMMENT 'create tag y'", "RESTORE t", "OPTIMIZE t WHERE"),
         *("ALTER TABLE t CREATE TAG", "ALTER TABLE t WRITE", "REORG TABLE t APPLY (UPGRADE)"),
-        "VACUUM t USING INVENTORY x",
+        *("VACUUM t USING INVENTORY x", "VACUUM t RETAIN '0, force => true' HOURS"),
+        *("ALTER TABLE t REPLACE TAG IF EXISTS x AS OF VERSION 5", "VACUUM t RETAIN abc HOURS"),
+        *(
+            "ALTER TABLE t CREATE OR REPLACE TAG IF EXISTS x",
+            "ALTER TABLE t DROP PARTITION (tag = 1)",
+        ),
     ],
 )
 def test_spark_parses_the_rest(statement: str) -> None:
@@ -145,6 +156,8 @@ def test_spark_parses_the_rest(statement: str) -> None:
         ("ALTER TABLE t DROP IDENTIFIER FIELDS id", r"PRIMARY KEY \(...\)"),
         ("ALTER TABLE t WRITE ORDERED BY a NULLS LAST", "leave it out"),
         ("RESTORE t TIMESTAMP AS OF date_sub(current_date(), 1)", "write it as a text"),
+        ("VACUUM t LITE RETAIN 100 HOURS", "leave LITE out"),
+        ("ANALYZE TABLE t PARTITION (day = '1970-01-01') COMPUTE STATISTICS", "FOR ALL COLUMNS"),
         ("GENERATE symlink_format_manifest FOR TABLE t", "system.publish"),
     ],
 )
@@ -267,6 +280,7 @@ def test_the_name_of_a_tag_after_that_of_a_table(
     for statement, message in (
         (f"INSERT INTO {t}.`tag_a-tag` VALUES (9, NULL)", "older version, which can't be changed"),
         (f"DELETE FROM {t}.`tag_a-tag` WHERE id = 1", "older version, which can't be changed"),
+        (f"INSERT WITH SCHEMA EVOLUTION INTO {t}.`tag_a-tag` VALUES (9, NULL)", "can't be changed"),
         (f"SELECT * FROM {t}.`tag_a-tag` VERSION AS OF 1", "leave out VERSION AS OF"),
         (f"SELECT * FROM {t}.tag_other", "other"),
         (f"SELECT * FROM {t}.branch_audit", "has no branch audit: tables have no branches"),
@@ -294,3 +308,53 @@ def test_metadata_tables_of_iceberg(sql_spark: SparkSession, table: Table, ns: s
         ]
     assert rows_of(sql_spark, f"SELECT count(*) FROM {t}.files VERSION AS OF 1") == [(1,)]
     assert rows_of(sql_spark, f"SELECT label FROM {t}.schema_pins") == []
+
+
+def test_the_schema_of_a_pin_at_a_tag(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    table.set_tag("x")
+    table.alter_sql("ALTER TABLE t RENAME COLUMN id TO renamed").commit()
+    table.set_tag("y")
+    read = sql_spark.read.option("schemaVersion", "0")
+    assert read.table(f"versioned.{ns}.t.tag_y").columns == ["id", "day"]
+    with pytest.raises(Exception, match="nonsense"):
+        sql_spark.read.option("schemaVersion", "nonsense").table(f"versioned.{ns}.t.tag_y")
+
+
+def test_statements_that_spark_parses_too(
+    sql_spark: SparkSession, catalog: Catalog, table: Table, ns: str
+) -> None:
+    """A column of a table that is named history, and comments before a statement."""
+    catalog.create_table(f"{ns}.history", "ts TIMESTAMP")
+    before = sql_spark.catalog.currentCatalog(), sql_spark.catalog.currentDatabase()
+    try:
+        sql_spark.sql(f"USE versioned.{ns}")
+        shown = rows_of(sql_spark, "DESCRIBE history ts")
+        assert ("col_name", "ts") in shown
+        assert rows_of(sql_spark, '/* {"app": "dbt"} */ DESCRIBE HISTORY t LIMIT 1')[0][0] == 2
+        assert rows_of(sql_spark, "-- nightly\nDESCRIBE DETAIL t")[0][0] == "versioned"
+    finally:
+        sql_spark.sql(f"USE {before[0]}.{before[1]}")
+    for statement in ("OPTIMIZE", "VACUUM", "RESTORE TABLE"):
+        rest = " TO VERSION AS OF 1" if statement == "RESTORE TABLE" else ""
+        with pytest.raises(Exception, match="no table"):
+            sql_spark.sql(f"{statement} versioned.{ns}.nowhere{rest}")
+
+
+def test_a_namespace_of_the_name_of_a_table(
+    sql_spark: SparkSession, catalog: Catalog, table: Table, ns: str
+) -> None:
+    catalog.create_namespace(f"{ns}.t")
+    t = f"versioned.{ns}.t.branch_totals"
+    sql_spark.sql(f"DROP TABLE IF EXISTS {t}")
+    sql_spark.sql(f"CREATE TABLE IF NOT EXISTS {t} (a INT)")
+    assert rows_of(sql_spark, f"SELECT * FROM {t}") == []
+    sql_spark.sql(f"DROP TABLE {t}")
+
+
+def test_a_view_of_a_table_and_its_tag(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    t = f"versioned.{ns}.t"
+    table.set_tag("x")
+    sql_spark.sql(f"ALTER TABLE {t} ADD COLUMN extra INT")
+    query = f"SELECT a.id, a.extra FROM {t} a JOIN {t}.tag_x b ON a.id = b.id"
+    sql_spark.sql(f"CREATE VIEW versioned.{ns}.v AS {query}")
+    assert len(rows_of(sql_spark, f"SELECT * FROM versioned.{ns}.v")) == 3

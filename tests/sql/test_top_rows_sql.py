@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.functions import lit
 
 from sql.plans import plan_of, pruned
 from versioned_catalog import Catalog, Table
@@ -134,3 +135,16 @@ def test_other_groups_are_read(sql_spark: SparkSession, table: Table, ns: str, s
     frame = sql_spark.sql(f"SELECT {shown} FROM versioned.{ns}.t GROUP BY {key}")
     assert len(rows_of(frame)) == (15 if key == "n" else 5)
     assert "LocalTableScan" not in plan_of(frame)
+
+
+def test_an_aggregation_of_nothing(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    """Spark pushes aggregations without functions, once it has pruned their columns."""
+    t = f"versioned.{ns}.t"
+    for query, expected in (
+        (f"SELECT count(*) FROM (SELECT max(n) FROM {t})", [(1,)]),
+        (f"SELECT 1 WHERE EXISTS (SELECT max(n) FROM {t})", [(1,)]),
+        (f"SELECT count(*) FROM (SELECT p FROM {t} GROUP BY p)", [(5,)]),
+    ):
+        assert rows_of(sql_spark.sql(query)) == expected
+    literal = sql_spark.table(t).groupBy().agg(lit(1).alias("one"))
+    assert rows_of(literal) == [(1,)]

@@ -14,6 +14,7 @@ from versioned_catalog.log.ledger import ImportedFile
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.evolution import BoundChange, Evolution
+from versioned_catalog.model.keys import ANALYZED
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column
 from versioned_catalog.read.filters import BoundFilter
@@ -213,8 +214,11 @@ class PlannedOn:
 
     @staticmethod
     def of(state: TableState) -> PlannedOn:
-        """The schema and all properties of a state."""
-        return PlannedOn(state.table_uuid, state.version, state.schema_version, state.properties)
+        """The schema and the properties of a state, apart from what changes no row and no column."""
+        return PlannedOn(
+            *(state.table_uuid, state.version, state.schema_version, state.properties),
+            frozenset({ANALYZED}),
+        )
 
     def compared(self, properties: Mapping[str, str]) -> dict[str, str]:
         """The properties that must not have changed."""

@@ -51,6 +51,7 @@ def analyze(
 ) -> Analyzed:
     """Read columns, count their distinct values, and record the numbers. See ``Maintenance.analyze``."""
     state = handle.state
+    check_newest(state, handle.name)
     wanted = analyzable(state, handle.name, columns)
     tasks = [task for task, _ in analysis_scan(handle.store, state, wanted).tasks()]
     found: list[Sketches] = []
@@ -68,11 +69,12 @@ def analyzable(state: TableState, table: str, columns: Iterable[str] | None) -> 
         NotFoundError: there is no such column.
         InvalidRequestError: a column is nested, or its values can't be compared.
     """
+    schema = state.schema.visible
     if columns is None:
-        return tuple(column for column in state.schema.columns if _is_analyzable(column))
-    found = tuple(state.schema.get(parse_path(name)) for name in columns)
+        return tuple(column for column in schema.columns if _is_analyzable(column))
+    found = tuple(schema.get(parse_path(name)) for name in columns)
     for column in found:
-        if not _is_analyzable(column) or column not in state.schema.columns:
+        if not _is_analyzable(column) or column not in schema.columns:
             raise InvalidRequestError(
                 f"{table}: the column {column.name} can't be analysed: only columns at the top level "
                 "that are neither nested nor without an order; leave it out",

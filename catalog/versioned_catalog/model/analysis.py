@@ -18,7 +18,7 @@ class AnalyzedColumn:
 
     Args:
         rows: the number of rows of the table.
-        distinct: the number of distinct values of the column, nulls left out.
+        distinct: the number of distinct values of the column, nulls left out; at least 1.
     """
 
     rows: int
@@ -27,13 +27,16 @@ class AnalyzedColumn:
     def among(self, values: int) -> int:
         """The estimated number of distinct values, now that so many are not null; at least 1."""
         grown = self.distinct
-        if self.rows and self.distinct > self.rows * _GROWS:
+        if self.distinct > self.rows * _GROWS:
             grown = round(self.distinct * values / self.rows)
         return max(1, min(grown, values))
 
 
 def analyzed_columns(properties: Mapping[str, str]) -> dict[int, AnalyzedColumn]:
-    """The analysed columns of a table by ID; none if the property is not what this library writes."""
+    """The analysed columns of a table by ID; none if the property is not what this library writes.
+
+    Columns that had no values are left out: rows that came later may have any number of them.
+    """
     text = properties.get(ANALYZED)
     if text is None:
         return {}
@@ -41,6 +44,7 @@ def analyzed_columns(properties: Mapping[str, str]) -> dict[int, AnalyzedColumn]
         return {
             int(column_id): AnalyzedColumn(int(found["rows"]), int(found["distinct"]))
             for column_id, found in json.loads(text).items()
+            if int(found["distinct"]) and int(found["rows"])
         }
     except (ValueError, TypeError, KeyError, AttributeError):
         return {}

@@ -88,7 +88,7 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-ANALYZED = "analyzed"
+ANALYZED = "analyzed_columns"
 """The property with what ANALYZE TABLE has found out (FORMAT.md, section 7)."""
 
 MAINTAINED = frozenset({TTL_FLOOR, ANALYZED, SOURCE, SOURCE_COLUMNS, APPLIED_PROPERTIES})

@@ -29,13 +29,13 @@ UNKNOWN: tuple[bool, str | None] = (False, None)
 
 def count_rows(scan: Scan) -> int | None:
     """The number of rows of a scan; None if metadata does not tell."""
-    whole = _whole_segments(scan)
+    whole = whole_segments(scan)
     return None if whole is None else _total(scan.state.segments.shown_counts.filter(whole))
 
 
 def count_values(scan: Scan, column: Column) -> int | None:
     """The number of non-null values of a top-level column; None if metadata does not tell."""
-    whole, bounds = _whole_segments(scan), _bounds(scan.state, column)
+    whole, bounds = whole_segments(scan), _bounds(scan.state, column)
     if whole is None or bounds is None:
         return None
     values = value_counts(scan.state, bounds).filter(whole)
@@ -69,7 +69,7 @@ def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | Non
     """
     if is_nested(column.type) or is_opaque(column.type):
         return UNKNOWN
-    whole, bounds = _whole_segments(scan), _bounds(scan.state, column)
+    whole, bounds = whole_segments(scan), _bounds(scan.state, column)
     if whole is None or bounds is None:
         return UNKNOWN
     ends = _Ends(
@@ -87,7 +87,7 @@ def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | Non
     return _with_nans(ends, _Nans(bounds.nans.filter(whole), shows_all), column, greatest)
 
 
-def _whole_segments(scan: Scan) -> pa.BooleanArray | None:
+def whole_segments(scan: Scan) -> pa.BooleanArray | None:
     """The segments that match a scan entirely; None if a segment matches partially."""
     selected = scan.selected
     if not scan.decides_by_statistics:
@@ -254,7 +254,7 @@ def estimate(scan: Scan, column: Column) -> ColumnEstimate | None:
     analyzed = analyzed_columns(scan.state.properties).get(column.id)
     counted = None if analyzed is None or not values else analyzed.among(values)
     if not len(low) or low.null_count or high.null_count:
-        return ColumnEstimate(empty, counted, None, None)
+        return ColumnEstimate(empty, None, None, None)
     least, greatest = extreme_of(low, False), extreme_of(high, True)
     distinct = _distinct(column, least, greatest, values, counted)
     return ColumnEstimate(empty, distinct, _text(least, column), _text(greatest, column))

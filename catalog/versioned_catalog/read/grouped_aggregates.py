@@ -19,7 +19,7 @@ from versioned_catalog.log.statistics import has_bounds
 from versioned_catalog.model.arrow import FALSE, ZERO, from_numpy, integers, one_array, truths
 from versioned_catalog.model.sql_literals import from_scalar_text
 from versioned_catalog.model.types import Column, is_floating
-from versioned_catalog.read.aggregates import is_inexact, may_be_gone, value_counts
+from versioned_catalog.read.aggregates import is_inexact, may_be_gone, value_counts, whole_segments
 from versioned_catalog.read.bounds import known_bounds
 from versioned_catalog.read.scan import Scan
 
@@ -53,12 +53,13 @@ def groups_by(scan: Scan, columns: Sequence[Column]) -> Groups | None:
     """Group the segments of a scan; None if metadata does not tell the columns' values.
 
     Args:
-        scan: all rows of a snapshot, without a filter or a limit.
+        scan: the rows of a snapshot.
         columns: top-level columns.
     """
-    if scan.filter is not None or scan.limit is not None or scan.selected.groups:
+    whole = whole_segments(scan)
+    if whole is None:
         return None
-    shown = pc.greater(scan.state.segments.shown_counts, ZERO)
+    shown = pc.and_(whole, pc.greater(scan.state.segments.shown_counts, ZERO))
     values = [_constants(scan, column, shown) for column in columns]
     known = [value for value in values if value is not None]
     if len(known) < len(columns):

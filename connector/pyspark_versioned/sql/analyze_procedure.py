@@ -63,6 +63,8 @@ class AnalyzingReader(DataSourceReader):
 
 def _columns(call: Invocation, table: Table) -> tuple[Column, ...]:
     text = call.arguments["columns"]
+    if text == "":
+        return ()
     names = None if text is None else split_names(text, "columns")
     return analyzable(table.state, table.name, names)
 
@@ -86,6 +88,8 @@ def _analyze(call: Invocation) -> Iterable[Row]:
         return
     planned = table if call.request.job is None else table.as_of(json.loads(call.request.job))
     columns = _columns(call, planned)
+    if not columns:
+        return
     found = [_part(rows, texts) for rows, texts in call.request.results]
     done = record(table.handle, columns, found, commit_id=call.commit.id)
     for name, distinct in done.distinct.items():
@@ -98,7 +102,10 @@ def _part(rows: str, texts: str) -> Sketches:
 
 ANALYZE = Procedure(
     "Counts the distinct values of columns, for the planners of joins and filters.",
-    (TABLE, optional("columns", "STRING", "columns, as in 'host, day'; by default all")),
+    (
+        TABLE,
+        optional("columns", "STRING", "columns, as in 'host, day'; by default all, if empty none"),
+    ),
     "STRUCT<column: STRING, rows: BIGINT, distinct_values: BIGINT, version: BIGINT>",
     _analyze,
     writes=False,

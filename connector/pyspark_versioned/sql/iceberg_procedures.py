@@ -104,7 +104,9 @@ def _remove_orphan_files(call: Invocation) -> Iterable[Row]:
 def _as_compact(call: Invocation) -> Invocation:
     """The call of ``compact`` that a call of ``rewrite_data_files`` stands for."""
     options = call.pairs("options")
-    rewrites_all = options.pop("rewrite-all", "false") == "true"
+    rewrites_all = options.pop("rewrite-all", "false").lower()
+    if rewrites_all not in ("true", "false"):
+        raise InvalidRequestError(f"rewrite-all is {rewrites_all!r}; write true or false")
     if options:
         raise InvalidRequestError(
             f"rewrite_data_files: the option {next(iter(options))} is not supported; leave it out. "
@@ -114,7 +116,7 @@ def _as_compact(call: Invocation) -> Invocation:
     arguments: dict[str, str | None] = {
         "table": call.arguments["table"],
         "where": call.arguments["where"],
-        "strategy": "full" if rewrites_all else None,
+        "strategy": "full" if rewrites_all == "true" else None,
         "dry_run": None,
         "zorder": _zorder(call),
     }
@@ -130,7 +132,11 @@ def _zorder(call: Invocation) -> str | None:
         raise InvalidRequestError(
             f"rewrite_data_files: strategy is {strategy!r}; write binpack or sort"
         )
-    if strategy == "binpack" and order is None:
+    if strategy == "binpack":
+        if order is not None:
+            raise InvalidRequestError(
+                "rewrite_data_files: sort_order needs strategy => 'sort'; write both or neither"
+            )
         return None
     match = None if order is None else _ZORDER.fullmatch(order)
     if match is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -60,7 +61,10 @@ def _take_alter(cursor: Cursor) -> Said:
     table = take_path(cursor)
     word, second = cursor.token.text.upper(), cursor.peek().text.upper()
     if word in ("ADD", "DROP", "REPLACE") and second == "PARTITION":
-        return Said(table, "alter_partitioning", {"change": sql_string(_rest(cursor))})
+        change = _rest(cursor)
+        if not _FIELD.fullmatch(change):
+            raise cursor.error("PARTITION FIELD was expected")
+        return Said(table, "alter_partitioning", {"change": sql_string(change)})
     if word in ("CREATE", "REPLACE", "DROP") and second != "IDENTIFIER":
         return _take_reference(cursor, table)
     if word == "WRITE":
@@ -68,7 +72,7 @@ def _take_alter(cursor: Cursor) -> Said:
     word = cursor.expect_word("SET", "DROP")
     cursor.expect_word("IDENTIFIER")
     cursor.expect_word("FIELDS")
-    _rest(cursor)
+    _skip(cursor)
     return Said(
         table,
         refused=f"{word} IDENTIFIER FIELDS is not supported: the primary key is set when a table is "
@@ -76,6 +80,7 @@ def _take_alter(cursor: Cursor) -> Said:
     )
 
 
+_FIELD = re.compile(r"\w+\s+PARTITION\s+FIELD\s.+", re.IGNORECASE | re.DOTALL)
 _BRANCHES = (
     "tables have no branches; write to a table of its own, check it, and then INSERT OVERWRITE, or name "
     "a version by CREATE TAG"
@@ -91,14 +96,13 @@ def _take_reference(cursor: Cursor, table: ColumnPath) -> Said:
         cursor.expect_word("REPLACE")
         action = "CREATE OR REPLACE"
     kind = cursor.expect_word("BRANCH", "TAG")
-    is_lenient = False
-    if cursor.accept_word("IF"):
+    is_lenient = action in ("CREATE", "DROP") and bool(cursor.accept_word("IF"))
+    if is_lenient:
         if action == "CREATE":
             cursor.expect_word("NOT")
         cursor.expect_word("EXISTS")
-        is_lenient = True
     if kind == "BRANCH":
-        _rest(cursor)
+        _skip(cursor)
         return Said(table, refused=f"{action} BRANCH is not supported: {_BRANCHES}")
     name = sql_string(cursor.name())
     if action == "DROP":
@@ -114,7 +118,7 @@ def _take_reference(cursor: Cursor, table: ColumnPath) -> Said:
     elif replaces:
         raise cursor.error("AS OF VERSION was expected")
     if cursor.accept_word("RETAIN"):
-        _rest(cursor)
+        _skip(cursor)
         return Said(
             table,
             refused=f"{action} TAG ... RETAIN is not supported: a tag keeps its version until it is "
@@ -185,10 +189,18 @@ def _take_optimize(cursor: Cursor) -> Said:
 def _take_vacuum(cursor: Cursor) -> Said:
     """``VACUUM t [LITE | FULL] [RETAIN n HOURS] [DRY RUN]``."""
     table = take_path(cursor)
-    cursor.accept_word("LITE", "FULL")  # which files are looked for never differs
+    if cursor.accept_word("LITE"):
+        _skip(cursor)
+        return Said(
+            table,
+            refused="VACUUM LITE is not supported: all files of the table are looked at; leave LITE out",
+        )
+    cursor.accept_word("FULL")
     arguments = {"expire": "true", "dry_run": "false"}
     if cursor.accept_word("RETAIN"):
-        arguments["retention_hours"] = cursor.take().text
+        if cursor.token.kind is not TokenKind.NUMBER:
+            raise cursor.error("a number was expected")
+        arguments["retention_hours"] = f"{float(cursor.take().text)}D"
         cursor.expect_word("HOURS")
     if cursor.accept_word("DRY"):
         cursor.expect_word("RUN")
@@ -244,6 +256,35 @@ def _take_reorg(cursor: Cursor) -> Said:
     return Said(table, "compact", arguments)
 
 
+def _take_analyze(cursor: Cursor) -> Said:
+    """``ANALYZE TABLE t COMPUTE STATISTICS [NOSCAN | FOR COLUMNS a, b | FOR ALL COLUMNS]``.
+
+    Without columns there is nothing to do: the number of rows and their size are always known.
+    """
+    cursor.expect_word("TABLE")
+    table = take_path(cursor)
+    if cursor.at_word("PARTITION"):
+        _skip(cursor)
+        return Said(
+            table,
+            refused="ANALYZE TABLE ... PARTITION is not supported: the rows of each partition are "
+            "always known; leave it out, or write FOR ALL COLUMNS",
+        )
+    cursor.expect_word("COMPUTE")
+    cursor.expect_word("STATISTICS")
+    if not cursor.accept_word("FOR"):
+        cursor.accept_word("NOSCAN")
+        return Said(table, "analyze", {"columns": "''"})
+    if cursor.accept_word("ALL"):
+        cursor.expect_word("COLUMNS")
+        return Said(table, "analyze")
+    cursor.expect_word("COLUMNS")
+    columns = [cursor.name()]
+    while cursor.accept(","):
+        columns.append(cursor.name())
+    return Said(table, "analyze", {"columns": sql_string(", ".join(map(quote, columns)))})
+
+
 def _take_generate(cursor: Cursor) -> Said:
     cursor.expect_word("SYMLINK_FORMAT_MANIFEST")
     cursor.expect_word("FOR")
@@ -253,6 +294,12 @@ def _take_generate(cursor: Cursor) -> Said:
         refused="GENERATE symlink_format_manifest is not supported: CALL system.publish writes Iceberg "
         "metadata, which other engines read",
     )
+
+
+def _skip(cursor: Cursor) -> None:
+    """Consume the rest of a statement that is refused."""
+    while cursor.token.kind is not TokenKind.END:
+        cursor.take()
 
 
 def _rest(cursor: Cursor) -> str:
@@ -276,6 +323,7 @@ def _until(cursor: Cursor, *words: str) -> str:
 
 _STATEMENTS: Mapping[str, Callable[[Cursor], Said]] = {
     "ALTER": _take_alter,
+    "ANALYZE": _take_analyze,
     "OPTIMIZE": _take_optimize,
     "VACUUM": _take_vacuum,
     "DESCRIBE": _take_describe,

@@ -81,21 +81,28 @@ def _load_tagged(catalog: Catalog, request: _AnyLoad) -> messages.LoadedTable | 
     """A table at a tag, by a name such as ``ns.t.tag_x``; None if it is no such name.
 
     Raises:
-        InvalidRequestError: the name is that of a branch, or a version is asked for, too.
+        InvalidRequestError: the name is that of a branch, a tag is written to, or a version is asked
+            for, too.
     """
-    *parts, last = request.name
-    if not last.startswith((_TAG, _BRANCH)) or not parts or not catalog.table_exists(tuple(parts)):
+    parts, last = tuple(request.name[:-1]), request.name[-1]
+    if not last.startswith((_TAG, _BRANCH)) or not parts or not catalog.table_exists(parts):
         return None
-    table = _opened(catalog.load_table(tuple(parts)), request.catalog, parts)
+    if catalog.namespace_exists(parts):
+        return None  # a table of that name could be created there
+    table = _opened(catalog.load_table(parts), request.catalog, parts)
     if last.startswith(_BRANCH):
         raise InvalidRequestError(
             f"{table.name} has no branch {last.removeprefix(_BRANCH)}: tables have no branches; write "
             "to a table of its own, or name a version by ALTER TABLE ... CREATE TAG",
             condition="NOT_SUPPORTED",
         )
-    if isinstance(request, messages.Load) and (request.version or request.timestamp) is not None:
+    if isinstance(request, messages.LoadToWrite):
+        raise InvalidRequestError(
+            f"{table.name}.{last} is an older version, which can't be changed; write to {table.name}"
+        )
+    if request.version is not None or request.timestamp is not None:
         raise InvalidRequestError(f"{table.name}: leave out VERSION AS OF, or the tag {last}")
-    state = table.at(last.removeprefix(_TAG))
+    state = _seen(table, request).at(last.removeprefix(_TAG))
     return describe(
         table, state, request.catalog.storage, overflow=parse_overflow(request.overflow)
     )

@@ -50,7 +50,7 @@ def load_relation(request: messages.LoadRelation) -> messages.Loaded:
         for problem in catalog.problems_of(within.view, name, render):
             raise InvalidRequestError(problem.text) from None
         raise
-    if isinstance(loaded.relation, messages.LoadedTable):
+    if isinstance(loaded.relation, messages.LoadedTable) and not loaded.past:
         within.check(loaded.relation.table)
     return loaded
 

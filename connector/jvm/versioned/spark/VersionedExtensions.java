@@ -14,7 +14,6 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectParser((session, parser) -> new StatementParser(session, parser));
         // Before names are resolved:
         extensions.injectHintResolutionRule(session -> new RecordStatement());
-        extensions.injectHintResolutionRule(session -> new AnalyzeTables(session));
         extensions.injectHintResolutionRule(session -> new RefuseOtherCatalogs(session));
         extensions.injectHintResolutionRule(session -> new ResolveOptions(session));
         extensions.injectHintResolutionRule(session -> new CheckOutputMode());

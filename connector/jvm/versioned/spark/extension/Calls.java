@@ -23,8 +23,7 @@ final class Calls {
             + ")";
     }
 
-    /** A text as SQL. */
-    static String text(String text) {
+    private static String text(String text) {
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'";
     }
 }

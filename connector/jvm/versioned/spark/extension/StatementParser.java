@@ -29,10 +29,15 @@ import versioned.spark.python.Python;
 public final class StatementParser implements ParserInterface {
     /** The beginnings of these statements, so that Python is not asked about others. */
     private static final Pattern STATEMENT = Pattern.compile(
-        "\\s*(?:OPTIMIZE|VACUUM|RESTORE|REORG|GENERATE|DESC(?:RIBE)?\\s+(?:HISTORY|DETAIL))\\s.*"
-            + "|\\s*ALTER\\s+TABLE\\s.*\\s(?:PARTITION\\s+FIELD|IDENTIFIER\\s+FIELDS|BRANCH|TAG"
-            + "|WRITE\\s+(?:UNORDERED|ORDERED|LOCALLY|DISTRIBUTED))\\b.*",
+        "(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*+(?:(?:OPTIMIZE|VACUUM|RESTORE|REORG|GENERATE|DESC(?:RIBE)?\\s+(?:HISTORY|DETAIL)"
+            + "|ANALYZE\\s+TABLE)\\s.*|ALTER\\s+TABLE\\s.*\\s(?:PARTITION\\s+FIELD|IDENTIFIER\\s+FIELDS|BRANCH|TAG"
+            + "|WRITE\\s+(?:UNORDERED|ORDERED|LOCALLY|DISTRIBUTED))\\b.*)",
         Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
+
+    /** Spark's parser. */
+    private interface Parsing {
+        LogicalPlan of(String sql) throws ParseException;
+    }
 
     private final SparkSession session;
     private final ParserInterface parser;
@@ -45,12 +50,12 @@ public final class StatementParser implements ParserInterface {
 
     @Override
     public LogicalPlan parsePlan(String sql) throws ParseException {
-        return parser.parsePlan(call(sql).orElse(sql));
+        return parse(sql, parser::parsePlan);
     }
 
     @Override
     public LogicalPlan parsePlanWithParameters(String sql, ParameterContext parameters) throws ParseException {
-        return parser.parsePlanWithParameters(call(sql).orElse(sql), parameters);
+        return parse(sql, text -> parser.parsePlanWithParameters(text, parameters));
     }
 
     @Override
@@ -103,13 +108,25 @@ public final class StatementParser implements ParserInterface {
         return parser.splitStatements(sql);
     }
 
-    private Optional<String> call(String sql) throws ParseException {
+    /** Others may parse the statement if the table is none of ours. If nobody can, the error of the CALL says why. */
+    private LogicalPlan parse(String sql, Parsing others) throws ParseException {
         if (!STATEMENT.matcher(sql).matches()) {
-            return Optional.empty();
+            return others.of(sql);
         }
         ParsedStatement parsed = Python.send(new ParseStatement(sql));
-        return parsed.table() == null ? Optional.empty()
-            : VersionedTables.find(session, CollectionConverters.asScala(parsed.table()).toSeq()).map(named -> call(named, parsed));
+        Optional<VersionedTables.Named> named = parsed.table() == null ? Optional.empty()
+            : VersionedTables.find(session, CollectionConverters.asScala(parsed.table()).toSeq());
+        if (named.isEmpty()) {
+            return others.of(sql);
+        }
+        if (named.get().load().isPresent()) {
+            return others.of(call(named.get(), parsed));
+        }
+        try {
+            return others.of(sql);
+        } catch (ParseException e) {
+            return others.of(call(named.get(), parsed));
+        }
     }
 
     private static String call(VersionedTables.Named named, ParsedStatement parsed) {

@@ -84,15 +84,6 @@ public final class SparkStatements {
         return SQLConf.get().partitionOverwriteMode() == SQLConf.PartitionOverwriteMode$.MODULE$.DYNAMIC();
     }
 
-    /** A statement as the session parses it. */
-    public static LogicalPlan parse(SparkSession session, String statement) {
-        try {
-            return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().sqlParser().parsePlan(statement);
-        } catch (ParseException e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
     /** A condition in SQL, by names. */
     public static Expression condition(SparkSession session, String text) throws ParseException {
         return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().sqlParser().parseExpression(text);

@@ -39,6 +39,9 @@ final class MetadataAggregates {
             }
             functions.add(known.get());
         }
+        if (by.isEmpty() && functions.isEmpty()) {
+            return Optional.empty(); // one row of no columns
+        }
         return Optional.ofNullable(Python.send(new Aggregate(table, functions, by)).columns()).map(found -> scan(table, found));
     }
 
