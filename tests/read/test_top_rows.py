@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 from collections.abc import Callable
 from decimal import Decimal
@@ -104,6 +105,21 @@ def test_rows_of_a_merge_do_not_count(make: Make) -> None:
     table.append(pa.table({"k": [10, 11], "c": [50, 60]}, table.scan().schema))
     assert bounds(table, 1) == ("60", "50")
     assert bounds(table, 3) == (None, None)
+
+
+def test_rows_that_are_too_old_do_not_count(make: Make) -> None:
+    how = {"primary_key": ["k"], "time_index": "ts", "properties": {"ttl": "7 days"}}
+    table = make("k INT NOT NULL, ts TIMESTAMP, c INT", **how)
+    now = dt.datetime.now(dt.UTC)
+    old = now - dt.timedelta(days=30)
+    for keys, times, values in (
+        ([1, 2], [old, now], [100, 80]),
+        ([3], [now], [60]),
+        ([9], [now], [1]),
+    ):
+        table.append(pa.table({"k": keys, "ts": times, "c": values}, table.scan().schema))
+    assert sorted(table.scan().to_arrow()["c"].to_pylist()) == [1, 60, 80]
+    assert bounds(table, 2)[1] is None
 
 
 @pytest.mark.parametrize("seed", range(20))
