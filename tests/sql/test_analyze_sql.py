@@ -64,8 +64,8 @@ def test_the_procedure(sql_spark: SparkSession, table: Table, ns: str) -> None:
 
 
 def test_explain_runs_nothing(sql_spark: SparkSession, table: Table, ns: str) -> None:
-    with pytest.raises(Exception, match="not supported"):
-        sql_spark.sql(f"EXPLAIN ANALYZE TABLE versioned.{ns}.t COMPUTE STATISTICS FOR ALL COLUMNS")
+    statement = f"ANALYZE TABLE versioned.{ns}.t COMPUTE STATISTICS FOR ALL COLUMNS"
+    sql_spark.sql(f"EXPLAIN {statement}").collect()
     assert distinct(table) == {}
 
 
