@@ -63,6 +63,7 @@ def test_the_procedure(sql_spark: SparkSession, table: Table, ns: str) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_explain_runs_nothing(sql_spark: SparkSession, table: Table, ns: str) -> None:
     statement = f"ANALYZE TABLE versioned.{ns}.t COMPUTE STATISTICS FOR ALL COLUMNS"
     sql_spark.sql(f"EXPLAIN {statement}").collect()
@@ -89,6 +90,7 @@ def test_the_planner_uses_the_numbers(sql_spark: SparkSession, table: Table, ns:
         ("ALTER TABLE {t} SET TBLPROPERTIES ('analyzed_columns' = '{{}}')", "run ANALYZE TABLE"),
     ],
 )
+@pytest.mark.thorough
 def test_what_is_refused(
     sql_spark: SparkSession, table: Table, ns: str, statement: str, message: str
 ) -> None:

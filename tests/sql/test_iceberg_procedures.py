@@ -58,6 +58,7 @@ def test_ancestors(sql_spark: SparkSession, table: Table, ns: str) -> None:
         assert rows[0][1].timestamp() == pytest.approx(table.as_of(newest).state.time.timestamp())
 
 
+@pytest.mark.thorough
 def test_rewriting(sql_spark: SparkSession, table: Table, ns: str) -> None:
     size = sum(table.state.segments.core["bytes"].to_pylist())
     assert call(sql_spark, ns, "rewrite_data_files('db.sample')") == [(4, 1, size, 0)]
@@ -78,11 +79,13 @@ def test_rewriting(sql_spark: SparkSession, table: Table, ns: str) -> None:
             call(sql_spark, ns, text)
 
 
+@pytest.mark.thorough
 def test_metadata_needs_no_rewriting(sql_spark: SparkSession, table: Table, ns: str) -> None:
     for name in ("rewrite_manifests", "rewrite_position_delete_files"):
         assert call(sql_spark, ns, f"{name}('db.sample')") == [(0, 0)]
 
 
+@pytest.mark.thorough
 def test_expiring(sql_spark: SparkSession, table: Table, ns: str) -> None:
     old = "TIMESTAMP '2021-06-30 00:00:00.000'"
     assert call(sql_spark, ns, f"expire_snapshots('db.sample', {old}, 100)")[0][:3] == (0, 0, 0)
@@ -97,6 +100,7 @@ def test_expiring(sql_spark: SparkSession, table: Table, ns: str) -> None:
     assert ids(table) == [1, 2, 3, 4]
 
 
+@pytest.mark.thorough
 def test_statistics(sql_spark: SparkSession, table: Table, ns: str) -> None:
     compute = "compute_table_stats(table => 'db.sample'"
     assert call(sql_spark, ns, f"{compute}, columns => array('id'))") == [("id", 4, 4, 5)]
@@ -117,6 +121,7 @@ def test_statistics(sql_spark: SparkSession, table: Table, ns: str) -> None:
         ("create_changelog_view(table => 'db.sample')", "CHANGES FROM VERSION"),
     ],
 )
+@pytest.mark.thorough
 def test_what_to_write_instead(
     sql_spark: SparkSession, table: Table, ns: str, text: str, instead: str
 ) -> None:

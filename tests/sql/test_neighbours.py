@@ -161,6 +161,7 @@ def test_spark_parses_the_rest(statement: str) -> None:
         ("GENERATE symlink_format_manifest FOR TABLE t", "system.publish"),
     ],
 )
+@pytest.mark.thorough
 def test_what_is_refused(
     sql_spark: SparkSession, table: Table, ns: str, statement: str, instead: str
 ) -> None:
@@ -216,6 +217,7 @@ def test_tags(sql_spark: SparkSession, table: Table, ns: str) -> None:
         sql_spark.sql(f"{alter} DROP TAG `a-tag`")
 
 
+@pytest.mark.thorough
 def test_the_order_of_writes(sql_spark: SparkSession, table: Table, ns: str) -> None:
     alter = f"ALTER TABLE versioned.{ns}.t"
     for clause, expected in (
@@ -231,6 +233,7 @@ def test_the_order_of_writes(sql_spark: SparkSession, table: Table, ns: str) -> 
         )
 
 
+@pytest.mark.thorough
 def test_history_and_detail(sql_spark: SparkSession, table: Table, ns: str) -> None:
     t = f"versioned.{ns}.t"
     history = sql_spark.sql(f"DESCRIBE HISTORY {t}")
@@ -248,6 +251,7 @@ def test_history_and_detail(sql_spark: SparkSession, table: Table, ns: str) -> N
     assert detail.location == table.location
 
 
+@pytest.mark.thorough
 def test_optimize_vacuum_and_reorg(sql_spark: SparkSession, table: Table, ns: str) -> None:
     t = f"versioned.{ns}.t"
     (done,) = sql_spark.sql(f"OPTIMIZE {t} WHERE day = '1970-01-01'").collect()
@@ -292,6 +296,7 @@ def test_the_name_of_a_tag_after_that_of_a_table(
     assert ids(table) == [1, 2, 3]
 
 
+@pytest.mark.thorough
 def test_metadata_tables_of_iceberg(sql_spark: SparkSession, table: Table, ns: str) -> None:
     t = f"versioned.{ns}.t"
     table.set_tag("x", 1)
@@ -310,6 +315,7 @@ def test_metadata_tables_of_iceberg(sql_spark: SparkSession, table: Table, ns: s
     assert rows_of(sql_spark, f"SELECT label FROM {t}.schema_pins") == []
 
 
+@pytest.mark.thorough
 def test_the_schema_of_a_pin_at_a_tag(sql_spark: SparkSession, table: Table, ns: str) -> None:
     table.set_tag("x")
     table.alter_sql("ALTER TABLE t RENAME COLUMN id TO renamed").commit()
@@ -320,6 +326,7 @@ def test_the_schema_of_a_pin_at_a_tag(sql_spark: SparkSession, table: Table, ns:
         sql_spark.read.option("schemaVersion", "nonsense").table(f"versioned.{ns}.t.tag_y")
 
 
+@pytest.mark.thorough
 def test_statements_that_spark_parses_too(
     sql_spark: SparkSession, catalog: Catalog, table: Table, ns: str
 ) -> None:
@@ -340,6 +347,7 @@ def test_statements_that_spark_parses_too(
             sql_spark.sql(f"{statement} versioned.{ns}.nowhere{rest}")
 
 
+@pytest.mark.thorough
 def test_a_namespace_of_the_name_of_a_table(
     sql_spark: SparkSession, catalog: Catalog, table: Table, ns: str
 ) -> None:
@@ -351,6 +359,7 @@ def test_a_namespace_of_the_name_of_a_table(
     sql_spark.sql(f"DROP TABLE {t}")
 
 
+@pytest.mark.thorough
 def test_a_view_of_a_table_and_its_tag(sql_spark: SparkSession, table: Table, ns: str) -> None:
     t = f"versioned.{ns}.t"
     table.set_tag("x")

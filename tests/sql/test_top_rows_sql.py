@@ -84,6 +84,7 @@ def test_without_pushdown_everything_is_read(
     assert sorted(rows_of(grouped))[0] == ("p0", 3)
 
 
+@pytest.mark.thorough
 def test_through_a_pin(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     """A column that the pin shows in a narrower type is not pushed; the others are."""
     table = catalog.create_table(f"{ns}.t", "n INT, m INT", properties=UNMAINTAINED)
@@ -130,6 +131,7 @@ def test_groups_from_metadata(
     "shown",
     ["n, count(*)", "p, sum(n)", "upper(p), count(*)", "p, count(DISTINCT n)"],
 )
+@pytest.mark.thorough
 def test_other_groups_are_read(sql_spark: SparkSession, table: Table, ns: str, shown: str) -> None:
     key = shown.partition(",")[0]
     frame = sql_spark.sql(f"SELECT {shown} FROM versioned.{ns}.t GROUP BY {key}")
