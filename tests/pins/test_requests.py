@@ -245,7 +245,7 @@ def test_aggregates_of_a_narrowed_column_are_not_taken_from_metadata(
     table.alter().change_type("n", "BIGINT").commit()
     jar = Jar(tmp_path)
     ref = jar.load()["table"]
-    six, one = {"type": "integer", "value": "6"}, {"type": "long", "value": "1"}
+    six, one = {"type": "integer", "values": ["6"]}, {"type": "long", "values": ["1"]}
     for function, name, values in (
         ("max", "n", None),
         ("max", "r", [six]),
@@ -253,8 +253,11 @@ def test_aggregates_of_a_narrowed_column_are_not_taken_from_metadata(
         ("count", "r", [one]),
     ):
         functions = [{"function": function, "column": [name]}]
-        found = jar.send("aggregate", table=ref, functions=functions)["response"]["values"]
-        assert found == values
+        found = jar.send("aggregate", table=ref, functions=functions, by=[])["response"]
+        assert found["columns"] == values
+    by_n = jar.send("aggregate", table=ref, functions=[], by=[["n"]])["response"]
+    by_r = jar.send("aggregate", table=ref, functions=[], by=[["r"]])["response"]
+    assert (by_n["columns"], by_r["columns"]) == (None, [six])
 
 
 def test_the_option_wins_over_the_label_and_must_name_a_schema(

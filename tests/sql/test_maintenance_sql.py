@@ -115,7 +115,7 @@ def test_a_retried_request_commits_once(sql: Any, sql_spark: SparkSession) -> No
     where = messages.CatalogRef("versioned", warehouse, {}, None)
     commit_id = "11111111-1111-4111-8111-111111111111"
     expire = {**common, "older_than_hours": "0", "older_than": None, "keep_last": None}
-    vacuum = {**common, "retention_hours": "0"}
+    vacuum = {**common, "retention_hours": "0", "expire": "false"}
     for name, arguments in (("expire", expire), ("vacuum", vacuum)):
         for retry in (False, True):
             call(
