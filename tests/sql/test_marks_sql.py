@@ -279,7 +279,7 @@ def test_partitions_time_travel_and_several_segments(
     assert {type(mark) for mark in table.state.segments.marks.values()} == {InlineMark}
     left = [(k, k % 3) for k in range(60) if k not in deleted]
     assert both.rows("SELECT k, p FROM @t ORDER BY k") == left
-    assert both.rows("SELECT p, count(*) FROM @t GROUP BY p ORDER BY p") == [
+    assert both.rows("SELECT p, count(*) FROM @t WHERE k >= 0 GROUP BY p ORDER BY p") == [
         (0, 18),
         (1, 18),
         (2, 20),

@@ -337,8 +337,10 @@ def test_statements_that_spark_parses_too(
         sql_spark.sql(f"USE versioned.{ns}")
         shown = rows_of(sql_spark, "DESCRIBE history ts")
         assert ("col_name", "ts") in shown
-        assert rows_of(sql_spark, '/* {"app": "dbt"} */ DESCRIBE HISTORY t LIMIT 1')[0][0] == 2
-        assert rows_of(sql_spark, "-- nightly\nDESCRIBE DETAIL t")[0][0] == "versioned"
+        assert (
+            rows_of(sql_spark, f'/* {{"app": "dbt"}} */ DESCRIBE HISTORY {ns}.t LIMIT 1')[0][0] == 2
+        )
+        assert rows_of(sql_spark, f"-- nightly\nDESCRIBE DETAIL {ns}.t")[0][0] == "versioned"
     finally:
         sql_spark.sql(f"USE {before[0]}.{before[1]}")
     for statement in ("OPTIMIZE", "VACUUM", "RESTORE TABLE"):

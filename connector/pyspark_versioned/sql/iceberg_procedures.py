@@ -64,7 +64,9 @@ def _set_current_snapshot(table: Table, call: Invocation) -> int:
 
 def _age(call: Invocation, table: Table, default: timedelta) -> timedelta:
     moment = call.number("older_than")
-    return default if moment is None else table.store.now() - parse_timestamp(moment)
+    if moment is None:
+        return default
+    return max(table.store.now() - parse_timestamp(moment), timedelta(0))  # clocks may differ
 
 
 def _expire_snapshots(call: Invocation) -> Iterable[Row]:
