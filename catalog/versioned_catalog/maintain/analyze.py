@@ -53,7 +53,7 @@ def analyze(
     state = handle.state
     check_newest(state, handle.name)
     wanted = analyzable(state, handle.name, columns)
-    tasks = [task for task, _ in analysis_scan(handle.store, state, wanted).tasks()]
+    tasks = [task for task, _ in Scan(handle.store, state, wanted).tasks()]
     found: list[Sketches] = []
     with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1) or 1) as pool:
         for each in pool.map(lambda task: sketches_of(handle.store, [task], len(wanted)), tasks):
@@ -85,11 +85,6 @@ def analyzable(state: TableState, table: str, columns: Iterable[str] | None) -> 
 
 def _is_analyzable(column: Column) -> bool:
     return not is_nested(column.type) and not is_opaque(column.type)
-
-
-def analysis_scan(store: Store, state: TableState, columns: Sequence[Column]) -> Scan:
-    """The scan whose tasks are to be read: all rows of a snapshot."""
-    return Scan(store, state, columns)
 
 
 def sketches_of(store: Store, tasks: Iterable[Task], columns: int) -> Sketches:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from versioned_catalog.model.keys import ANALYZED
 
@@ -32,14 +33,17 @@ class AnalyzedColumn:
         return max(1, min(grown, values))
 
 
-def analyzed_columns(properties: Mapping[str, str]) -> dict[int, AnalyzedColumn]:
+def analyzed_columns(properties: Mapping[str, str]) -> Mapping[int, AnalyzedColumn]:
     """The analysed columns of a table by ID; none if the property is not what this library writes.
 
     Columns that had no values are left out: rows that came later may have any number of them.
     """
-    text = properties.get(ANALYZED)
-    if text is None:
-        return {}
+    return _parsed(properties.get(ANALYZED, "{}"))
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Mapping[int, AnalyzedColumn]:
+    # Cached, since the planner asks for each column of a table.
     try:
         return {
             int(column_id): AnalyzedColumn(int(found["rows"]), int(found["distinct"]))

@@ -165,9 +165,14 @@ class _Ends:
         exact = pc.and_not(pc.equal(self.bound, best), self.inexact)
         if not pc.any(exact).as_py():
             return UNKNOWN
-        text = from_scalar_text(best, column.type)
-        assert isinstance(text, str)
-        return True, text
+        return True, exact_text(best, column)
+
+
+def exact_text(value: pa.Scalar, column: Column) -> str:
+    """The value text of a value of a column that has bounds."""
+    text = from_scalar_text(value, column.type)
+    assert isinstance(text, str)
+    return text
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from versioned_catalog.log.footer_statistics import chunk_bounds
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.statistics import has_bounds
 from versioned_catalog.model.arrow import ZERO, array_of, one_array, repeat, to_arrow_type
 from versioned_catalog.model.id_map import IdMap
 from versioned_catalog.model.schema import PartitionField, Schema
@@ -90,6 +91,11 @@ class SegmentBounds:
 
     def _statistic(self, name: str, column: Column) -> pa.Array:
         return one_array(self._segments.statistic(name, column, self._schemas, self._places))
+
+
+def has_exact_order(column: Column) -> bool:
+    """Whether all values of a column lie between its bounds, which NaNs of floats do not."""
+    return has_bounds(column.type) and not is_floating(column.type)
 
 
 def known_bounds(state: TableState, column: Column) -> ColumnBounds | None:

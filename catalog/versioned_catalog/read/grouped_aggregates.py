@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.log.statistics import has_bounds
 from versioned_catalog.model.arrow import FALSE, ZERO, from_numpy, integers, one_array, truths
-from versioned_catalog.model.sql_literals import from_scalar_text
-from versioned_catalog.model.types import Column, is_floating
-from versioned_catalog.read.aggregates import is_inexact, may_be_gone, value_counts, whole_segments
-from versioned_catalog.read.bounds import known_bounds
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.aggregates import (
+    exact_text,
+    is_inexact,
+    may_be_gone,
+    value_counts,
+    whole_segments,
+)
+from versioned_catalog.read.bounds import has_exact_order, known_bounds
 from versioned_catalog.read.scan import Scan
 
 Texts = list[str | None]
@@ -89,7 +92,7 @@ def values_by(groups: Groups, column: Column) -> list[int] | None:
 def extremes_by(groups: Groups, column: Column, greatest: bool) -> Texts | None:
     """The greatest or the least value of a top-level column in each group; None if unknown."""
     state = groups.scan.state
-    bounds = known_bounds(state, column) if _has_order(column) else None
+    bounds = known_bounds(state, column) if has_exact_order(column) else None
     if bounds is None:
         return None
     ends = one_array((bounds.max if greatest else bounds.min).filter(groups.shown))
@@ -108,13 +111,9 @@ def extremes_by(groups: Groups, column: Column, greatest: bool) -> Texts | None:
     return _texts(best, column)
 
 
-def _has_order(column: Column) -> bool:
-    return has_bounds(column.type) and not is_floating(column.type)
-
-
 def _constants(scan: Scan, column: Column, shown: pa.BooleanArray) -> pa.Array | None:
     """The value of a column in each segment that shows rows; None if one has several or unknown ones."""
-    bounds = known_bounds(scan.state, column) if _has_order(column) else None
+    bounds = known_bounds(scan.state, column) if has_exact_order(column) else None
     if bounds is None:
         return None
     alike = pc.and_(pc.equal(bounds.min, bounds.max), pc.equal(bounds.nulls, ZERO))
@@ -159,12 +158,4 @@ def _sums(groups: Groups, counts: pa.Array) -> list[int]:
 
 
 def _texts(values: pa.Array, column: Column) -> Texts:
-    return [_text(value, column) for value in values]
-
-
-def _text(value: Any, column: Column) -> str | None:
-    if not value.is_valid:
-        return None
-    text = from_scalar_text(value, column.type)
-    assert isinstance(text, str)
-    return text
+    return [exact_text(value, column) if value.is_valid else None for value in values]

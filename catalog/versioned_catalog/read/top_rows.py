@@ -6,11 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.log.statistics import has_bounds
 from versioned_catalog.model.arrow import ZERO, from_numpy, integers
-from versioned_catalog.model.sql_literals import from_scalar_text
-from versioned_catalog.model.types import Column, is_floating
-from versioned_catalog.read.bounds import known_bounds
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.aggregates import exact_text
+from versioned_catalog.read.bounds import has_exact_order, known_bounds
 from versioned_catalog.read.scan import Scan
 
 
@@ -27,7 +26,7 @@ def top_bound(scan: Scan, column: Column, count: int, *, descending: bool) -> st
         The value text (FORMAT.md, section 4.2); None if no segment lies beyond it, or if metadata does
         not tell.
     """
-    if scan.filter is not None or not has_bounds(column.type) or is_floating(column.type):
+    if scan.filter is not None or not has_exact_order(column):
         return None
     bounds = known_bounds(scan.state, column)
     if bounds is None:
@@ -43,9 +42,7 @@ def top_bound(scan: Scan, column: Column, count: int, *, descending: bool) -> st
     beyond = pc.less(far, reached) if descending else pc.greater(far, reached)
     if not pc.any(beyond).as_py():
         return None
-    text = from_scalar_text(reached, column.type)
-    assert isinstance(text, str)
-    return text
+    return exact_text(reached, column)
 
 
 def _reached(ends: pa.Array, values: pa.Array, count: int, *, descending: bool) -> pa.Scalar | None:

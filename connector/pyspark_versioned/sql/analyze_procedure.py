@@ -18,13 +18,13 @@ from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import Table
 from versioned_catalog.maintain.analyze import (
     Sketches,
-    analysis_scan,
     analyzable,
     record,
     sketches_of,
 )
 from versioned_catalog.model.keys import split_names
 from versioned_catalog.model.types import Column
+from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.sketches import Sketch
 from versioned_catalog.read.tasks import Task
 from versioned_catalog.storage.opening import reopen
@@ -74,7 +74,7 @@ def _job(call: Invocation) -> ProcedureJob | None:
     if call.landed(table) is not None:
         return None
     columns = _columns(call, table)
-    parts = analysis_scan(table.store, table.state, columns).partitions()
+    parts = Scan(table.store, table.state, columns).partitions()
     if not parts or not columns:
         return None
     reader = AnalyzingReader(table.store.location, len(columns))

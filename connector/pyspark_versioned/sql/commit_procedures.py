@@ -17,11 +17,15 @@ from pyspark_versioned.sql.procedure import (
     optional,
 )
 from pyspark_versioned.sql.values import parse_timestamp
-from versioned_catalog import Table
+from versioned_catalog import InvalidRequestError, NotFoundError, Table
 from versioned_catalog.model.partitioning import changed_partitioning, split_fields
 
 _LABEL = Parameter("label", "STRING", "the label of the pin")
 _CONSUMER = Parameter("consumer", "STRING", "the name of the consumer")
+_TAG = Parameter("tag", "STRING", "the name")
+_TAGGED = optional("version", "BIGINT", "the version; by default the newest")
+_SET_TAG = "STRUCT<tag: STRING, tagged_version: BIGINT, version: BIGINT>"
+_MODES = ("create", "create or replace", "create if not exists", "replace")
 _ROLLBACK = "STRUCT<previous_version: BIGINT, version: BIGINT>"
 
 
@@ -50,8 +54,25 @@ def _set_tag(table: Table, call: Invocation) -> int:
     return table.set_tag(call.text("tag"), tagged, commit_id=call.commit.id)
 
 
-def _set_tag_row(call: Invocation, before: int, version: int) -> Row:
-    return call.text("tag"), call.arguments["version"] or before, version
+def _create_tag(table: Table, call: Invocation) -> int:
+    tag, mode = call.text("tag"), (call.arguments["mode"] or _MODES[0]).lower()
+    if mode not in _MODES:
+        raise InvalidRequestError(f"mode is {mode!r}; write one of {', '.join(_MODES)}")
+    tagged = table.state.tags.get(tag)
+    if mode == "create" and tagged is not None:
+        raise InvalidRequestError(
+            f"{table.name}: the tag {tag} is there already, of version {tagged}; write CREATE OR "
+            "REPLACE TAG to move it"
+        )
+    if mode == "replace" and tagged is None:
+        raise NotFoundError(f"{table.name}: there is no tag {tag}; write CREATE TAG")
+    if mode == "create if not exists" and tagged is not None:
+        return table.version
+    return _set_tag(table, call)
+
+
+def _tagged(call: Invocation, before: int, version: int) -> Row:
+    return call.text("tag"), call.table.as_of(version).state.tags[call.text("tag")], version
 
 
 def _drop_tag(table: Table, call: Invocation) -> int:
@@ -133,13 +154,18 @@ PROCEDURES = {
     ),
     "set_tag": Procedure(
         "Names a version, for VERSION AS OF.",
+        (TABLE, _TAG, _TAGGED),
+        _SET_TAG,
+        one_commit(_set_tag, _tagged),
+    ),
+    "create_tag": Procedure(
+        "Names a version, as ALTER TABLE ... CREATE TAG.",
         (
-            TABLE,
-            Parameter("tag", "STRING", "the name"),
-            optional("version", "BIGINT", "the version; by default the newest"),
+            *(TABLE, _TAG, _TAGGED),
+            optional("mode", "STRING", f"one of {', '.join(_MODES)}; by default {_MODES[0]}"),
         ),
-        "STRUCT<tag: STRING, tagged_version: BIGINT, version: BIGINT>",
-        one_commit(_set_tag, _set_tag_row),
+        _SET_TAG,
+        one_commit(_create_tag, _tagged),
     ),
     "drop_tag": Procedure(
         "Removes a tag.",

@@ -35,8 +35,8 @@ def _vacuum(call: Invocation) -> Iterable[Row]:
     commit_id = None if has_landed else call.commit.id
     if call.flag("expire", False):
         table.maintenance.expire(retention, commit_id=commit_id, **how)
-        commit_id = None
-    result = table.refresh().maintenance.vacuum(retention, commit_id=commit_id, **how)
+        table, commit_id = table.refresh(), None
+    result = table.maintenance.vacuum(retention, commit_id=commit_id, **how)
     yield from ((path, "segment", not result.dry_run) for path in result.segments)
     yield from ((path, "temporary or checkpoint", not result.dry_run) for path in result.others)
     yield from ((path, "not ours, left", False) for path in result.foreign)

@@ -16,36 +16,10 @@ from pyspark_versioned.sql.procedure import (
     one_commit,
     optional,
 )
-from versioned_catalog import InvalidRequestError, NotFoundError, Table
+from versioned_catalog import Table
 from versioned_catalog.model.keys import SORT_BY, user_properties
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.write.partitions import DISTRIBUTION_MODE
-
-_MODES = ("create", "create or replace", "create if not exists", "replace")
-
-
-def _create_tag(table: Table, call: Invocation) -> int:
-    tag, mode = call.text("tag"), (call.arguments["mode"] or _MODES[0]).lower()
-    if mode not in _MODES:
-        raise InvalidRequestError(f"mode is {mode!r}; write one of {', '.join(_MODES)}")
-    tagged = table.state.tags.get(tag)
-    if mode == "create" and tagged is not None:
-        raise InvalidRequestError(
-            f"{table.name}: the tag {tag} is there already, of version {tagged}; write CREATE OR "
-            "REPLACE TAG to move it"
-        )
-    if mode == "replace" and tagged is None:
-        raise NotFoundError(f"{table.name}: there is no tag {tag}; write CREATE TAG")
-    if mode == "create if not exists" and tagged is not None:
-        return table.version
-    version = call.number("version")
-    return table.set_tag(
-        tag, table.version if version is None else version, commit_id=call.commit.id
-    )
-
-
-def _created_tag(call: Invocation, before: int, version: int) -> Row:
-    return call.text("tag"), call.table.as_of(version).state.tags[call.text("tag")], version
 
 
 def _set_write_order(table: Table, call: Invocation) -> int:
@@ -95,17 +69,6 @@ def _describe_detail(call: Invocation) -> Iterable[Row]:
 
 
 PROCEDURES = {
-    "create_tag": Procedure(
-        "Names a version, as ALTER TABLE ... CREATE TAG.",
-        (
-            TABLE,
-            Parameter("tag", "STRING", "the name"),
-            optional("version", "BIGINT", "the version; by default the newest"),
-            optional("mode", "STRING", f"one of {', '.join(_MODES)}; by default {_MODES[0]}"),
-        ),
-        "STRUCT<tag: STRING, tagged_version: BIGINT, version: BIGINT>",
-        one_commit(_create_tag, _created_tag),
-    ),
     "set_write_order": Procedure(
         "Sets how rows are sorted and shuffled before they are written, as ALTER TABLE ... WRITE.",
         (
