@@ -1,4 +1,4 @@
-"""Packing of tasks into splits; ``tests/sql/test_jar_codec.py`` has the jar do the same."""
+"""Packing of tasks into splits."""
 
 from __future__ import annotations
 

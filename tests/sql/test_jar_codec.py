@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,26 +142,26 @@ def test_the_open_cost_is_that_of_spark(sql_spark: SparkSession) -> None:
     assert cost in (f"{OPEN_COST_BYTES}b", "4MB", f"{OPEN_COST_BYTES // 1024 // 1024}MB")
 
 
-PACKING = json.loads((ROOT / "tests" / "vectors" / "packing.json").read_text())
-
-
 @pytest.mark.parametrize(
-    "costs, target, open_cost, splits",
+    "sizes, target, open_cost, dealt",
     [
-        *((one["costs"], one["target"], 0, one["splits"]) for one in PACKING),
-        # Opening a file costs nothing that keeps it out of a split, but keeps the next one out.
-        ([1, 1, 1], 10, 4, [2, 1]),
-        ([9, 1, 1], 10, 1, [1, 2]),
+        ([], 10, 4, []),
+        ([7], 10, 4, [0]),
+        ([6, 6, 6, 6], 12, 0, [0, 1, 0, 1]),  # neighbours are apart
+        ([9, 5, 4, 3, 3], 12, 0, [0, 1, 1, 0, 1]),
+        ([6, 6, 6, 1, 1], 11, 0, [0, 1, 0, 1, 1]),  # 20 bytes: not a third partition
+        ([40, 40, 40, 10], 60, 0, [0, 1, 2, 0]),
+        ([1, 1, 1, 1], 10, 4, [0, 1, 0, 1]),  # 20 bytes with what opening costs
     ],
 )
-def test_the_jar_packs_splits_as_the_vectors_say(
-    sql_spark: SparkSession, costs: list[int], target: int, open_cost: int, splits: list[int]
+def test_the_jar_deals_splits_to_partitions(
+    sql_spark: SparkSession, sizes: list[int], target: int, open_cost: int, dealt: list[int]
 ) -> None:
+    """Each to the partition that has least, of as few as the target allows."""
     jvm, gateway = sql_spark._jvm, sql_spark.sparkContext._gateway
     assert jvm
     assert gateway
-    sizes = gateway.new_array(jvm.long, len(costs))
-    for at, cost in enumerate(costs):
-        sizes[at] = cost
-    ends = jvm.versioned.spark.scan.Splits.nextFit(sizes, target, open_cost)
-    assert list(ends) == list(accumulate(splits))
+    given = gateway.new_array(jvm.long, len(sizes))
+    for at, size in enumerate(sizes):
+        given[at] = size
+    assert list(jvm.versioned.spark.scan.Splits.deal(given, target, open_cost)) == dealt

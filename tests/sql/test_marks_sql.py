@@ -42,13 +42,23 @@ def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "ROW_GROUP_ROWS", GROUP)
 
 
-@pytest.fixture(params=["columns", pytest.param("rows", marks=pytest.mark.thorough)])
+OFF_HEAP = "spark.sql.columnVector.offheap.enabled"
+
+
+@pytest.fixture(
+    params=[
+        "columns",
+        *(pytest.param(how, marks=pytest.mark.thorough) for how in ("off_heap", "rows")),
+    ]
+)
 def vectorized(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[bool]:
-    """Whether Spark reads columns in batches."""
-    is_on = request.param == "columns"
+    """Whether Spark reads columns in batches, on the heap of Java or off it."""
+    is_on = request.param != "rows"
     sql_spark.conf.set("spark.sql.parquet.enableVectorizedReader", is_on)
+    sql_spark.conf.set(OFF_HEAP, request.param == "off_heap")
     yield is_on
     sql_spark.conf.set("spark.sql.parquet.enableVectorizedReader", True)
+    sql_spark.conf.unset(OFF_HEAP)
 
 
 class Both:
@@ -201,6 +211,8 @@ KINDS = {
         [[{"x": k + n, "y": f"y{n}"} for n in range(k % 3)] for k in range(100)],
     ),
     "m": ("MAP<STRING, INT>", [{f"m{n}": k for n in range(k % 3)} for k in range(100)]),
+    "n": ("INT", [None if k % 2 else k for k in range(100)]),
+    "e": ("STRING", [None if k % 11 == 0 else f"e{k % 4}" for k in range(100)]),
 }
 """Values of a hundred rows, by column."""
 

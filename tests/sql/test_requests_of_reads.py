@@ -69,6 +69,30 @@ def test_a_select_is_planned_once(
     assert reads_as(frame)
 
 
+@pytest.mark.usefixtures("plain")
+def test_a_plan_is_kept_until_the_table_changes(sql_spark: SparkSession, ns: str) -> None:
+    """Also one statement that reads a table twice plans it once."""
+    t = f"versioned.{ns}.t"
+    twice = f"SELECT a.n FROM {t} a JOIN {t} b ON a.id = b.id + 1 WHERE a.n = 1"
+    self_join, _ = requests_of(sql_spark, f"SELECT count(*) FROM (TABLE {t} UNION ALL TABLE {t}) x WHERE n = 1")
+    assert self_join.count(PLAN) == 1
+    requests_of(sql_spark, twice)
+    assert requests_of(sql_spark, twice)[0].count(PLAN) == 0
+    sql_spark.sql(f"INSERT INTO {t} VALUES (50, 1)")
+    assert requests_of(sql_spark, twice)[0].count(PLAN) > 0
+
+
+def test_a_plan_is_not_kept_if_rows_age(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    how = {"time_index": "at", "ttl": "1 day"}
+    catalog.create_table(f"{ns}.t", "id BIGINT, at TIMESTAMP", properties=how).append(
+        pa.table({"id": [1], "at": pa.array([dt.datetime.now(dt.UTC)], pa.timestamp("us", "UTC"))})
+    )
+    for _ in range(2):
+        assert requests_of(sql_spark, f"TABLE versioned.{ns}.t")[0].count(PLAN) == 1
+
+
 def test_a_runtime_filter_narrows_what_python_reads(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
@@ -123,7 +147,7 @@ def test_a_pin_costs_no_request(sql_spark: SparkSession, catalog: Catalog, ns: s
 
     pinned = sql_spark.read.option("schemaVersion", "job")
     read(pinned)
-    assert [r.name for r in read(pinned)] == ["load", "load", "plan_scan"]
+    assert [r.name for r in read(pinned)] == ["load", "load"]  # its plan is kept
     assert len(read(sql_spark.read)) == 3
 
 

@@ -180,7 +180,7 @@ def pack(tasks: Iterable[tuple[Task, int]], target: int = TARGET_BYTES) -> list[
 def next_fit(items: Iterable[tuple[T, int]], target: int) -> list[tuple[T, ...]]:
     """Pack neighbours into splits that cost at most ``target`` bytes.
 
-    The jar packs in the same way; ``tests/vectors/packing.json`` has examples.
+    ``tests/vectors/packing.json`` has examples. The jar deals splits otherwise, by size.
 
     Args:
         items: items, each with its cost in bytes. A larger item has a split of its own.

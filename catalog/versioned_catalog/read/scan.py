@@ -278,6 +278,11 @@ class Scan:
         merged = frozenset(paths[at].as_py() for group in self.selected.groups for at in group)
         return merged | self.expiring_paths()
 
+    @property
+    def ages(self) -> bool:
+        """Whether the same scan shows fewer rows later, because the table has a ``ttl``."""
+        return self._time is not None
+
     def expiring_paths(self) -> frozenset[str]:
         """The paths of segments that may hold rows that are too old."""
         young = with_ttl(self.state, None, self._time)

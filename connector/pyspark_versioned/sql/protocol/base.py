@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Generic, Literal, NewType, TypeVar, dataclass_transform
 
-VERSION = 9
+VERSION = 10
 """Version of the protocol; see ``connector/PROTOCOL.md``."""
 
 SparkType = NewType("SparkType", object)

@@ -41,6 +41,7 @@ class ScanPlan(Message):
     grouping: Grouping | None
     merges: Sequence[SegmentMerge]
     key_groups: Sequence[NativeGroup]
+    lasting: bool
 
 
 class Grouping(Message):

@@ -35,11 +35,11 @@ final class GroupConfiguration extends Broadcast<SerializableConfiguration> {
 
     @Override
     public void doUnpersist(boolean blocking) {
-        scan.unpersist(blocking);
+        // Other scans share the configuration.
     }
 
     @Override
     public void doDestroy(boolean blocking) {
-        scan.destroy();
+        // Other scans share the configuration.
     }
 }

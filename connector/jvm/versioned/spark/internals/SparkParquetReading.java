@@ -65,7 +65,7 @@ public final class SparkParquetReading {
         SparkParquetConf.fix(conf, hadoop, FIXED);
         hadoop.set(ParquetInputFormat.READ_SUPPORT_CLASS, ParquetReadSupport.class.getName());
         hadoop.set("spark.sql.session.timeZone", conf.sessionLocalTimeZone());
-        return new SparkParquetReading(conf, SerializableConfiguration.broadcast(session.sparkContext(), hadoop));
+        return new SparkParquetReading(conf, SharedConfigurations.broadcast(session.sparkContext(), hadoop));
     }
 
     /** A way of reading files, of which also executors make factories: Spark's settings do not come with a factory. */

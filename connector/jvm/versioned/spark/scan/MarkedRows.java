@@ -112,11 +112,31 @@ final class MarkedRows {
     /**
      * The rows of a batch that are not deleted.
      *
-     * @param positions the positions of the rows
+     * @param positions the ascending positions of the rows
+     * @param rows number of rows, at least one
      * @param kept takes their indexes in the batch
      * @return how many they are
      */
     int keep(ColumnVector positions, int rows, int[] kept) {
+        long first = positions.getLong(0);
+        return positions.getLong(rows - 1) - first == rows - 1 ? keepBetween(first, rows, kept) : keepEach(positions, rows, kept);
+    }
+
+    /** Of rows whose positions follow each other, which only skipped pages interrupt. */
+    private int keepBetween(long first, int rows, int[] kept) {
+        int count = 0;
+        int row = 0;
+        while (row < rows) {
+            int deleted = (int) Math.min(rows, from(first + row) - first);
+            while (row < deleted) {
+                kept[count++] = row++;
+            }
+            row++;
+        }
+        return count;
+    }
+
+    private int keepEach(ColumnVector positions, int rows, int[] kept) {
         int count = 0;
         for (int row = 0; row < rows; row++) {
             if (!contains(positions.getLong(row))) {

@@ -28,7 +28,7 @@ import versioned.spark.python.Values;
 record ScanStatistics(TableRef table, StructType wanted, List<Predicate> filters, long rows, long bytes)
         implements Statistics {
     /** The size of rows in memory over the least size that is reported for them. */
-    private static final int MOST_COMPRESSED = 4;
+    private static final int MOST_COMPRESSED = 8;
 
     private record Column(OptionalLong nullCount, OptionalLong distinctCount, Optional<Object> min, Optional<Object> max)
             implements ColumnStatistics {
@@ -51,7 +51,7 @@ record ScanStatistics(TableRef table, StructType wanted, List<Predicate> filters
 
     /**
      * The size by which Spark decides whether to broadcast rows: their share of the files, as Spark takes it for files, which
-     * its limits are made for. But at least a quarter of their size in memory, since a column of few different values takes
+     * its limits are made for. But at least an eighth of their size in memory, since a column of few different values takes
      * almost no space in files, and all of it in a broadcast, which Spark can't take back.
      */
     static long size(ScanPlan plan, long rows, StructType wanted, int rowWidth) {

@@ -6,8 +6,10 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.LongStream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
@@ -16,9 +18,7 @@ import versioned.spark.protocol.NativeGroup;
 import versioned.spark.protocol.SegmentMerge;
 import versioned.spark.protocol.TableRef;
 
-/**
- * Segments as splits of about one size, packed into partitions as Spark packs files: large ones first, small ones together.
- */
+/** Segments as splits of at most one size, dealt to partitions of about one size: large ones first. */
 final class Splits {
     private static final int MAX_SPLITS = 100_000;
     private static final long ROWS = 128 * 1024; // of a row group, as keyed segments are written
@@ -74,7 +74,7 @@ final class Splits {
             Set<String> wanted = segments.stream().map(ScanPlan.Segment::path).collect(Collectors.toSet());
             plan.merges().forEach(merge -> split(table.hadoop().url(), plan, merge, wanted, target, splits));
         }
-        splits.sort(Comparator.comparingLong(NativePartition.Work::bytes).reversed());
+        splits.sort(Comparator.comparingInt(split -> Long.numberOfLeadingZeros(split.bytes())));
         return packed(splits, target, key);
     }
 
@@ -138,32 +138,42 @@ final class Splits {
     }
 
     private static List<InputPartition> packed(List<NativePartition.Work> splits, long target, InternalRow key) {
-        List<InputPartition> partitions = new ArrayList<>();
-        int start = 0;
-        for (int end : nextFit(splits.stream().mapToLong(NativePartition.Work::bytes).toArray(), target, SparkFiles.openCost())) {
-            partitions.add(NativePartition.of(splits.subList(start, end), key));
-            start = end;
+        List<List<NativePartition.Work>> shares = new ArrayList<>();
+        int[] dealt = deal(splits.stream().mapToLong(NativePartition.Work::bytes).toArray(), target, SparkFiles.openCost());
+        for (int i = 0; i < dealt.length; i++) {
+            if (dealt[i] == shares.size()) {
+                shares.add(new ArrayList<>());
+            }
+            shares.get(dealt[i]).add(splits.get(i));
         }
+        List<InputPartition> partitions = new ArrayList<>();
+        shares.forEach(works -> partitions.add(NativePartition.of(works, key)));
         return partitions;
     }
 
     /**
-     * Where partitions of at most {@code target} bytes end. Python packs in the same way ({@code next_fit}); as in Spark, files
-     * that are in a partition also cost what opening them costs.
+     * Deals splits to as few partitions as {@code target} allows: each to the one with least work, so that all are of about one
+     * size, as many as there are cores if Spark sets the target by their number. Neighbours, which often hold what one filter
+     * of a join selects, such as the sales of a year, are read by different tasks.
+     *
+     * @param open what opening a file costs, in bytes
+     * @return the number of each split's partition, from 0 in the order in which they get their first split
      */
-    public static List<Integer> nextFit(long[] sizes, long target, long open) {
-        List<Integer> ends = new ArrayList<>();
-        long used = 0;
+    public static int[] deal(long[] sizes, long target, long open) {
+        record Share(int number, long bytes) {}
+        long total = LongStream.of(sizes).map(size -> size + open).sum();
+        PriorityQueue<Share> shares =
+            new PriorityQueue<>(Comparator.comparingLong(Share::bytes).thenComparingInt(Share::number));
+        int count = (int) Math.min(sizes.length, (total - 1) / (target + 1) + 1); // the target was rounded down
+        for (int i = 0; i < count; i++) {
+            shares.add(new Share(i, 0));
+        }
+        int[] dealt = new int[sizes.length];
         for (int i = 0; i < sizes.length; i++) {
-            if (i > 0 && used + sizes[i] > target) {
-                ends.add(i);
-                used = 0;
-            }
-            used += sizes[i] + open;
+            Share least = shares.remove();
+            dealt[i] = least.number();
+            shares.add(new Share(least.number(), least.bytes() + sizes[i] + open));
         }
-        if (sizes.length > 0) {
-            ends.add(sizes.length);
-        }
-        return ends;
+        return dealt;
     }
 }

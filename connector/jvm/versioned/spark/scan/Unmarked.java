@@ -44,9 +44,7 @@ final class Unmarked {
         private final PartitionReader<ColumnarBatch> reader;
         private final MarkedRows marked;
         private final int at;
-        private ColumnarBatch source;
-        private int[] kept = {};
-        private ColumnarBatch selected;
+        private KeptRows kept = new KeptRows(0);
         private ColumnarBatch batch;
 
         Batches(PartitionReader<ColumnarBatch> reader, MarkedRows marked, int at) {
@@ -58,7 +56,8 @@ final class Unmarked {
         @Override
         public boolean next() throws IOException {
             while (reader.next()) {
-                batch = unmarked(reader.get());
+                batch = reader.get();
+                hide(batch);
                 if (batch.numRows() > 0) {
                     return true;
                 }
@@ -66,27 +65,16 @@ final class Unmarked {
             return false;
         }
 
-        private ColumnarBatch unmarked(ColumnarBatch all) {
+        private void hide(ColumnarBatch all) {
             int rows = all.numRows();
             ColumnVector positions = all.column(at);
             if (rows == 0 || marked.from(positions.getLong(0)) > positions.getLong(rows - 1)) {
-                return all;
+                return;
             }
-            if (all != source || rows > kept.length) { // Spark fills one batch again and again
-                select(all, rows);
+            if (rows > kept.indexes().length) {
+                kept = new KeptRows(rows);
             }
-            selected.setNumRows(marked.keep(positions, rows, kept));
-            return selected;
-        }
-
-        private void select(ColumnarBatch all, int rows) {
-            kept = new int[rows];
-            ColumnVector[] columns = new ColumnVector[all.numCols()];
-            for (int i = 0; i < columns.length; i++) {
-                columns[i] = new SelectedVector(all.column(i), kept);
-            }
-            source = all;
-            selected = new ColumnarBatch(columns);
+            kept.move(all, marked.keep(positions, rows, kept.indexes()));
         }
 
         @Override

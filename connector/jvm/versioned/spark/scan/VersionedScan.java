@@ -36,7 +36,6 @@ import versioned.spark.protocol.PlanScan;
 import versioned.spark.protocol.StreamRef;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.PathOptions;
-import versioned.spark.python.Python;
 import versioned.spark.python.TableOptions;
 import versioned.spark.python.TableRefs;
 import versioned.spark.python.Terms;
@@ -92,7 +91,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRe
     private ScanPlan plan(List<Predicate> filters, Integer limit, List<String> inPython, boolean isGrouped) {
         long start = System.nanoTime();
         try {
-            return ScanPlan.of(Python.send(
+            return ScanPlan.of(RecentPlans.of(
                 new PlanScan(table, wanted, Terms.of(filters), limit, isNative, isWhole(), isGrouped, inPython)));
         } finally {
             planningNanos += System.nanoTime() - start;

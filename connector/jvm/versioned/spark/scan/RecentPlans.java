@@ -1,0 +1,40 @@
+package versioned.spark.scan;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import versioned.spark.protocol.PlanScan;
+import versioned.spark.protocol.ScanPlan;
+import versioned.spark.python.Python;
+
+/**
+ * The plans that were asked for last. The plan of a snapshot does not change, so a statement that reads a table in several
+ * places, or that is repeated, asks Python once.
+ */
+final class RecentPlans {
+    private static final int KEPT = 64;
+    private static final int MOST_SEGMENTS = 1_000; // of a kept plan; larger plans would take memory from queries
+    private static final Map<PlanScan, ScanPlan> PLANS = new LinkedHashMap<>(16, 0.75f, true) {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<PlanScan, ScanPlan> eldest) {
+            return size() > KEPT;
+        }
+    };
+
+    private RecentPlans() {}
+
+    static ScanPlan of(PlanScan request) {
+        synchronized (PLANS) {
+            ScanPlan kept = PLANS.get(request);
+            if (kept != null) {
+                return kept;
+            }
+        }
+        ScanPlan plan = Python.send(request);
+        if (plan.lasting() && plan.segments().path().size() <= MOST_SEGMENTS) {
+            synchronized (PLANS) {
+                PLANS.put(request, plan);
+            }
+        }
+        return plan;
+    }
+}
