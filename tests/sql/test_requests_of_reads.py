@@ -6,6 +6,7 @@ Spark loads a table when it analyses a query, and again before it runs it, to sh
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,9 @@ def test_a_plan_is_kept_until_the_table_changes(sql_spark: SparkSession, ns: str
     """Also one statement that reads a table twice plans it once."""
     t = f"versioned.{ns}.t"
     twice = f"SELECT a.n FROM {t} a JOIN {t} b ON a.id = b.id + 1 WHERE a.n = 1"
-    self_join, _ = requests_of(sql_spark, f"SELECT count(*) FROM (TABLE {t} UNION ALL TABLE {t}) x WHERE n = 1")
+    self_join, _ = requests_of(
+        sql_spark, f"SELECT count(*) FROM (TABLE {t} UNION ALL TABLE {t}) x WHERE n = 1"
+    )
     assert self_join.count(PLAN) == 1
     requests_of(sql_spark, twice)
     assert requests_of(sql_spark, twice)[0].count(PLAN) == 0
@@ -82,9 +85,7 @@ def test_a_plan_is_kept_until_the_table_changes(sql_spark: SparkSession, ns: str
     assert requests_of(sql_spark, twice)[0].count(PLAN) > 0
 
 
-def test_a_plan_is_not_kept_if_rows_age(
-    sql_spark: SparkSession, catalog: Catalog, ns: str
-) -> None:
+def test_a_plan_is_not_kept_if_rows_age(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     how = {"time_index": "at", "ttl": "1 day"}
     catalog.create_table(f"{ns}.t", "id BIGINT, at TIMESTAMP", properties=how).append(
         pa.table({"id": [1], "at": pa.array([dt.datetime.now(dt.UTC)], pa.timestamp("us", "UTC"))})

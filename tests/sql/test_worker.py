@@ -47,22 +47,51 @@ def test_planning_a_scan_does_not_import_pandas(tmp_path: Path) -> None:
 
 
 COLLECT = """
-import gc, sys, types
+import gc, sys, types, weakref
 from pyspark_versioned.sql import worker
+
+class Cycle:
+    def __init__(self):
+        self.itself = self
 
 def is_collected(value):
     return any(tracked is value for tracked in gc.get_objects())
 
-of_a_request, module = [[]], types.ModuleType("imported_by_a_request")
-worker._freeze_imports()
-assert is_collected(of_a_request)
+of_a_request, module, cycle = [[]], types.ModuleType("imported_by_a_request"), Cycle()
+worker._spare_the_collector()
+assert not is_collected(of_a_request)
 sys.modules[module.__name__] = module
-worker._freeze_imports()
+worker._spare_the_collector()
 assert not is_collected(module)
+forgotten = weakref.ref(cycle)
+del cycle
+gc.collect()
+assert forgotten() is not None
+for _ in range(worker._COLLECTED_EVERY):
+    worker._spare_the_collector()
+assert forgotten() is None
 """
 
 
 @pytest.mark.thorough
-def test_collections_skip_what_a_request_has_imported() -> None:
+def test_collections_skip_what_requests_leave_but_for_cycles() -> None:
     """The daemon collects after each request; with pandas imported that took 20 ms each time."""
     subprocess.run([sys.executable, "-c", COLLECT], check=True)
+
+
+SEND = """
+import os, socket, sys
+from pyspark_versioned.sql import worker
+
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+for connection in (client, *socket.socketpair()):
+    worker._send_at_once(os.fdopen(os.dup(connection.fileno()), "wb"))
+assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+client.sendall(b"still open")
+"""
+
+
+def test_a_large_response_is_sent_at_once() -> None:
+    """Else its end waits 40 ms for an acknowledgement of its beginning."""
+    subprocess.run([sys.executable, "-c", SEND], check=True)
