@@ -196,22 +196,23 @@ def measure(
     load(spark, suite, names, engine.marks if marks else engine.properties, updated=marks)
     queries = json.loads((suite.source / "queries.json").read_text())
     found: dict[str, Any] = {"engine": name, "spark": spark.version, "times": {}, "failed": {}}
-    for what in wanted or queries:
+    for number, what in enumerate(wanted or queries):
         print(f"{name}: {what}", file=sys.stderr, flush=True)
         try:
-            found["times"][what] = _in_turns(spark, queries[what], names, runs)
+            found["times"][what] = _in_turns(spark, queries[what], names, runs, number)
         except Exception as error:  # one query that fails does not stop the others
             found["failed"][what] = str(error).strip().partition("\n")[0]
     spark.stop()
     return found
 
 
-def _in_turns(spark: Any, query: str, names: str, runs: int) -> dict[str, list[float]]:
+def _in_turns(spark: Any, query: str, names: str, runs: int, number: int) -> dict[str, list[float]]:
+    """Seconds of a query; who begins changes with each run and each query: the first warms the second."""
     times: dict[str, list[float]] = {"ours": [], "plain": []}
     where = {"ours": names, "plain": PLAIN}
     for run in range(runs + 1):
         seen: dict[str, list[tuple[object, ...]]] = {}
-        for who in (*where,) if run % 2 == 0 else (*reversed(where),):  # the first warms the second
+        for who in (*where,) if (run + number) % 2 == 0 else (*reversed(where),):
             begun = time.perf_counter()
             rows = _rows(spark, where[who], query)
             if run:  # the first does not count
@@ -285,6 +286,7 @@ def run(suite: Suite, about: str | None) -> None:
     parser.add_argument("--queries", default="", help="such as Q1,Q7; all by default")
     parser.add_argument("--marks", action="store_true", help="update 1%% of each table by marks")
     parser.add_argument("--alone", action="store_true", help="without Iceberg and Delta")
+    parser.add_argument("--beside", choices=[*ENGINES][1:], help="only one of Iceberg and Delta")
     parser.add_argument("--engine", choices=ENGINES, help="run this one alone, in this Python")
     parser.add_argument("--save", type=Path, help="append the table and the raw times to this file")
     options = parser.parse_args()
@@ -298,7 +300,8 @@ def run(suite: Suite, about: str | None) -> None:
     arguments = [f"--scale={options.scale:g}", f"--runs={options.runs}"]
     arguments += [f"--queries={options.queries}"] if options.queries else []
     arguments += ["--marks"] if options.marks else []
-    engines = ["versioned"] if options.alone else [*ENGINES]
+    engines = ["versioned"] if options.alone or options.beside else [*ENGINES]
+    engines += [options.beside] if options.beside else []
     results = {name: in_own_process(name, module, *arguments) for name in engines}
     print(table(results))
     if options.save:
