@@ -207,7 +207,7 @@ def measure(
 
 
 def _in_turns(spark: Any, query: str, names: str, runs: int, number: int) -> dict[str, list[float]]:
-    """Seconds of a query; who begins changes with each run and each query: the first warms the second."""
+    """Seconds of a query. Who begins changes with each run and query: the first warms the second."""
     times: dict[str, list[float]] = {"ours": [], "plain": []}
     where = {"ours": names, "plain": PLAIN}
     for run in range(runs + 1):
