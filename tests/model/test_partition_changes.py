@@ -36,6 +36,10 @@ def schema(tmp_path: Path) -> Schema:
             "REPLACE\nPARTITION FIELD bucket(4, id)\nWITH bucket(8, id)",
             ["days(ts)", "bucket(8, id)"],
         ),
+        # The names that Iceberg gives to fields
+        ("DROP PARTITION FIELD ts_day", ["bucket(4, id)"]),
+        ("DROP PARTITION FIELD `ID_bucket`", ["days(ts)"]),
+        ("REPLACE PARTITION FIELD id_bucket_4 WITH id", ["days(ts)", "id"]),
     ],
 )
 def test_partition_fields_are_added_dropped_and_replaced(
@@ -52,6 +56,7 @@ def test_partition_fields_are_added_dropped_and_replaced(
         ("ADD PARTITION FIELD bucket(16, id) AS shard", "leave out AS"),
         ("DROP PARTITION FIELD id", "its fields are days\\(ts\\), bucket\\(4, id\\)"),
         ("REPLACE PARTITION FIELD id WITH ts", "not partitioned by id"),
+        ("DROP PARTITION FIELD ts_hour", "ts_hour"),
         ("REPLACE PARTITION FIELD days(ts) WITH bucket(4, id)", "already"),
         ("SET PARTITION FIELD id", "is not a change"),
         ("REPLACE PARTITION FIELD id", "is not a change"),
@@ -59,8 +64,15 @@ def test_partition_fields_are_added_dropped_and_replaced(
     ],
 )
 def test_invalid_changes_are_refused(schema: Schema, change: str, reason: str) -> None:
-    with pytest.raises(InvalidRequestError, match=reason):
+    with pytest.raises((InvalidRequestError, NotFoundError), match=reason):
         changed_partitioning(schema, change, "t")
+
+
+def test_a_column_comes_before_a_name_of_iceberg(tmp_path: Path) -> None:
+    schema = Catalog.create_path(
+        tmp_path, "ts TIMESTAMP, ts_day INT", partitioned_by=["days(ts)", "ts_day"]
+    ).schema
+    assert changed_partitioning(schema, "DROP PARTITION FIELD ts_day", "t") == ["days(ts)"]
 
 
 def test_an_unknown_column_is_refused(schema: Schema) -> None:

@@ -10,11 +10,19 @@ import numpy as np
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model import transforms
-from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.transforms import (
+    Bucket,
+    Days,
+    Hours,
+    Identity,
+    Months,
     Transform,
+    Truncate,
+    Years,
     parse_partitioning,
     parse_transform,
+    render,
     render_field,
 )
 from versioned_catalog.model.types import Atom, DataType, Family, family
@@ -81,12 +89,32 @@ def _new(schema: Schema, text: str, table: str) -> str:
 
 def _index(schema: Schema, text: str, fields: list[str], table: str) -> int:
     has = [(field.source, parse_transform(field.transform)) for field in schema.partitioning]
+    name = name_key(text.strip("` "))
+    named = [at for at, field in enumerate(has) if name in _iceberg_names(schema, *field)]
+    if named and schema.find((text.strip("` "),)) is None:
+        return named[0]
     try:
         return has.index(_key(schema, text))
     except ValueError:
         raise InvalidRequestError(
             f"{table} is not partitioned by {text}; its fields are {', '.join(fields) or 'none'}"
         ) from None
+
+
+def _iceberg_names(schema: Schema, source: int, transform: Transform) -> tuple[str, ...]:
+    """The names that Iceberg gives to a field: by CREATE TABLE, and by ALTER TABLE."""
+    column = ".".join(schema.path(source))
+    names: tuple[str, ...]
+    match transform:
+        case Bucket(size):
+            names = (f"{column}_bucket", f"{column}_bucket_{size}")
+        case Truncate(size):
+            names = (f"{column}_trunc", f"{column}_trunc_{size}")
+        case Years() | Months() | Days() | Hours():
+            names = (f"{column}_{render(transform).removesuffix('s')}",)
+        case Identity():
+            names = ()
+    return tuple(map(name_key, names))
 
 
 def _key(schema: Schema, text: str) -> tuple[int, Transform]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyspark_versioned.sql import neighbour_properties
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type
 from versioned_catalog import InvalidRequestError
@@ -23,7 +24,9 @@ from versioned_catalog.model.changes import (
     SetProperty,
     UnsetProperty,
 )
+from versioned_catalog.model.keys import SORT_BY
 from versioned_catalog.model.schema import Schema, name_key
+from versioned_catalog.model.type_text import render_path
 
 _RESERVED = ("provider", "location", "owner", "external", "is_managed_location", "table_type")
 
@@ -36,6 +39,17 @@ def parse_changes(requested: Sequence[messages.Change], schema: Schema, table: s
     """
     _refuse_replacing(requested, schema, table)
     return [change for sent in requested for change in _parse(sent, schema, table)]
+
+
+def notes(requested: Sequence[messages.Change], table: str) -> list[str]:
+    """What is to be said about properties of other formats."""
+    said = []
+    for change in requested:
+        if isinstance(change, messages.SetProperty):
+            found = neighbour_properties.here(change.key, change.value, table)
+            if found is not None:
+                said.append(neighbour_properties.note(change.key, change.value, found, table))
+    return said
 
 
 def _refuse_replacing(changes: Sequence[messages.Change], schema: Schema, table: str) -> None:
@@ -75,19 +89,21 @@ def _parse(requested: messages.Change, schema: Schema, table: str) -> list[Chang
         case messages.DropDefault(path):
             return [DropDefault(tuple(path))]
         case messages.SetProperty(key, value):
-            return [SetProperty(_property(key, table), value)]
+            found = neighbour_properties.here(key, value, table)
+            if found is None:
+                return [SetProperty(_property(key, table), value)]
+            return [] if found.key is None else [SetProperty(found.key, found.value)]
         case messages.UnsetProperty(key):
-            return [UnsetProperty(_property(key, table))]
+            return [UnsetProperty(_property(neighbour_properties.key_of(key, table), table))]
+        case messages.ClusterBy(columns):
+            if not columns:
+                return [UnsetProperty(SORT_BY)]
+            return [SetProperty(SORT_BY, ", ".join(render_path(tuple(path)) for path in columns))]
         case messages.AddConstraint(constraint):
             primary_key_columns(constraint, table)
             raise _unchangeable_key(table)
         case messages.DropConstraint():
             raise _unchangeable_key(table)
-        case messages.OtherChange("ClusterBy"):
-            raise InvalidRequestError(
-                f"{table}: CLUSTER BY is not supported; SET TBLPROPERTIES ('sort_by' = 'a, b') sorts "
-                "rows that are written from now on, and CALL system.compact those already there"
-            )
         case messages.OtherChange(name):
             raise InvalidRequestError(
                 f"{table}: {name} is not supported; docs/sql.md lists what ALTER TABLE can do",

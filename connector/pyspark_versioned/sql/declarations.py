@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark_versioned.sql.changes import primary_key_columns
+from pyspark_versioned.sql.neighbour_properties import translated
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type, read_default
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.commit.operations import Create
+from versioned_catalog.model.keys import SORT_BY
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import UNASSIGNED, Column
@@ -18,6 +20,8 @@ from versioned_catalog.names.creation import creation
 
 _ADDED_BY_SPARK = ("owner", "table_type", "is_managed_location")
 """Properties that Spark adds by itself."""
+_CLUSTERING = "cluster_by("
+_NEIGHBOURS = ("iceberg", "delta")
 _NOT_COPIED = (*_ADDED_BY_SPARK, "provider", "location", "external")
 """Properties of the source table that CREATE TABLE LIKE does not copy."""
 
@@ -29,6 +33,7 @@ class Declaration:
     Args:
         partitioned_by: transforms, such as ``days(ts)``.
         primary_key: columns of the PRIMARY KEY constraint; the key may be a property instead.
+        notes: what is to be said about the statement.
     """
 
     name: tuple[str, ...]
@@ -37,6 +42,7 @@ class Declaration:
     properties: Mapping[str, str]
     comment: str | None
     primary_key: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def operation(self) -> Create:
         """The operation that creates the table."""
@@ -63,7 +69,8 @@ def parse_declaration(
     """
     table = ".".join(declaration.name)
     properties = _copied_properties(like) | dict(declaration.properties)
-    _check_provider(properties.pop("provider", "versioned"), declaration.default_provider, table)
+    provider = properties.pop("provider", "versioned")
+    _check_provider(provider, declaration.default_provider, table)
     if "location" in properties or properties.pop("external", "false") != "false":
         raise InvalidRequestError(
             f"{table}: the tables of a catalog are in its warehouse; leave out LOCATION, or create it "
@@ -77,14 +84,18 @@ def parse_declaration(
         )
     comment = properties.pop("comment", None)
     key = [path for c in declaration.constraints for path in primary_key_columns(c, table)]
-    _refuse_clustering(declaration.partitioning, table)
+    kept = {key: value for key, value in properties.items() if key not in _ADDED_BY_SPARK}
+    ours, notes = translated(kept | _sorting(declaration.partitioning, kept, table), table)
+    if provider.lower() in _NEIGHBOURS:
+        notes.append(f"{table}: USING {provider} creates a versioned table in this catalog")
     return Declaration(
         tuple(declaration.name),
         _columns(declaration, like, table, defaults=defaults),
-        tuple(declaration.partitioning),
-        {key: value for key, value in properties.items() if key not in _ADDED_BY_SPARK},
+        tuple(field for field in declaration.partitioning if not field.startswith(_CLUSTERING)),
+        ours,
         comment,
         tuple(render_path(tuple(path)) for path in key),
+        tuple(notes),
     )
 
 
@@ -106,22 +117,32 @@ def _columns(
     )
 
 
-def _refuse_clustering(partitioning: Sequence[str], table: str) -> None:
+def _sorting(
+    partitioning: Sequence[str], properties: Mapping[str, str], table: str
+) -> dict[str, str]:
+    """The property that clusters rows by the columns of CLUSTER BY."""
+    found = {}
     for field in partitioning:
-        if field.startswith(("cluster_by(", "sorted_bucket(")):
+        if field.startswith("sorted_bucket("):
             raise InvalidRequestError(
-                f"{table}: rows are clustered and sorted by a property; leave out CLUSTER BY, clusterBy "
-                "and sortBy, and set TBLPROPERTIES ('sort_by' = 'a, b')"
+                f"{table}: rows are sorted by a property; leave out sortBy, and set TBLPROPERTIES "
+                "('sort_by' = 'a, b')"
             )
+        if field.startswith(_CLUSTERING):
+            found[SORT_BY] = field.removeprefix(_CLUSTERING).removesuffix(")")
+    if found and SORT_BY in properties:
+        raise InvalidRequestError(f"{table}: leave out CLUSTER BY, or the property {SORT_BY}")
+    return found
 
 
 def _check_provider(provider: str, default: str, table: str) -> None:
     """Refuse another format.
 
     ``saveAsTable``, ``toTable`` and ``spark.catalog.createTable`` name the session's default source if
-    the user named none, so the default must pass as well.
+    the user named none, so the default must pass as well. Iceberg and Delta pass, so that their
+    statements work as they are; what is created is said.
     """
-    if provider.lower() not in ("versioned", default.lower()):
+    if provider.lower() not in ("versioned", default.lower(), *_NEIGHBOURS):
         raise InvalidRequestError(
             f"{table}: USING {provider} is not possible in this catalog; leave USING out or write USING "
             "versioned, or use spark_catalog for tables of other formats",

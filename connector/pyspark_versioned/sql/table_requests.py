@@ -9,7 +9,7 @@ from typing import NoReturn, TypeAlias
 
 from pyspark_versioned.option_names import Use, accepted
 from pyspark_versioned.options import Target, parse_options, parse_overflow
-from pyspark_versioned.sql.changes import parse_changes
+from pyspark_versioned.sql.changes import notes, parse_changes
 from pyspark_versioned.sql.declarations import parse_declaration
 from pyspark_versioned.sql.metadata_requests import (
     describe_metadata,
@@ -199,7 +199,7 @@ def format_exists(request: messages.FormatExists) -> messages.Exists:
     return messages.Exists(Target.of(parse_options(request.options, Use.WRITE)).find() is not None)
 
 
-def create(request: messages.Create, commit: Commit) -> messages.LoadedTable:
+def create(request: messages.Create, commit: Commit) -> messages.Altered:
     """Create an empty table."""
     catalog = open_catalog(request.catalog)
     declared = parse_declaration(request.declaration, like=request.like)
@@ -215,7 +215,7 @@ def create(request: messages.Create, commit: Commit) -> messages.LoadedTable:
         if landed(commit, created) is None:
             raise Refused("exists")
     table = _opened(created, request.catalog, declared.name)
-    return describe(table, table.state, request.catalog.storage)
+    return messages.Altered(describe(table, table.state, request.catalog.storage), declared.notes)
 
 
 def alter(request: messages.Alter, commit: Commit) -> messages.Altered:
@@ -239,7 +239,8 @@ def alter(request: messages.Alter, commit: Commit) -> messages.Altered:
         table.alter().add_all(changes).commit(commit_id=commit.id)
     problems = catalog.problems_since(name, before, partial(full_name, request.catalog))
     loaded = describe(table, table.state, request.catalog.storage)
-    return messages.Altered(loaded, [problem.text for problem in problems])
+    said = notes(request.changes, table.name)
+    return messages.Altered(loaded, [*said, *(problem.text for problem in problems)])
 
 
 def evolve(request: messages.Evolve) -> messages.LoadedTable:

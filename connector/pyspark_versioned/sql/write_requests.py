@@ -314,8 +314,8 @@ def stage(request: messages.Stage) -> messages.Staged:
     )
     schema = plan.spec.schema
     described = describe_schema(table, schema, dict(declared.properties), declared.comment)
-    plan_of_rows = describe_plan(plan, request.declaration.properties)
-    return messages.Staged(described, placement, plan_of_rows)
+    plan_of_rows = describe_plan(plan, declared.properties)
+    return messages.Staged(described, placement, plan_of_rows, declared.notes)
 
 
 def commit_stage(request: messages.CommitStage, commit: Commit) -> messages.Committed:

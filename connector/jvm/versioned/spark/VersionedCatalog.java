@@ -148,8 +148,10 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
     public Table createTableLike(Identifier ident, TableInfo info, Table source)
             throws TableAlreadyExistsException, NoSuchNamespaceException {
         Like like = source instanceof VersionedTable table ? new Like(table.ref(), table.properties()) : null;
-        return VersionedTable.newest(CatalogRequests.ofNewTable(ident,
-            new Create(requests.catalog(), CatalogRequests.declaration(ident, info), like)));
+        Altered created = CatalogRequests.ofNewTable(ident,
+            new Create(requests.catalog(), CatalogRequests.declaration(ident, info), like));
+        CatalogRequests.log(created.warnings());
+        return VersionedTable.newest(created.table());
     }
 
     @Override

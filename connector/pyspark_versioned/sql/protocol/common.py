@@ -92,6 +92,10 @@ class DropConstraint(Variant):
     name: str
 
 
+class ClusterBy(Variant):
+    columns: Sequence[Sequence[str]]
+
+
 class OtherChange(Variant):
     name: str
 
@@ -110,6 +114,7 @@ Change: TypeAlias = (
     | UnsetProperty
     | AddConstraint
     | DropConstraint
+    | ClusterBy
     | OtherChange
 )
 

@@ -297,6 +297,7 @@ class Staged(Message):
     table: LoadedTable
     placement: Placement
     plan: WritePlan
+    warnings: Sequence[str]
 
 
 class Placement(Message):

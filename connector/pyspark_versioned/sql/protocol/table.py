@@ -212,7 +212,7 @@ class FormatExists(Request[Exists]):
     options: Mapping[str, str]
 
 
-class Create(CommittingRequest[LoadedTable]):
+class Create(CommittingRequest[Altered]):
     catalog: CatalogRef
     declaration: Declaration
     like: Like | None

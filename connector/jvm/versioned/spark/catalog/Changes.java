@@ -30,7 +30,9 @@ public final class Changes {
         } else if (change instanceof TableChange.DropConstraint drop) {
             return new DropConstraint(drop.name());
         }
-        return new OtherChange(change.getClass().getSimpleName());
+        return change instanceof TableChange.ClusterBy clustering
+            ? new ClusterBy(Stream.of(clustering.clusteringColumns()).map(column -> List.of(column.fieldNames())).toList())
+            : new OtherChange(change.getClass().getSimpleName());
     }
 
     private static Change ofColumn(TableChange.ColumnChange change, List<String> path, StructType schema) {

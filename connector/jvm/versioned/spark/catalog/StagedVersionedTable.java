@@ -39,6 +39,7 @@ public final class StagedVersionedTable implements StagedTable, SupportsWrite, W
 
     /** A table that was staged. */
     public static StagedVersionedTable of(Stage request, Staged staged) {
+        CatalogRequests.log(staged.warnings());
         return new StagedVersionedTable(VersionedTable.newest(staged.table()), request, staged.placement(), staged.plan());
     }
 
