@@ -83,6 +83,13 @@ def test_rewriting(sql_spark: SparkSession, table: Table, ns: str) -> None:
 def test_metadata_needs_no_rewriting(sql_spark: SparkSession, table: Table, ns: str) -> None:
     for name in ("rewrite_manifests", "rewrite_position_delete_files"):
         assert call(sql_spark, ns, f"{name}('db.sample')") == [(0, 0)]
+    options = "options => map('rewrite-all', 'true')"
+    positions = f"rewrite_position_delete_files(table => 'db.sample', {options})"
+    assert call(sql_spark, ns, positions) == [(0, 0)]
+    assert call(sql_spark, ns, "rewrite_manifests(table => 'db.sample', spec_id => 1)") == [(0, 0)]
+    assert call(sql_spark, ns, "compute_partition_stats('db.sample')") == [(None,)]
+    with pytest.raises(Exception, match="sort_by is not supported"):
+        call(sql_spark, ns, "rewrite_manifests(table => 'db.sample', sort_by => array('a'))")
 
 
 @pytest.mark.thorough
@@ -91,12 +98,21 @@ def test_expiring(sql_spark: SparkSession, table: Table, ns: str) -> None:
     assert call(sql_spark, ns, f"expire_snapshots('db.sample', {old}, 100)")[0][:3] == (0, 0, 0)
     assert call(sql_spark, ns, "remove_orphan_files(table => 'db.sample', dry_run => true)") == []
     assert call(sql_spark, ns, "remove_orphan_files(table => 'db.sample')") == []
+    for vacuous in (
+        "equal_schemes => map('file', 'file1')",
+        "equal_authorities => map('a', 'b')",
+        "prefix_mismatch_mode => 'DELETE'",
+        "prefix_listing => true",
+    ):
+        assert call(sql_spark, ns, f"remove_orphan_files(table => 'db.sample', {vacuous})") == []
     with pytest.raises(Exception, match="shorter than 1:00:00"):
         call(sql_spark, ns, "expire_snapshots('db.sample', current_timestamp())")
     with pytest.raises(Exception, match="use older_than or retain_last"):
         call(sql_spark, ns, "expire_snapshots(table => 'db.sample', snapshot_ids => ARRAY(123))")
     with pytest.raises(Exception, match="location is not supported"):
         call(sql_spark, ns, "remove_orphan_files(table => 'db.sample', location => 'a/data')")
+    with pytest.raises(Exception, match="file_list_view is not supported"):
+        call(sql_spark, ns, "remove_orphan_files(table => 'db.sample', file_list_view => 'v')")
     assert ids(table) == [1, 2, 3, 4]
 
 
@@ -117,7 +133,6 @@ def test_statistics(sql_spark: SparkSession, table: Table, ns: str) -> None:
         ("cherrypick_snapshot('db.sample', 1)", "CREATE TAG"),
         ("migrate('db.sample')", "system.import_files"),
         ("register_table('db.sample', 'a/file.json')", "system.convert"),
-        ("compute_partition_stats('db.sample')", "t.partitions"),
         ("create_changelog_view(table => 'db.sample')", "CHANGES FROM VERSION"),
     ],
 )

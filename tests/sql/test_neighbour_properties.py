@@ -105,7 +105,10 @@ def test_alter_sets_and_unsets_the_counterpart(jar: Statements) -> None:
             {"write.delete.mode": "merge-on-read", "write.merge.mode": "copy-on-write"},
             "one property row_changes holds for all statements",
         ),
-        ({"delta.enableDeletionVectors": "true", "row_changes": "copy"}, "another property sets it"),
+        (
+            {"delta.enableDeletionVectors": "true", "row_changes": "copy"},
+            "another property sets it",
+        ),
     ],
 )
 def test_others_are_refused(jar: Statements, given: dict[str, str], said: str) -> None:

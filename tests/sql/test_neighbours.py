@@ -5,6 +5,7 @@ Needs a JVM for those that run, because Spark parses the calls that they become.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -133,8 +134,13 @@ def test_what_is_said(statement: str, expected: Said) -> None:
     [
         *("SELECT 1", "VACUUM", "OPTIMIZE '/a/path'", "DESCRIBE t", "DESCRIBE history a b"),
         *("ALTER TABLE t ADD COLUMN x INT COMMENT 'create tag y'", "RESTORE t", "OPTIMIZE t WHERE"),
-        *("ALTER TABLE t CREATE TAG", "ALTER TABLE t WRITE", "REORG TABLE t APPLY (UPGRADE)"),
-        *("VACUUM t USING INVENTORY x", "VACUUM t RETAIN '0, force => true' HOURS"),
+        *("ALTER TABLE t CREATE TAG", "ALTER TABLE t WRITE", "REORG TABLE t APPLY (X)"),
+        *(
+            "CREATE TABLE t AS SELECT 'a CLONE b'",
+            "CREATE TABLE t (clone INT)",
+            "CREATE TABLE t LIKE s",
+        ),
+        *("ALTER TABLE t ALTER COLUMN a TYPE INT", "VACUUM t RETAIN '0, force => true' HOURS"),
         *("ALTER TABLE t REPLACE TAG IF EXISTS x AS OF VERSION 5", "VACUUM t RETAIN abc HOURS"),
         *(
             "ALTER TABLE t CREATE OR REPLACE TAG IF EXISTS x",
@@ -159,6 +165,15 @@ def test_spark_parses_the_rest(statement: str) -> None:
         ("VACUUM t LITE RETAIN 100 HOURS", "leave LITE out"),
         ("ANALYZE TABLE t PARTITION (day = '1970-01-01') COMPUTE STATISTICS", "FOR ALL COLUMNS"),
         ("GENERATE symlink_format_manifest FOR TABLE t", "system.publish"),
+        ("CREATE TABLE t SHALLOW CLONE other VERSION AS OF 3", "LIKE copies"),
+        ("CREATE OR REPLACE TABLE t CLONE other", "LIKE copies"),
+        ("VACUUM t USING INVENTORY (SELECT * FROM x)", "leave it out"),
+        (
+            "REORG TABLE t APPLY (UPGRADE UNIFORM(ICEBERG_COMPAT_VERSION=2))",
+            "'publish' = 'iceberg'",
+        ),
+        ("ALTER TABLE t DROP FEATURE 'typeWidening' TRUNCATE HISTORY", "leave it out"),
+        ("ALTER TABLE t ALTER COLUMN id SYNC IDENTITY", "yourself"),
     ],
 )
 @pytest.mark.thorough
@@ -186,6 +201,51 @@ def rows_of(spark: SparkSession, statement: str) -> list[tuple[Any, ...]]:
 
 def ids(table: Table) -> list[int]:
     return sorted(table.refresh().scan(["id"]).to_arrow()["id"].to_pylist())
+
+
+def test_entries_and_delete_files(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    t = f"versioned.{ns}.t"
+    entries = f"SELECT snapshot_id, sequence_number, record_count FROM {t}.entries ORDER BY 1"
+    assert rows_of(sql_spark, entries) == [(1, 1, 2), (2, 2, 1)]
+    assert rows_of(sql_spark, f"SELECT * FROM {t}.delete_files") == []
+    table.alter().set_property("row_changes", "mark").commit()
+    table.delete([("id", "=", 1)])
+    (marked,) = rows_of(sql_spark, f"SELECT * FROM {t}.delete_files")
+    files = [path for (path,) in rows_of(sql_spark, f"SELECT file_path FROM {t}.entries")]
+    assert marked[:1] == (1,)
+    assert marked[3] == 1
+    assert marked[4] in files
+    log = rows_of(
+        sql_spark, f"SELECT latest_snapshot_id, file FROM {t}.metadata_log_entries ORDER BY 1"
+    )
+    assert [version for version, _ in log] == [0, 1, 2, 3, 4]
+    assert all(Path(file).exists() for _, file in log)
+    assert rows_of(sql_spark, f"SELECT count(*) FROM {t}.entries VERSION AS OF 1") == [(1,)]
+
+
+def test_a_call_finds_its_table_in_the_current_namespace(
+    sql_spark: SparkSession, table: Table, ns: str
+) -> None:
+    sql_spark.sql(f"USE versioned.{ns}")
+    try:
+        assert len(rows_of(sql_spark, "CALL versioned.system.ancestors_of('t')")) == 3
+        with pytest.raises(Exception, match=f"no table {ns}.nope"):
+            sql_spark.sql("CALL versioned.system.ancestors_of('nope')")
+    finally:
+        sql_spark.sql("USE spark_catalog")
+    with pytest.raises(Exception, match="no table t "):
+        sql_spark.sql("CALL versioned.system.ancestors_of('t')")
+
+
+@pytest.mark.thorough
+def test_dropping_a_constraint_that_is_not_there(
+    sql_spark: SparkSession, table: Table, ns: str
+) -> None:
+    t = f"versioned.{ns}.t"
+    sql_spark.sql(f"ALTER TABLE {t} DROP CONSTRAINT IF EXISTS c")
+    with pytest.raises(Exception, match="has no constraint c"):
+        sql_spark.sql(f"ALTER TABLE {t} DROP CONSTRAINT c")
+    assert table.refresh().version == 2
 
 
 def test_restore(sql_spark: SparkSession, table: Table, ns: str) -> None:

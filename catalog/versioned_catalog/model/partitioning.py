@@ -64,12 +64,23 @@ def changed_partitioning(schema: Schema, change: str, table: str) -> list[str]:
         )
     fields = partition_fields(schema)
     if match["old"] is not None:
-        fields[_index(schema, match["old"], fields, table)] = _new(schema, match["new"], table)
+        at = _index(schema, match["old"], fields, table)
+        if not _is_same(schema, match["new"], at):
+            fields[at] = _new(schema, match["new"], table)
     elif match["action"].upper() == "ADD":
         fields.append(_new(schema, match["field"], table))
     else:
         del fields[_index(schema, match["field"], fields, table)]
     return fields
+
+
+def _is_same(schema: Schema, text: str, at: int) -> bool:
+    """Whether a text is the field at a place."""
+    field = schema.partitioning[at]
+    return not _NAMED.fullmatch(text) and _key(schema, text) == (
+        field.source,
+        parse_transform(field.transform),
+    )
 
 
 def _new(schema: Schema, text: str, table: str) -> str:

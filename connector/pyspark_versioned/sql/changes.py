@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark_versioned.sql import neighbour_properties
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type
-from versioned_catalog import InvalidRequestError
+from versioned_catalog import InvalidRequestError, NotFoundError
 from versioned_catalog.model.changes import (
     UNSET,
     AddColumn,
@@ -24,7 +24,7 @@ from versioned_catalog.model.changes import (
     SetProperty,
     UnsetProperty,
 )
-from versioned_catalog.model.keys import SORT_BY
+from versioned_catalog.model.keys import PRIMARY_KEY, SORT_BY
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.type_text import render_path
 
@@ -102,8 +102,12 @@ def _parse(requested: messages.Change, schema: Schema, table: str) -> list[Chang
         case messages.AddConstraint(constraint):
             primary_key_columns(constraint, table)
             raise _unchangeable_key(table)
-        case messages.DropConstraint():
-            raise _unchangeable_key(table)
+        case messages.DropConstraint(name, if_exists):
+            if schema.is_keyed and name_key(name) == name_key(PRIMARY_KEY):
+                raise _unchangeable_key(table)
+            if if_exists:
+                return []
+            raise NotFoundError(f"{table} has no constraint {name}; leave the statement out")
         case messages.OtherChange(name):
             raise InvalidRequestError(
                 f"{table}: {name} is not supported; docs/sql.md lists what ALTER TABLE can do",

@@ -32,7 +32,6 @@ _BRANCHES = "tables have no branches; see ALTER TABLE ... CREATE TAG and RESTORE
 INSTEAD: Mapping[str, str] = {
     "add_files": "CALL system.import_files takes files in, in place or as copies",
     "cherrypick_snapshot": _BRANCHES,
-    "compute_partition_stats": "the rows of each partition are always known: SELECT * FROM t.partitions",
     "create_changelog_view": "SELECT * FROM t CHANGES FROM VERSION 1 TO VERSION 2",
     "fast_forward": _BRANCHES,
     "migrate": "CALL system.import_files takes the files of a Hive or Spark table in, in place",
@@ -95,12 +94,28 @@ def _remove_orphan_files(call: Invocation) -> Iterable[Row]:
             "out",
             condition="NOT_SUPPORTED",
         )
+    if call.arguments["file_list_view"] is not None:
+        raise InvalidRequestError(
+            f"{table.name}: file_list_view is not supported: the table's folders are listed; leave "
+            "it out",
+            condition="NOT_SUPPORTED",
+        )
     dry_run, landed = call.flag("dry_run", False), call.landed(table) is not None
     commit_id = None if landed else call.commit.id
     done = table.maintenance.vacuum(
         _age(call, table, _ORPHAN_AFTER), dry_run=dry_run, commit_id=commit_id
     )
     yield from ((path,) for path in (*done.segments, *done.others))
+
+
+def _rewrite_manifests(call: Invocation) -> Iterable[Row]:
+    if call.arguments["sort_by"] is not None:
+        raise InvalidRequestError(
+            f"{call.table.name}: sort_by is not supported: metadata has an order of its own; leave "
+            "it out",
+            condition="NOT_SUPPORTED",
+        )
+    yield 0, 0
 
 
 def _as_compact(call: Invocation) -> Invocation:
@@ -187,6 +202,7 @@ def _as_analyze(call: Invocation) -> Invocation:
 
 
 _SNAPSHOT = optional("snapshot_id", "BIGINT", "a version; by default the newest")
+_RELATIVE = "changes nothing: files are known by their paths in the table's folder"
 _OLDER_THAN = optional("older_than", "TIMESTAMP", "a time")
 
 PROCEDURES = {
@@ -221,6 +237,11 @@ PROCEDURES = {
             replace(_OLDER_THAN, comment="keeps younger files; by default three days"),
             optional("location", "STRING", "is refused: the whole table is looked at"),
             optional("dry_run", "BOOLEAN", "true only reports"),
+            optional("file_list_view", "STRING", "is refused: the table's folders are listed"),
+            optional("equal_schemes", "MAP<STRING, STRING>", _RELATIVE),
+            optional("equal_authorities", "MAP<STRING, STRING>", _RELATIVE),
+            optional("prefix_mismatch_mode", "STRING", _RELATIVE),
+            optional("prefix_listing", "BOOLEAN", "how files are listed is the store's choice"),
         ),
         "STRUCT<orphan_file_location: STRING>",
         _remove_orphan_files,
@@ -241,16 +262,32 @@ PROCEDURES = {
     ),
     "rewrite_manifests": Procedure(
         "Does nothing: writers arrange the metadata by themselves.",
-        (TABLE,),
+        (
+            TABLE,
+            optional("use_caching", "BOOLEAN", "changes nothing"),
+            optional("spec_id", "INT", "changes nothing"),
+            optional("sort_by", "ARRAY<STRING>", "is refused: metadata has an order of its own"),
+        ),
         "STRUCT<rewritten_manifests_count: INT, added_manifests_count: INT>",
-        lambda call: [(0, 0)],
+        _rewrite_manifests,
         writes=False,
     ),
     "rewrite_position_delete_files": Procedure(
         "Does nothing: a segment has one mark, which each change replaces.",
-        (TABLE,),
+        (
+            TABLE,
+            optional("options", "MAP<STRING, STRING>", "changes nothing"),
+            optional("where", "STRING", "changes nothing"),
+        ),
         "STRUCT<rewritten_delete_files_count: INT, added_delete_files_count: INT>",
         lambda call: [(0, 0)],
+        writes=False,
+    ),
+    "compute_partition_stats": Procedure(
+        "Does nothing: the rows of each partition are always known; see the table t.partitions.",
+        (TABLE, _SNAPSHOT),
+        "STRUCT<statistics_file: STRING>",
+        lambda call: [(None,)],
         writes=False,
     ),
     "ancestors_of": Procedure(

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
-from pyspark_versioned.sql.parquet import spark_urls
+from pyspark_versioned.sql import iceberg_tables
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import open_table
@@ -21,21 +21,8 @@ from versioned_catalog.model.transforms import Transform, parse_transform, rende
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import Atom, DataType
 
-_FILES = pa.schema(
-    {
-        "content": pa.int32(),
-        "file_path": pa.string(),
-        "file_format": pa.string(),
-        "partition": pa.list_(pa.string()),
-        "record_count": pa.int64(),
-        "file_size_in_bytes": pa.int64(),
-        "deleted_record_count": pa.int64(),
-    }
-)
-_REFS = pa.schema({"name": pa.string(), "type": pa.string(), "snapshot_id": pa.int64()})
-
-SCHEMAS = {**metadata_tables.SCHEMAS, "files": _FILES, "data_files": _FILES, "refs": _REFS}
-"""Schemas of the metadata tables by name, in lower case; the last three are Iceberg's."""
+SCHEMAS = {**metadata_tables.SCHEMAS, **iceberg_tables.SCHEMAS}
+"""Schemas of the metadata tables by name, in lower case."""
 
 
 def described_table(catalog: Catalog, name: tuple[str, ...]) -> Table | None:
@@ -74,42 +61,10 @@ def read_metadata(request: messages.ReadMetadata) -> messages.Rows:
         "snapshots": snapshot.inspect.snapshots,
         "partitions": snapshot.inspect.partitions,
         "schema_pins": snapshot.inspect.schema_pins,
-        "files": lambda: _files(snapshot, request.table),
-        "data_files": lambda: _files(snapshot, request.table),
-        "refs": lambda: _refs(snapshot),
     }
+    if request.metadata in iceberg_tables.SCHEMAS:
+        return messages.Rows(cells(iceberg_tables.read(snapshot, request.table, request.metadata)))
     return messages.Rows(cells(read[request.metadata]()))
-
-
-def _files(table: Table, ref: messages.TableRef) -> pa.Table:
-    """The live segments, as Iceberg's ``files`` shows data files."""
-    segments = table.inspect.segments()
-    paths, count = segments["path"].to_pylist(), segments.num_rows
-    outside = spark_urls(table.store, ref, paths) if table.state.roots else [None] * count
-    return pa.table(
-        {
-            "content": pa.array([0] * count, pa.int32()),
-            "file_path": [
-                url or f"{table.location}/{path}" for url, path in zip(outside, paths, strict=True)
-            ],
-            "file_format": ["PARQUET"] * count,
-            "partition": segments["partition"],
-            "record_count": segments["rows"],
-            "file_size_in_bytes": segments["bytes"],
-            "deleted_record_count": segments["marked_rows"],
-        },
-        _FILES,
-    )
-
-
-def _refs(table: Table) -> pa.Table:
-    """The newest version and the tags, as Iceberg's ``refs`` shows references."""
-    rows = [{"name": "main", "type": "BRANCH", "snapshot_id": table.version}]
-    rows += [
-        {"name": name, "type": "TAG", "snapshot_id": version}
-        for name, version in sorted(table.state.tags.items())
-    ]
-    return pa.Table.from_pylist(rows, _REFS)
 
 
 def _limit(request: messages.ReadMetadata, version: int) -> int | None:

@@ -92,7 +92,7 @@ def call(request: messages.Call, commit: Commit) -> messages.CallResult:
                 f"{parameter.comment}"
             )
     table = arguments["table"]
-    name = () if table is None else _table_name(request.catalog, table)
+    name = () if table is None else _table_name(request, table)
     invocation = defined.Invocation(request, commit, open_catalog(request.catalog), name)
     job = procedure.job(invocation) if request.job is None else None
     if job is not None:
@@ -109,10 +109,16 @@ def _cell(value: object) -> Any:
     return None if value is None else str(value)
 
 
-def _table_name(ref: messages.CatalogRef, text: str) -> tuple[str, ...]:
-    """A table's name in its catalog; users may write the catalog's name before it."""
-    catalog, parts = open_catalog(ref), parse_path(text)
-    return parts[1:] if parts[0] == ref.name and not catalog.table_exists(parts) else parts
+def _table_name(request: messages.Call, text: str) -> tuple[str, ...]:
+    """A table's name in its catalog.
+
+    Users may write the catalog's name before it, and leave out the current namespace.
+    """
+    catalog, parts = open_catalog(request.catalog), parse_path(text)
+    if len(parts) == 1 and request.namespace and not catalog.table_exists(parts):
+        return (*request.namespace, *parts)
+    is_full = parts[0] == request.catalog.name and not catalog.table_exists(parts)
+    return parts[1:] if is_full else parts
 
 
 HANDLERS = (load_procedure, list_procedures, call)

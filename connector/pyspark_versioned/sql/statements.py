@@ -65,10 +65,19 @@ def _take_alter(cursor: Cursor) -> Said:
         if not _FIELD.fullmatch(change):
             raise cursor.error("PARTITION FIELD was expected")
         return Said(table, "alter_partitioning", {"change": sql_string(change)})
-    if word in ("CREATE", "REPLACE", "DROP") and second != "IDENTIFIER":
+    if word in ("CREATE", "REPLACE", "DROP") and second not in ("IDENTIFIER", "FEATURE"):
         return _take_reference(cursor, table)
     if word == "WRITE":
         return _take_order(cursor, table)
+    if (word, second) == ("DROP", "FEATURE"):
+        _skip(cursor)
+        return Said(
+            table,
+            refused="DROP FEATURE is not supported: a table has the features that its rows need; leave "
+            "it out",
+        )
+    if word == "ALTER":
+        return _take_sync_identity(cursor, table)
     word = cursor.expect_word("SET", "DROP")
     cursor.expect_word("IDENTIFIER")
     cursor.expect_word("FIELDS")
@@ -77,6 +86,38 @@ def _take_alter(cursor: Cursor) -> Said:
         table,
         refused=f"{word} IDENTIFIER FIELDS is not supported: the primary key is set when a table is "
         "created; create another table with PRIMARY KEY (...), and copy the rows",
+    )
+
+
+def _take_sync_identity(cursor: Cursor, table: ColumnPath) -> Said:
+    cursor.expect_word("ALTER")
+    cursor.accept_word("COLUMN")
+    take_path(cursor)
+    cursor.expect_word("SYNC")
+    cursor.expect_word("IDENTITY")
+    return Said(
+        table,
+        refused="SYNC IDENTITY is not supported: tables have no identity columns; write the numbers "
+        "yourself",
+    )
+
+
+def _take_create(cursor: Cursor) -> Said:
+    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t [SHALLOW | DEEP] CLONE s``."""
+    if cursor.accept_word("OR"):
+        cursor.expect_word("REPLACE")
+    cursor.expect_word("TABLE")
+    if cursor.accept_word("IF"):
+        cursor.expect_word("NOT")
+        cursor.expect_word("EXISTS")
+    table = take_path(cursor)
+    cursor.accept_word("SHALLOW", "DEEP")
+    cursor.expect_word("CLONE")
+    _skip(cursor)
+    return Said(
+        table,
+        refused="CLONE is not supported: CREATE TABLE ... LIKE copies the columns and properties of a "
+        "table, and INSERT INTO ... SELECT its rows",
     )
 
 
@@ -202,6 +243,13 @@ def _take_vacuum(cursor: Cursor) -> Said:
             raise cursor.error("a number was expected")
         arguments["retention_hours"] = f"{float(cursor.take().text)}D"
         cursor.expect_word("HOURS")
+    if cursor.accept_word("USING"):
+        _skip(cursor)
+        return Said(
+            table,
+            refused="VACUUM ... USING INVENTORY is not supported: the table's folders are listed; leave "
+            "it out",
+        )
     if cursor.accept_word("DRY"):
         cursor.expect_word("RUN")
         arguments["dry_run"] = "true"
@@ -251,6 +299,13 @@ def _take_reorg(cursor: Cursor) -> Said:
         arguments["where"] = sql_string(_until(cursor, "APPLY"))
     cursor.expect_word("APPLY")
     cursor.expect("(")
+    if cursor.at_word("UPGRADE"):
+        _skip(cursor)
+        return Said(
+            table,
+            refused="REORG ... APPLY (UPGRADE UNIFORM) is not supported: SET TBLPROPERTIES ('publish' = "
+            "'iceberg') publishes each commit, whatever the table holds",
+        )
     cursor.expect_word("PURGE")
     cursor.expect(")")
     return Said(table, "compact", arguments)
@@ -324,6 +379,7 @@ def _until(cursor: Cursor, *words: str) -> str:
 _STATEMENTS: Mapping[str, Callable[[Cursor], Said]] = {
     "ALTER": _take_alter,
     "ANALYZE": _take_analyze,
+    "CREATE": _take_create,
     "OPTIMIZE": _take_optimize,
     "VACUUM": _take_vacuum,
     "DESCRIBE": _take_describe,

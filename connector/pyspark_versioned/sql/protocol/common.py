@@ -90,6 +90,7 @@ class AddConstraint(Variant):
 
 class DropConstraint(Variant):
     name: str
+    if_exists: bool
 
 
 class ClusterBy(Variant):

@@ -160,6 +160,7 @@ class ListProcedures(Request[Names]):
 class Call(CommittingRequest[CallResult]):
     catalog: CatalogRef
     name: Sequence[str]
+    namespace: Sequence[str]
     arguments: Mapping[str, str | None]
     job: str | None
     results: Sequence[Sequence[str]]

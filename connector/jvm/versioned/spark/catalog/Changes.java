@@ -28,7 +28,7 @@ public final class Changes {
         } else if (change instanceof TableChange.AddConstraint add) {
             return new AddConstraint(Constraints.of(add.constraint()));
         } else if (change instanceof TableChange.DropConstraint drop) {
-            return new DropConstraint(drop.name());
+            return new DropConstraint(drop.name(), drop.ifExists());
         }
         return change instanceof TableChange.ClusterBy clustering
             ? new ClusterBy(Stream.of(clustering.clusteringColumns()).map(column -> List.of(column.fieldNames())).toList())

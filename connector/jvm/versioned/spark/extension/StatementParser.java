@@ -30,7 +30,8 @@ public final class StatementParser implements ParserInterface {
     /** The beginnings of these statements, so that Python is not asked about others. */
     private static final Pattern STATEMENT = Pattern.compile(
         "(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*+(?:(?:OPTIMIZE|VACUUM|RESTORE|REORG|GENERATE|DESC(?:RIBE)?\\s+(?:HISTORY|DETAIL)"
-            + "|ANALYZE\\s+TABLE)\\s.*|ALTER\\s+TABLE\\s.*\\s(?:PARTITION\\s+FIELD|IDENTIFIER\\s+FIELDS|BRANCH|TAG"
+            + "|ANALYZE\\s+TABLE)\\s.*|CREATE\\s+(?:OR\\s+REPLACE\\s+)?TABLE\\s.*\\sCLONE\\s.*"
+            + "|ALTER\\s+TABLE\\s.*\\s(?:PARTITION\\s+FIELD|IDENTIFIER\\s+FIELDS|BRANCH|TAG|DROP\\s+FEATURE|SYNC\\s+IDENTITY"
             + "|WRITE\\s+(?:UNORDERED|ORDERED|LOCALLY|DISTRIBUTED))\\b.*)",
         Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 

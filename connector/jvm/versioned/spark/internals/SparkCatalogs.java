@@ -45,6 +45,13 @@ public final class SparkCatalogs {
 
     private SparkCatalogs() {}
 
+    /** The current namespace, if the current catalog has this name; else empty. */
+    public static List<String> currentNamespace(String catalog) {
+        Object manager = call(call(SparkSession.active(), "sessionState"), "catalogManager");
+        return ((CatalogPlugin) call(manager, "currentCatalog")).name().equals(catalog)
+            ? List.of((String[]) call(manager, "currentNamespace")) : List.of();
+    }
+
     /** The catalog and the rest of a name; empty for a temporary view, which takes precedence. */
     public static Optional<Named> find(SparkSession session, Seq<String> name) {
         List<String> parts = CollectionConverters.asJava(name);

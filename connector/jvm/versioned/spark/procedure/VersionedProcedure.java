@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.internals.SparkCatalogs;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.*;
 import versioned.spark.python.Commits;
@@ -71,10 +72,11 @@ public final class VersionedProcedure implements UnboundProcedure, BoundProcedur
             Object value = given.isNullAt(i) ? null : given.get(i, parameters[i].dataType());
             arguments.put(parameters[i].name(), Values.argument(value, parameters[i].dataType()));
         }
+        List<String> namespace = SparkCatalogs.currentNamespace(catalog.name());
         String id = Commits.newId();
-        CallResult found = Commits.send(new Call(catalog, fullName, arguments, null, List.of()), id);
+        CallResult found = Commits.send(new Call(catalog, fullName, namespace, arguments, null, List.of()), id);
         if (found instanceof ProcedureJob job) {
-            found = Commits.send(new Call(catalog, fullName, arguments, job.job(), results(job)), id);
+            found = Commits.send(new Call(catalog, fullName, namespace, arguments, job.job(), results(job)), id);
         }
         ProcedureRows rows = (ProcedureRows) found;
         if (rows.table() != null) {
