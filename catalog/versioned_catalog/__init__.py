@@ -22,6 +22,7 @@ from versioned_catalog.errors import (
 if TYPE_CHECKING:
     from versioned_catalog.alteration import Alteration
     from versioned_catalog.catalog import Catalog
+    from versioned_catalog.commit.authorship import committed_by
     from versioned_catalog.maintain.advice import MaintenanceBounds
     from versioned_catalog.maintain.inspection import Inspection
     from versioned_catalog.maintain.maintenance import Maintenance
@@ -57,6 +58,7 @@ __all__ = [
     "Transaction",
     "UnsupportedFeatureError",
     "VersionedError",
+    "committed_by",
     "expr",
 ]
 
@@ -73,6 +75,7 @@ _MODULES = {
     "Snapshot": "snapshot",
     "Table": "table",
     "Transaction": "transaction",
+    "committed_by": "commit.authorship",
     "expr": "write.expressions",
 }
 """The modules of what is imported when it is first used."""

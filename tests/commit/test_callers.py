@@ -58,7 +58,7 @@ def request(catalog: Catalog, name: str, /, **body: Any) -> None:
         "storage": {},
         "schema_label": None,
     }
-    commit = {"id": "c" * 36, "retry": False}
+    commit = {"id": "c" * 36, "retry": False, "by": {}}
     response = json.loads(respond({"request": name, "body": body, "commit": commit}))
     if "error" in response:
         raise InvalidRequestError(response["error"]["message"])

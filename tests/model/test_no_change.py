@@ -144,7 +144,7 @@ def test_sql_that_changes_nothing_makes_no_commit(tmp_path: Path, change: dict[s
     request = {
         "request": "alter",
         "body": {"catalog": where, "name": ["n", "t"], "changes": [change]},
-        "commit": {"id": "c" * 36, "retry": False},
+        "commit": {"id": "c" * 36, "retry": False, "by": {}},
     }
     response = json.loads(respond(request))
     assert (

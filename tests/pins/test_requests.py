@@ -28,7 +28,11 @@ class Jar:
         }
 
     def send(self, name: str, /, **body: Any) -> Json:
-        given = {"request": name, "body": body, "commit": {"id": "c" * 36, "retry": False}}
+        given = {
+            "request": name,
+            "body": body,
+            "commit": {"id": "c" * 36, "retry": False, "by": {}},
+        }
         response: Json = json.loads(respond(given, sent=[]))
         return response
 

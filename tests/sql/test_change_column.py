@@ -126,7 +126,7 @@ def test_the_jar_sends_the_changes_of_a_key_to_one_task(table: Table) -> None:
 
 
 def test_the_jar_leaves_the_write_to_python(table: Table) -> None:
-    asked = PythonCommit(commit_id="c" * 36, write=write(table), creation=None, stored=False)
+    asked = PythonCommit(commit_id="c" * 36, write=write(table), creation=None, stored=False, by={})
     writer = JarWriter.of(asked)
     writer.commit([writer.write(iter([FIRST])), writer.write(iter([SECOND])), None])
     assert shown(table) == [(1, 10), (3, 30), (4, 4)]
@@ -139,7 +139,7 @@ def test_what_is_refused(table: Table) -> None:
     with pytest.raises(InvalidRequestError, match="changeColumn goes with mode append"):
         source(table).writer(FRAME, True)
     with pytest.raises(InvalidRequestError, match="changeColumn goes with mode append"):
-        JarWriter.of(PythonCommit("c" * 36, write(table, "overwrite"), None, stored=False))
+        JarWriter.of(PythonCommit("c" * 36, write(table, "overwrite"), None, stored=False, by={}))
     for planned in (
         lambda: plan(table, UNVERSIONED),
         lambda: source(table).writer(UNVERSIONED, False),

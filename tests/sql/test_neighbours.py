@@ -429,3 +429,32 @@ def test_a_view_of_a_table_and_its_tag(sql_spark: SparkSession, table: Table, ns
     query = f"SELECT a.id, a.extra FROM {t} a JOIN {t}.tag_x b ON a.id = b.id"
     sql_spark.sql(f"CREATE VIEW versioned.{ns}.v AS {query}")
     assert len(rows_of(sql_spark, f"SELECT * FROM versioned.{ns}.v")) == 3
+
+
+@pytest.mark.parametrize("io", ["native", pytest.param("python", marks=pytest.mark.thorough)])
+def test_history_shows_who_commits(sql_spark: SparkSession, table: Table, ns: str, io: str) -> None:
+    """Of each kind of commit; the message may be set as for Delta."""
+    t, context = f"versioned.{ns}.t", sql_spark.sparkContext
+    session = sql_spark.newSession()
+    session.conf.set("spark.versioned.io", io)
+    session.sql(f"ALTER TABLE {t} ADD COLUMN x INT")
+    session.conf.set("spark.databricks.delta.commitInfo.userMetadata", "fixing May")
+    session.sql(f"INSERT INTO {t} VALUES (5, DATE'2020-01-01', 1)")
+    session.conf.set("spark.versioned.commitMessage", "right to be forgotten")
+    session.sql(f"DELETE FROM {t} WHERE id = 5")
+    session.sql(f"CALL versioned.system.rollback_to_version('{ns}.t', 4)")
+    said = "SELECT userName, applicationId, userMetadata"
+    history = session.sql(f"DESCRIBE HISTORY {t} LIMIT 4").selectExpr(*said[7:].split(", "))
+    by = (context.sparkUser(), context.applicationId)
+    assert [tuple(row) for row in history.collect()] == [
+        (*by, "right to be forgotten"),
+        (*by, "right to be forgotten"),
+        (*by, "fixing May"),
+        (*by, None),
+    ]
+    columns = "user, application, message"
+    ctas = f"{t}_{io}"
+    session.sql(f"CREATE TABLE {ctas} AS SELECT 1 AS a")
+    assert rows_of(session, f"SELECT {columns} FROM {ctas}.history") == [
+        (*by, "right to be forgotten")
+    ]

@@ -18,11 +18,12 @@ def call(warehouse: Path, procedure: str, **arguments: str | None) -> Any:
     body = {
         "catalog": where,
         "name": ["system", procedure],
+        "namespace": [],
         "arguments": {"table": "n.t", **arguments},
         "job": None,
         "results": [],
     }
-    given = {"request": "call", "body": body, "commit": {"id": "c" * 36, "retry": False}}
+    given = {"request": "call", "body": body, "commit": {"id": "c" * 36, "retry": False, "by": {}}}
     return json.loads(respond(given))
 
 

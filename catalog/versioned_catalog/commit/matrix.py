@@ -19,6 +19,7 @@ from versioned_catalog.commit import (
     version_rules,
 )
 from versioned_catalog.commit.attempt import Attempt, Rule
+from versioned_catalog.commit.authorship import signed
 from versioned_catalog.commit.segment_entries import write_entry
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
@@ -204,7 +205,7 @@ def propose(
         return None
     for rule in row.rules:
         rule(attempt)
-    entry = row.entry(attempt)
+    entry = signed(row.entry(attempt))
     return entry if state is None else _without_future_ttl_floor(entry, state, log)
 
 

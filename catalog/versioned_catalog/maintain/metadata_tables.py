@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.commit.authorship import facts_of
 from versioned_catalog.log.entry import Commit, Head, Stub
 from versioned_catalog.log.segment_table import CORE, OPTIONAL, parse_texts
 from versioned_catalog.log.state import TableState
@@ -135,6 +136,9 @@ HISTORY = pa.schema(
         "changes": pa.list_(pa.string()),
         "writer": pa.string(),
         "commit_id": pa.string(),
+        "user": pa.string(),
+        "application": pa.string(),
+        "message": pa.string(),
     }
 )
 
@@ -208,6 +212,7 @@ def _history_row(entry: Commit | Stub) -> dict[str, Any]:
         "changes": _changes(entry.details.get("changes")),
         "writer": entry.head.writer,
         "commit_id": entry.head.commit_id,
+        **facts_of(entry.details),
     }
 
 

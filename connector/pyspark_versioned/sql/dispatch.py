@@ -27,7 +27,7 @@ from pyspark_versioned.sql.protocol.base import (
 )
 from pyspark_versioned.sql.protocol.codec import decode, encode, wire_name
 from pyspark_versioned.sql.protocol.common import Done, Handshake
-from versioned_catalog import InvalidRequestError, VersionedError
+from versioned_catalog import InvalidRequestError, VersionedError, committed_by
 from versioned_catalog.model.type_text import render_path
 
 Json = dict[str, Any]
@@ -94,7 +94,9 @@ def _outcome(parsed: Any, received: Sequence[bytes]) -> Json:
                 "the jar that pyspark_versioned.jar_path() names"
             )
         request = decode(message, parsed.get("body"), f"the request {name}", received)
-        return {"response": HANDLERS[message](request, *_commit(message, parsed))}
+        commit = _commit(message, parsed)
+        with committed_by(**(commit[0].by if commit else {})):
+            return {"response": HANDLERS[message](request, *commit)}
     except Refused as refused:
         return {"refused": refused.reason}
     except VersionedError as error:

@@ -49,6 +49,9 @@ _HISTORY = {
     "filesRemoved": "segments_removed",
     "schemaVersion": "schema_version",
     "engineInfo": "writer",
+    "userName": "user",
+    "applicationId": "application",
+    "userMetadata": "message",
 }
 """The columns of DESCRIBE HISTORY, with those of the metadata table."""
 
@@ -84,7 +87,8 @@ PROCEDURES = {
         (TABLE, optional("newest", "INT", "only so many commits; by default all")),
         "STRUCT<version: BIGINT, timestamp: TIMESTAMP, operation: STRING, "
         "operationParameters: ARRAY<STRING>, readVersion: BIGINT, rowsAdded: BIGINT, "
-        "filesAdded: BIGINT, filesRemoved: BIGINT, schemaVersion: INT, engineInfo: STRING>",
+        "filesAdded: BIGINT, filesRemoved: BIGINT, schemaVersion: INT, engineInfo: STRING, "
+        "userName: STRING, applicationId: STRING, userMetadata: STRING>",
         _describe_history,
         writes=False,
     ),

@@ -44,7 +44,7 @@ from pyspark_versioned.sql.write_plans import (
 from pyspark_versioned.sql.written_segments import parse_records
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import PlannedWriter, records_of
-from versioned_catalog import CorruptTableError, InvalidRequestError, Table
+from versioned_catalog import CorruptTableError, InvalidRequestError, Table, committed_by
 from versioned_catalog.commit.row_rules import Isolation, isolation_of
 from versioned_catalog.log.bitmaps import Positions, bitmap_in, positions_of
 from versioned_catalog.log.entry import Batch
@@ -371,12 +371,13 @@ class JarWriter(PlannedWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit the segments of all tasks."""
         records, request = records_of(messages), self._request
-        if request.creation is not None:
-            _create_staged(request.creation, records, request.commit_id)
-        elif request.write is not None:
-            table, _ = open_table(request.write.table)
-            commit = Commit(request.commit_id, retry=False)
-            commit_records(request.write, table, self._plan, records, commit)
+        with committed_by(**request.by):
+            if request.creation is not None:
+                _create_staged(request.creation, records, request.commit_id)
+            elif request.write is not None:
+                table, _ = open_table(request.write.table)
+                commit = Commit(request.commit_id, retry=False, by=request.by)
+                commit_records(request.write, table, self._plan, records, commit)
 
 
 HANDLERS = (plan_write, commit_write, truncate, can_delete, delete, stage, commit_stage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Generic, Literal, NewType, TypeVar, dataclass_transform
 
@@ -58,10 +59,12 @@ class Commit(Message):
     Args:
         id: the commit ID.
         retry: whether an earlier response may have been lost, so that the commit may have landed.
+        by: who commits and why, as ``committed_by`` takes it.
     """
 
     id: str
     retry: bool
+    by: Mapping[str, str]
 
 
 class Failure(Message):

@@ -287,6 +287,7 @@ class PythonCommit(Message):
     write: Write | None
     creation: Creation | None
     stored: bool
+    by: Mapping[str, str]
 
 
 class Whole(Message):

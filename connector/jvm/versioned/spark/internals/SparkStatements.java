@@ -2,8 +2,10 @@ package versioned.spark.internals;
 
 import java.lang.reflect.Method;
 import java.util.Arrays;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.TreeMap;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
@@ -77,6 +79,18 @@ public final class SparkStatements {
         Optional<String> runs = StackWalker.getInstance().walk(frames -> frames.map(StackWalker.StackFrame::getClassName)
             .filter(name -> name.startsWith(ANALYSIS) || name.startsWith(EXECUTION)).findFirst());
         return runs.filter(name -> name.startsWith(ANALYSIS)).map(name -> AnalysisContext.get().relationCache());
+    }
+
+    /** Who commits and why: Spark's user and application, and the message that the session sets, or that it sets for Delta. */
+    public static Map<String, String> author() {
+        SparkContext context = SparkSession.active().sparkContext();
+        Map<String, String> author = new TreeMap<>(Map.of("user", context.sparkUser(), "application", context.applicationId()));
+        String message = SQLConf.get().getConfString("spark.versioned.commitMessage",
+            SQLConf.get().getConfString("spark.databricks.delta.commitInfo.userMetadata", ""));
+        if (!message.isEmpty()) {
+            author.put("message", message);
+        }
+        return author;
     }
 
     /** Whether INSERT OVERWRITE of this session replaces only the partitions that its rows are in. */

@@ -1,6 +1,8 @@
 package versioned.spark.python;
 
+import java.util.Map;
 import java.util.UUID;
+import versioned.spark.internals.SparkStatements;
 import versioned.spark.protocol.Commit;
 import versioned.spark.protocol.Message.CommittingRequest;
 
@@ -30,10 +32,11 @@ public final class Commits {
      * @throws VersionedException (unchecked) if the commit was refused, or if it is unknown whether it landed
      */
     public static <R> R send(CommittingRequest<R> request, String id) {
+        Map<String, String> author = SparkStatements.author();
         Exception last = null;
         for (int attempt = 0; attempt < TRIES; attempt++) {
             try {
-                return Python.send(request, new Commit(id, attempt > 0));
+                return Python.send(request, new Commit(id, attempt > 0, author));
             } catch (Exception e) {
                 if (e instanceof Refusal || e instanceof VersionedException error && !error.isOutcomeUnknown()) {
                     throw e;

@@ -44,7 +44,7 @@ final class Unmarked {
         private final PartitionReader<ColumnarBatch> reader;
         private final MarkedRows marked;
         private final int at;
-        private KeptRows kept = new KeptRows(0);
+        private ShownRows kept = new ShownRows(0);
         private ColumnarBatch batch;
 
         Batches(PartitionReader<ColumnarBatch> reader, MarkedRows marked, int at) {
@@ -72,7 +72,7 @@ final class Unmarked {
                 return;
             }
             if (rows > kept.indexes().length) {
-                kept = new KeptRows(rows);
+                kept = new ShownRows(rows);
             }
             kept.move(all, marked.keep(positions, rows, kept.indexes()));
         }

@@ -22,13 +22,13 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * The rows of a batch that are shown, moved to its start. They stay in the vectors of Spark's reader, which fills them anew for
  * each batch: a vector that finds its rows in another one costs two virtual calls a value.
  */
-final class KeptRows {
+final class ShownRows {
     private final int[] kept;
     private int first; // the first row that moves
     private int end;
 
     /** @param rows the most rows of a batch */
-    KeptRows(int rows) {
+    ShownRows(int rows) {
         kept = new int[rows];
     }
 
