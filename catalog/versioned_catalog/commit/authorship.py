@@ -34,6 +34,14 @@ def committed_by(
 
     Raises:
         InvalidRequestError: one of them is no text.
+
+    Examples:
+        >>> table = catalog.create_table("t", "a INT")
+        >>> with committed_by(user="ann", message="backfill of May"):
+        ...     table.append(pa.table({"a": pa.array([1], pa.int32())}))
+        1
+        >>> table.inspect.history(limit=1)["message"].to_pylist()
+        ['backfill of May']
     """
     given = dict(zip(FACTS, (user, application, message), strict=True))
     for name, text in given.items():
