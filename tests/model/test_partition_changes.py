@@ -75,6 +75,14 @@ def test_a_column_comes_before_a_name_of_iceberg(tmp_path: Path) -> None:
     assert changed_partitioning(schema, "DROP PARTITION FIELD ts_day", "t") == ["days(ts)"]
 
 
+def test_a_name_of_iceberg_that_two_fields_have_is_refused(tmp_path: Path) -> None:
+    fields = ["bucket(4, a)", "bucket(8, a)"]
+    schema = Catalog.create_path(tmp_path, "a INT", partitioned_by=fields).schema
+    with pytest.raises(InvalidRequestError, match=r"bucket\(4, a\) or bucket\(8, a\)"):
+        changed_partitioning(schema, "DROP PARTITION FIELD a_bucket", "t")
+    assert changed_partitioning(schema, "DROP PARTITION FIELD a_bucket_4", "t") == ["bucket(8, a)"]
+
+
 def test_an_unknown_column_is_refused(schema: Schema) -> None:
     with pytest.raises(NotFoundError, match="nope"):
         changed_partitioning(schema, "ADD PARTITION FIELD nope", "t")

@@ -22,9 +22,9 @@ NAMES = {"iceberg": "Iceberg", "delta": "Delta"}
 HEAD = """# Coming from Iceberg or Delta
 
 This page lists the SQL statements of the documentation of Iceberg and Delta, and says for each whether
-it works here. A test runs each of them as it stands there, with catalogs of the names that it uses;
-placeholders, and snapshots, times and files that nobody has, are put in. Snapshot IDs are versions.
-Fragments, and statements that no parser takes, are left out.
+it works here. A test runs all but {unrun} of them as they stand there, with catalogs of the names that
+they use; for placeholders, and for snapshots, times and files that nobody has, others are put in.
+Snapshot IDs are versions. Fragments, and statements that no parser takes, are left out.
 
 **{works} of {all} work**, {differ} of them with a difference. The others are refused, with what to do
 instead. [SQL](sql.md) describes what there is beside them.
@@ -42,8 +42,8 @@ class Statement:
         sql: the statement as it stands there.
         run: the same with names for its placeholders.
         before: what is run before; None if it can't be run here.
-        refused: a part of the error; None if it works.
-        instead: what to write instead, if the error does not say so.
+        refused: a part of the error; None if it works, or is not run.
+        instead: what to write instead, if the error does not say so, or a setting has no effect.
         differs: what is different here.
     """
 
@@ -77,9 +77,9 @@ def page() -> str:
     found = statements()
     working = [statement for statement in found if statement.works]
     differ = sum(statement.differs is not None for statement in working)
-    return HEAD.format(works=len(working), all=len(found), differ=differ) + "\n".join(
-        _tables(found)
-    )
+    unrun = sum(statement.before is None for statement in found)
+    head = HEAD.format(works=len(working), all=len(found), differ=differ, unrun=unrun)
+    return head + "\n".join(_tables(found))
 
 
 def _tables(found: list[Statement]) -> Iterator[str]:

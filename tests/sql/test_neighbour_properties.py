@@ -66,7 +66,6 @@ def test_properties_with_a_counterpart_are_kept_as_it(jar: Statements) -> None:
         "isolation": "snapshot",
         "distribution_mode": "hash",
         "target_segment_bytes": "1048576",
-        "schema_mode": "live",
         "auto_maintain": "off",
         "application_retention": "12 hours",
         "team": "ops",
@@ -89,9 +88,44 @@ def test_alter_sets_and_unsets_the_counterpart(jar: Statements) -> None:
         "versioned.n.t: delta.targetFileSize = 2MB is kept as target_segment_bytes = 2097152",
     ]
     unset = {"kind": "unset_property", "key": "delta.enableDeletionVectors"}
-    assert kept(jar, jar.alter(unset))[0] == {"target_segment_bytes": "2097152"}
-    always = jar.alter({"kind": "unset_property", "key": "delta.columnMapping.mode"})
-    assert "every table has what delta.columnMapping.mode says" in always["error"]["message"]
+    properties, said = kept(jar, jar.alter(unset))
+    assert properties == {"target_segment_bytes": "2097152"}
+    assert said == [
+        "versioned.n.t: delta.enableDeletionVectors is kept as row_changes, which is unset"
+    ]
+    properties, said = kept(jar, jar.alter({**unset, "key": "delta.columnMapping.mode"}))
+    assert properties == {"target_segment_bytes": "2097152"}
+    assert said == [
+        "versioned.n.t: delta.columnMapping.mode can't be unset, since every table is so"
+    ]
+
+
+def test_one_alter_can_not_say_two_things(jar: Statements) -> None:
+    jar.create()
+
+    def setting(key: str, value: str) -> Json:
+        return {"kind": "set_property", "key": key, "value": value}
+
+    marks, copies = (
+        setting(f"write.{what}.mode", mode)
+        for what, mode in (("delete", "merge-on-read"), ("update", "copy-on-write"))
+    )
+    for other in (marks, setting("row_changes", "mark")):
+        for changes in ((other, copies), (copies, other)):
+            refused = jar.alter(*changes)["error"]["message"]
+            assert "one property row_changes holds for all statements" in refused
+    unset = {"kind": "unset_property", "key": "write.merge.mode"}
+    assert (
+        "sets the property row_changes and unsets it" in jar.alter(marks, unset)["error"]["message"]
+    )
+    assert jar.load()["properties"] == {}
+
+
+def test_a_primary_key_is_not_dropped_under_another_name(jar: Statements, tmp_path: Path) -> None:
+    Catalog(tmp_path).create_table("n.t", "a INT", primary_key=["a"])
+    for name in ("pk", "primary_key"):
+        drop = {"kind": "drop_constraint", "name": name, "if_exists": True}
+        assert "can't be changed" in jar.alter(drop)["error"]["message"]
 
 
 @pytest.mark.parametrize(

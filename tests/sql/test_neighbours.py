@@ -231,6 +231,8 @@ def test_a_call_finds_its_table_in_the_current_namespace(
         assert len(rows_of(sql_spark, "CALL versioned.system.ancestors_of('t')")) == 3
         with pytest.raises(Exception, match=f"no table {ns}.nope"):
             sql_spark.sql("CALL versioned.system.ancestors_of('nope')")
+        with pytest.raises(Exception, match="no table t "):  # a whole name, of no table
+            sql_spark.sql("RESTORE TABLE versioned.t TO VERSION AS OF 1")
     finally:
         sql_spark.sql("USE spark_catalog")
     with pytest.raises(Exception, match="no table t "):
@@ -458,3 +460,41 @@ def test_history_shows_who_commits(sql_spark: SparkSession, table: Table, ns: st
     assert rows_of(session, f"SELECT {columns} FROM {ctas}.history") == [
         (*by, "right to be forgotten")
     ]
+
+
+@pytest.mark.thorough
+def test_a_session_that_stages_its_writes_is_refused(
+    sql_spark: SparkSession, table: Table, ns: str
+) -> None:
+    """What Iceberg would write to a branch would be visible at once here."""
+    session = sql_spark.newSession()
+    for setting in ("spark.wap.branch", "spark.wap.id"):
+        session.conf.set(setting, "audit")
+        with pytest.raises(Exception, match=f"{setting} is set, but tables have no branches"):
+            session.sql(f"INSERT INTO versioned.{ns}.t VALUES (5, DATE'2020-01-01')")
+        session.conf.unset(setting)
+    assert table.refresh().version == 2
+
+
+@pytest.mark.thorough
+def test_like_takes_properties_of_others(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    table.alter().set_property("row_changes", "mark").commit()
+    t = f"versioned.{ns}.t"
+    sql_spark.sql(
+        f"CREATE TABLE {t}2 LIKE {t} TBLPROPERTIES ('write.delete.mode' = 'copy-on-write')"
+    )
+    shown = rows_of(sql_spark, f"SHOW TBLPROPERTIES {t}2 ('row_changes')")
+    assert shown == [("row_changes", "copy")]
+
+
+@pytest.mark.thorough
+def test_the_first_rows_of_a_table_heed_properties_of_others(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """With an option, the write is planned apart from the table."""
+    frame = sql_spark.range(0, 8, 1, 4).selectExpr("id", "id % 2 AS p")
+    for mode, count in (("none", 8), ("hash", 2)):
+        writer = frame.writeTo(f"versioned.{ns}.{mode}").partitionedBy("p")
+        writer = writer.tableProperty("write.distribution-mode", mode)
+        writer.option("target_segment_bytes", "1000000").create()
+        assert catalog.load_table(f"{ns}.{mode}").state.segments.count == count

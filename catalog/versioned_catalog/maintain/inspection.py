@@ -43,9 +43,9 @@ class Inspection:
 
         Columns: ``version`` (int64), ``time`` (timestamp, UTC), ``operation``, ``schema_version``
         (int32), ``rows_added``, ``segments_added``, ``segments_removed``, ``base_version`` (int64),
-        ``changes`` (list of text), ``writer``, ``commit_id``; and ``user``, ``application``, ``message``,
-        as ``committed_by`` says them and Spark's SQL does by itself. Of expired commits, only version,
-        time and commit ID are known.
+        ``changes`` (list of text), ``writer``, ``commit_id``; and ``user``, ``application`` and
+        ``message``, as ``committed_by`` says them and Spark's SQL does by itself. Of expired commits,
+        only version, time and commit ID are known.
 
         Args:
             limit: list only so many of the newest commits, and read the log no further back.

@@ -34,6 +34,7 @@ _CHANGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NAMED = re.compile(r"(?P<field>.+?)\s+AS\s+\S+", re.IGNORECASE | re.DOTALL)
+_WORD = re.compile(r"[^()]+")
 _SINGULAR = re.compile(r"(year|month|day|hour)\s*\(", re.IGNORECASE)
 
 
@@ -100,9 +101,18 @@ def _new(schema: Schema, text: str, table: str) -> str:
 
 def _index(schema: Schema, text: str, fields: list[str], table: str) -> int:
     has = [(field.source, parse_transform(field.transform)) for field in schema.partitioning]
-    name = name_key(text.strip("` "))
-    named = [at for at, field in enumerate(has) if name in _iceberg_names(schema, *field)]
-    if named and schema.find((text.strip("` "),)) is None:
+    name = text.strip("` ")
+    if schema.find((name,)) is not None or not _WORD.fullmatch(name):
+        named = []
+    else:
+        named = [
+            at for at, field in enumerate(has) if name_key(name) in _iceberg_names(schema, *field)
+        ]
+    if len(named) > 1:
+        raise InvalidRequestError(
+            f"{table}: {text} may be {' or '.join(fields[at] for at in named)}; write one of them"
+        )
+    if named:
         return named[0]
     try:
         return has.index(_key(schema, text))

@@ -24,7 +24,7 @@ from versioned_catalog.model.changes import (
     SetProperty,
     UnsetProperty,
 )
-from versioned_catalog.model.keys import PRIMARY_KEY, SORT_BY
+from versioned_catalog.model.keys import SORT_BY
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.type_text import render_path
 
@@ -38,7 +38,21 @@ def parse_changes(requested: Sequence[messages.Change], schema: Schema, table: s
         InvalidRequestError: a change is not allowed.
     """
     _refuse_replacing(requested, schema, table)
+    _check_properties(requested, table)
     return [change for sent in requested for change in _parse(sent, schema, table)]
+
+
+def _check_properties(requested: Sequence[messages.Change], table: str) -> None:
+    """Refuse a statement that sets one of our properties twice, or sets and unsets it."""
+    given = {c.key: c.value for c in requested if isinstance(c, messages.SetProperty)}
+    kept, _ = neighbour_properties.translated(given, table)
+    for change in requested:
+        if isinstance(change, messages.UnsetProperty):
+            key = neighbour_properties.key_of(change.key)
+            if key in kept:
+                raise InvalidRequestError(
+                    f"{table}: the statement sets the property {key} and unsets it; leave out one"
+                )
 
 
 def notes(requested: Sequence[messages.Change], table: str) -> list[str]:
@@ -49,6 +63,12 @@ def notes(requested: Sequence[messages.Change], table: str) -> list[str]:
             found = neighbour_properties.here(change.key, change.value, table)
             if found is not None:
                 said.append(neighbour_properties.note(change.key, change.value, found, table))
+        if isinstance(change, messages.UnsetProperty):
+            key = neighbour_properties.key_of(change.key)
+            if key is None:
+                said.append(f"{table}: {change.key} can't be unset, since every table is so")
+            elif key != change.key:
+                said.append(f"{table}: {change.key} is kept as {key}, which is unset")
     return said
 
 
@@ -94,7 +114,8 @@ def _parse(requested: messages.Change, schema: Schema, table: str) -> list[Chang
                 return [SetProperty(_property(key, table), value)]
             return [] if found.key is None else [SetProperty(found.key, found.value)]
         case messages.UnsetProperty(key):
-            return [UnsetProperty(_property(neighbour_properties.key_of(key, table), table))]
+            ours = neighbour_properties.key_of(key)
+            return [] if ours is None else [UnsetProperty(_property(ours, table))]
         case messages.ClusterBy(columns):
             if not columns:
                 return [UnsetProperty(SORT_BY)]
@@ -103,7 +124,7 @@ def _parse(requested: messages.Change, schema: Schema, table: str) -> list[Chang
             primary_key_columns(constraint, table)
             raise _unchangeable_key(table)
         case messages.DropConstraint(name, if_exists):
-            if schema.is_keyed and name_key(name) == name_key(PRIMARY_KEY):
+            if schema.is_keyed:  # under which name it was declared is not known
                 raise _unchangeable_key(table)
             if if_exists:
                 return []

@@ -68,7 +68,7 @@ def parse_declaration(
         InvalidRequestError: a versioned table can't be so.
     """
     table = ".".join(declaration.name)
-    properties = _copied_properties(like) | dict(declaration.properties)
+    properties = dict(declaration.properties)
     provider = properties.pop("provider", "versioned")
     _check_provider(provider, declaration.default_provider, table)
     if "location" in properties or properties.pop("external", "false") != "false":
@@ -85,14 +85,15 @@ def parse_declaration(
     comment = properties.pop("comment", None)
     key = [path for c in declaration.constraints for path in primary_key_columns(c, table)]
     kept = {key: value for key, value in properties.items() if key not in _ADDED_BY_SPARK}
-    ours, notes = translated(kept | _sorting(declaration.partitioning, kept, table), table)
+    own, notes = translated(kept | _sorting(declaration.partitioning, kept, table), table)
+    copied, _ = translated(_copied_properties(like), table)
     if provider.lower() in _NEIGHBOURS:
         notes.append(f"{table}: USING {provider} creates a versioned table in this catalog")
     return Declaration(
         tuple(declaration.name),
         _columns(declaration, like, table, defaults=defaults),
         tuple(field for field in declaration.partitioning if not field.startswith(_CLUSTERING)),
-        ours,
+        copied | own,
         comment,
         tuple(render_path(tuple(path)) for path in key),
         tuple(notes),

@@ -86,7 +86,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "write.format.default": _one_of({"parquet": _ALWAYS}),
     "write.parquet.compression-codec": _one_of({"zstd": _ALWAYS}),
     "write.spark.accept-any-schema": _one_of(
-        {"true": Here(SCHEMA_MODE, "live"), "false": Here(SCHEMA_MODE, "strict")}
+        {"true": _ALWAYS, "false": Here(SCHEMA_MODE, "strict")}
     ),
     "delta.enableDeletionVectors": _one_of(
         {"true": Here(ROW_CHANGES, "mark"), "false": Here(ROW_CHANGES, "copy")}
@@ -138,22 +138,15 @@ def here(key: str, value: str, table: str) -> Here | None:
     return found
 
 
-def key_of(key: str, table: str) -> str:
-    """Our key of a property that is unset.
-
-    Raises:
-        InvalidRequestError: every table has what the property says.
-    """
+def key_of(key: str) -> str | None:
+    """Our key of a property that is unset; None if every table is as it says."""
     if key not in MEANINGS:
         return key
-    for value in ("true", "merge-on-read", "serializable", "none", "1", "iceberg"):
+    for value in ("true", "false", "merge-on-read", "serializable", "none", "1", "iceberg"):
         found = MEANINGS[key](value)
         if found is not None and found.key is not None:
             return found.key
-    raise InvalidRequestError(
-        f"{table}: every table has what {key} says, so it can't be unset; leave it out",
-        condition="NOT_SUPPORTED",
-    )
+    return None
 
 
 def translated(properties: Mapping[str, str], table: str) -> tuple[dict[str, str], list[str]]:

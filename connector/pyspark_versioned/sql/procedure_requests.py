@@ -115,8 +115,9 @@ def _table_name(request: messages.Call, text: str) -> tuple[str, ...]:
     Users may write the catalog's name before it, and leave out the current namespace.
     """
     catalog, parts = open_catalog(request.catalog), parse_path(text)
-    if len(parts) == 1 and request.namespace and not catalog.table_exists(parts):
-        return (*request.namespace, *parts)
+    within = (*request.namespace, *parts)
+    if len(parts) == 1 and (catalog.table_exists(within) or not catalog.table_exists(parts)):
+        return within
     is_full = parts[0] == request.catalog.name and not catalog.table_exists(parts)
     return parts[1:] if is_full else parts
 

@@ -69,7 +69,10 @@ def _respond(infile: IO[Any], outfile: IO[Any]) -> None:
     request = json.loads(infile.read(_read_int(infile)))
     received = [infile.read(_read_int(infile)) for _ in range(_read_int(infile))]
     sent: list[bytes] = []
-    _write_with_length(respond(request, received, sent).encode(), outfile)
+    text = respond(request, received, sent)
+    if not text.startswith('{"response"'):
+        _refusals.append(request["request"])
+    _write_with_length(text.encode(), outfile)
     _write_int(len(sent), outfile)
     for attachment in sent:
         _write_with_length(attachment, outfile)
@@ -97,6 +100,8 @@ _COLLECTED_EVERY = 100
 
 _modules = 0
 _responses = 0
+_refusals: list[str] = []
+"""Requests that failed since garbage was collected: their errors may hold on to tables."""
 
 
 def _spare_the_collector() -> None:
@@ -107,7 +112,8 @@ def _spare_the_collector() -> None:
     """
     global _modules, _responses  # noqa: PLW0603  the daemon calls functions of this module
     _responses += 1
-    if len(sys.modules) > _modules or _responses % _COLLECTED_EVERY == 0:
+    if len(sys.modules) > _modules or _refusals or _responses % _COLLECTED_EVERY == 0:
+        _refusals.clear()
         gc.unfreeze()
         gc.collect()
         _modules = len(sys.modules)

@@ -44,7 +44,7 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
     if request.creation is not None:
         check_no_batch(request.options, table)
         plan = plan_creation(request.creation)
-        properties = request.creation.declaration.properties
+        properties = declared_of(request.creation).properties
     else:
         opened = open_snapshot(request.table)
         plan = plan_of(opened, change_column=request.change_column)

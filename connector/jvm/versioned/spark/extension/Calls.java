@@ -16,8 +16,8 @@ final class Calls {
      * @param arguments SQL by parameter, besides the table
      */
     static String of(VersionedTables.Named table, String procedure, Map<String, String> arguments) {
-        String name = Stream.concat(Stream.of(table.ident().namespace()), Stream.of(table.ident().name()))
-            .map(Transforms::quoted).collect(Collectors.joining("."));
+        String name = Stream.of(Stream.of(table.catalog().name()), Stream.of(table.ident().namespace()), Stream.of(table.ident().name()))
+            .flatMap(part -> part).map(Transforms::quoted).collect(Collectors.joining("."));
         return "CALL " + Transforms.quoted(table.catalog().name()) + ".system." + procedure + "(table => " + text(name)
             + arguments.entrySet().stream().map(one -> ", " + one.getKey() + " => " + one.getValue()).collect(Collectors.joining())
             + ")";

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
@@ -79,6 +80,11 @@ public final class SparkStatements {
         Optional<String> runs = StackWalker.getInstance().walk(frames -> frames.map(StackWalker.StackFrame::getClassName)
             .filter(name -> name.startsWith(ANALYSIS) || name.startsWith(EXECUTION)).findFirst());
         return runs.filter(name -> name.startsWith(ANALYSIS)).map(name -> AnalysisContext.get().relationCache());
+    }
+
+    /** The setting by which the session stages its writes in Iceberg, if it does. */
+    public static Optional<String> stagedWrites() {
+        return Stream.of("spark.wap.branch", "spark.wap.id").filter(key -> SQLConf.get().contains(key)).findFirst();
     }
 
     /** Who commits and why: Spark's user and application, and the message that the session sets, or that it sets for Delta. */

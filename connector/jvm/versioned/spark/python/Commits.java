@@ -32,6 +32,10 @@ public final class Commits {
      * @throws VersionedException (unchecked) if the commit was refused, or if it is unknown whether it landed
      */
     public static <R> R send(CommittingRequest<R> request, String id) {
+        SparkStatements.stagedWrites().ifPresent(setting -> {
+            throw Condition.NOT_SUPPORTED.error(setting + " is set, but tables have no branches and no staged writes, so what is "
+                + "written would be visible at once; unset it, or write to a table of its own");
+        });
         Map<String, String> author = SparkStatements.author();
         Exception last = null;
         for (int attempt = 0; attempt < TRIES; attempt++) {

@@ -15,6 +15,8 @@ import org.apache.spark.sql.catalyst.types.PhysicalShortType;
 import org.apache.spark.sql.catalyst.types.PhysicalStringType;
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.VariantType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
@@ -106,8 +108,10 @@ final class ShownRows {
             moveBytes(vector);
         } else if (type instanceof PhysicalShortType) {
             moveShorts(vector);
-        } else { // a struct, or what is stored as one
+        } else if (vector.dataType() instanceof StructType || vector.dataType() instanceof VariantType) {
             moveFields(vector);
+        } else {
+            throw new IllegalStateException("rows of " + vector.dataType() + " can't be moved");
         }
     }
 

@@ -160,11 +160,11 @@ final class Splits {
      * @return the number of each split's partition, from 0 in the order in which they get their first split
      */
     public static int[] deal(long[] sizes, long target, long open) {
-        record Share(int number, long bytes) {}
-        long total = LongStream.of(sizes).map(size -> size + open).sum();
+        record Share(int number, double bytes) {}
+        double total = LongStream.of(sizes).mapToDouble(size -> (double) size + open).sum();
         PriorityQueue<Share> shares =
-            new PriorityQueue<>(Comparator.comparingLong(Share::bytes).thenComparingInt(Share::number));
-        int count = (int) Math.min(sizes.length, (total - 1) / (target + 1) + 1); // the target was rounded down
+            new PriorityQueue<>(Comparator.comparingDouble(Share::bytes).thenComparingInt(Share::number));
+        int count = (int) Math.min(sizes.length, (total - 1) / (target + 1.0) + 1); // the target was rounded down
         for (int i = 0; i < count; i++) {
             shares.add(new Share(i, 0));
         }
@@ -172,7 +172,7 @@ final class Splits {
         for (int i = 0; i < sizes.length; i++) {
             Share least = shares.remove();
             dealt[i] = least.number();
-            shares.add(new Share(least.number(), least.bytes() + sizes[i] + open));
+            shares.add(new Share(least.number(), least.bytes() + sizes[i] + (double) open));
         }
         return dealt;
     }
