@@ -375,6 +375,21 @@ def test_adopted_files_are_marked(spark: SparkSession, tmp_path: Path) -> None:
     ]
 
 
+def test_pages_that_a_filter_skips(spark: SparkSession, tmp_path: Path) -> None:
+    """A batch then holds rows from both sides of a gap."""
+    lake = Lake(spark, tmp_path)
+    table = lake.table("k LONG", properties={"row_changes": "mark"})
+    paged = {"data_page_size": 512, "write_page_index": True, "use_dictionary": False}
+    rows = pa.table({"k": pa.array(range(8_000), pa.int64())})
+    lake.add(table, "x.parquet", rows, {**paged, "write_batch_size": 64})
+    table.delete([("k", "in", list(range(0, 8_000, 7)))])
+    lake.spark.catalog.refreshTable(f"{lake.name}.t")
+    frame = lake.sql("SELECT k FROM @t WHERE k < 100 OR k BETWEEN 5000 AND 5100 OR k > 7990")
+    assert is_native(frame)
+    wanted = [*range(100), *range(5_000, 5_101), *range(7_991, 8_000)]
+    assert sorted(row.k for row in frame.collect()) == [k for k in wanted if k % 7]
+
+
 # Damaged marks
 
 
