@@ -119,8 +119,8 @@ def test_a_retried_request_commits_once(sql: Any, sql_spark: SparkSession) -> No
     for name, arguments in (("expire", expire), ("vacuum", vacuum)):
         for retry in (False, True):
             call(
-                messages.Call(where, ("system", name), arguments, None, ()),
-                Commit(commit_id, retry),
+                messages.Call(where, ("system", name), (), arguments, None, ()),
+                Commit(commit_id, retry, {}),
             )
         commit_id = commit_id.replace("1", "2")
     table = Catalog(warehouse).load_table("upkeep.w")

@@ -56,7 +56,7 @@ def ask(tmp_path: Path) -> Any:
     ) -> Json:
         if name in (*CATALOG, "rename"):
             body["catalog"] = where
-        commit = {"id": commit_id, "retry": retry}
+        commit = {"id": commit_id, "retry": retry, "by": {}}
         return exchange({"request": name, "body": body, "commit": commit}, attachments)
 
     return request
@@ -303,7 +303,7 @@ def test_an_invalid_request_is_refused(given: Any) -> None:
 
 def test_a_commit_without_retry_is_refused(ask: Any) -> None:
     table = load(ask)["table"]
-    given = {"request": "truncate", "body": {"table": table}, "commit": {"id": "x"}}
+    given = {"request": "truncate", "body": {"table": table}, "commit": {"id": "x", "by": {}}}
     message = exchange(given)["error"]["message"]
     assert "the commit of the request truncate: the member retry is missing" in message
 

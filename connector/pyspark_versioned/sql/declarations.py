@@ -82,11 +82,12 @@ def parse_declaration(
             f"{table}: OPTIONS have no effect; write them as TBLPROPERTIES",
             condition="NOT_SUPPORTED",
         )
-    comment = properties.pop("comment", None)
+    copied = _copied_properties(like)
+    comment = properties.pop("comment", copied.pop("comment", None))
     key = [path for c in declaration.constraints for path in primary_key_columns(c, table)]
     kept = {key: value for key, value in properties.items() if key not in _ADDED_BY_SPARK}
     own, notes = translated(kept | _sorting(declaration.partitioning, kept, table), table)
-    copied, _ = translated(_copied_properties(like), table)
+    copied, _ = translated(copied, table)
     if provider.lower() in _NEIGHBOURS:
         notes.append(f"{table}: USING {provider} creates a versioned table in this catalog")
     return Declaration(
