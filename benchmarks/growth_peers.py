@@ -163,7 +163,7 @@ class Delta:
         return len(list(self.table.to_pyarrow_dataset().get_fragments(where)))
 
     def append(self) -> None:
-        deltalake.write_deltalake(self.table, one_row(), mode="append")
+        deltalake.write_deltalake(self.table, one_row(), mode="append", schema_mode="merge")
 
     def alter(self, name: str) -> None:
         self.table.alter.add_columns([deltalake.Field(name, "integer")])
