@@ -468,7 +468,8 @@ def test_a_session_that_stages_its_writes_is_refused(
 ) -> None:
     """What Iceberg would write to a branch would be visible at once here."""
     session = sql_spark.newSession()
-    for setting in ("spark.wap.branch", "spark.wap.id"):
+    for setting, io in (("spark.wap.branch", "native"), ("spark.wap.id", "python")):
+        session.conf.set("spark.versioned.io", io)
         session.conf.set(setting, "audit")
         with pytest.raises(Exception, match=f"{setting} is set, but tables have no branches"):
             session.sql(f"INSERT INTO versioned.{ns}.t VALUES (5, DATE'2020-01-01')")
@@ -496,5 +497,5 @@ def test_the_first_rows_of_a_table_heed_properties_of_others(
     for mode, count in (("none", 8), ("hash", 2)):
         writer = frame.writeTo(f"versioned.{ns}.{mode}").partitionedBy("p")
         writer = writer.tableProperty("write.distribution-mode", mode)
-        writer.option("target_segment_bytes", "1000000").create()
+        writer.option("io", "native").create()
         assert catalog.load_table(f"{ns}.{mode}").state.segments.count == count

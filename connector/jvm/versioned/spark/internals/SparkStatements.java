@@ -84,7 +84,7 @@ public final class SparkStatements {
 
     /** The setting by which the session stages its writes in Iceberg, if it does. */
     public static Optional<String> stagedWrites() {
-        return Stream.of("spark.wap.branch", "spark.wap.id").filter(key -> SQLConf.get().contains(key)).findFirst();
+        return Stream.of("spark.wap.branch", "spark.wap.id").filter(key -> SQLConf.get().getConfString(key, null) != null).findFirst();
     }
 
     /** Who commits and why: Spark's user and application, and the message that the session sets, or that it sets for Delta. */
