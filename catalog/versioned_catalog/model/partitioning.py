@@ -34,7 +34,6 @@ _CHANGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NAMED = re.compile(r"(?P<field>.+?)\s+AS\s+\S+", re.IGNORECASE | re.DOTALL)
-_WORD = re.compile(r"[^()]+")
 _SINGULAR = re.compile(r"(year|month|day|hour)\s*\(", re.IGNORECASE)
 
 
@@ -66,22 +65,13 @@ def changed_partitioning(schema: Schema, change: str, table: str) -> list[str]:
     fields = partition_fields(schema)
     if match["old"] is not None:
         at = _index(schema, match["old"], fields, table)
-        if not _is_same(schema, match["new"], at):
+        if _NAMED.fullmatch(match["new"]) or _key(schema, match["new"]) != _keys(schema)[at]:
             fields[at] = _new(schema, match["new"], table)
     elif match["action"].upper() == "ADD":
         fields.append(_new(schema, match["field"], table))
     else:
         del fields[_index(schema, match["field"], fields, table)]
     return fields
-
-
-def _is_same(schema: Schema, text: str, at: int) -> bool:
-    """Whether a text is the field at a place."""
-    field = schema.partitioning[at]
-    return not _NAMED.fullmatch(text) and _key(schema, text) == (
-        field.source,
-        parse_transform(field.transform),
-    )
 
 
 def _new(schema: Schema, text: str, table: str) -> str:
@@ -91,23 +81,18 @@ def _new(schema: Schema, text: str, table: str) -> str:
         )
     source, transform = _key(schema, text)
     field = render_field(schema.path(source), transform)
-    if any(
-        (existing.source, parse_transform(existing.transform)) == (source, transform)
-        for existing in schema.partitioning
-    ):
+    if (source, transform) in _keys(schema):
         raise InvalidRequestError(f"{table} is partitioned by {field} already")
     return field
 
 
 def _index(schema: Schema, text: str, fields: list[str], table: str) -> int:
-    has = [(field.source, parse_transform(field.transform)) for field in schema.partitioning]
-    name = text.strip("` ")
-    if schema.find((name,)) is not None or not _WORD.fullmatch(name):
-        named = []
-    else:
-        named = [
-            at for at, field in enumerate(has) if name_key(name) in _iceberg_names(schema, *field)
-        ]
+    has, name = _keys(schema), text.strip("` ")
+    named = [
+        at
+        for at, field in enumerate(has)
+        if schema.find((name,)) is None and name_key(name) in _iceberg_names(schema, *field)
+    ]
     if len(named) > 1:
         raise InvalidRequestError(
             f"{table}: {text} may be {' or '.join(fields[at] for at in named)}; write one of them"
@@ -136,6 +121,11 @@ def _iceberg_names(schema: Schema, source: int, transform: Transform) -> tuple[s
         case Identity():
             names = ()
     return tuple(map(name_key, names))
+
+
+def _keys(schema: Schema) -> list[tuple[int, Transform]]:
+    """The columns and the transforms of a partitioning."""
+    return [(field.source, parse_transform(field.transform)) for field in schema.partitioning]
 
 
 def _key(schema: Schema, text: str) -> tuple[int, Transform]:

@@ -42,10 +42,17 @@ def parse_changes(requested: Sequence[messages.Change], schema: Schema, table: s
     return [change for sent in requested for change in _parse(sent, schema, table)]
 
 
+def _properties(
+    requested: Sequence[messages.Change], table: str
+) -> tuple[dict[str, str], list[str]]:
+    """The properties that a statement sets, in our terms, and what is to be said about them."""
+    given = {c.key: c.value for c in requested if isinstance(c, messages.SetProperty)}
+    return neighbour_properties.translated(given, table)
+
+
 def _check_properties(requested: Sequence[messages.Change], table: str) -> None:
     """Refuse a statement that sets one of our properties twice, or sets and unsets it."""
-    given = {c.key: c.value for c in requested if isinstance(c, messages.SetProperty)}
-    kept, _ = neighbour_properties.translated(given, table)
+    kept, _ = _properties(requested, table)
     for change in requested:
         if isinstance(change, messages.UnsetProperty):
             key = neighbour_properties.key_of(change.key)
@@ -57,12 +64,8 @@ def _check_properties(requested: Sequence[messages.Change], table: str) -> None:
 
 def notes(requested: Sequence[messages.Change], table: str) -> list[str]:
     """What is to be said about properties of other formats."""
-    said = []
+    _, said = _properties(requested, table)
     for change in requested:
-        if isinstance(change, messages.SetProperty):
-            found = neighbour_properties.here(change.key, change.value, table)
-            if found is not None:
-                said.append(neighbour_properties.note(change.key, change.value, found, table))
         if isinstance(change, messages.UnsetProperty):
             key = neighbour_properties.key_of(change.key)
             if key is None:

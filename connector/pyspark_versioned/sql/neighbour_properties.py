@@ -34,18 +34,30 @@ class Here:
     value: str = ""
 
 
-Meaning = Callable[[str], Here | None]
-"""What a value means; None if a table can't be so. Keywords are in lower case."""
+@dataclass(frozen=True)
+class Meaning:
+    """What a property of another format means.
+
+    Args:
+        key: our property; None if every table is so, whatever the value.
+        of: what a value is here; None if a table can't be so.
+    """
+
+    key: str | None
+    of: Callable[[str], Here | None]
+
 
 _ALWAYS = Here(None)
 
 
 def _one_of(values: Mapping[str, Here]) -> Meaning:
-    return lambda value: values.get(value.lower())
+    """Keywords, in any case."""
+    key = next((found.key for found in values.values() if found.key is not None), None)
+    return Meaning(key, lambda value: values.get(value.lower()))
 
 
-def _number(key: str) -> Meaning:
-    return lambda value: Here(key, value) if value.isdecimal() and int(value) else None
+def _number(value: str) -> Here | None:
+    return Here(TARGET_BYTES, value) if value.isdecimal() and int(value) else None
 
 
 _UNITS = {"": 0, "b": 0, "k": 10, "kb": 10, "m": 20, "mb": 20, "g": 30, "gb": 30}
@@ -82,7 +94,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "write.distribution-mode": _one_of(
         {mode: Here(DISTRIBUTION_MODE, mode) for mode in ("none", "hash", "range")}
     ),
-    "write.target-file-size-bytes": _number(TARGET_BYTES),
+    "write.target-file-size-bytes": Meaning(TARGET_BYTES, _number),
     "write.format.default": _one_of({"parquet": _ALWAYS}),
     "write.parquet.compression-codec": _one_of({"zstd": _ALWAYS}),
     "write.spark.accept-any-schema": _one_of(
@@ -102,8 +114,8 @@ MEANINGS: Mapping[str, Meaning] = {
         }
     ),
     "delta.autoOptimize.autoCompact": _MAINTAINED,
-    "delta.targetFileSize": _size,
-    "delta.setTransactionRetentionDuration": _interval,
+    "delta.targetFileSize": Meaning(TARGET_BYTES, _size),
+    "delta.setTransactionRetentionDuration": Meaning(APPLICATION_RETENTION, _interval),
     "delta.minReaderVersion": _one_of({str(version): _ALWAYS for version in range(1, 4)}),
     "delta.minWriterVersion": _one_of({str(version): _ALWAYS for version in range(1, 8)}),
     **{
@@ -129,7 +141,7 @@ def here(key: str, value: str, table: str) -> Here | None:
     meaning = MEANINGS.get(key)
     if meaning is None:
         return None
-    found = meaning(value.strip())
+    found = meaning.of(value.strip())
     if found is None:
         raise InvalidRequestError(
             f"{table}: {key} = {value} is not possible here; leave {key} out",
@@ -140,13 +152,7 @@ def here(key: str, value: str, table: str) -> Here | None:
 
 def key_of(key: str) -> str | None:
     """Our key of a property that is unset; None if every table is as it says."""
-    if key not in MEANINGS:
-        return key
-    for value in ("true", "false", "merge-on-read", "serializable", "none", "1", "iceberg"):
-        found = MEANINGS[key](value)
-        if found is not None and found.key is not None:
-            return found.key
-    return None
+    return MEANINGS[key].key if key in MEANINGS else key
 
 
 def translated(properties: Mapping[str, str], table: str) -> tuple[dict[str, str], list[str]]:
@@ -167,11 +173,11 @@ def translated(properties: Mapping[str, str], table: str) -> tuple[dict[str, str
                 condition="NOT_SUPPORTED",
             )
         if found is not None:
-            notes.append(note(key, value, found, table))
+            notes.append(_note(key, value, found, table))
     return ours, notes
 
 
-def note(key: str, value: str, found: Here, table: str) -> str:
+def _note(key: str, value: str, found: Here, table: str) -> str:
     """What is said about a property that was translated."""
     if found.key is None:
         return f"{table}: {key} = {value} is not kept, since every table is so"

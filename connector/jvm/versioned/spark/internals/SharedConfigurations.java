@@ -1,8 +1,9 @@
 package versioned.spark.internals;
 
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
 import java.lang.ref.WeakReference;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkContext;
@@ -12,12 +13,8 @@ import org.apache.spark.util.SerializableConfiguration;
 /** Hadoop's configurations that executors have, so that scans share them: to send one takes longer than to plan a scan. */
 final class SharedConfigurations {
     private static final int KEPT = 8;
-    private static final Map<Map<String, String>, Broadcast<SerializableConfiguration>> SENT = new LinkedHashMap<>(16, 0.75f, true) {
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<Map<String, String>, Broadcast<SerializableConfiguration>> eldest) {
-            return size() > KEPT;
-        }
-    };
+    private static final Cache<Map<String, String>, Broadcast<SerializableConfiguration>> SENT =
+        CacheBuilder.newBuilder().concurrencyLevel(1).maximumSize(KEPT).build();
     private static WeakReference<SparkContext> owner = new WeakReference<>(null);
 
     private SharedConfigurations() {}
@@ -25,11 +22,11 @@ final class SharedConfigurations {
     /** A configuration for tasks, which is sent again only if one of its entries is new. */
     static synchronized Broadcast<SerializableConfiguration> broadcast(SparkContext context, Configuration hadoop) {
         if (owner.get() != context) {
-            SENT.clear();
+            SENT.invalidateAll();
             owner = new WeakReference<>(context);
         }
         Map<String, String> entries = new HashMap<>();
         hadoop.forEach(entry -> entries.put(entry.getKey(), entry.getValue()));
-        return SENT.computeIfAbsent(entries, key -> SerializableConfiguration.broadcast(context, hadoop));
+        return SENT.asMap().computeIfAbsent(entries, key -> SerializableConfiguration.broadcast(context, hadoop));
     }
 }

@@ -1,7 +1,6 @@
 package versioned.spark.python;
 
-import java.util.Collections;
-import java.util.LinkedHashMap;
+import com.google.common.cache.CacheBuilder;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -39,12 +38,8 @@ public final class TableOptions {
     private static final int REMEMBERED = 64;
 
     // Python accepts options by their names and values alone. A statement asks when it is analysed and when it is planned.
-    private static final Map<AcceptOptions, Map<String, String>> ACCEPTED = Collections.synchronizedMap(new LinkedHashMap<>() {
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<AcceptOptions, Map<String, String>> eldest) {
-            return size() > REMEMBERED;
-        }
-    });
+    private static final Map<AcceptOptions, Map<String, String>> ACCEPTED = CacheBuilder.newBuilder().concurrencyLevel(1)
+        .maximumSize(REMEMBERED).<AcceptOptions, Map<String, String>>build().asMap();
 
     private TableOptions() {}
 

@@ -1,7 +1,7 @@
 package versioned.spark.scan;
 
-import java.util.LinkedHashMap;
-import java.util.Map;
+import com.google.common.cache.Cache;
+import com.google.common.cache.CacheBuilder;
 import versioned.spark.protocol.PlanScan;
 import versioned.spark.protocol.ScanPlan;
 import versioned.spark.python.Python;
@@ -13,27 +13,19 @@ import versioned.spark.python.Python;
 final class RecentPlans {
     private static final int KEPT = 64;
     private static final int MOST_SEGMENTS = 1_000; // of a kept plan; larger plans would take memory from queries
-    private static final Map<PlanScan, ScanPlan> PLANS = new LinkedHashMap<>(16, 0.75f, true) {
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<PlanScan, ScanPlan> eldest) {
-            return size() > KEPT;
-        }
-    };
+    private static final Cache<PlanScan, ScanPlan> PLANS =
+        CacheBuilder.newBuilder().concurrencyLevel(1).maximumSize(KEPT).build();
 
     private RecentPlans() {}
 
     static ScanPlan of(PlanScan request) {
-        synchronized (PLANS) {
-            ScanPlan kept = PLANS.get(request);
-            if (kept != null) {
-                return kept;
-            }
+        ScanPlan kept = PLANS.getIfPresent(request);
+        if (kept != null) {
+            return kept;
         }
         ScanPlan plan = Python.send(request);
         if (plan.lasting() && plan.segments().path().size() <= MOST_SEGMENTS) {
-            synchronized (PLANS) {
-                PLANS.put(request, plan);
-            }
+            PLANS.put(request, plan);
         }
         return plan;
     }

@@ -101,13 +101,13 @@ final class ShownRows {
 
     private void moveRare(WritableColumnVector vector, PhysicalDataType type) {
         if (type instanceof PhysicalFloatType) {
-            moveFloats(vector);
+            moveEach((i, row) -> vector.putFloat(i, vector.getFloat(row)));
         } else if (type instanceof PhysicalBooleanType) {
-            moveBooleans(vector);
+            moveEach((i, row) -> vector.putBoolean(i, vector.getBoolean(row)));
         } else if (type instanceof PhysicalByteType) {
-            moveBytes(vector);
+            moveEach((i, row) -> vector.putByte(i, vector.getByte(row)));
         } else if (type instanceof PhysicalShortType) {
-            moveShorts(vector);
+            moveEach((i, row) -> vector.putShort(i, vector.getShort(row)));
         } else if (vector.dataType() instanceof StructType || vector.dataType() instanceof VariantType) {
             moveFields(vector);
         } else {
@@ -145,27 +145,14 @@ final class ShownRows {
         }
     }
 
-    private void moveFloats(WritableColumnVector vector) {
-        for (int i = first; i < end; i++) {
-            vector.putFloat(i, vector.getFloat(kept[i]));
-        }
+    /** Moves a row; frequent types have loops of their own, which are faster. */
+    private interface Mover {
+        void move(int to, int from);
     }
 
-    private void moveBooleans(WritableColumnVector vector) {
+    private void moveEach(Mover mover) {
         for (int i = first; i < end; i++) {
-            vector.putBoolean(i, vector.getBoolean(kept[i]));
-        }
-    }
-
-    private void moveBytes(WritableColumnVector vector) {
-        for (int i = first; i < end; i++) {
-            vector.putByte(i, vector.getByte(kept[i]));
-        }
-    }
-
-    private void moveShorts(WritableColumnVector vector) {
-        for (int i = first; i < end; i++) {
-            vector.putShort(i, vector.getShort(kept[i]));
+            mover.move(i, kept[i]);
         }
     }
 }
