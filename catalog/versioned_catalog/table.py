@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from versioned_catalog import alteration
 from versioned_catalog.alteration import Alteration, Retired
+from versioned_catalog.commit import branches
 from versioned_catalog.commit.operations import Base, Drop, Overwrite, Tag
 from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import names_table_in_errors
 from versioned_catalog.interop import interop
+from versioned_catalog.log.branches import Branch
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.reader import LoadedState
@@ -572,6 +574,95 @@ class Table:
             NotFoundError: there is no such tag.
         """
         return self._handle.commit(Tag(Base.of(self._handle.state), name, None), commit_id)
+
+    # Branches
+
+    @property
+    def branches(self) -> dict[str, Branch]:
+        """The branches by name, as of the version that this table shows."""
+        return dict(self.state.branches)
+
+    def branch(self, name: str) -> Self:
+        """Return a branch, at its newest version: a table with rows and a schema of its own.
+
+        It is read, written and altered like any table; the table itself does not change. Its versions
+        follow the one that it began at. Tags, schema pins, imports, compaction and rollback are for the
+        table alone.
+
+        Raises:
+            NotFoundError: there is no such branch.
+
+        >>> table = catalog.create_table("stock", "item STRING, count INT")
+        >>> table.append(pa.table({"item": ["nail"], "count": pa.array([7], pa.int32())}))
+        1
+        >>> table.create_branch("audit")
+        2
+        >>> audit = table.branch("audit")
+        >>> audit.alter().add_column("checked", "BOOLEAN", default=False).commit()
+        3
+        >>> audit.update({"checked": True})
+        4
+        >>> table.schema.names
+        ['item', 'count']
+        >>> table.merge_branch("audit")
+        3
+        >>> table.scan().to_arrow().to_pylist()
+        [{'item': 'nail', 'count': 7, 'checked': True}]
+        """
+        return self._of(self._handle.branch(name))
+
+    def create_branch(
+        self,
+        name: str,
+        version: int | str | None = None,
+        *,
+        keep: timedelta | None = None,
+        replace: bool = False,
+        commit_id: str | None = None,
+    ) -> int:
+        """Begin a branch, and return the version of the commit; no data is copied.
+
+        Args:
+            name: as for a tag; neither a tag nor a branch has it.
+            version: the version, or tag, that it begins at; None for the one that this table shows.
+            keep: how long after its last commit ``expire`` drops it, in whole seconds; None for never.
+            replace: let a branch of that name begin anew, without what was not merged.
+
+        Raises:
+            AlreadyExistsError: there is a branch or tag of that name.
+            NotFoundError: there is no such version.
+        """
+        return branches.create(self._handle, name, version, keep, replace, commit_id)
+
+    def drop_branch(self, name: str, *, commit_id: str | None = None) -> int:
+        """Drop a branch, with what was not merged, and return the version of the commit.
+
+        Raises:
+            NotFoundError: there is no such branch.
+        """
+        return branches.drop(self._handle, name, commit_id)
+
+    def merge_branch(
+        self, name: str, *, fast_forward: bool = False, commit_id: str | None = None
+    ) -> int:
+        """Take over what a branch has changed since it began or was merged last, in one commit.
+
+        Columns are united by their IDs: what one side has added, renamed, widened, moved or dropped is
+        kept, and what both have changed to different things is refused. Rows that the branch added are
+        added, and rows that it deleted or updated are deleted or updated. The branch stays, and can be
+        written and merged again.
+
+        Args:
+            fast_forward: refuse if the table has changed meanwhile.
+
+        Returns:
+            The version of the commit; the current one if the branch has changed nothing.
+
+        Raises:
+            NotFoundError: there is no such branch.
+            CommitConflictError: both sides have changed the same column, property or rows.
+        """
+        return branches.merge(self._handle, name, fast_forward, commit_id)
 
     def rollback(
         self,

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from versioned_catalog.commit import (
+    branch_entries,
+    branch_rules,
     incarnation_rules,
     mark_rules,
     operations,
@@ -59,6 +61,7 @@ SAME_INCARNATION = (
     incarnation_rules.same_incarnation,
     incarnation_rules.writable,
 )
+ON_TABLE = (branch_rules.on_table,)
 WRITTEN_ONCE = (
     segment_rules.batch_is_new,
     segment_rules.files_are_new,
@@ -79,7 +82,13 @@ MATRIX: Mapping[type, Row] = {
         entry=table_entries.create_entry,
     ),
     operations.Replace: Row(
-        required=(*SAME_TABLE, incarnation_rules.new_incarnation, incarnation_rules.no_pins_lost),
+        required=(
+            *SAME_TABLE,
+            *ON_TABLE,
+            incarnation_rules.new_incarnation,
+            incarnation_rules.no_pins_lost,
+            branch_rules.no_branches_lost,
+        ),
         rules=(
             segment_rules.replacement_above_fence,
             row_rules.replaced_rows_unchanged,
@@ -101,7 +110,7 @@ MATRIX: Mapping[type, Row] = {
         entry=write_entry,
     ),
     operations.Import: Row(
-        required=SAME_INCARNATION,
+        required=(*SAME_INCARNATION, *ON_TABLE),
         is_noop=segment_entries.is_empty,
         rules=(*WRITTEN_ONCE, mark_rules.copied_marks_unchanged, *SEGMENTS_FIT),
         entry=write_entry,
@@ -122,7 +131,7 @@ MATRIX: Mapping[type, Row] = {
         entry=write_entry,
     ),
     operations.Compact: Row(
-        required=SAME_INCARNATION,
+        required=(*SAME_INCARNATION, *ON_TABLE),
         is_noop=segment_entries.is_empty,
         rules=(
             segment_rules.removed_are_live,
@@ -133,7 +142,7 @@ MATRIX: Mapping[type, Row] = {
         entry=write_entry,
     ),
     operations.Resolve: Row(
-        required=SAME_INCARNATION,
+        required=(*SAME_INCARNATION, *ON_TABLE),
         rules=(resolve_rules.segments_are_live, segment_rules.segments_above_fence),
         is_noop=resolve_rules.is_resolved,
         entry=write_entry,
@@ -141,6 +150,7 @@ MATRIX: Mapping[type, Row] = {
     operations.Rollback: Row(
         required=(
             *SAME_INCARNATION,
+            *ON_TABLE,
             schema_rules.in_current_schema,
             version_rules.nothing_unseen,
             version_rules.target_can_be_restored,
@@ -155,17 +165,38 @@ MATRIX: Mapping[type, Row] = {
         entry=table_entries.alter_entry,
     ),
     operations.Tag: Row(
-        required=(*SAME_TABLE, version_rules.tag_can_change),
+        required=(
+            *SAME_TABLE,
+            *ON_TABLE,
+            version_rules.tag_can_change,
+            branch_rules.no_branch_of_name,
+        ),
         is_noop=table_entries.is_tagged,
         entry=table_entries.tag_entry,
     ),
+    operations.MakeBranch: Row(
+        required=(*SAME_INCARNATION, *ON_TABLE, branch_rules.branch_can_begin),
+        entry=branch_entries.make_branch_entry,
+    ),
+    operations.DropBranches: Row(
+        required=(*SAME_INCARNATION, *ON_TABLE),
+        is_noop=branch_rules.is_dropped,
+        entry=branch_entries.drop_branches_entry,
+    ),
+    operations.MergeBranch: Row(
+        required=(*SAME_INCARNATION, *ON_TABLE, branch_rules.branch_is_there),
+        is_noop=branch_entries.is_merged,
+        rules=(branch_entries.can_move_forward,),
+        entry=branch_entries.merge_entry,
+    ),
     operations.Consume: Row(
-        required=(*SAME_INCARNATION, version_rules.consumer_can_change),
+        required=(*SAME_INCARNATION, *ON_TABLE, version_rules.consumer_can_change),
         entry=table_entries.consumer_entry,
     ),
     operations.Drop: Row(
         required=(
             *SAME_INCARNATION,
+            *ON_TABLE,
             schema_rules.in_current_schema,
             incarnation_rules.no_pins_lost,
         ),
@@ -175,7 +206,7 @@ MATRIX: Mapping[type, Row] = {
         required=SAME_INCARNATION, is_noop=table_entries.is_fenced, entry=table_entries.fence_entry
     ),
     operations.Expire: Row(
-        required=SAME_INCARNATION,
+        required=(*SAME_INCARNATION, *ON_TABLE),
         is_noop=table_entries.is_expired,
         rules=(version_rules.tags_are_kept, version_rules.consumers_are_kept),
         entry=table_entries.expire_entry,
@@ -205,7 +236,7 @@ def propose(
         return None
     for rule in row.rules:
         rule(attempt)
-    entry = signed(row.entry(attempt))
+    entry = branch_rules.checked(signed(row.entry(attempt)), attempt)
     return entry if state is None else _without_future_ttl_floor(entry, state, log)
 
 

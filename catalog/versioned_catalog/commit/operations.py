@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from versioned_catalog.log.bitmaps import Positions
 from versioned_catalog.log.entry import Batch, Consumer
@@ -189,6 +190,51 @@ class Tag:
 
 
 @dataclass(frozen=True)
+class MakeBranch:
+    """Begin a branch at a version of the table.
+
+    Args:
+        keep: how long after its last commit expiry drops it; None for never.
+        replaces: whether a branch of that name may be replaced.
+    """
+
+    base: Base
+    name: str
+    version: int
+    keep: timedelta | None = None
+    replaces: bool = False
+
+
+@dataclass(frozen=True)
+class DropBranches:
+    """Drop branches.
+
+    Args:
+        branches: their IDs by name; a branch of the name with another ID stays.
+    """
+
+    base: Base
+    branches: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class MergeBranch:
+    """Take over what a branch has changed since it began, or was merged last.
+
+    Args:
+        branch_id: its ID.
+        version: the version of the branch.
+        forward: whether the table must not have changed meanwhile.
+    """
+
+    base: Base
+    name: str
+    branch_id: str
+    version: int
+    forward: bool = False
+
+
+@dataclass(frozen=True)
 class Consume:
     """Set how far a consumer has read, or drop it (None)."""
 
@@ -326,6 +372,9 @@ Operation = (
     | Resolve
     | Rollback
     | Tag
+    | MakeBranch
+    | DropBranches
+    | MergeBranch
     | Consume
     | Alter
     | Create

@@ -163,7 +163,7 @@ def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
     state, then = attempt.state, attempt.at(attempt.operation.version)
     assert then is not None, "the rule target_can_be_restored comes first"
     schema = _restored_schema(then, state, attempt.table)
-    added, removed = _missing(then, state, attempt.log), _paths_not_in(state, then)
+    added, removed = _missing(then, state, attempt.log), paths_not_in(state, then)
     marked = _restored_marks(then, state, added)
     properties = _restored_properties(then, state)
     sets_comment = then.comment != state.comment
@@ -217,7 +217,7 @@ def _restored_schema(then: TableState, state: TableState, table: str) -> Schema 
     return schema.numbered(state.schemas.newest.version + 1)
 
 
-def _paths_not_in(state: TableState, other: TableState) -> list[str]:
+def paths_not_in(state: TableState, other: TableState) -> list[str]:
     """Segments that are live in one state and not in another, in order."""
     other_paths = array_of(other.segments.paths, pa.string())
     paths = state.segments.core["path"]
@@ -227,15 +227,27 @@ def _paths_not_in(state: TableState, other: TableState) -> list[str]:
 
 def _missing(then: TableState, state: TableState, log: TableLog) -> tuple[SegmentRecord, ...]:
     """Records of the segments that were live then and are not now, in the order of then."""
-    wanted = _paths_not_in(then, state)
-    core = then.segments.core
-    core = core.filter(pc.is_in(core["path"], array_of(wanted, pa.string())))
+    records = records_of(then, paths_not_in(then, state), log)
+    if not then.schema.is_keyed:
+        return tuple(record for record, _ in records)
+    return tuple(_in_order(record, order) for record, order in records)
+
+
+def records_of(
+    state: TableState, paths: list[str], log: TableLog
+) -> list[tuple[SegmentRecord, tuple[int, int]]]:
+    """Records of live segments, and the sequence and ordinal of each, in the order of the state."""
+    core = state.segments.core
+    core = core.filter(pc.is_in(core["path"], array_of(paths, pa.string())))
     logged = dict(_logged(pc.unique(core["sequence"]).to_pylist(), log))
     rows = core.drop_columns(["commit_time"]).to_pylist()
-    records = [(row, logged.get(row["path"]) or _without_statistics(row)) for row in rows]
-    if not then.schema.is_keyed:
-        return tuple(record for _, record in records)
-    return tuple(_in_order(record, (row["sequence"], row["ordinal"])) for row, record in records)
+    return [
+        (
+            logged.get(row["path"]) or _without_statistics(row),
+            (row["sequence"], row["ordinal"]),
+        )
+        for row in rows
+    ]
 
 
 def _restored_marks(

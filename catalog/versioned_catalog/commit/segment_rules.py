@@ -47,7 +47,9 @@ def batch_is_new(attempt: Attempt[Write]) -> None:
         return
 
     def wrote_it(commit: Commit) -> bool:
-        other = commit.batch
+        other, of_branch = commit.batch, commit.batches.get(batch.application)
+        if of_branch is not None and of_branch >= batch.id:
+            return True
         return other is not None and other.application == batch.application and other.id >= batch.id
 
     conflict = find_conflict(attempt, attempt.operation.base.version, wrote_it)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Self
 
+from versioned_catalog.commit.branch_entries import branch_log
+from versioned_catalog.commit.branch_rules import branch_of
 from versioned_catalog.commit.matrix import propose
 from versioned_catalog.commit.operations import Base, Operation
 from versioned_catalog.commit.version_rules import check_not_dropped, check_retained, tagged_version
@@ -18,6 +20,8 @@ from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import is_ahead, latest_times, moment
 from versioned_catalog.model.pins import Overflow
+from versioned_catalog.model.table_text import is_folder
+from versioned_catalog.model.type_text import render_path
 from versioned_catalog.storage.store import Store
 
 Progress = Callable[[str, int, int], None]
@@ -85,10 +89,26 @@ class TableHandle:
         self.loaded = self.log.advance(self.loaded)
         return self
 
+    def branch(self, name: str) -> TableHandle:
+        """Return a handle of a branch, at its newest version.
+
+        Raises:
+            NotFoundError: the table has no such branch.
+        """
+        branch = branch_of(self.state, name, self.name)
+        log = branch_log(self.store, branch)
+        after = render_path((f"branch_{name}",))
+        shown = f"{self.name} (branch {name})" if is_folder(self.name) else f"{self.name}.{after}"
+        handle = TableHandle(log, log.load(), shown, self.through)
+        handle.state  # noqa: B018  refuse an earlier schema with a column that the branch has dropped
+        return handle
+
     def at(
         self, version: int | str | None = None, timestamp: datetime | str | None = None
     ) -> TableState:
-        """Return the state at a version, tag or time. See ``Table.at``."""
+        """Return the state at a version, tag or time, or of a branch. See ``Table.at``."""
+        if isinstance(version, str) and timestamp is None and version in self.state.branches:
+            return self.branch(version).state
         number, newest = self.number_of(version, timestamp), self.state
         if number == newest.version:
             return newest
@@ -133,7 +153,9 @@ class TableHandle:
         return version
 
     def pinned(self, version: int | str) -> TableHandle:
-        """Return a handle whose newest state is the one at a version or tag."""
+        """Return a handle whose newest state is the one at a version or tag, or of a branch."""
+        if isinstance(version, str) and version in self.state.branches:
+            return self.branch(version)
         loaded = LoadedState(self.at(version))
         return TableHandle(self.log, loaded, self.name, self.through, self.after_commit)
 

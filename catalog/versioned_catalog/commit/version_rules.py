@@ -28,35 +28,35 @@ def tag_can_change(attempt: Attempt[Tag]) -> None:
         tagged_version(state, name, table)
         return
     if name not in state.tags:  # those of earlier writers can be moved
-        _check_not_misleading(name, table)
+        check_new_name(name, table)
     check_retained(version, state, table)
     check_not_dropped(attempt.at(version), version, table)
 
 
-def check_tag(name: object, table: str) -> str:
-    """Return the name of a tag if it is a legal one.
+def check_tag(name: object, table: str, kind: str = "tag") -> str:
+    """Return the name of a tag, or of what ``kind`` says, if it is a legal one.
 
     Raises:
         InvalidRequestError: it is not text, is empty, consists of digits or has control characters.
     """
     if not isinstance(name, str) or not name:
         raise InvalidRequestError(
-            f"{table}: the name of a tag must be text that is not empty, got {name!r}"
+            f"{table}: the name of a {kind} must be text that is not empty, got {name!r}"
         )
     if name.isdigit():
         raise InvalidRequestError(
-            f"{table}: a tag can't be called {name!r}, since digits alone are a version; "
+            f"{table}: a {kind} can't be called {name!r}, since digits alone are a version; "
             f"call it 'v{name}'"
         )
     if has_control_characters(name):
         raise InvalidRequestError(
-            f"{table}: the tag {name!r} holds control characters; choose another name"
+            f"{table}: the {kind} {name!r} holds control characters; choose another name"
         )
     return name
 
 
-def _check_not_misleading(name: str, table: str) -> None:
-    """Refuse the name of a tag that reads as something else where a version is expected.
+def check_new_name(name: str, table: str, kind: str = "tag") -> None:
+    """Refuse the name of a new tag or branch that reads as something else where a version is expected.
 
     Raises:
         InvalidRequestError: saying as what.
@@ -70,7 +70,8 @@ def _check_not_misleading(name: str, table: str) -> None:
     else:
         return
     raise InvalidRequestError(
-        f"{table}: a tag can't be called {name!r}, which reads as {means}; call it 'at {name.strip()}'"
+        f"{table}: a {kind} can't be called {name!r}, which reads as {means}; call it "
+        f"'at {name.strip()}'"
     )
 
 

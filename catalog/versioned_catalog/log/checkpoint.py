@@ -30,6 +30,12 @@ from versioned_catalog.log.bounded_files import (
     naming_file,
     plain_type,
 )
+from versioned_catalog.log.branches import (
+    branches_from_json,
+    branches_to_json,
+    on_branch_from_json,
+    on_branch_to_json,
+)
 from versioned_catalog.log.entry import (
     applications_from_json,
     applications_to_json,
@@ -320,6 +326,8 @@ def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, 
         "tags": dict(state.tags),
         **({"pins": pins_to_json(state.pins)} if state.pins else {}),
         **({"consumers": consumers_to_json(state.consumers)} if state.consumers else {}),
+        **({"branches": branches_to_json(state.branches)} if state.branches else {}),
+        **({} if state.branch is None else {"branch": on_branch_to_json(state.branch)}),
         **({"roots": dict(state.roots)} if state.roots else {}),
         **({"imported": ledger_to_json(state.ledger)} if state.ledger else {}),
         **({"adoptions": state.adoptions} if state.adoptions else {}),
@@ -333,7 +341,7 @@ _MEMBERS = frozenset(
         *("created_version", "first_schema_version", "dropped", "schemas", "older_schemas"),
         *("schema_version", "properties", "comment", "next_column_id", "fence", "floor"),
         *("applications", "tags", "pins", "consumers", "roots", "statistics"),
-        *("imported", "adoptions"),
+        *("imported", "adoptions", "branches", "branch"),
     }
 )
 
@@ -373,6 +381,10 @@ def state_from_json(value: Json, segments: SegmentSet) -> TableState:
         consumers=consumers_from_json(
             optional(value, "consumers", dict) or {}, member(value, "version", int)
         ),
+        branches=branches_from_json(
+            optional(value, "branches", dict) or {}, member(value, "version", int)
+        ),
+        branch=on_branch_from_json(value["branch"]) if "branch" in value else None,
         roots=texts(optional(value, "roots", dict) or {}),
         ledger=ledger_from_json(optional(value, "imported", dict) or {}),
         adoptions=optional(value, "adoptions", int) or 0,

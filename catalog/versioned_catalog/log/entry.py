@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import check_version
 from versioned_catalog.log.bounded_files import dump_document
+from versioned_catalog.log.branches import Branch, OnBranch
 from versioned_catalog.log.features import FORMAT, Features, features_from_json, features_to_json
 from versioned_catalog.log.ledger import ImportedFile, LedgerChange
 from versioned_catalog.log.marks import Mark
@@ -209,6 +210,7 @@ OPERATIONS = NEW_INCARNATION | {
     "alter",
     "rollback",
     "tag",
+    "branch",
     "drop",
     "fence",
     "expire",
@@ -307,7 +309,9 @@ class Commit:
     live segments by path; None for a segment that has no mark any more. ``roots`` are the URLs of
     external roots, as they were when segments below them were added. ``imported`` is the change of the
     ledger; files that were put in a page are in ``paged``, which is not stored. Applications whose last
-    batch is of a version below ``forget`` are forgotten.
+    batch is of a version below ``forget`` are forgotten. A merge of a branch has further ``schemas``,
+    before ``schema``, and ``batches``, the last batch of each application. ``branches`` are those of the
+    table, and ``branch`` is in the first entry of a branch.
     """
 
     head: Head
@@ -331,6 +335,10 @@ class Commit:
     manifest: Manifest | None = None
     imported: LedgerChange | None = None
     paged: tuple[ImportedFile, ...] = field(default=(), compare=False, repr=False)
+    schemas: tuple[Schema, ...] = ()
+    batches: Mapping[str, int] = field(default_factory=dict)
+    branches: Mapping[str, Branch] | None = None
+    branch: OnBranch | None = None
 
     @property
     def changes_segments(self) -> bool:

@@ -11,6 +11,12 @@ from typing import Any, TypeVar
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import CHECKPOINT_BYTES, ID_MAPS, SCHEMA_VERSIONS, check_version
 from versioned_catalog.log.bounded_files import dump_document, load_document, naming_file
+from versioned_catalog.log.branches import (
+    branches_from_json,
+    branches_to_json,
+    on_branch_from_json,
+    on_branch_to_json,
+)
 from versioned_catalog.log.entry import (
     HEAD_MEMBERS,
     OPERATIONS,
@@ -29,6 +35,7 @@ from versioned_catalog.log.entry import (
 )
 from versioned_catalog.log.features import (
     APPLICATION_RETENTION,
+    BRANCHES,
     MANIFEST,
     MANIFESTS,
     MARKS,
@@ -118,7 +125,7 @@ WAREHOUSE_OPERATIONS = frozenset(
 MEMBERS = HEAD_MEMBERS | {
     *("next_column_id", "schema", "properties", "comment", "id_maps", "roots", "added", "removed"),
     *("marked", "manifest", "batch", "fence", "floor", "forget", "tags", "pins", "consumers"),
-    *("imported", "details"),
+    *("imported", "details", "schemas", "batches", "branches", "branch"),
 }
 """The members of an entry; any other is damage, or needs a feature that this library does not have."""
 
@@ -149,6 +156,10 @@ def commit_to_bytes(commit: Commit) -> bytes:
         "roots": None if commit.roots is None else dict(commit.roots),
         "imported": None if commit.imported is None else change_to_json(commit.imported),
         "details": dict(commit.details) or None,
+        "schemas": list(map(schema_to_json, commit.schemas)) or None,
+        "batches": dict(commit.batches) or None,
+        "branches": None if commit.branches is None else branches_to_json(commit.branches),
+        "branch": None if commit.branch is None else on_branch_to_json(commit.branch),
     }
     unchanged = {name for name, content in members.items() if content is None}
     if commit.sets_comment:
@@ -225,7 +236,28 @@ def _commit(value: Json) -> Commit:
         details=_parsed(value, "details", dict, _details) or {},
         manifest=_parsed(value, "manifest", dict, partial(_manifest, features=head.features)),
         imported=_parsed(value, "imported", dict, change_from_json),
+        **_of_branches(value, head),
     )
+
+
+_OF_BRANCHES = ("schemas", "batches", "branches", "branch")
+
+
+def _of_branches(value: Json, head: Head) -> dict[str, Any]:
+    """The members of an entry that only a table with branches has."""
+    if value.keys().isdisjoint(_OF_BRANCHES):
+        return {}
+    if BRANCHES not in head.features.read & head.features.write:
+        raise CorruptTableError(f"the entry has to do with branches without the feature {BRANCHES}")
+    batches = optional(value, "batches", dict) or {}
+    return {
+        "schemas": tuple(map(schema_from_json, optional(value, "schemas", list) or ())),
+        "batches": {name: batch_from_json(batches, name) for name in batches},
+        "branches": _parsed(
+            value, "branches", dict, partial(branches_from_json, newest=head.version - 1)
+        ),
+        "branch": _parsed(value, "branch", dict, on_branch_from_json),
+    }
 
 
 def _added(value: Json) -> tuple[SegmentRecord, ...]:

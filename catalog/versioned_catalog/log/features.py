@@ -96,6 +96,9 @@ RESOLVED = "resolved"
 APPLICATION_RETENTION = "application-retention"
 """Feature of tables whose state knows which commit wrote the last batch of each application."""
 
+BRANCHES = "branches"
+"""Feature of tables that have, or had, branches."""
+
 KNOWN_FEATURES: frozenset[str] = frozenset(
     {
         KEYED,
@@ -114,6 +117,7 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         MARKS,
         RESOLVED,
         APPLICATION_RETENTION,
+        BRANCHES,
     }
 )
 """The features that this library implements, for reading and for writing."""

@@ -7,7 +7,6 @@ imports, and the rule that no two imports add the same file, read pages; scans n
 from __future__ import annotations
 
 import enum
-import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.schema_json import Json, check_members, member, optional
 from versioned_catalog.storage.opening import root_store
-from versioned_catalog.storage.store import Store, is_root_path, safe_path, split_root
+from versioned_catalog.storage.store import Store, is_root_path, new_name, safe_path, split_root
 
 if TYPE_CHECKING:
     from versioned_catalog.log.entry import Commit
@@ -175,7 +174,7 @@ def _written(files: Sequence[ImportedFile], base: int, store: Store) -> Imported
     data = _page_bytes(files, "zstd")
     if len(files) * LEAST_ROW_BYTES > len(data):
         data = _page_bytes(files, "none")  # readers refuse a file that is too small for its rows
-    path = f"{IMPORTS_FOLDER}/{base}-{uuid.uuid4().hex}.parquet"
+    path = f"{IMPORTS_FOLDER}/{new_name(base, store.name_tag)}.parquet"
     with store.create(path) as sink:
         sink.write(data)
     return ImportedPage(path, len(data), checksum(data), len(files))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,7 +26,7 @@ from versioned_catalog.log.record import SegmentRecord, record_from_json, record
 from versioned_catalog.log.segment_table import id_map_texts, shared_texts
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.id_map import IdMap, id_map_from_text
-from versioned_catalog.storage.store import Store
+from versioned_catalog.storage.store import Store, new_name
 from versioned_catalog.storage.text import count_values, parse_json
 
 RECORD = "record"
@@ -52,7 +51,7 @@ def write_manifest(commit: Commit, previous: Commit | None, store: Store) -> Com
     if fits_entry(commit.added):
         return commit
     data = manifest_to_bytes(commit)
-    path = f"{MANIFESTS}/{max(commit.head.base_version, 0)}-{uuid.uuid4().hex}.parquet"
+    path = f"{MANIFESTS}/{new_name(commit.head.base_version, store.name_tag)}.parquet"
     with store.create(path) as sink:
         sink.write(data)
     return _with_manifest(commit, Manifest(path, len(data), checksum(data), len(commit.added)))

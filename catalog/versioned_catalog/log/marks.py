@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -19,7 +18,7 @@ from versioned_catalog.limits import MARK_BYTES, MIB, SEGMENT_ROWS, VERSIONS
 from versioned_catalog.log.bitmaps import Positions, blob_of, positions_in, puffin_file
 from versioned_catalog.log.features import MARK_NAME, MARKS_FOLDER
 from versioned_catalog.model.schema_json import Json, check_members, member
-from versioned_catalog.storage.store import Store, root_url, safe_path
+from versioned_catalog.storage.store import Store, new_name, root_url, safe_path
 from versioned_catalog.storage.text import parse_json
 
 INLINE_BYTES = 2048
@@ -97,7 +96,7 @@ def mark_of(
     if len(blob) <= INLINE_BYTES:
         return InlineMark(rows, blob, resolved)
     file = puffin_file(f"{root_url(store)}/{segment}", blob, rows)
-    path = f"{MARKS_FOLDER}/{max(base_version, 0)}-{uuid.uuid4().hex}.puffin"
+    path = f"{MARKS_FOLDER}/{new_name(base_version, store.name_tag)}.puffin"
     with store.create(path) as sink:
         sink.write(file.data)
     return FileMark(rows, path, file.offset, file.length, resolved)

@@ -9,6 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.log.branches import Branch, OnBranch
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit, Consumer, LastBatch
 from versioned_catalog.log.features import (
     APPLICATION_RETENTION,
@@ -62,6 +63,8 @@ class TableState:
         tags: names of versions, of this incarnation and of those that it replaced.
         pins: schema pins by label.
         consumers: readers whose unread versions expiry keeps, by name.
+        branches: the branches by name.
+        branch: the branch whose state it is; None for the table's own.
         roots: URLs of external roots, as they were when segments below them were added; for errors only.
         ledger: the files of others that were taken in.
         adoptions: how many segments below external roots were added, apart from those that a rollback
@@ -91,6 +94,8 @@ class TableState:
     tags: Mapping[str, int] = field(default_factory=dict)
     pins: Mapping[str, Pin] = field(default_factory=dict)
     consumers: Mapping[str, Consumer] = field(default_factory=dict)
+    branches: Mapping[str, Branch] = field(default_factory=dict)
+    branch: OnBranch | None = None
     roots: Mapping[str, str] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
     adoptions: int = 0
@@ -131,7 +136,12 @@ class TableState:
         """The schema and properties, as changes apply to them."""
         used = self.schemas.used_names(self.first_schema_version)
         return Evolution(
-            self.schema, self.next_column_id, self.properties, used, pins=self.pinned_schemas
+            self.schema,
+            self.next_column_id,
+            self.properties,
+            used,
+            pins=self.pinned_schemas,
+            names_with_ids=self.branch is not None,
         )
 
     def remembers(self, application: str) -> bool:
@@ -155,6 +165,8 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     before = _new_incarnation(state, commit) if commit.head.operation in NEW_INCARNATION else state
     assert before is not None
     schemas = before.schemas
+    for schema in commit.schemas:
+        schemas = schemas.grown(schema)
     if commit.schema is not None and commit.head.operation not in NEW_INCARNATION:
         schemas = schemas.grown(commit.schema)
     _check_records(schemas, commit)
@@ -177,6 +189,8 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         tags=before.tags if commit.tags is None else commit.tags,
         pins=before.pins if commit.pins is None else commit.pins,
         consumers=before.consumers if commit.consumers is None else commit.consumers,
+        branches=before.branches if commit.branches is None else commit.branches,
+        branch=commit.branch or before.branch,
         roots=before.roots if commit.roots is None else commit.roots,
         ledger=before.ledger if commit.imported is None else before.ledger.after(commit.imported),
         adoptions=_adoptions(before, commit),
@@ -206,9 +220,12 @@ def applications_after(
     applications: Mapping[str, LastBatch], commit: Commit, version: int | None
 ) -> Mapping[str, LastBatch]:
     """The last batches of applications after a commit, which is of ``version`` if that is kept."""
+    batches = dict(commit.batches)
     if commit.batch is not None:
-        last = LastBatch(commit.batch.id, version)
-        applications = {**applications, commit.batch.application: last}
+        batches[commit.batch.application] = commit.batch.id
+    if batches:
+        newer = {name: LastBatch(number, version) for name, number in batches.items()}
+        applications = {**applications, **newer}
     return applications if commit.forget is None else remembered(applications, commit.forget)
 
 
@@ -315,7 +332,8 @@ def _check_follows(state: TableState | None, commit: Commit) -> None:
     if head.version != expected:
         raise CorruptTableError(f"the entry of version {expected} says version {head.version}")
     begins = head.operation in NEW_INCARNATION
-    if commit.schema is not None and max(commit.schema.ids, default=0) >= commit.next_column_id:
+    schemas = commit.schemas if commit.schema is None else (*commit.schemas, commit.schema)
+    if any(max(schema.ids, default=0) >= commit.next_column_id for schema in schemas):
         raise CorruptTableError(f"version {head.version} has column IDs above its next column ID")
     if state is None:
         if head.operation != "create":
@@ -332,8 +350,11 @@ def _check_follows(state: TableState | None, commit: Commit) -> None:
         raise CorruptTableError(f"version {head.version} creates a table that exists")
     if commit.next_column_id < state.next_column_id:
         raise CorruptTableError(f"version {head.version} has a smaller next column ID than before")
-    if commit.schema is not None and commit.schema.version != state.schemas.newest.version + 1:
-        raise CorruptTableError(f"version {head.version} skips or repeats a schema version")
+    for number, schema in enumerate(schemas, state.schemas.newest.version + 1):
+        if schema.version != number:
+            raise CorruptTableError(f"version {head.version} skips or repeats a schema version")
+    if state.branch is not None and commit.next_column_id > state.branch.end_id:
+        raise CorruptTableError(f"version {head.version} has a column ID that is not of its branch")
 
 
 def _check_records(schemas: Mapping[int, Schema], commit: Commit) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
 
@@ -26,13 +26,15 @@ from versioned_catalog.maintain.expiry import (
     time_before,
 )
 from versioned_catalog.maintain.orphans import (
+    Limits,
     OrphanFiles,
+    branch_files,
+    fence_at,
     find_orphans,
     listing,
     references,
     references_from,
 )
-from versioned_catalog.maintain.vacuum import fence_at
 from versioned_catalog.read.hidden_rows import unresolved_groups
 from versioned_catalog.write.bounded_compaction import (
     BoundedPlan,
@@ -267,16 +269,18 @@ def _segments(tasks: Sequence[CompactionTask]) -> int:
 def _old_files(handle: TableHandle, bounds: MaintenanceBounds) -> tuple[Job, Job]:
     """The jobs that expire versions and delete files; the folder is listed once for both."""
     log = handle.log
-    cutoff = time_before(store_time(handle.store, dry_run=True), bounds.retention)
+    now = store_time(handle.store, dry_run=True)
+    cutoff = time_before(now, bounds.retention)
     expired = expire_within(handle, bounds, silent, dry_run=True)
     listed = listing(handle.store)
     state, needed = references(log, handle.state)
-    fence = fence_at(log, state, cutoff)
-    orphans = find_orphans(listed, needed, fence, cutoff, log.is_stub)
+    limits = Limits.at(now, cutoff, fence_at(log, state, cutoff))
+    limits = replace(limits, branches=branch_files(handle.store, state, cutoff))
+    orphans = find_orphans(listed, needed, limits, log.is_stub)
     later = orphans
     if expired.versions:
         needed = references_from(log, state, max(expired.oldest_version, state.floor))
-        later = find_orphans(listed, needed, fence, cutoff, log.is_stub)
+        later = find_orphans(listed, needed, limits, log.is_stub)
     files = sum(map(len, listed.values()))
     unfinished = is_unfinished(log, state)
     return _expire(state, expired, orphans, later, unfinished), _vacuum(orphans, files)

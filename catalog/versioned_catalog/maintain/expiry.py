@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from versioned_catalog.commit.operations import Base, Expire
+from versioned_catalog.commit.operations import Base, DropBranches, Expire
 from versioned_catalog.commit.table_entries import starts_to_forget
 from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import (
@@ -123,6 +123,8 @@ class Expired:
         lapsed: names of consumers that have not read all expired versions, and kept them no longer.
         forgotten: number of applications whose last batch is not known any more.
         version: the newest version afterwards.
+        branches: names of branches that were dropped, since nothing was committed to them for as long as
+            they were to be kept.
     """
 
     table: str
@@ -134,6 +136,7 @@ class Expired:
     lapsed: tuple[str, ...]
     forgotten: int
     version: int
+    branches: tuple[str, ...] = ()
 
 
 def expire(
@@ -171,6 +174,9 @@ def expire(
         floor = handle.state.floor
         if _keep_states(handle, handle.state, floor, again=True):
             write_stubs(handle.log, floor, progress)
+    lapsed_branches = _lapsed_branches(handle, now)
+    if not dry_run and lapsed_branches:
+        handle.commit(DropBranches(Base.of(handle.state), lapsed_branches))
     return Expired(
         table=handle.name,
         dry_run=dry_run,
@@ -181,7 +187,18 @@ def expire(
         lapsed=tuple(sorted(lapsed)),
         forgotten=forgotten,
         version=handle.state.version,
+        branches=tuple(sorted(lapsed_branches)),
     )
+
+
+def _lapsed_branches(handle: TableHandle, now: datetime) -> dict[str, str]:
+    """The branches that nothing was committed to for as long as they are kept: their IDs by name."""
+    return {
+        name: branch.id
+        for name, branch in handle.state.branches.items()
+        if branch.keep is not None
+        and handle.branch(name).state.time < time_before(now, branch.keep)
+    }
 
 
 def _forgets_below(timeline: TableLog, state: TableState, now: datetime) -> int:

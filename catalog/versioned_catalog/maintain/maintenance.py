@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
-from versioned_catalog.errors import names_table_in_errors
+from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
 from versioned_catalog.interop import interop
 from versioned_catalog.maintain import expiry
 from versioned_catalog.maintain.advice import Advice, MaintenanceBounds, advise
@@ -45,6 +45,13 @@ class Maintenance:
     """
 
     def __init__(self, handle: TableHandle) -> None:
+        state = handle.loaded.state
+        if state is not None and state.branch is not None:
+            raise InvalidRequestError(
+                f"{handle.name} is a branch, which has no maintenance of its own; maintain the table, "
+                "whose vacuum keeps the files of its branches",
+                condition="NOT_SUPPORTED",
+            )
         self._handle = handle
 
     def compact(

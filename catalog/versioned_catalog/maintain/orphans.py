@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
+from versioned_catalog.commit.branch_entries import branch_log
 from versioned_catalog.errors import CommitConflictError, CorruptTableError, NotFoundError
+from versioned_catalog.log.branches import BRANCHES_FOLDER, branch_of_file
 from versioned_catalog.log.checkpoint import retained_checkpoints
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit, Stub
@@ -25,7 +27,7 @@ from versioned_catalog.log.features import (
 )
 from versioned_catalog.log.marks import files_of
 from versioned_catalog.log.state import TableState
-from versioned_catalog.maintain.expiry import is_unfinished
+from versioned_catalog.maintain.expiry import is_unfinished, newest_before
 from versioned_catalog.storage.store import Store, StoredFile
 
 DATA = "data"
@@ -46,6 +48,9 @@ _NAMES = {
 
 Temporary files, whose names start with a dot, may be deleted in all of them.
 """
+FRESH_BRANCH = timedelta(hours=1)
+"""The age up to which the log of a branch that is not registered may be one that is being made."""
+
 _TRIES = 16
 """How often references are determined while versions expire."""
 
@@ -100,9 +105,48 @@ class References:
         """Whether a segment, a mark, a manifest or a page of imported files is needed."""
         return path in self.paths or (self.all_manifests and path.startswith(f"{MANIFESTS}/"))
 
+    def and_of(self, branches: Mapping[str, BranchFiles]) -> References:
+        """Add the files of branches."""
+        return replace(self, paths=self.paths.union(*(b.needed.paths for b in branches.values())))
+
     def including(self, commits: Iterator[Commit]) -> References:
         """Add the files of further commits."""
         return replace(self, paths=self.paths.union(*map(_named_by, commits)))
+
+
+@dataclass(frozen=True)
+class BranchFiles:
+    """The files of a branch that must stay.
+
+    Args:
+        fence: those that were planned on this version of the branch or later stay.
+        needed: the files that its versions need.
+    """
+
+    fence: int
+    needed: References
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be deleted, beside what no version needs.
+
+    Args:
+        fence: segments that were planned on this version or later stay.
+        cutoff: files written since then stay, by the store's clock.
+        fresh: logs of unregistered branches that were written since then stay.
+        branches: the registered branches by ID.
+    """
+
+    fence: int
+    cutoff: datetime
+    fresh: datetime
+    branches: Mapping[str, BranchFiles] = field(default_factory=dict)
+
+    @staticmethod
+    def at(now: datetime, cutoff: datetime, fence: int) -> Limits:
+        """The limits of a table without branches."""
+        return Limits(fence, cutoff, min(cutoff, now - FRESH_BRANCH))
 
 
 class _ExpiredMeanwhile(Exception):
@@ -141,6 +185,28 @@ def references(timeline: TableLog, state: TableState) -> tuple[TableState, Refer
         f"{timeline.store.url}: versions kept expiring while vacuum determined which files are "
         "needed; nothing was deleted, run it again"
     )
+
+
+def fence_at(timeline: TableLog, state: TableState, cutoff: datetime) -> int:
+    """The fence of a vacuum that protects writes on versions that were current since the cutoff."""
+    return max(state.fence, newest_before(timeline, state, cutoff), 0)
+
+
+def branch_files(store: Store, state: TableState, cutoff: datetime) -> dict[str, BranchFiles]:
+    """The files that the registered branches need, and those of writers in flight to them, by ID.
+
+    Raises:
+        VersionedError: the log of a branch can't be read.
+    """
+    files = {}
+    for name, branch in state.branches.items():
+        log = branch_log(store, branch)
+        newest = log.load().state
+        if newest is None:
+            raise CorruptTableError(f"{store.url}: the log of the branch {name!r} is missing")
+        _, needed = references(log, newest)
+        files[branch.id] = BranchFiles(fence_at(log, newest, cutoff), needed)
+    return files
 
 
 def references_since(
@@ -240,38 +306,37 @@ Listing = Mapping[str, Sequence[StoredFile]]
 
 def listing(store: Store) -> Listing:
     """List the files of a table's folder that vacuum considers."""
-    return {folder: store.files(folder) for folder in _NAMES}
+    listed: dict[str, Sequence[StoredFile]] = {folder: store.files(folder) for folder in _NAMES}
+    return {**listed, BRANCHES_FOLDER: [*store.walk(BRANCHES_FOLDER)]}
 
 
 def find_orphans(
-    listed: Listing,
-    needed: References,
-    fence: int,
-    cutoff: datetime,
-    is_stub: Callable[[int], bool],
+    listed: Listing, needed: References, limits: Limits, is_stub: Callable[[int], bool]
 ) -> OrphanFiles:
     """Find the files in a table's folder that may be deleted.
 
     Args:
         listed: the files, listed before ``needed`` was determined.
-        needed: the files that must stay.
-        fence: segments planned on this version or later stay.
-        cutoff: files written since then stay, by the store's clock.
+        needed: the files that must stay, apart from those of branches.
         is_stub: whether the entry of a version is a stub. While it is not, readers that follow an
             older stub start at the state in ``kept/``.
     """
+    needed = needed.and_of(limits.branches)
     segments: dict[str, int] = {}
     others: dict[str, int] = {}
     foreign: list[str] = []
     sizes = {_number(f): f.bytes for f in listed[CHECKPOINTS] if _VERSION.fullmatch(f.name)}
     checkpoints = retained_checkpoints(sizes, needed.floor)
-    for folder, files in listed.items():
-        for file in files:
+    for file in listed[BRANCHES_FOLDER]:
+        if file.modified <= limits.fresh and file.name.partition("/")[0] not in limits.branches:
+            others[f"{BRANCHES_FOLDER}/{file.name}"] = file.bytes
+    for folder, names in _NAMES.items():
+        for file in listed[folder]:
             path, is_temporary = f"{folder}/{file.name}", file.name.startswith(".")
-            is_ours = _NAMES[folder].fullmatch(file.name) is not None
+            is_ours = names.fullmatch(file.name) is not None
             if folder == DATA and not is_ours and not is_temporary:
                 foreign.append(path)
-            if file.modified > cutoff or not (is_ours or is_temporary):
+            if file.modified > limits.cutoff or not (is_ours or is_temporary):
                 continue
             if is_temporary:
                 others[path] = file.bytes
@@ -281,9 +346,18 @@ def find_orphans(
             elif folder == KEPT:
                 if not _is_kept(_number(file), needed, is_stub):
                     others[path] = file.bytes
-            elif not needed.needs(path) and _number(file) < fence:
+            elif not needed.needs(path) and _is_fenced(file, limits):
                 segments[path] = file.bytes
     return OrphanFiles(segments, others, tuple(foreign))
+
+
+def _is_fenced(file: StoredFile, limits: Limits) -> bool:
+    """Whether no commit can add a file any more, since it was planned on too old a version."""
+    branch_id = branch_of_file(file.name)
+    if branch_id is None:
+        return _number(file) < limits.fence
+    branch = limits.branches.get(branch_id)
+    return branch is None or _number(file) < branch.fence
 
 
 def _is_kept(version: int, needed: References, is_stub: Callable[[int], bool]) -> bool:

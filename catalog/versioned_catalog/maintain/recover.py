@@ -17,6 +17,7 @@ from versioned_catalog.errors import (
     InvalidRequestError,
     VersionedError,
 )
+from versioned_catalog.log.branches import branch_of_file, name_tag
 from versioned_catalog.log.commit_log import table_log
 from versioned_catalog.log.entry import WRITER, Batch, Commit, Head
 from versioned_catalog.log.entry_json import commit_to_bytes
@@ -55,7 +56,7 @@ from versioned_catalog.maintain.salvage import (
 from versioned_catalog.maintain.segment_check import contents_of, opened
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.planning import record_task
-from versioned_catalog.storage.store import Put, Store, file_of
+from versioned_catalog.storage.store import Put, Store, file_of, new_name
 
 MARGIN = 1000
 """Column IDs to skip: lost entries may have assigned them."""
@@ -102,7 +103,10 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
     schemas, substituted = _without_gaps(incarnation.schemas)
     left = dict(incarnation.left)
     records: dict[str, SegmentRecord] = {}
-    footers = [segments.footers[path] for path in (*incarnation.live, *incarnation.guessed)]
+    footers = [
+        _numbered(segments.footers[path], incarnation)
+        for path in (*incarnation.live, *incarnation.guessed)
+    ]
     _check_unkeyed(schemas, broken.url)
     copy = partial(_copy_segment, broken, new, schemas)
     copied = zip(footers, in_parallel(copy, footers, threads=4), strict=True)
@@ -132,6 +136,12 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
             *_unknown_imports(incarnation.ledger, ledger, broken),
         ),
     )
+
+
+def _numbered(footer: Footer, incarnation: Incarnation) -> Footer:
+    """A footer with the schema version that the log has for the segment, if a merge has given it one."""
+    version = incarnation.renumbered.get(footer.path)
+    return footer if version is None else replace(footer, schema=footer.schema.numbered(version))
 
 
 def _check_unkeyed(schemas: dict[int, Schema], table: str) -> None:
@@ -177,7 +187,8 @@ def _copy_segment(
         return f"holds rows of {len(contents.partitions)} partitions"
     (partition,) = contents.partitions or {()}
     # The name starts with the base version, which vacuum compares with the fence.
-    path = f"{DATA}/0-{uuid.uuid4().hex}.parquet"
+    branch_id = branch_of_file(footer.path)
+    path = f"{DATA}/{new_name(0, '' if branch_id is None else name_tag(branch_id))}.parquet"
     size = crc = 0
     with opened(broken, footer.path) as source, new.create(path) as sink:
         while chunk := source.read(_CHUNK):

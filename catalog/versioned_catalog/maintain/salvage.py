@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import CorruptTableError, StorageError, VersionedError
+from versioned_catalog.log.branches import branch_of_file
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit, LastBatch
 from versioned_catalog.log.ledger import Ledger, LedgerChange
@@ -200,6 +201,7 @@ class Incarnation:
         next_column_id: above every known ID.
         applications: the last known batch of each application.
         ledger: the files that the table had imported.
+        renumbered: the schema versions of segments that were written on branches, by path.
     """
 
     table_uuid: str
@@ -213,6 +215,7 @@ class Incarnation:
     next_column_id: int = 1
     applications: Mapping[str, LastBatch] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
+    renumbered: Mapping[str, int] = field(default_factory=dict)
 
 
 def _why_absent(path: str) -> str:
@@ -245,6 +248,8 @@ def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
             continue
         elif footer.path in log.mentioned:
             left[footer.path] = "was removed by a commit"
+        elif branch_of_file(footer.path) is not None:
+            left[footer.path] = "was written on a branch, and no readable entry has merged it"
         elif state is not None and footer.base < state.version and footer.modified < log.newest:
             left[footer.path] = (
                 f"is older than version {state.version}, and no entry up to there names it: it is left "
@@ -252,7 +257,8 @@ def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
             )
         else:
             guessed.append(footer)
-        if footer.table_uuid == incarnation.table_uuid:
+        is_of_branch = branch_of_file(footer.path) is not None
+        if footer.table_uuid == incarnation.table_uuid and not is_of_branch:
             schemas.setdefault(footer.schema.version, footer.schema)
     guessed.sort(key=lambda footer: (footer.base, footer.modified, footer.path))
     highest = max((max(schema.ids, default=0) for schema in schemas.values()), default=0)
@@ -277,7 +283,19 @@ def _incarnation_of_state(state: TableState) -> Incarnation:
         next_column_id=state.next_column_id,
         applications=state.applications,
         ledger=state.ledger,
+        renumbered=_renumbered(
+            zip(
+                state.segments.paths,
+                state.segments.column("schema_version").to_pylist(),
+                strict=True,
+            )
+        ),
     )
+
+
+def _renumbered(versions: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The schema versions of the segments that were written on branches."""
+    return {path: version for path, version in versions if branch_of_file(path) is not None}
 
 
 def _after_commit(incarnation: Incarnation, commit: Commit) -> Incarnation:
@@ -288,10 +306,11 @@ def _after_commit(incarnation: Incarnation, commit: Commit) -> Incarnation:
     removed = set(commit.removed)
     marks: dict[str, Mark | None] = {p: m for p, m in incarnation.marks.items() if p not in removed}
     marks |= commit.marked
+    schemas = commit.schemas if commit.schema is None else (*commit.schemas, commit.schema)
+    added = ((record.path, record.schema_version) for record in commit.added)
     return replace(
         incarnation,
-        schemas=incarnation.schemas
-        | ({commit.schema.version: commit.schema} if commit.schema else {}),
+        schemas={**incarnation.schemas, **{schema.version: schema for schema in schemas}},
         properties=incarnation.properties if commit.properties is None else commit.properties,
         comment=commit.comment if commit.sets_comment else incarnation.comment,
         live=(
@@ -302,6 +321,7 @@ def _after_commit(incarnation: Incarnation, commit: Commit) -> Incarnation:
         next_column_id=max(incarnation.next_column_id, commit.next_column_id),
         applications=applications_after(incarnation.applications, commit, commit.head.version),
         ledger=incarnation.ledger.after(commit.imported or LedgerChange(Ledger())),
+        renumbered={**incarnation.renumbered, **_renumbered(added)},
     )
 
 

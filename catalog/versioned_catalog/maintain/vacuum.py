@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
 
 from versioned_catalog.commit.operations import Base, Fence
 from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.interop import interop
+from versioned_catalog.log.branches import branch_of_file
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.expiry import (
@@ -18,8 +21,12 @@ from versioned_catalog.maintain.expiry import (
     write_stubs,
 )
 from versioned_catalog.maintain.orphans import (
+    BranchFiles,
+    Limits,
     OrphanFiles,
     References,
+    branch_files,
+    fence_at,
     find_orphans,
     listing,
     references,
@@ -76,12 +83,16 @@ def vacuum(
     It keeps files younger than the retention, and allows writes on versions that were current since.
     """
     span, log = check_retention(retention, handle.name, RISKS, force=force), handle.log
-    cutoff = time_before(store_time(handle.store, dry_run=dry_run), span)
+    now = store_time(handle.store, dry_run=dry_run)
+    cutoff = time_before(now, span)
     state = handle.refresh().state
     fence = fence_at(log, state, cutoff)
     listed = listing(handle.store)
     state, needed = references(log, state)
-    orphans = find_orphans(listed, needed, fence, cutoff, log.is_stub)
+
+    limits = Limits.at(now, cutoff, fence)
+    branches = branch_files(handle.store, state, cutoff)
+    orphans = find_orphans(listed, needed, replace(limits, branches=branches), log.is_stub)
     version = state.version
     if not dry_run:
         interop("keep_readable")(handle, cutoff)
@@ -91,9 +102,11 @@ def vacuum(
             with_room(handle.store, lambda: handle.commit(operation, commit_id), orphans.unfenced)
         # Of a state with the fence: a commit may have added segments since, and an expiry may have
         # moved the oldest retained version.
+        _fence_branches(handle, orphans, branches, commit_id)
         newest = handle.refresh().state
         _, needed = references_since(log, state, needed, newest)
-        orphans = find_orphans(listed, needed, fence, cutoff, log.is_stub)
+        branches = branch_files(handle.store, newest, cutoff)
+        orphans = find_orphans(listed, needed, replace(limits, branches=branches), log.is_stub)
         delete(handle.store, orphans.paths, progress)
         make_reserve(handle.store)
         version = newest.version
@@ -101,9 +114,19 @@ def vacuum(
     return _report(handle.name, span, fence, orphans, version, dry_run=dry_run)
 
 
-def fence_at(timeline: TableLog, state: TableState, cutoff: datetime) -> int:
-    """The fence of a vacuum that protects writes on versions that were current since the cutoff."""
-    return max(state.fence, newest_before(timeline, state, cutoff), 0)
+def _fence_branches(
+    handle: TableHandle,
+    orphans: OrphanFiles,
+    branches: Mapping[str, BranchFiles],
+    commit_id: str | None,
+) -> None:
+    """Refuse commits to branches that would add a file which is to be deleted."""
+    written_on = {branch_of_file(path) for path in orphans.segments}
+    for name, branch in handle.state.branches.items():
+        if branch.id in written_on and branch.id in branches:
+            on_branch = handle.branch(name)
+            fence = Fence(Base.of(on_branch.state), branches[branch.id].fence)
+            with_room(handle.store, partial(on_branch.commit, fence, commit_id), orphans.unfenced)
 
 
 def vacuum_dropped(
@@ -123,14 +146,16 @@ def vacuum_dropped(
         state: the state after the drop.
         table: the name for the result.
     """
-    cutoff = time_before(store_time(timeline.store, dry_run=dry_run), retention)
+    now = store_time(timeline.store, dry_run=dry_run)
+    cutoff = time_before(now, retention)
     listed = listing(timeline.store)
     is_due = newest_before(timeline, state, cutoff) >= state.version
     orphans = OrphanFiles({}, {}, ())
     if is_due:
         # Older entries become stubs before anything is deleted.
         needed = References(frozenset(), frozenset(), state.version)
-        orphans = find_orphans(listed, needed, state.version, cutoff, lambda version: True)
+        limits = Limits.at(now, cutoff, state.version)
+        orphans = find_orphans(listed, needed, limits, lambda version: True)
     if not dry_run and orphans.segments:
 
         def close() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from versioned_catalog.commit.branch_entries import branch_log
 from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import VersionedError
+from versioned_catalog.log.branches import BRANCHES_FOLDER
 from versioned_catalog.log.commit_log import TableLog, table_log
 from versioned_catalog.log.entry import NEW_INCARNATION
 from versioned_catalog.log.features import LOG
@@ -100,11 +102,26 @@ class _Verification:
         self._check_pages(state)
         self._check_stubs(state)
         self._check_live(state)
+        self._check_branches(state)
         for kept in self._tagged(state) if self._every_version else ():
             self._check_pages(kept)
             self._check_live(kept)
         if self._unrecorded and self._deep:
             self._notes.append(f"{self._unrecorded} segments have no recorded checksum")
+
+    def _check_branches(self, state: TableState) -> None:
+        """Check the newest version of each branch."""
+        for branch in state.branches.values():
+            try:
+                newest = branch_log(self._timeline.store, branch).load().state
+            except VersionedError as error:
+                raise_shortage(error)
+                self._report(
+                    f"{BRANCHES_FOLDER}/{branch.id}", f"the branch can't be loaded: {error}"
+                )
+                continue
+            if newest is not None:
+                self._check_live(newest)
 
     def _check_live(self, state: TableState) -> None:
         paths = frozenset(state.segments.paths)

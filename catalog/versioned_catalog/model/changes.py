@@ -168,7 +168,8 @@ class AddColumn(ColumnChange[Addition]):
         siblings = schema.columns if parent is None else children(schema.column(parent).type)
         _check_free(siblings, new.name, above)
         used = evolution.used_names.get(parent, frozenset())
-        bare, next_id = assign_ids(new, evolution.next_column_id, set(used))
+        with_id = evolution.names_with_ids
+        bare, next_id = assign_ids(new, evolution.next_column_id, set(used), with_id=with_id)
         column = rekey_defaults(new, bare)
         changed = schema.edit_children(
             parent, lambda columns: insert(columns, column, target.position, evolution)
@@ -219,7 +220,7 @@ def append(additions: Iterable[Addition], evolution: Evolution) -> Evolution:
         key = name_key(new.name)
         if key in names:
             raise _taken((names[key],))
-        bare, next_id = assign_ids(new, next_id, used)
+        bare, next_id = assign_ids(new, next_id, used, with_id=evolution.names_with_ids)
         added.append(rekey_defaults(new, bare))
         names[key] = new.name
         used.add(name_key(bare.physical_name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -19,16 +20,20 @@ def _physical_candidates(name: str, column_id: int) -> Iterable[str]:
         yield safe
 
 
-def assign_ids(column: Column, next_id: int, used: set[str]) -> tuple[Column, int]:
+def assign_ids(
+    column: Column, next_id: int, used: set[str], *, with_id: bool = False
+) -> tuple[Column, int]:
     """Assign IDs and physical names to a new column and all below it; return it and the next free ID.
 
-    ``used`` are the physical names, as ``name_key``, that its siblings have or ever had.
+    Args:
+        used: the physical names, as ``name_key``, that its siblings have or ever had.
+        with_id: whether its physical name holds the ID in any case.
 
     Raises:
         InvalidRequestError: a name holds control characters.
     """
     check_new_name(column.name)
-    candidates = _physical_candidates(column.name, next_id)
+    candidates = itertools.islice(_physical_candidates(column.name, next_id), with_id, None)
     physical = next(name for name in candidates if name_key(name) not in used)
     inner, after = _assign_all(children(column.type), next_id + 1, set())
     type_ = with_children(column.type, inner)

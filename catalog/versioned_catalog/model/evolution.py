@@ -70,6 +70,8 @@ class Evolution:
             level) in this incarnation of the table; see ``used_physical_names``.
         first_new_id: the first ID that the running ALTER assigns; see ``begin``.
         pins: the schema pins by label, with the columns that each needs.
+        names_with_ids: whether physical names of new columns hold their IDs in any case, so that they
+            differ from those that other branches of the table assign.
     """
 
     schema: Schema
@@ -78,6 +80,7 @@ class Evolution:
     used_names: UsedNames = field(default_factory=dict)
     first_new_id: int = 0
     pins: PinnedSchemas = field(default_factory=dict)
+    names_with_ids: bool = False
 
     def __post_init__(self) -> None:
         internal = frozenset(map(name_key, INTERNAL_NAMES))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import enum
 import re
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -108,6 +109,8 @@ class Store(abc.ABC):
     """Whether requests have a high latency, so that parallel ones pay off."""
     has_disk = False
     """Whether the folder is on a disk, which may become full."""
+    name_tag = ""
+    """How the UUIDs in the names of new files begin."""
 
     @property
     def url(self) -> str:
@@ -233,6 +236,15 @@ class Store(abc.ABC):
     @abc.abstractmethod
     def child(self, path: str) -> Store:
         """The store of a subfolder."""
+
+
+def new_name(base_version: int, tag: str = "") -> str:
+    """The name of a new file, without the extension: the version it was planned on, and a UUID.
+
+    Args:
+        tag: how the UUID begins, in hex digits.
+    """
+    return f"{max(base_version, 0)}-{tag}{uuid.uuid4().hex[len(tag) :]}"
 
 
 PREFIX = "root:"

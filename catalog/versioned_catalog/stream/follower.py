@@ -14,7 +14,7 @@ from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import moment
 from versioned_catalog.stream.offsets import LATEST, OnRewrite, Settings
 
-NO_ROWS = frozenset({"compact", "alter", "tag", "fence", "expire"})
+NO_ROWS = frozenset({"compact", "alter", "tag", "branch", "fence", "expire"})
 """Operations that add no rows; a compaction writes the same rows again."""
 
 

@@ -126,8 +126,8 @@ def alone(location: str) -> Iterator[bool]:
 
 def is_due(state: TableState) -> bool:
     """Whether the commit of this version is the one that has to compact."""
-    if not _is_on(state):
-        return False
+    if state.branch is not None or not _is_on(state):
+        return False  # a merge must find the segments that the branch began with
     segments, version = state.segments, state.version
     if state.schema.is_keyed and segments.count > MOST_PLANNED:
         return False

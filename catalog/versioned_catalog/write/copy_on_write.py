@@ -14,7 +14,7 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.commit.mark_rules import row_changes_of
+from versioned_catalog.commit.mark_rules import RowChanges, row_changes_of
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.bitmaps import Positions
 from versioned_catalog.log.record import SegmentRecord
@@ -180,7 +180,10 @@ class _Segments:
         reading = Scan(store, state, state.schema.columns, bound, like=positions)
         if not partial:
             return _Segments(store, reading, Choice({}, frozenset()))
-        how, tasks = row_changes_of(state.properties), _tasks(positions, frozenset(partial))
+        how = row_changes_of(state.properties)
+        if how is RowChanges.AUTO and state.branch is not None:
+            how = RowChanges.MARK  # a merge can unite marks, and no copies
+        tasks = _tasks(positions, frozenset(partial))
         return _Segments(store, reading, choose(store, tasks, how))
 
     def tasks(self, paths: Collection[str]) -> Iterator[SegmentTask]:

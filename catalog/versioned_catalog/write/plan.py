@@ -13,6 +13,7 @@ from versioned_catalog.commit.operations import Base, Create
 from versioned_catalog.commit.schema_rules import check_current_schema
 from versioned_catalog.commit.table_entries import first_evolution
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.branches import name_tag_of
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.bound_changes import plan_changes
@@ -290,7 +291,9 @@ def plan_feed(store: Store, state: TableState, table: str, change_column: str) -
 def plan_now(store: Store, state: TableState, table: str) -> WritePlan:
     """Plan a write of rows that have the snapshot's schema already."""
     size = target_bytes(state.properties)
-    spec = WriteSpec(state.table_uuid, state.version, state.schema, size)
+    spec = WriteSpec(
+        state.table_uuid, state.version, state.schema, size, tag=name_tag_of(state.branch)
+    )
     return WritePlan(store.location, table, Base.of(state), (), spec, datetime.now(UTC), state.seen)
 
 

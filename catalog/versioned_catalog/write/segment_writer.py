@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +32,7 @@ from versioned_catalog.read.newest_rows import last_of_keys, sorted_order
 from versioned_catalog.read.row_hashes import groups_of, indices
 from versioned_catalog.read.row_keys import comparable
 from versioned_catalog.read.segment_layout import DELTA, file_schema, text_paths, to_file
-from versioned_catalog.storage.store import Sink, Store
+from versioned_catalog.storage.store import Sink, Store, new_name
 
 ColumnPath = tuple[Column, ...]
 """A column, preceded by the columns that contain it."""
@@ -235,8 +234,7 @@ class SegmentWriter:
         self._partition = partition
         self._kind = kind
         self._layout = _Layout.of(spec.schema, kind)
-        unique = spec.tag + uuid.uuid4().hex[len(spec.tag) :]
-        self._path = f"data/{max(spec.base_version, 0)}-{unique}.parquet"
+        self._path = f"data/{new_name(spec.base_version, spec.tag)}.parquet"
         self._target = file_schema(spec.schema, spec.table_uuid, self._layout.columns)
         self._stats = StatsCollector(self._layout.with_statistics)
         self._sequences: tuple[int, int] | None = None

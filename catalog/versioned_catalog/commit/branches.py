@@ -1,0 +1,51 @@
+"""Commits that make, drop and merge branches."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from versioned_catalog.commit.branch_rules import branch_of
+from versioned_catalog.commit.operations import Base, DropBranches, MakeBranch, MergeBranch
+from versioned_catalog.commit.table_handle import TableHandle
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.branches import LONGEST_KEPT
+
+
+def create(
+    handle: TableHandle,
+    name: str,
+    version: int | str | None,
+    keep: timedelta | None,
+    replace: bool,
+    commit_id: str | None,
+) -> int:
+    """Begin a branch. See ``Table.create_branch``."""
+    _check_keep(keep, handle.name)
+    base = Base.of(handle.state)
+    operation = MakeBranch(base, name, handle.number_of(version), keep, replace)
+    return handle.commit(operation, commit_id)
+
+
+def _check_keep(keep: timedelta | None, table: str) -> None:
+    if keep is not None and not (
+        isinstance(keep, timedelta) and timedelta(seconds=1) <= keep <= LONGEST_KEPT
+    ):
+        raise InvalidRequestError(
+            f"{table}: keep must be a timedelta from a second to {LONGEST_KEPT.days} days, got {keep!r}"
+        )
+
+
+def drop(handle: TableHandle, name: str, commit_id: str | None) -> int:
+    """Drop a branch. See ``Table.drop_branch``."""
+    state = handle.state
+    branch = branch_of(state, name, handle.name)
+    return handle.commit(DropBranches(Base.of(state), {name: branch.id}), commit_id)
+
+
+def merge(handle: TableHandle, name: str, fast_forward: bool, commit_id: str | None) -> int:
+    """Merge a branch as it is now. See ``Table.merge_branch``."""
+    state = handle.state
+    branch = branch_of(state, name, handle.name)
+    newest = handle.branch(name).state.version
+    operation = MergeBranch(Base.of(state), name, branch.id, newest, fast_forward)
+    return handle.commit(operation, commit_id)

@@ -1,0 +1,224 @@
+"""Unite two schemas that have changed apart since a common one, by column ID.
+
+What only one side has changed is taken from that side. What both have changed to different things is a
+conflict. Names play no part: a column that one side renamed and the other widened is both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from versioned_catalog.errors import CommitConflictError, InvalidRequestError
+from versioned_catalog.model.keys import TTL_FLOOR
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.transforms import parse_transform, result_type
+from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.types import Column, Struct, children, is_nested, with_children
+
+T = TypeVar("T")
+
+_ATTRIBUTES: Mapping[str, str] = {
+    "name": "name",
+    "nullable": "NOT NULL",
+    "write_default": "default",
+    "comment": "comment",
+    "hidden": "visibility",
+}
+"""The attributes of a column that are taken from either side, and what errors call them."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What errors call the two sides."""
+
+    main: str
+    branch: str
+
+
+@dataclass
+class _Union:
+    """The union so far: its conflicts are reported together."""
+
+    sides: Sides
+    conflicts: list[str] = field(default_factory=list)
+
+    def either(self, base: T, main: T, branch: T, what: str) -> T:
+        """The value of the side that has changed it."""
+        if branch in (main, base):
+            return main
+        if main != base:
+            self.conflicts.append(f"{what} was changed on both sides")
+        return branch
+
+    def level(
+        self,
+        base: Sequence[Column],
+        main: Sequence[Column],
+        branch: Sequence[Column],
+        above: ColumnPath,
+    ) -> tuple[Column, ...]:
+        """The columns inside a parent."""
+        before, ours, theirs = (
+            {column.id: column for column in side} for side in (base, main, branch)
+        )
+        columns: dict[int, Column] = {}
+        for column_id in {**ours, **theirs}:
+            column = self._column(
+                before.get(column_id), ours.get(column_id), theirs.get(column_id), above
+            )
+            if column is not None:
+                columns[column_id] = column
+        order = self._order([*before], [*ours], [*theirs], columns.keys(), above)
+        return tuple(columns[column_id] for column_id in order)
+
+    def _column(
+        self, base: Column | None, main: Column | None, branch: Column | None, above: ColumnPath
+    ) -> Column | None:
+        """A column of the union; None if a side has dropped it."""
+        match base, main, branch:
+            case None, Column(), None:
+                return main
+            case None, None, Column():
+                return branch
+            case Column(), None, Column():
+                self._check_dropped(base, branch, above, self.sides.main, self.sides.branch)
+                return None
+            case Column(), Column(), None:
+                self._check_dropped(base, main, above, self.sides.branch, self.sides.main)
+                return None
+            case _, Column(), Column():
+                return self._both(main if base is None else base, main, branch, above)
+        return None
+
+    def _check_dropped(
+        self, base: Column, changed: Column, above: ColumnPath, dropping: str, changing: str
+    ) -> None:
+        if changed != base:
+            what = render_path((*above, base.name))
+            self.conflicts.append(
+                f"the column {what} was dropped on {dropping} and changed on {changing}"
+            )
+
+    def _both(self, base: Column, main: Column, branch: Column, above: ColumnPath) -> Column:
+        if branch in (main, base):
+            return main
+        if main == base:
+            return branch
+        path = (*above, base.name)
+        where = f"the column {render_path(path)}"
+        attributes: dict[str, Any] = {
+            name: self.either(
+                getattr(base, name), getattr(main, name), getattr(branch, name), f"{where}: {word}"
+            )
+            for name, word in _ATTRIBUTES.items()
+        }
+        if is_nested(base.type) and type(base.type) is type(main.type) is type(branch.type):
+            inner = (children(base.type), children(main.type), children(branch.type))
+            if isinstance(base.type, Struct):
+                fields = self.level(*inner, path)
+            else:  # an element, or a key and a value, which are never added or dropped
+                fields = tuple(self._both(b, m, r, path) for b, m, r in zip(*inner, strict=True))
+            attributes["type"] = with_children(base.type, fields)
+            what = f"{where}: default"
+            attributes["read_default"] = self.either(
+                base.read_default, main.read_default, branch.read_default, what
+            )
+        else:
+            attributes["type"], attributes["read_default"] = self.either(
+                (base.type, base.read_default),
+                (main.type, main.read_default),
+                (branch.type, branch.read_default),
+                f"{where}: type",
+            )
+            self._check_default(base, main, branch, where)
+        return replace(main, **attributes)
+
+    def _check_default(self, base: Column, main: Column, branch: Column, where: str) -> None:
+        """Refuse a new type on one side beside a new default, in the old type, on the other."""
+        for widened, other in ((main, branch), (branch, main)):
+            is_set = other.write_default not in (base.write_default, widened.write_default, None)
+            if widened.type != base.type and is_set:
+                self.conflicts.append(f"{where}: one side widened it and one set its default")
+
+    def _order(
+        self,
+        base: Sequence[int],
+        main: Sequence[int],
+        branch: Sequence[int],
+        left: Any,
+        above: ColumnPath,
+    ) -> list[int]:
+        """The IDs of the columns in their order: new columns stand before the same column as before."""
+        everywhere = {*base} & {*main} & {*branch} & {*left}
+        before, ours, theirs = (
+            [i for i in side if i in everywhere] for side in (base, main, branch)
+        )
+        what = f"the order of the fields of {render_path(above)}" if above else "the column order"
+        order = [*self.either(before, ours, theirs, what)]
+        for side in (main, branch):
+            for at, column_id in enumerate(side):
+                if column_id in order or column_id not in left:
+                    continue
+                following = next((i for i in side[at + 1 :] if i in order), None)
+                order.insert(len(order) if following is None else order.index(following), column_id)
+        return order
+
+
+def united(base: Schema, main: Schema, branch: Schema, sides: Sides, version: int) -> Schema:
+    """The schema with what both sides have changed since a common schema.
+
+    Args:
+        version: the version of the result.
+
+    Raises:
+        CommitConflictError: listing what both sides have changed.
+    """
+    union = _Union(sides)
+    columns = union.level(base.columns, main.columns, branch.columns, ())
+    arranged = {
+        name: union.either(getattr(base, name), getattr(main, name), getattr(branch, name), word)
+        for name, word in (("partitioning", "partitioning"), ("sort_by", "sort order"))
+    }
+    if not union.conflicts:
+        try:
+            schema = replace(main, columns=columns, version=version, **arranged)
+            for part in schema.partitioning:
+                result_type(parse_transform(part.transform), schema.column(part.source).type)
+            return schema
+        except InvalidRequestError as error:
+            union.conflicts.append(str(error))
+    raise CommitConflictError("; ".join(union.conflicts))
+
+
+def united_properties(
+    base: Mapping[str, str], main: Mapping[str, str], branch: Mapping[str, str], sides: Sides
+) -> dict[str, str]:
+    """The properties with what both sides have changed since a common state.
+
+    Raises:
+        CommitConflictError: listing what both sides have changed.
+    """
+    union = _Union(sides)
+    properties: dict[str, str] = {}
+    for key in {**base, **main, **branch}:
+        values = base.get(key), main.get(key), branch.get(key)
+        if key == TTL_FLOOR:
+            value = max(filter(None, values[1:]), key=int, default=None)
+        else:
+            value = union.either(*values, f"the property {key}")
+        if value is not None:
+            properties[key] = value
+    if union.conflicts:
+        raise CommitConflictError("; ".join(union.conflicts))
+    return properties
+
+
+def tightened(before: Schema, after: Schema) -> list[str]:
+    """The columns of both schemas that only the later one refuses nulls in."""
+    return [
+        after.path_text(column_id)
+        for column_id in sorted(before.ids & after.ids)
+        if before.column(column_id).nullable and not after.column(column_id).nullable
+    ]
