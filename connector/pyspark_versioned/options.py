@@ -91,6 +91,7 @@ class Options:
     partial: bool = False
     schema: str | None = None
     overflow: str = "error"
+    branch: str | None = None
     batch: Batch | None = None
     pushdown: bool | None = None
     commit: PythonCommit | None = field(default=None, repr=False)
@@ -149,6 +150,7 @@ def parse_options(options: Mapping[str, str], use: Use | None = None, table: str
         partial=_flag("partialUpdate", values["partialupdate"]) is True,
         schema=values["schemaversion"],
         overflow=parse_overflow(values["onoverflow"]),
+        branch=values["branch"],
         batch=parse_batch(values["application"], values["batch"], values["path"]),
         pushdown=None if values["pushdown"] == "auto" else _flag("pushdown", values["pushdown"]),
         commit=_commit(values["commit"]),
@@ -261,6 +263,10 @@ def _fields(text: str) -> tuple[str, ...]:
     return tuple(render_path((name,)) for name in names)
 
 
+MAIN = "main"
+"""Iceberg's name of the table itself among its branches."""
+
+
 @dataclass(frozen=True)
 class Target:
     """A table by its folder, or by its name in a warehouse.
@@ -270,6 +276,7 @@ class Target:
         warehouse: the warehouse's folder, or None.
         storage: options of the file system; may hold secrets, so they have no repr.
         schema, overflow: the schema in which it is seen; see ``Table.seen_as``.
+        branch: the branch of it, or None.
     """
 
     path: str
@@ -277,6 +284,7 @@ class Target:
     storage: Mapping[str, Any] = field(repr=False)
     schema: str | None = None
     overflow: str = "error"
+    branch: str | None = None
 
     @staticmethod
     def of(options: Options) -> Target:
@@ -285,7 +293,9 @@ class Target:
         here = options.path if options.warehouse or "://" in options.path else None
         path = here if here is not None else os.path.abspath(os.path.expanduser(options.path))
         storage = dict(options.storage)
-        return Target(path, options.warehouse, storage, options.schema, options.overflow)
+        return Target(
+            *(path, options.warehouse, storage, options.schema, options.overflow, options.branch)
+        )
 
     def load(self) -> Table:
         """The table at its newest version, in the schema in which it is seen.
@@ -300,11 +310,17 @@ class Target:
         return table if self.schema is None else table.seen_as(self.schema, overflow=self.overflow)
 
     def open(self) -> Table:
-        """The table at its newest version, in its current schema.
+        """The table, or the branch of it, at its newest version, in its current schema.
 
         Raises:
-            NotFoundError: there is no table.
+            NotFoundError: there is no table, or no such branch.
         """
+        return self._on_branch(self._opened())
+
+    def _on_branch(self, table: Table) -> Table:
+        return table if self.branch in (None, MAIN) else table.branch(str(self.branch))
+
+    def _opened(self) -> Table:
         if self.warehouse is None:
             return Catalog.load_path(self.path, self.storage)
         return Catalog(self.warehouse, self.storage).load_table(self.path)
@@ -312,7 +328,7 @@ class Target:
     def find(self) -> Table | None:
         """The table, or None if there is none."""
         try:
-            table = self.open()
+            table = self._opened()
         except NotFoundError:
             return None
-        return self.seen(table)
+        return self.seen(self._on_branch(table))

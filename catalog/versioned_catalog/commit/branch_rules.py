@@ -5,6 +5,9 @@ Note 23 of FORMAT.md, section 11, and section 17.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from versioned_catalog.commit.attempt import Attempt
@@ -25,6 +28,41 @@ from versioned_catalog.log.branches import Branch
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.spelling import listed
+
+WAP_ENABLED = "write.wap.enabled"
+"""Iceberg's property of tables in which sessions stage what they write."""
+
+
+def stages_writes(properties: Mapping[str, str]) -> bool:
+    """Whether sessions that name a branch or an ID stage their writes to the table.
+
+    Raises:
+        InvalidRequestError: the property is neither ``true`` nor ``false``.
+    """
+    value = properties.get(WAP_ENABLED, "false")
+    if value not in ("true", "false"):
+        raise InvalidRequestError(
+            f"the property {WAP_ENABLED} is {value!r}; it must be true or false",
+            condition="INVALID_OPTION",
+        )
+    return value == "true"
+
+
+_staging: ContextVar[str | None] = ContextVar("versioned_catalog_staging", default=None)
+
+
+@contextmanager
+def staging(setting: str | None) -> Iterator[None]:
+    """Refuse, within the block, writes past the branch in which a session stages them.
+
+    Args:
+        setting: the setting by which it does so; None if it does not.
+    """
+    token = _staging.set(setting)
+    try:
+        yield
+    finally:
+        _staging.reset(token)
 
 
 def on_table(attempt: Attempt[Any]) -> None:
@@ -155,13 +193,16 @@ def branch_of(state: TableState, name: str, table: str) -> Branch:
 
 
 def checked(entry: Commit, attempt: Attempt[Any]) -> Commit:
-    """An entry, unless it is one that a branch can't have.
+    """An entry, unless a branch can't have it, or the session stages what it writes.
 
     Raises:
         InvalidRequestError: naming the branch.
     """
-    branch = None if attempt.newest is None else attempt.newest.branch
-    if branch is None:
+    state = attempt.newest
+    branch = None if state is None else state.branch
+    if state is None or branch is None:
+        if state is not None and entry.changes_segments:
+            _check_staged(attempt, state)
         return entry
     if entry.next_column_id > branch.end_id:
         raise InvalidRequestError(
@@ -179,3 +220,14 @@ def checked(entry: Commit, attempt: Attempt[Any]) -> Commit:
             condition="NOT_SUPPORTED",
         )
     return entry
+
+
+def _check_staged(attempt: Attempt[Any], state: TableState) -> None:
+    setting = _staging.get()
+    merges = isinstance(attempt.operation, MergeBranch)
+    if setting is not None and not merges and stages_writes(state.properties):
+        raise InvalidRequestError(
+            f"{attempt.table}: {setting} is set and the table has {WAP_ENABLED}, but this write would "
+            "be visible at once; write by the table's name in SQL or a DataFrame, or unset the setting",
+            condition="NOT_SUPPORTED",
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from versioned_catalog.commit.branch_rules import WAP_ENABLED, stages_writes
 from versioned_catalog.commit.mark_rules import ROW_CHANGES
 from versioned_catalog.commit.row_rules import ISOLATION, isolation_of
 from versioned_catalog.errors import InvalidRequestError
@@ -43,6 +44,7 @@ KNOWN = (
     PUBLISH,
     PRIMARY_KEY,
     TIME_INDEX,
+    WAP_ENABLED,
 )
 """The known keys; keys of no other format are free for users."""
 
@@ -83,7 +85,6 @@ _INSTEAD = {
     "write.target-file-size-bytes": f"set {TARGET_BYTES}",
     "write.update.isolation-level": "set isolation to snapshot or serializable",
     "write.update.mode": _MARKS,
-    "write.wap.enabled": "a table has no branches, and what is written is visible at once",
 }
 """What to do instead of setting a property of another format, by the beginning of its key."""
 
@@ -109,6 +110,7 @@ def check_properties(properties: Mapping[str, str], *, keyed: bool) -> None:
     refuses_breaks(properties)
     is_live(properties)
     publishes(properties)
+    stages_writes(properties)
 
 
 def _check_keys(keys: Iterable[str]) -> None:
@@ -132,7 +134,7 @@ def _check_keys(keys: Iterable[str]) -> None:
 
 def _check_of_others(key: object) -> None:
     """Refuse a property of another format, which would have no effect here."""
-    if not isinstance(key, str):
+    if not isinstance(key, str) or key in KNOWN:
         return
     format_ = next((name for start, name in _OF_OTHERS.items() if key.startswith(start)), None)
     if format_ is not None:

@@ -27,7 +27,8 @@ from pyspark_versioned.sql.protocol.base import (
 )
 from pyspark_versioned.sql.protocol.codec import decode, encode, wire_name
 from pyspark_versioned.sql.protocol.common import Done, Handshake
-from versioned_catalog import InvalidRequestError, VersionedError, committed_by
+from pyspark_versioned.sql.session_facts import authored
+from versioned_catalog import InvalidRequestError, VersionedError
 from versioned_catalog.model.type_text import render_path
 
 Json = dict[str, Any]
@@ -95,7 +96,7 @@ def _outcome(parsed: Any, received: Sequence[bytes]) -> Json:
             )
         request = decode(message, parsed.get("body"), f"the request {name}", received)
         commit = _commit(message, parsed)
-        with committed_by(**(commit[0].by if commit else {})):
+        with authored(commit[0].by if commit else {}):
             return {"response": HANDLERS[message](request, *commit)}
     except Refused as refused:
         return {"refused": refused.reason}

@@ -28,14 +28,12 @@ _EXPIRED_AFTER, _ORPHAN_AFTER = timedelta(days=5), timedelta(days=3)
 
 _ZORDER = re.compile(r"\s*zorder\s*\((.+)\)\s*", re.IGNORECASE)
 
-_BRANCHES = "tables have no branches; see ALTER TABLE ... CREATE TAG and RESTORE"
 INSTEAD: Mapping[str, str] = {
     "add_files": "CALL system.import_files takes files in, in place or as copies",
-    "cherrypick_snapshot": _BRANCHES,
+    "cherrypick_snapshot": "CALL system.merge_branch takes over all that a branch has changed",
     "create_changelog_view": "SELECT * FROM t CHANGES FROM VERSION 1 TO VERSION 2",
-    "fast_forward": _BRANCHES,
     "migrate": "CALL system.import_files takes the files of a Hive or Spark table in, in place",
-    "publish_changes": _BRANCHES,
+    "publish_changes": "stage writes in a branch by spark.wap.branch, and CALL system.fast_forward",
     "register_table": "CALL system.convert turns an Iceberg or Delta table into one of this catalog",
     "rewrite_table_path": "paths are relative to the table's folder, so copy the folder as it is",
     "snapshot": "CALL system.import_files takes the files of a Hive or Spark table in, in place",

@@ -52,7 +52,16 @@ _LOG = pa.schema(
         "latest_sequence_number": pa.int64(),
     }
 )
-_REFS = pa.schema({"name": pa.string(), "type": pa.string(), "snapshot_id": pa.int64()})
+_REFS = pa.schema(
+    {
+        "name": pa.string(),
+        "type": pa.string(),
+        "snapshot_id": pa.int64(),
+        "max_reference_age_in_ms": pa.int64(),
+        "min_snapshots_to_keep": pa.int32(),
+        "max_snapshot_age_in_ms": pa.int64(),
+    }
+)
 
 SCHEMAS = {
     "files": _FILES,
@@ -160,8 +169,19 @@ def _log_entries(table: Table) -> pa.Table:
 
 
 def _refs(table: Table) -> pa.Table:
-    """The newest version and the tags."""
-    rows = [{"name": "main", "type": "BRANCH", "snapshot_id": table.version}]
+    """The newest version, the branches and the tags."""
+    rows: list[dict[str, object]] = [
+        {"name": "main", "type": "BRANCH", "snapshot_id": table.version}
+    ]
+    rows += [
+        {
+            "name": name,
+            "type": "BRANCH",
+            "snapshot_id": table.branch(name).version,
+            "max_reference_age_in_ms": branch.keep and int(branch.keep.total_seconds() * 1000),
+        }
+        for name, branch in sorted(table.branches.items())
+    ]
     rows += [
         {"name": name, "type": "TAG", "snapshot_id": version}
         for name, version in sorted(table.state.tags.items())

@@ -7,6 +7,7 @@ from typing import Any
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql import (
     analyze_procedure,
+    branch_procedures,
     commit_procedures,
     compact_procedure,
     iceberg_procedures,
@@ -29,6 +30,7 @@ _NAMESPACE = ("system",)
 
 PROCEDURES: dict[str, defined.Procedure] = {
     **analyze_procedure.PROCEDURES,
+    **branch_procedures.PROCEDURES,
     **commit_procedures.PROCEDURES,
     **compact_procedure.PROCEDURES,
     **iceberg_procedures.PROCEDURES,

@@ -12,7 +12,7 @@ from pyspark_versioned.sql.protocol.base import Commit
 from pyspark_versioned.sql.protocol.common import CatalogRef, Change, TableRef
 from pyspark_versioned.sql.protocol.rows import StreamRef
 from pyspark_versioned.stream_options import stream_of
-from versioned_catalog import Catalog, NotFoundError, Table
+from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.log.pinned_state import RowsOf, check_schema_version
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.bound_changes import plan_changes
@@ -51,9 +51,9 @@ class Memory(Generic[K, V]):
 
 _Options = tuple[tuple[str, str], ...]
 _catalogs: Memory[tuple[str, _Options], Catalog] = Memory()
-_tables: Memory[tuple[str, _Options], Table] = Memory()
-_states: Memory[tuple[str, str, int], TableState] = Memory()
-_seen: Memory[tuple[str, str, int, str, str], TableState] = Memory()
+_tables: Memory[tuple[str, str | None, _Options], Table] = Memory()
+_states: Memory[tuple[str, str | None, str, int], TableState] = Memory()
+_seen: Memory[tuple[str, str | None, str, int, str, str], TableState] = Memory()
 _streams: Memory[tuple[object, ...], TableStream | ChangeStream] = Memory()
 
 
@@ -74,8 +74,14 @@ def full_name(catalog: CatalogRef, name: Sequence[str]) -> str:
 
 def remember(table: Table, storage: Mapping[str, str]) -> Table:
     """Keep a table that was just loaded, so that the next requests for it are cheap."""
-    _tables.forget((table.location, _options(storage)))
-    return _tables.get((table.location, _options(storage)), lambda: table)
+    key = (table.location, branch_id_of(table.state), _options(storage))
+    _tables.forget(key)
+    return _tables.get(key, lambda: table)
+
+
+def branch_id_of(state: TableState) -> str | None:
+    """The ID of the branch that a state is of; None for the table itself."""
+    return None if state.branch is None else state.branch.id
 
 
 def landed(commit: Commit, table: Table, since: int = -1) -> int | None:
@@ -86,14 +92,29 @@ def landed(commit: Commit, table: Table, since: int = -1) -> int | None:
     return table.find_commit(commit.id, since) if commit.retry else None
 
 
-def at_location(location: str, storage: Mapping[str, str]) -> Table:
-    """The table in a folder, at its newest version.
+def at_location(ref: TableRef) -> Table:
+    """The table or branch of a reference, at its newest version.
 
     Raises:
-        NotFoundError: there is no table.
+        NotFoundError: there is no table, or the branch was dropped or replaced.
     """
-    key = (location, _options(storage))
-    table = _tables.get(key, lambda: Catalog.load_path(location, storage))
+    location, storage = ref.location, ref.storage
+    key = (location, None, _options(storage))
+    table = _newest(key, lambda: Catalog.load_path(location, storage))
+    if ref.branch is None:
+        return table
+    names = [name for name, branch in table.branches.items() if branch.id == ref.branch]
+    if not names:
+        raise NotFoundError(
+            f"{ref.name} was dropped or replaced while the statement ran; run it again",
+            condition="TABLE_NOT_FOUND",
+        )
+    return _newest((location, ref.branch, _options(storage)), lambda: table.branch(names[0]))
+
+
+def _newest(key: tuple[str, str | None, _Options], load: Callable[[], Table]) -> Table:
+    """A table that is remembered, at its newest version."""
+    table = _tables.get(key, load)
     try:
         table.refresh()
         table.state  # noqa: B018  a table that was dropped has none
@@ -156,7 +177,13 @@ def open_stream(ref: StreamRef) -> TableStream | ChangeStream:
 
 
 def _new_stream(ref: StreamRef) -> TableStream | ChangeStream:
-    table = at_location(ref.table.location, ref.table.storage)
+    if ref.table.branch is not None:
+        raise InvalidRequestError(
+            f"{ref.table.name} is a branch, which can't be read as a stream; read the table as one, or "
+            "the changes of a range of versions of the branch",
+            condition="NOT_SUPPORTED",
+        )
+    table = at_location(ref.table)
     if table.state.table_uuid != ref.table.uuid:
         raise gone(ref.table.name, table.state.created_version, replaced=True)
     table.name = ref.table.name
@@ -181,8 +208,8 @@ def open_snapshot(ref: TableRef) -> Opened:
     Raises:
         NotFoundError: the table was dropped or replaced.
     """
-    table = at_location(ref.location, ref.storage)
-    key = (ref.location, ref.uuid, ref.version)
+    table = at_location(ref)
+    key = (ref.location, ref.branch, ref.uuid, ref.version)
     state = _states.get(key, lambda: table.at(ref.version))
     if state.table_uuid != ref.uuid:
         _states.forget(key)

@@ -122,10 +122,6 @@ def _take_create(cursor: Cursor) -> Said:
 
 
 _FIELD = re.compile(r"\w+\s+PARTITION\s+FIELD\s.+", re.IGNORECASE | re.DOTALL)
-_BRANCHES = (
-    "tables have no branches; write to a table of its own, check it, and then INSERT OVERWRITE, or name "
-    "a version by CREATE TAG"
-)
 
 
 def _take_reference(cursor: Cursor, table: ColumnPath) -> Said:
@@ -142,14 +138,11 @@ def _take_reference(cursor: Cursor, table: ColumnPath) -> Said:
         if action == "CREATE":
             cursor.expect_word("NOT")
         cursor.expect_word("EXISTS")
-    if kind == "BRANCH":
-        _skip(cursor)
-        return Said(table, refused=f"{action} BRANCH is not supported: {_BRANCHES}")
     name = sql_string(cursor.name())
     if action == "DROP":
-        found = {"tag": name} | ({"if_exists": "true"} if is_lenient else {})
-        return Said(table, "drop_tag", found)
-    arguments = {"tag": name, "mode": sql_string(action.lower())}
+        dropped = {kind.lower(): name} | ({"if_exists": "true"} if is_lenient else {})
+        return Said(table, f"drop_{kind.lower()}", dropped)
+    arguments = {kind.lower(): name, "mode": sql_string(action.lower())}
     if is_lenient:
         arguments["mode"] = "'create if not exists'"
     if cursor.accept_word("AS"):
@@ -158,6 +151,8 @@ def _take_reference(cursor: Cursor, table: ColumnPath) -> Said:
         arguments["version"] = str(cursor.integer())
     elif replaces:
         raise cursor.error("AS OF VERSION was expected")
+    if kind == "BRANCH":
+        return Said(table, "create_branch", arguments | _take_retention(cursor))
     if cursor.accept_word("RETAIN"):
         _skip(cursor)
         return Said(
@@ -166,6 +161,29 @@ def _take_reference(cursor: Cursor, table: ColumnPath) -> Said:
             "dropped; leave out RETAIN, and drop the tag when nobody needs it",
         )
     return Said(table, "create_tag", arguments)
+
+
+_HOURS = {"DAYS": "24", "HOURS": "1", "MINUTES": "1 / 60"}
+
+
+def _take_retention(cursor: Cursor) -> dict[str, str]:
+    """``RETAIN n DAYS``; and ``WITH SNAPSHOT RETENTION``, which names a least that is kept anyway."""
+    kept = {}
+    if cursor.accept_word("RETAIN"):
+        number, unit = cursor.integer(), cursor.expect_word(*_HOURS)
+        kept["keep_hours"] = f"CAST({number} * {_HOURS[unit]} AS DOUBLE)"
+    if cursor.accept_word("WITH"):
+        cursor.expect_word("SNAPSHOT")
+        cursor.expect_word("RETENTION")
+        cursor.integer()
+        if cursor.expect_word("SNAPSHOTS", *_HOURS) == "SNAPSHOTS" and not _is_at_end(cursor):
+            cursor.integer()
+            cursor.expect_word(*_HOURS)
+    return kept
+
+
+def _is_at_end(cursor: Cursor) -> bool:
+    return cursor.token.kind is TokenKind.END or cursor.at_symbol(";")
 
 
 def _take_order(cursor: Cursor, table: ColumnPath) -> Said:
@@ -177,7 +195,7 @@ def _take_order(cursor: Cursor, table: ColumnPath) -> Said:
     if by_partition:
         cursor.expect_word("BY")
         cursor.expect_word("PARTITION")
-        if cursor.token.kind is TokenKind.END or cursor.at_symbol(";"):
+        if _is_at_end(cursor):
             return Said(table, "set_write_order", {"distribution": "'hash'"})
     locally = bool(cursor.accept_word("LOCALLY"))
     cursor.expect_word("ORDERED")

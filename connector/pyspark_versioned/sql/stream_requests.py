@@ -200,7 +200,7 @@ def rebase_stream(request: messages.RebaseStream) -> messages.Rebased:
     ref = request.table
     check_sink_options(request.options, ref.name)
     pin, version = sink_schema(request.seen or ref.seen)
-    newest = at_location(ref.location, ref.storage).state
+    newest = at_location(ref).state
     written_as = ref.schema_version if version is None else version
     rebased = replace(ref, version=newest.version, seen=pin, written_as=written_as)
     open_snapshot(rebased)  # refuse another table, or a pin that is gone

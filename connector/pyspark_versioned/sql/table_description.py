@@ -10,7 +10,7 @@ from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.spark_types import declared_type
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
-from pyspark_versioned.sql.snapshots import Memory
+from pyspark_versioned.sql.snapshots import Memory, branch_id_of
 from pyspark_versioned.unseen import shown_columns, unseen_columns
 from versioned_catalog import Table
 from versioned_catalog.log.state import TableState
@@ -47,6 +47,7 @@ def describe(
         seen=None if state.lens is None else state.lens.label,
         overflow=overflow,
         written_as=None,
+        branch=branch_id_of(state),
     )
     properties = {**user_properties(state.properties), **_schema_properties(state.seen.schema)}
     described = describe_schema(

@@ -9,6 +9,7 @@ from typing import NoReturn, TypeAlias
 
 from pyspark_versioned.option_names import Use, accepted
 from pyspark_versioned.options import Target, parse_options, parse_overflow
+from pyspark_versioned.sql.branch_choice import TAG_PREFIX, TableName, chosen, named_table
 from pyspark_versioned.sql.changes import notes, parse_changes
 from pyspark_versioned.sql.declarations import parse_declaration
 from pyspark_versioned.sql.metadata_requests import (
@@ -59,53 +60,67 @@ def load_to_write(request: messages.LoadToWrite) -> messages.LoadedTarget:
 
 def _load(request: _AnyLoad) -> tuple[messages.Loaded, Opened | None]:
     """A table, or a metadata table, which is not opened."""
-    catalog, name = open_catalog(request.catalog), tuple(request.name)
-    if not catalog.table_exists(name):
-        tagged = _load_tagged(catalog, request)
-        if tagged is not None:
-            return messages.Loaded(tagged, (), past=True), None
+    catalog = open_catalog(request.catalog)
+    named = named_table(catalog, request.name)
+    if named is None:
         return messages.Loaded(_load_metadata(catalog, request), (), past=False), None
-    table = _seen(_opened(catalog.load_table(name), request.catalog, name), request)
-    state, overflow = _snapshot(table, request), parse_overflow(request.overflow)
+    table = _opened(catalog.load_table(named.parts), request.catalog, named.parts)
+    if named.tag is not None:
+        return messages.Loaded(_at_tag(table, named.tag, request), (), past=True), None
+    table, is_past = _chosen(table, named, request)
+    table = _seen(table, request)
+    state = table.state if is_past else _snapshot(table, request)
+    overflow = parse_overflow(request.overflow)
     loaded = describe(table, state, request.catalog.storage, overflow=overflow)
-    hidden = hidden_warning(catalog, name)
+    hidden = hidden_warning(catalog, named.parts)
     warnings = () if hidden is None else (hidden,)
-    return messages.Loaded(loaded, warnings, past=False), Opened(table, state, state, ())
+    return messages.Loaded(loaded, warnings, past=is_past), Opened(table, state, state, ())
 
 
-_TAG, _BRANCH = "tag_", "branch_"
-"""How names of Iceberg begin that follow the name of a table: ``db.t.tag_x``."""
+def _chosen(table: Table, named: TableName, request: _AnyLoad) -> tuple[Table, bool]:
+    """The table, or the branch that the request is for, and whether it can only be read."""
+    catalog, branch = request.catalog, named.branch
+    if isinstance(request, messages.LoadToWrite):
+        return chosen(table, catalog, branch, request.branch, writes=True), False
+    if request.version is not None and request.version in table.branches:
+        if branch is not None or request.branch is not None:
+            raise InvalidRequestError(
+                f"{table.name}: VERSION AS OF names the branch {request.version}, and the name or the "
+                "option branch names one, too; leave one of them out"
+            )
+        return chosen(table, catalog, request.version, None, writes=False), True
+    if _is_past(request) and branch is None and request.branch is None:
+        return table, False  # of the table itself, whatever the session stages
+    return chosen(table, catalog, branch, request.branch, writes=False), False
 
 
-def _load_tagged(catalog: Catalog, request: _AnyLoad) -> messages.LoadedTable | None:
-    """A table at a tag, by a name such as ``ns.t.tag_x``; None if it is no such name.
+def _at_tag(table: Table, tag: str, request: _AnyLoad) -> messages.LoadedTable:
+    """A table at a tag, by a name such as ``ns.t.tag_x``.
 
     Raises:
-        InvalidRequestError: the name is that of a branch, a tag is written to, or a version is asked
-            for, too.
+        InvalidRequestError: it is written to, or a version is asked for, too.
     """
-    parts, last = tuple(request.name[:-1]), request.name[-1]
-    if not last.startswith((_TAG, _BRANCH)) or not parts or not catalog.table_exists(parts):
-        return None
-    if catalog.namespace_exists(parts):
-        return None  # a table of that name could be created there
-    table = _opened(catalog.load_table(parts), request.catalog, parts)
-    if last.startswith(_BRANCH):
-        raise InvalidRequestError(
-            f"{table.name} has no branch {last.removeprefix(_BRANCH)}: tables have no branches; write "
-            "to a table of its own, or name a version by ALTER TABLE ... CREATE TAG",
-            condition="NOT_SUPPORTED",
-        )
+    name = f"{table.name}.{TAG_PREFIX}{tag}"
     if isinstance(request, messages.LoadToWrite):
         raise InvalidRequestError(
-            f"{table.name}.{last} is an older version, which can't be changed; write to {table.name}"
+            f"{name} is an older version, which can't be changed; write to {table.name}"
         )
-    if request.version is not None or request.timestamp is not None:
-        raise InvalidRequestError(f"{table.name}: leave out VERSION AS OF, or the tag {last}")
-    state = _seen(table, request).at(last.removeprefix(_TAG))
+    if _is_past(request) or request.branch is not None:
+        raise InvalidRequestError(
+            f"{table.name}: leave out VERSION AS OF, or the tag {TAG_PREFIX}{tag}"
+        )
+    version = table.version_of(tag)
     return describe(
-        table, state, request.catalog.storage, overflow=parse_overflow(request.overflow)
+        table,
+        _seen(table, request).at(version),
+        request.catalog.storage,
+        overflow=parse_overflow(request.overflow),
     )
+
+
+def _is_past(request: messages.Load) -> bool:
+    """Whether a request is for a version, tag, branch or time."""
+    return request.version is not None or request.timestamp is not None
 
 
 def _load_metadata(catalog: Catalog, request: _AnyLoad) -> messages.LoadedMetadata:
@@ -220,10 +235,13 @@ def create(request: messages.Create, commit: Commit) -> messages.Altered:
 
 def alter(request: messages.Alter, commit: Commit) -> messages.Altered:
     """Change a table in one commit."""
-    catalog, name = open_catalog(request.catalog), tuple(request.name)
-    if not catalog.table_exists(name):
+    catalog = open_catalog(request.catalog)
+    named = named_table(catalog, request.name)
+    if named is None or named.tag is not None:
         raise Refused("missing")
+    name = named.parts
     table = _opened(catalog.load_table(name), request.catalog, name)
+    table = chosen(table, request.catalog, named.branch, None, writes=True)
     if landed(commit, table) is not None:
         return messages.Altered(describe(table, table.state, request.catalog.storage), ())
     label = request.catalog.schema_label
@@ -237,7 +255,9 @@ def alter(request: messages.Alter, commit: Commit) -> messages.Altered:
     before = table.state
     if changes:
         table.alter().add_all(changes).commit(commit_id=commit.id)
-    problems = catalog.problems_since(name, before, partial(full_name, request.catalog))
+    problems = []
+    if table.state.branch is None:  # views read the table itself
+        problems = catalog.problems_since(name, before, partial(full_name, request.catalog))
     loaded = describe(table, table.state, request.catalog.storage)
     said = notes(request.changes, table.name)
     return messages.Altered(loaded, [*said, *(problem.text for problem in problems)])
@@ -295,6 +315,13 @@ def drop(request: messages.Drop, commit: Commit) -> messages.Dropped:
         raise InvalidRequestError(
             f"{full_name(request.catalog, name)} is a metadata table of {render_path(name[:-1])} and "
             "can't be dropped alone; drop the table"
+        )
+    named = named_table(catalog, name)
+    if named is not None and named.branch is not None:
+        raise InvalidRequestError(
+            f"{full_name(request.catalog, name)} is a branch; write ALTER TABLE "
+            f"{full_name(request.catalog, named.parts)} DROP BRANCH {quote(named.branch)}",
+            condition="NOT_SUPPORTED",
         )
     try:
         catalog.drop_table(name)

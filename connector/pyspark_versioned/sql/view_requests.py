@@ -65,6 +65,7 @@ def _load(request: messages.LoadRelation) -> messages.Loaded:
             views=False,
             schema_version=None,
             overflow=None,
+            branch=None,
         )
     )
 

@@ -93,7 +93,7 @@ def _described(
     footer = file_schema(schema, spec.table_uuid).metadata
     return messages.WritePlan(
         is_native=is_native,
-        prefix=f"{max(spec.base_version, 0)}-",
+        prefix=f"{max(spec.base_version, 0)}-{spec.tag}",
         schema=SparkType(write_schema(schema.columns).jsonValue()),
         ids=field_ids(schema.columns),
         footer={key.decode(): value.decode() for key, value in footer.items()},

@@ -22,6 +22,7 @@ from pyspark_versioned.sql.declarations import parse_declaration
 from pyspark_versioned.sql.predicates import all_of, translated
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
+from pyspark_versioned.sql.session_facts import authored
 from pyspark_versioned.sql.snapshots import (
     Opened,
     full_name,
@@ -44,7 +45,7 @@ from pyspark_versioned.sql.write_plans import (
 from pyspark_versioned.sql.written_segments import parse_records
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import PlannedWriter, records_of
-from versioned_catalog import CorruptTableError, InvalidRequestError, Table, committed_by
+from versioned_catalog import CorruptTableError, InvalidRequestError, Table
 from versioned_catalog.commit.row_rules import Isolation, isolation_of
 from versioned_catalog.log.bitmaps import Positions, bitmap_in, positions_of
 from versioned_catalog.log.entry import Batch
@@ -311,6 +312,7 @@ def stage(request: messages.Stage) -> messages.Staged:
         seen=None,
         overflow="error",
         written_as=None,
+        branch=None,
     )
     schema = plan.spec.schema
     described = describe_schema(table, schema, dict(declared.properties), declared.comment)
@@ -371,7 +373,7 @@ class JarWriter(PlannedWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit the segments of all tasks."""
         records, request = records_of(messages), self._request
-        with committed_by(**request.by):
+        with authored(request.by):
             if request.creation is not None:
                 _create_staged(request.creation, records, request.commit_id)
             elif request.write is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Generic, Literal, NewType, TypeVar, dataclass_transform
 
-VERSION = 10
+VERSION = 11
 """Version of the protocol; see ``connector/PROTOCOL.md``."""
 
 SparkType = NewType("SparkType", object)
@@ -59,7 +59,8 @@ class Commit(Message):
     Args:
         id: the commit ID.
         retry: whether an earlier response may have been lost, so that the commit may have landed.
-        by: who commits and why, as ``committed_by`` takes it.
+        by: who commits and why, as ``committed_by`` takes it; and by which setting the session stages
+            its writes, if it does.
     """
 
     id: str

@@ -129,6 +129,8 @@ class CatalogRef(Message):
     warehouse: str
     storage: Mapping[str, str]
     schema_label: str | None
+    wap_branch: str | None
+    wap_id: str | None
 
 
 class HadoopFolder(Message):
@@ -148,6 +150,7 @@ class TableRef(Message):
     seen: str | None
     overflow: str
     written_as: Int32 | None
+    branch: str | None
 
 
 class PredicateTerm(Variant):

@@ -332,6 +332,7 @@ class LoadToWrite(Request[LoadedTarget]):
     name: Sequence[str]
     schema_version: str | None
     overflow: str | None
+    branch: str | None
 
 
 class PlanWrite(Request[WritePlan]):

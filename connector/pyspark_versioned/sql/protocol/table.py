@@ -196,6 +196,7 @@ class Load(Request[Loaded]):
     views: bool
     schema_version: str | None
     overflow: str | None
+    branch: str | None
 
 
 class LoadRelation(Request[Loaded]):

@@ -40,13 +40,14 @@ public record CatalogRequests(CatalogRef catalog) {
 
     /** The requests of a catalog as Spark is configured. */
     public static CatalogRequests of(String name, String warehouse, Map<String, String> storage) {
-        return new CatalogRequests(new CatalogRef(name, warehouse, new TreeMap<>(storage), null));
+        return new CatalogRequests(new CatalogRef(name, warehouse, new TreeMap<>(storage), null, null, null));
     }
 
-    /** The catalog, with the schema label of the session that asks. */
+    /** The catalog, with the schema label of the session that asks, and where it stages what it writes. */
     @Override
     public CatalogRef catalog() {
-        return new CatalogRef(catalog.name(), catalog.warehouse(), catalog.storage(), SchemaOptions.label(catalog.name()));
+        return new CatalogRef(catalog.name(), catalog.warehouse(), catalog.storage(), SchemaOptions.label(catalog.name()),
+            SparkStatements.staged(SparkStatements.STAGED_BRANCH), SparkStatements.staged(SparkStatements.STAGED_ID));
     }
 
     /** Sends a request, and its commit if it has one. An analysis gets one response to each request, however often it asks. */
@@ -120,7 +121,7 @@ public record CatalogRequests(CatalogRef catalog) {
     Table load(Identifier ident, String version, Long timestamp, boolean views, CaseInsensitiveStringMap options)
             throws NoSuchTableException {
         Loaded loaded = ofTable(ident, new Load(catalog(), name(ident), version, timestamp, views,
-            options.get(SchemaOptions.SCHEMA_VERSION), options.get(SchemaOptions.ON_OVERFLOW)));
+            options.get(SchemaOptions.SCHEMA_VERSION), options.get(SchemaOptions.ON_OVERFLOW), options.get(SchemaOptions.BRANCH)));
         log(loaded.warnings());
         return table(loaded.relation(), loaded.past() || version != null || timestamp != null);
     }
@@ -137,7 +138,7 @@ public record CatalogRequests(CatalogRef catalog) {
 
     private LoadedTarget loadTarget(Identifier ident, CaseInsensitiveStringMap options) throws NoSuchTableException {
         LoadedTarget target = ofTable(ident, new LoadToWrite(catalog(), name(ident), options.get(SchemaOptions.SCHEMA_VERSION),
-            options.get(SchemaOptions.ON_OVERFLOW)));
+            options.get(SchemaOptions.ON_OVERFLOW), options.get(SchemaOptions.BRANCH)));
         log(target.loaded().warnings());
         return target;
     }

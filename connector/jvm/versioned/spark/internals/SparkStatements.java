@@ -26,6 +26,11 @@ import scala.collection.immutable.Seq;
 
 /** How Spark runs statements, queries and streams. */
 public final class SparkStatements {
+    /** Iceberg's settings of a session that stages what it writes. */
+    public static final String STAGED_BRANCH = "spark.wap.branch";
+
+    public static final String STAGED_ID = "spark.wap.id";
+
     private static final String STREAM_WRITER = ".DataStreamWriter";
     private static final String TABLE_WRITER = ".DataFrameWriter";
     private static final String NAMED_WRITER = ".DataFrameWriterV2";
@@ -82,12 +87,16 @@ public final class SparkStatements {
         return runs.filter(name -> name.startsWith(ANALYSIS)).map(name -> AnalysisContext.get().relationCache());
     }
 
-    /** The setting by which the session stages its writes in Iceberg, if it does. */
-    public static Optional<String> stagedWrites() {
-        return Stream.of("spark.wap.branch", "spark.wap.id").filter(key -> SQLConf.get().getConfString(key, null) != null).findFirst();
+    /** The branch, or the ID, under which the session stages what it writes, by the setting; null if it does not. */
+    public static String staged(String setting) {
+        String value = SQLConf.get().getConfString(setting, "").trim();
+        return value.isEmpty() ? null : value;
     }
 
-    /** Who commits and why: Spark's user and application, and the message that the session sets, or that it sets for Delta. */
+    /**
+     * Who commits and why: Spark's user and application, and the message that the session sets, or that it sets for Delta; and the
+     * setting by which it stages what it writes.
+     */
     public static Map<String, String> author() {
         SparkContext context = SparkSession.active().sparkContext();
         Map<String, String> author = new TreeMap<>(Map.of("user", context.sparkUser(), "application", context.applicationId()));
@@ -96,6 +105,8 @@ public final class SparkStatements {
         if (!message.isEmpty()) {
             author.put("message", message);
         }
+        Stream.of(STAGED_BRANCH, STAGED_ID).filter(setting -> staged(setting) != null).findFirst()
+            .ifPresent(setting -> author.put("staged", setting));
         return author;
     }
 

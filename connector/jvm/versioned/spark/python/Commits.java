@@ -20,15 +20,6 @@ public final class Commits {
         return UUID.randomUUID().toString();
     }
 
-    /** Who commits and why. A session that stages its writes is refused. */
-    public static Map<String, String> author() {
-        SparkStatements.stagedWrites().ifPresent(setting -> {
-            throw Condition.NOT_SUPPORTED.error(setting + " is set, but tables have no branches and no staged writes, so what is "
-                + "written would be visible at once; unset it, or write to a table of its own");
-        });
-        return SparkStatements.author();
-    }
-
     /** Sends a request that commits, under a new commit ID. */
     public static <R> R send(CommittingRequest<R> request) {
         return send(request, newId());
@@ -41,7 +32,7 @@ public final class Commits {
      * @throws VersionedException (unchecked) if the commit was refused, or if it is unknown whether it landed
      */
     public static <R> R send(CommittingRequest<R> request, String id) {
-        Map<String, String> author = author();
+        Map<String, String> author = SparkStatements.author();
         Exception last = null;
         for (int attempt = 0; attempt < TRIES; attempt++) {
             try {

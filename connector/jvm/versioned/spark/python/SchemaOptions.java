@@ -15,14 +15,19 @@ public final class SchemaOptions {
     /** What is shown of a value that does not fit its type in that schema: {@code error} or {@code null}. */
     public static final String ON_OVERFLOW = "onOverflow";
 
+    private static final String MAIN = "main";
+
+    /** A branch of the table. */
+    public static final String BRANCH = "branch";
+
     private SchemaOptions() {}
 
     /** The options by which Spark loads a table, since Spark 4.3. */
     public static Set<String> keys() {
-        return Set.of(SCHEMA_VERSION, ON_OVERFLOW);
+        return Set.of(SCHEMA_VERSION, ON_OVERFLOW, BRANCH);
     }
 
-    /** Whether options choose the schema. */
+    /** Whether options choose the schema, or a branch. */
     public static boolean isAsked(CaseInsensitiveStringMap options) {
         return keys().stream().anyMatch(options::containsKey);
     }
@@ -51,12 +56,17 @@ public final class SchemaOptions {
         if (overflow != null && !overflow.toLowerCase(Locale.ROOT).equals(table.overflow())) {
             throw notLoadedBy(table, ON_OVERFLOW);
         }
+        String branch = options.get(BRANCH);
+        if (branch != null && table.branch() == null && !branch.equals(MAIN)) {
+            throw notLoadedBy(table, BRANCH);
+        }
     }
 
     private static RuntimeException notLoadedBy(TableRef table, String option) {
         return Condition.NOT_SUPPORTED.error(table.name() + ": the option " + option + " has no effect here, since Spark "
-            + "loaded the table without it (by name, that needs Spark 4.3); set the schema label of the catalog "
-            + "(spark.sql.catalog.<name>.schema_label), or use format(\"versioned\") with the option");
+            + "loaded the table without it (by name, that needs Spark 4.3); " + (option.equals(BRANCH)
+                ? "name the branch as in db.t.branch_b" : "set the schema label of the catalog "
+                + "(spark.sql.catalog.<name>.schema_label)") + ", or use format(\"versioned\") with the option");
     }
 
     /** Refuses to write rows that were read with nulls in place of values that do not fit. */

@@ -19,7 +19,7 @@ public final class TableRefs {
 
     /** What two references to the same snapshot have in common, whatever the table is called. */
     public static List<Object> identity(TableRef table) {
-        return Arrays.asList(table.location(), table.uuid(), table.version(), table.pending(), table.seen(), table.overflow());
+        return Arrays.asList(table.location(), table.branch(), table.uuid(), table.version(), table.pending(), table.seen(), table.overflow());
     }
 
     /** Options with which the Python data source finds the table, and commits. */

@@ -6,8 +6,8 @@ import org.apache.spark.sql.connector.write.DeltaWriteBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkPython;
+import versioned.spark.internals.SparkStatements;
 import versioned.spark.protocol.*;
-import versioned.spark.python.Commits;
 import versioned.spark.python.Python;
 import versioned.spark.python.TableRefs;
 
@@ -31,7 +31,7 @@ public record DeltaRowsBuilder(WriteTarget target, StructType schema, StructType
         Write write = new Write(table, "delta", operation, filters, false, List.of(), null, null);
         return new DeltaRows(TranslatingWrite.of(SparkPython.write(info.queryId(), layout.written(),
             TableRefs.sourceOptions(table, new PythonCommit(target.commitId(), write, null, plan.rows() != null,
-                Commits.author()))), target::runCommit),
+                SparkStatements.author()))), target::runCommit),
             layout, distribution);
     }
 }

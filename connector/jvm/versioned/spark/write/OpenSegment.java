@@ -24,7 +24,7 @@ final class OpenSegment {
             throws IOException {
         this.factory = factory;
         this.partition = partition;
-        this.name = "data/" + factory.prefix() + UUID.randomUUID().toString().replace("-", "") + ".parquet";
+        this.name = "data/" + factory.prefix() + random(factory.prefix()) + ".parquet";
         this.file = files.at(factory.location() + "/" + name);
         this.writer = files.open(file);
     }
@@ -53,5 +53,11 @@ final class OpenSegment {
     /** Gives up; vacuum deletes the file. */
     void abandon() throws IOException {
         writer.close();
+    }
+
+    /** The rest of the UUID whose first digits are in the prefix of a name, after a dash. */
+    private static String random(String prefix) {
+        int given = prefix.length() - prefix.indexOf('-') - 1;
+        return UUID.randomUUID().toString().replace("-", "").substring(given);
     }
 }

@@ -15,8 +15,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.HadoopFolders;
 import versioned.spark.internals.SparkPython;
+import versioned.spark.internals.SparkStatements;
 import versioned.spark.protocol.*;
-import versioned.spark.python.Commits;
 import versioned.spark.python.Python;
 import versioned.spark.python.TableOptions;
 import versioned.spark.python.TableRefs;
@@ -101,7 +101,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         }
         Write write = write(rewrite == null ? List.of() : rewrite.fixRemoved());
         PythonCommit commit = new PythonCommit(target.commitId(), creation == null ? write : null, creation,
-            rewrite != null && projection != null, Commits.author());
+            rewrite != null && projection != null, SparkStatements.author());
         StructType rows = commit.stored() ? projection.schema() : info.schema();
         org.apache.spark.sql.connector.write.Write python = TranslatingWrite.of(SparkPython.write(
             info.queryId(), rows, TableRefs.sourceOptions(table, commit)), target::runCommit);
