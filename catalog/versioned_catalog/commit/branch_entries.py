@@ -25,7 +25,7 @@ from versioned_catalog.log.features import BRANCHES, Features
 from versioned_catalog.log.marks import Mark, mark_of, marked_rows
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState, apply
-from versioned_catalog.model.pin_changes import check_no_breaks, refuses_breaks
+from versioned_catalog.model.pin_changes import check_pins, rolled_back
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.three_way import Sides, tightened, united, united_properties
 from versioned_catalog.storage.store import Store
@@ -346,12 +346,13 @@ def _united_schema(attempt: Attempt[MergeBranch], adds_rows: bool) -> Schema:
             base.schema, state.schema, theirs.schema, sides, state.schemas.newest.version + 1
         ),
     )
+    _check_nulls(attempt, adds_rows)
+    before = state.evolution
+    schema = rolled_back(schema, state.schema, before.pins)  # what a pin needs is hidden, not dropped
     if schema.same_but_version(state.schema):
         return state.schema
-    _check_nulls(attempt, adds_rows)
     _check_physical_names(attempt, schema)
-    if refuses_breaks(state.properties):
-        check_no_breaks(state.pinned_schemas, state.schema, schema)
+    check_pins(before, replace(before, schema=schema))
     return schema
 
 
