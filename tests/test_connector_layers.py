@@ -14,12 +14,14 @@ PYTHON = CONNECTOR / "pyspark_versioned"
 JVM = CONNECTOR / "jvm" / "versioned" / "spark"
 
 INTERNALS = {
+    "commit.branch_rules",
     "commit.mark_rules",
     "commit.operations",
     "commit.row_rules",
     "commit.version_rules",
     "errors",
     "log.bitmaps",
+    "log.branches",
     "log.entry",
     "log.features",
     "log.footer_statistics",

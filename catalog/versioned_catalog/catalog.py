@@ -16,6 +16,7 @@ from versioned_catalog.commit.operations import Create, Replace
 from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import AlreadyExistsError, naming_table
 from versioned_catalog.interop import interop
+from versioned_catalog.log.branches import BRANCH_PREFIX
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.advice import Advice, MaintenanceBounds
 from versioned_catalog.maintain.expiry import DEFAULT_RETENTION
@@ -118,12 +119,27 @@ class Catalog:
         """Load a table at its newest version; if it is cached, only later commits are read.
 
         Args:
+            name: of the table; ``"ns.t.branch_b"`` is the branch ``b`` of ``ns.t``.
             schema, overflow: the pin or schema version in which it is seen; see ``Table.seen_as``.
 
         Raises:
-            NotFoundError: there is no such table, pin or schema version.
+            NotFoundError: there is no such table, branch, pin or schema version.
         """
         parts = parse_path(name)
+        branch = self._branch_in(parts)
+        table = self._load(parts if branch is None else parts[:-1])
+        table = table if branch is None else table.branch(branch)
+        return table if schema is None else table.seen_as(schema, overflow=overflow)
+
+    def _branch_in(self, name: Name) -> str | None:
+        """The branch that the last part of a name stands for; None if it is the name of a table."""
+        is_branch = name[-1].startswith(BRANCH_PREFIX) and len(name) > 1
+        if not is_branch or self.table_exists(name) or not self.table_exists(name[:-1]):
+            return None
+        # A table of that name could be created in a namespace.
+        return None if self.namespace_exists(name[:-1]) else name[-1].removeprefix(BRANCH_PREFIX)
+
+    def _load(self, parts: Name) -> Table:
         table_name = self._names.find(self._names.existing(), parts)
         location = table_name.location
         store, cached = self._store.child(location), self._cached.get(location)
@@ -133,7 +149,7 @@ class Catalog:
         self._cached.move_to_end(location)
         if len(self._cached) > REMEMBERED:
             self._cached.popitem(last=False)
-        return table if schema is None else table.seen_as(schema, overflow=overflow)
+        return table
 
     def list_tables(self, namespace: str | Name | None = None) -> list[str]:
         """List the tables in a namespace, or in the root, sorted by name.

@@ -591,23 +591,6 @@ class Table:
 
         Raises:
             NotFoundError: there is no such branch.
-
-        >>> table = catalog.create_table("stock", "item STRING, count INT")
-        >>> table.append(pa.table({"item": ["nail"], "count": pa.array([7], pa.int32())}))
-        1
-        >>> table.create_branch("audit")
-        2
-        >>> audit = table.branch("audit")
-        >>> audit.alter().add_column("checked", "BOOLEAN", default=False).commit()
-        3
-        >>> audit.update({"checked": True})
-        4
-        >>> table.schema.names
-        ['item', 'count']
-        >>> table.merge_branch("audit")
-        3
-        >>> table.scan().to_arrow().to_pylist()
-        [{'item': 'nail', 'count': 7, 'checked': True}]
         """
         return self._of(self._handle.branch(name))
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.spelling import meant
 
-OF_JAR = ("commit", "saveMode", "sessionOverwriteMode")
+OF_JAR = ("commit", "saveMode", "sessionOverwriteMode", "staged")
 """Internal options, which the jar passes to the data source; users can't set them."""
 
 STORAGE = "storage."

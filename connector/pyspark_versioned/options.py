@@ -92,6 +92,7 @@ class Options:
     schema: str | None = None
     overflow: str = "error"
     branch: str | None = None
+    staged: str | None = None
     batch: Batch | None = None
     pushdown: bool | None = None
     commit: PythonCommit | None = field(default=None, repr=False)
@@ -151,6 +152,7 @@ def parse_options(options: Mapping[str, str], use: Use | None = None, table: str
         schema=values["schemaversion"],
         overflow=parse_overflow(values["onoverflow"]),
         branch=values["branch"],
+        staged=values["staged"],
         batch=parse_batch(values["application"], values["batch"], values["path"]),
         pushdown=None if values["pushdown"] == "auto" else _flag("pushdown", values["pushdown"]),
         commit=_commit(values["commit"]),

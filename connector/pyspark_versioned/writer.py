@@ -28,6 +28,7 @@ from versioned_catalog import (
     Table,
     VersionedError,
 )
+from versioned_catalog.commit.branch_rules import staging
 from versioned_catalog.commit.operations import Create, Replace
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
@@ -117,18 +118,25 @@ class TableWriter(PlannedWriter):
     """Appends to an existing table, or replaces its rows; a batch only once."""
 
     def __init__(
-        self, target: Target, plan: WritePlan, batch: Batch | None, replaces: Replaces
+        self,
+        target: Target,
+        plan: WritePlan,
+        batch: Batch | None,
+        replaces: Replaces,
+        staged: str | None = None,
     ) -> None:
         super().__init__(plan)
         self._target = target
         self._batch = batch
         self._replaces = replaces
+        self._staged = staged
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit the segments of all tasks."""
         check_keys_apart(self._plan, [m.records for m in messages if isinstance(m, Written)])
         transaction = self._target.load().transaction()
-        transaction.once(self._batch, lambda: self._commit(transaction, records_of(messages)))
+        with staging(self._staged):
+            transaction.once(self._batch, lambda: self._commit(transaction, records_of(messages)))
 
     def _commit(self, to: Transaction, records: tuple[SegmentRecord, ...]) -> int:
         plan, commit_id, batch = self._plan, self._commit_id, self._batch
@@ -226,7 +234,8 @@ def plan_writer(
         change_column=options.change_column,
     )
     plan = _conditioned(plan, options)
-    return TableWriter(target, plan, options.batch, replaced_rows(options, table, overwrite))
+    replaces = replaced_rows(options, table, overwrite)
+    return TableWriter(target, plan, options.batch, replaces, options.staged)
 
 
 def _conditioned(plan: WritePlan, options: Options) -> WritePlan:

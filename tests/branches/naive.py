@@ -26,7 +26,7 @@ class Column:
 
 @dataclass
 class Side:
-    """A table, or a branch: rows are values by column ID, under an identity that a copy does not keep."""
+    """A table or a branch: rows are values by column ID, under identities that copies do not keep."""
 
     columns: dict[int, Column] = field(default_factory=dict)
     rows: dict[int, dict[int, Any]] = field(default_factory=dict)

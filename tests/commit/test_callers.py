@@ -57,6 +57,8 @@ def request(catalog: Catalog, name: str, /, **body: Any) -> None:
         "warehouse": catalog._store.url,
         "storage": {},
         "schema_label": None,
+        "wap_branch": None,
+        "wap_id": None,
     }
     commit = {"id": "c" * 36, "retry": False, "by": {}}
     response = json.loads(respond({"request": name, "body": body, "commit": commit}))

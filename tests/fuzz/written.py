@@ -369,9 +369,11 @@ def make_request(random: Random) -> bytes:
                 "warehouse": "memory:/" + ROOT,
                 "storage": {},
                 "schema_label": None,
+                "wap_branch": None,
+                "wap_id": None,
             }
             if request.get("request") == "load":
-                body |= {"views": False, "schema_version": None, "overflow": None}
+                body |= {"views": False, "schema_version": None, "overflow": None, "branch": None}
         request.setdefault("request", strange(random))
     return dumped(request)
 

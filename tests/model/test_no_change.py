@@ -140,7 +140,14 @@ def test_sql_that_changes_nothing_makes_no_commit(tmp_path: Path, change: dict[s
     catalog = Catalog(tmp_path)
     catalog.create_namespace("n")
     table = catalog.create_table("n.t", DDL, properties={"a": "1"})
-    where = {"name": "versioned", "warehouse": str(tmp_path), "storage": {}, "schema_label": None}
+    where = {
+        "name": "versioned",
+        "warehouse": str(tmp_path),
+        "storage": {},
+        "schema_label": None,
+        "wap_branch": None,
+        "wap_id": None,
+    }
     request = {
         "request": "alter",
         "body": {"catalog": where, "name": ["n", "t"], "changes": [change]},

@@ -25,6 +25,8 @@ class Jar:
             "warehouse": str(warehouse),
             "storage": {},
             "schema_label": label,
+            "wap_branch": None,
+            "wap_id": None,
         }
 
     def send(self, name: str, /, **body: Any) -> Json:
@@ -37,7 +39,7 @@ class Jar:
         return response
 
     def load(self, **options: str) -> Json:
-        asked = {"schema_version": None, "overflow": None, **options}
+        asked = {"schema_version": None, "overflow": None, "branch": None, **options}
         body = {"version": None, "timestamp": None, "views": False, **asked}
         response = self.send("load", catalog=self._catalog, name=["n", "t"], **body)
         loaded: Json = response["response"]["relation"]

@@ -71,6 +71,7 @@ def ref(table: Table) -> TableRef:
         seen=None,
         overflow="error",
         written_as=None,
+        branch=None,
     )
 
 

@@ -14,7 +14,14 @@ from versioned_catalog import Catalog
 
 
 def call(warehouse: Path, procedure: str, **arguments: str | None) -> Any:
-    where = {"name": "c", "warehouse": str(warehouse), "storage": {}, "schema_label": None}
+    where = {
+        "name": "c",
+        "warehouse": str(warehouse),
+        "storage": {},
+        "schema_label": None,
+        "wap_branch": None,
+        "wap_id": None,
+    }
     body = {
         "catalog": where,
         "name": ["system", procedure],

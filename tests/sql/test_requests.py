@@ -26,6 +26,7 @@ LOAD = {
     "views": False,
     "schema_version": None,
     "overflow": None,
+    "branch": None,
 }
 
 
@@ -44,6 +45,8 @@ def ask(tmp_path: Path) -> Any:
         "warehouse": str(tmp_path),
         "storage": {},
         "schema_label": None,
+        "wap_branch": None,
+        "wap_id": None,
     }
 
     def request(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from versioned_catalog.cli import alter, inspect, maintenance, schemas, sources, upkeep
+from versioned_catalog.cli import alter, branches, inspect, maintenance, schemas, sources, upkeep
 from versioned_catalog.cli.output import STORAGE, STORAGE_VARIABLE
 from versioned_catalog.cli.program import MEANINGS, Program, Session
 
@@ -89,6 +89,7 @@ _COMMANDS = (
     maintenance.consumers,
     inspect.rollback,
     inspect.tag,
+    branches.branch,
     upkeep.advise,
     upkeep.maintain,
     maintenance.compact,

@@ -157,8 +157,8 @@ class Session:
         return self.catalog().load_table(name)
 
     def view_problems(self, table: str) -> list[str]:
-        """Problems of the views that read a table; none for a folder, whose name is unknown."""
-        if is_folder(table):
+        """Problems of the views that read a table; none for a folder or a branch, which none reads."""
+        if is_folder(table) or not self.catalog().table_exists(table):
             return []
         return [problem.text for problem in self.catalog().view_problems(table)]
 

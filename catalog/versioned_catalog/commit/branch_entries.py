@@ -348,7 +348,9 @@ def _united_schema(attempt: Attempt[MergeBranch], adds_rows: bool) -> Schema:
     )
     _check_nulls(attempt, adds_rows)
     before = state.evolution
-    schema = rolled_back(schema, state.schema, before.pins)  # what a pin needs is hidden, not dropped
+    schema = rolled_back(
+        schema, state.schema, before.pins
+    )  # what a pin needs is hidden, not dropped
     if schema.same_but_version(state.schema):
         return state.schema
     _check_physical_names(attempt, schema)

@@ -1,6 +1,6 @@
 """Rules about branches: what is made, dropped and merged, and what a branch can't do.
 
-Note 23 of FORMAT.md, section 11, and section 17.
+Notes 22 and 23 of FORMAT.md, section 11, and section 17.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from versioned_catalog.commit.matrix import propose
 from versioned_catalog.commit.operations import Base, Operation
 from versioned_catalog.commit.version_rules import check_not_dropped, check_retained, tagged_version
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
+from versioned_catalog.log.branches import BRANCH_PREFIX
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.pinned_state import Lensed, RowsOf, check_schema_version, see_as
@@ -97,7 +98,7 @@ class TableHandle:
         """
         branch = branch_of(self.state, name, self.name)
         log = branch_log(self.store, branch)
-        after = render_path((f"branch_{name}",))
+        after = render_path((f"{BRANCH_PREFIX}{name}",))
         shown = f"{self.name} (branch {name})" if is_folder(self.name) else f"{self.name}.{after}"
         handle = TableHandle(log, log.load(), shown, self.through)
         handle.state  # noqa: B018  refuse an earlier schema with a column that the branch has dropped

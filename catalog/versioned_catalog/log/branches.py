@@ -17,6 +17,9 @@ from versioned_catalog.model.types import FIRST_INTERNAL_ID
 BRANCHES_FOLDER = f"{FOLDER}/branch"
 """The folder of the logs of branches."""
 
+BRANCH_PREFIX = "branch_"
+"""How the name of a branch begins where it follows the name of its table: ``db.t.branch_b``."""
+
 COLUMN_IDS = 10_000
 """Number of column IDs that a branch can assign."""
 

@@ -10,9 +10,10 @@ from pyspark_versioned.sql.protocol.common import CatalogRef
 from pyspark_versioned.sql.snapshots import remember
 from versioned_catalog import AlreadyExistsError, Catalog, InvalidRequestError, Table
 from versioned_catalog.commit.branch_rules import stages_writes
+from versioned_catalog.log.branches import BRANCH_PREFIX
 
-BRANCH_PREFIX, TAG_PREFIX = "branch_", "tag_"
-"""How names of Iceberg begin that follow the name of a table: ``db.t.branch_b``, ``db.t.tag_x``."""
+TAG_PREFIX = "tag_"
+"""How the name of a tag begins where it follows the name of its table: ``db.t.tag_x``."""
 
 
 @dataclass(frozen=True)

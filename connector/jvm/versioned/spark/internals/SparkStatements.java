@@ -93,6 +93,11 @@ public final class SparkStatements {
         return value.isEmpty() ? null : value;
     }
 
+    /** The setting by which the session stages what it writes. */
+    public static Optional<String> stagedBy() {
+        return Stream.of(STAGED_BRANCH, STAGED_ID).filter(setting -> staged(setting) != null).findFirst();
+    }
+
     /**
      * Who commits and why: Spark's user and application, and the message that the session sets, or that it sets for Delta; and the
      * setting by which it stages what it writes.
@@ -105,8 +110,7 @@ public final class SparkStatements {
         if (!message.isEmpty()) {
             author.put("message", message);
         }
-        Stream.of(STAGED_BRANCH, STAGED_ID).filter(setting -> staged(setting) != null).findFirst()
-            .ifPresent(setting -> author.put("staged", setting));
+        stagedBy().ifPresent(setting -> author.put("staged", setting));
         return author;
     }
 

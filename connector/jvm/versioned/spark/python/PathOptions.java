@@ -20,6 +20,7 @@ public final class PathOptions {
     private static final String CLUSTERING = "__clustering_columns";
     private static final String RESOLVED = "saveMode";
     private static final String OVERWRITES = "sessionOverwriteMode";
+    private static final String STAGED = "staged";
     private static final String TIME = "timestampAsOf";
     private static final String STARTING_TIME = "startingTimestamp";
 
@@ -68,6 +69,7 @@ public final class PathOptions {
             case Append, Overwrite -> mode.name().toLowerCase(Locale.ROOT);
             case ErrorIfExists, Ignore -> "create";
         });
+        SparkStatements.stagedBy().ifPresent(setting -> resolved.put(STAGED, setting));
         resolved.put(OVERWRITES, SparkStatements.overwritesPartitions() ? "dynamic" : "static");
         return resolved;
     }
