@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 
+from faults.store import FaultyStore, Plan
 from versioned_catalog import (
     AlreadyExistsError,
     Catalog,
@@ -19,6 +22,8 @@ from versioned_catalog import (
 )
 from versioned_catalog.log.branches import branch_of_file
 from versioned_catalog.log.features import BRANCHES
+from versioned_catalog.names.creation import creation
+from versioned_catalog.storage.local import LocalStore
 
 
 def make(columns: str = "id INT, b STRING", **options: Any) -> Table:
@@ -357,8 +362,6 @@ def test_a_table_with_branches_is_not_replaced(table: Table) -> None:
 
 
 def replacement() -> tuple[Any, pa.Schema]:
-    from versioned_catalog.names.creation import creation
-
     return creation("n INT"), pa.schema({"n": pa.int32()})
 
 
@@ -379,9 +382,24 @@ def test_expiry_drops_a_branch_that_nobody_writes_to(table: Table) -> None:
     table.create_branch("forever")
     long_ago = {"dry_run": True, "force": True}
     assert table.maintenance.expire(timedelta(0), **long_ago).branches == ()
-    import time
-
     time.sleep(1.1)
     done = table.maintenance.expire(timedelta(0), dry_run=False, force=True)
     assert done.branches == ("short",)
     assert [*table.refresh().branches] == ["long", "forever"]
+
+
+def test_a_branch_costs_readers_of_the_table_nothing(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    for name in ("plain", "branched"):
+        catalog.create_table(name, "id INT, b STRING").append(rows(1, 2, b=["x", "y"]))
+    branched = catalog.load_table("branched")
+    branched.create_branch("b")
+    branched.branch("b").append(rows(3, b=["z"]))
+    catalog.load_table("plain").set_tag("t")  # as many commits
+    calls = {}
+    for name in ("plain", "branched"):
+        plan = Plan()
+        table = Catalog.over(FaultyStore(LocalStore(str(tmp_path)), plan)).load_table(name)
+        assert table.scan().to_arrow().num_rows == 2
+        calls[name] = [call.replace(name, "t") for call in plan.calls]
+    assert calls["plain"] == calls["branched"]
