@@ -92,6 +92,10 @@ def test_versions_of_a_branch_and_of_the_table_are_told_apart(
     for _ in range(3):
         for name, s in ((t, "main"), (f"{t}.branch_b", "branch")):
             assert rows(sql_spark, f"SELECT s FROM {name} WHERE id = 500") == [(s,)]
+    cached = sql_spark.table(t).cache()
+    assert cached.count() == 101
+    assert rows(sql_spark, f"SELECT s FROM {t}.branch_b WHERE id = 500") == [("branch",)]
+    cached.unpersist()
     both = f"SELECT a.s, b.s FROM {t} a JOIN {t}.branch_b b ON a.id = b.id WHERE a.id = 500"
     assert rows(sql_spark, both) == [("main", "branch")]
     sql_spark.sql(f"INSERT INTO {t}.branch_b SELECT id + 1, s, n FROM {t} WHERE id = 500")
