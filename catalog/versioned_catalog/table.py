@@ -734,6 +734,7 @@ class Table:
         Raises:
             InvalidRequestError: the table has a primary key, or a setting is malformed.
         """
+        branches.check_no_branch(self._handle)
         return TableStream(self._handle, settings)
 
     def change_stream(
@@ -748,6 +749,7 @@ class Table:
         Raises:
             InvalidRequestError: a setting is malformed.
         """
+        branches.check_no_branch(self._handle)
         return ChangeStream(self._handle, settings, updates=updates, carryovers=carryovers)
 
     def move_consumer(

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from pyspark_versioned.options import NO_KEY, OF_BATCHES, KeyOptions, Options, Target
+from pyspark_versioned.options import MAIN, NO_KEY, OF_BATCHES, KeyOptions, Options, Target
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.write_options import (
     Replaces,
@@ -212,6 +212,12 @@ def plan_writer(
     if table is not None and options.creates:
         raise AlreadyExistsError(
             f"there is already a table at {table.name}; write with mode append or overwrite"
+        )
+    if options.branch not in (None, MAIN) and (table is None or options.overwrite_schema):
+        raise InvalidRequestError(
+            f"{target.path}: the option branch can't go with a write that creates or replaces the "
+            "table; leave it out, or write to the table as it is",
+            condition="NOT_SUPPORTED",
         )
     if options.batch is not None and (table is None or options.overwrite_schema):
         check_no_batch(OF_BATCHES, target.path)

@@ -279,7 +279,7 @@ def test_a_keyed_branch_that_reads_rows_conflicts_with_new_ones() -> None:
     table.create_branch("b")
     table.branch("b").update({"b": "branch"}, [("id", "=", 1)])
     table.upsert(rows(1, b=["main"]))
-    with pytest.raises(CommitConflictError, match="may have the same keys"):
+    with pytest.raises(CommitConflictError, match="keys of which it may have read"):
         table.merge_branch("b")
 
 

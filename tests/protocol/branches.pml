@@ -120,8 +120,16 @@ end_wait:
     if
 #ifndef MERGE_OF_DROPPED
     :: !is_registered(b) -> printf("> merge: refused, the branch is gone\n")
+#else
+    :: !is_registered(b) -> taken = taken | seen; printf("> merge: commit to the table\n")
 #endif
-    :: else ->
+#ifndef OLDER_MERGE
+    :: is_registered(b) && (merged_at[b] & ~seen) != 0 -> printf("> merge: nothing to do, a newer merge was here\n")
+    :: is_registered(b) && (merged_at[b] & ~seen) == 0 ->
+#else
+    :: is_registered(b) ->
+#endif
+       assert((merged_at[b] & ~seen) == 0);                            /* a_merge_takes_no_other_back */
        taken = taken | (seen & ~merged_at[b]);
        merged_at[b] = seen;
        printf("> merge: commit to the table\n")

@@ -251,6 +251,13 @@ SWITCHES = [
         quick=True,
     ),
     Switch(
+        "OLDER_MERGE",
+        "branches",
+        "a merge that was planned on an older version of the branch than another one commits after it",
+        sizes(merges=2, vacuums=0),
+        quick=True,
+    ),
+    Switch(
         "REGISTERED_FIRST",
         "branches",
         "a branch is registered before its log is written",

@@ -142,6 +142,10 @@ def test_what_can_not_be_staged_is_refused(
         write = frame.write.format("versioned").option("io", io).mode("append")
         with pytest.raises(Exception, match=r"spark\.wap\.branch is set.*visible at once"):
             write.save(table.location)
+    for statement in ("WRITE ORDERED BY id", "ADD PARTITION FIELD n"):
+        with pytest.raises(Exception, match=r"spark\.wap\.branch is set.*visible at once"):
+            spark.sql(f"ALTER TABLE {t} {statement}")
+    spark.sql(f"OPTIMIZE {t}")
     spark.conf.unset("spark.wap.branch")
     spark.conf.set("spark.wap.id", "1")
     with pytest.raises(Exception, match=r"spark\.wap\.id is set.*fast_forward"):
@@ -149,7 +153,9 @@ def test_what_can_not_be_staged_is_refused(
     assert count(spark, t) == 101
 
 
-def test_options_name_a_branch(sql_spark: SparkSession, table: Table, t: str) -> None:
+def test_options_name_a_branch(
+    sql_spark: SparkSession, table: Table, t: str, tmp_path: Path
+) -> None:
     spark, b = sql_spark, f"{t}.branch_b"
     frame = spark.createDataFrame([(900, "o", 1)], "id long, s string, n int")
     frame.writeTo(b).append()
@@ -174,6 +180,24 @@ def test_options_name_a_branch(sql_spark: SparkSession, table: Table, t: str) ->
     ):
         with pytest.raises(Exception, match="no branch 'no'"):
             read()
+    first = spark.read.format("versioned").option("branch", "b").option("versionAsOf", 1)
+    assert first.load(table.location).count() == 100
+    new = frame.write.option("branch", "b")
+    for create in (
+        lambda: new.saveAsTable(f"{t}_new"),
+        lambda: frame.writeTo(f"{t}_new").option("branch", "b").createOrReplace(),
+        lambda: new.format("versioned").save(str(tmp_path / "new")),
+        lambda: (
+            new.format("versioned")
+            .option("overwriteSchema", "true")
+            .mode("overwrite")
+            .save(table.location)
+        ),
+    ):
+        with pytest.raises(Exception, match="option branch"):
+            create()
+    spark.sql(f"CREATE NAMESPACE {t}")
+    assert count(spark, b) == 104
     frame.write.format("versioned").option("branch", "b").mode("overwrite").save(table.location)
     assert (count(spark, t), count(spark, b)) == (100, 1)
 
@@ -220,6 +244,7 @@ def test_what_names_a_branch_wrongly_is_refused(
         (f"CALL versioned.system.compact(table => '{b}')", "no maintenance of its own"),
         (f"CREATE OR REPLACE TABLE {t} (id INT)", "the branch 'b' would be lost"),
         (f"CREATE OR REPLACE TABLE {b} (id INT)", ""),
+        (f"CREATE VIEW {t}_view AS SELECT id FROM {b}", "is a branch, and a view reads tables"),
         (f"ALTER TABLE {b} RENAME TO versioned.x", ""),
     ):
         with pytest.raises(Exception, match=message):
@@ -229,3 +254,34 @@ def test_what_names_a_branch_wrongly_is_refused(
     spark.sql(f"ALTER TABLE {t} CREATE BRANCH IF NOT EXISTS b")
     assert rows(spark, f"SELECT name, type FROM {t}.refs") == [("main", "BRANCH"), ("b", "BRANCH")]
     assert spark.sql(f"SHOW CREATE TABLE {b}").first()[0].startswith("CREATE TABLE")
+
+
+@pytest.mark.parametrize("kind", ["VersionedCatalog", "VersionedRelationCatalog"])
+def test_every_statement_begins_a_staged_branch(
+    sql_spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    spark = sql_spark.newSession()
+    catalog = f"staged_{kind.lower()}"
+    spark.conf.set(f"spark.sql.catalog.{catalog}", f"versioned.spark.{kind}")
+    spark.conf.set(f"spark.sql.catalog.{catalog}.warehouse", str(tmp_path))
+    t = f"{catalog}.n.t"
+    spark.sql(f"CREATE NAMESPACE {catalog}.n")
+    spark.sql(f"CREATE TABLE {t} (id BIGINT) TBLPROPERTIES ('write.wap.enabled' = 'true')")
+    spark.sql(f"INSERT INTO {t} SELECT id FROM range(10)")
+    for number, statement in enumerate(
+        (
+            f"INSERT INTO {t} VALUES (100)",
+            f"INSERT OVERWRITE {t} VALUES (100)",
+            f"DELETE FROM {t} WHERE id < 5",
+            f"DELETE FROM {t}",
+            f"UPDATE {t} SET id = id + 1 WHERE id = 3",
+            f"MERGE INTO {t} USING (SELECT 3L AS id) s ON {t.split('.')[2]}.id = s.id "
+            "WHEN MATCHED THEN DELETE",
+            f"TRUNCATE TABLE {t}",
+            f"ALTER TABLE {t} ADD COLUMN c INT",
+        )
+    ):
+        spark.conf.set("spark.wap.branch", f"w{number}")
+        spark.sql(statement)
+        assert rows(spark, f"SELECT count(*), max(id) FROM {t}.branch_main") == [(10, 9)], statement
+        assert f"w{number}" in [row[0] for row in rows(spark, f"SELECT name FROM {t}.refs")]

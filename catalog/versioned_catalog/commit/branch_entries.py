@@ -10,7 +10,7 @@ import numpy as np
 
 from versioned_catalog.commit.attempt import Attempt, once
 from versioned_catalog.commit.mark_rules import Marking
-from versioned_catalog.commit.operations import DropBranches, MakeBranch, MergeBranch
+from versioned_catalog.commit.operations import CloseBranch, DropBranches, MakeBranch, MergeBranch
 from versioned_catalog.commit.row_rules import ISOLATION, Isolation, isolation_of
 from versioned_catalog.commit.segment_entries import paths_not_in, records_of
 from versioned_catalog.commit.table_entries import features_of, next_head
@@ -93,6 +93,11 @@ def _first_entry(attempt: Attempt[MakeBranch], then: TableState, branch: Branch)
     )
 
 
+def close_branch_entry(attempt: Attempt[CloseBranch]) -> Commit:
+    """The last entry of a branch's log, which nothing can follow."""
+    return Commit(next_head(attempt, "drop"), attempt.state.next_column_id)
+
+
 def drop_branches_entry(attempt: Attempt[DropBranches]) -> Commit:
     """The entry that drops branches; their logs are left to vacuum."""
     state, dropped = attempt.state, attempt.operation.branches
@@ -130,7 +135,13 @@ def _histories(attempt: Attempt[MergeBranch]) -> _Histories:
 
 
 def is_merged(attempt: Attempt[MergeBranch]) -> bool:
-    """Whether the branch has changed nothing since it was merged last."""
+    """Whether the branch has changed nothing that the table lacks.
+
+    Another merge may have taken a later version of the branch since this one was planned.
+    """
+    branch = attempt.state.branches[attempt.operation.name]
+    if attempt.operation.version <= branch.merge_base:
+        return True
     histories = _histories(attempt)
     return _are_alike(histories.base, histories.theirs)
 
@@ -142,11 +153,30 @@ def can_move_forward(attempt: Attempt[MergeBranch]) -> None:
         CommitConflictError: naming the branch.
     """
     operation, base = attempt.operation, _histories(attempt).base
+    _check_not_rolled_back(attempt)
     if operation.forward and not _are_alike(base, attempt.state):
         raise CommitConflictError(
             f"{attempt.table} has changed since the branch {operation.name!r} began, so it can't be "
             "moved forward to it; merge the branch instead (merge_branch), which keeps what both changed"
         )
+
+
+def _check_not_rolled_back(attempt: Attempt[MergeBranch]) -> None:
+    """Refuse to go on from a merge that a rollback of the table has taken back."""
+    merged = attempt.state.branches[attempt.operation.name].merged
+    if merged is None:
+        return
+    for entry in attempt.since(merged[1]):
+        if (
+            isinstance(entry, Commit)
+            and entry.head.operation == "rollback"
+            and entry.details.get("to", -1) < merged[1]
+        ):
+            raise _conflict(
+                attempt,
+                f"version {entry.head.version} has rolled back what was merged of it by version "
+                f"{merged[1]}",
+            )
 
 
 def _are_alike(one: TableState, other: TableState) -> bool:
@@ -158,8 +188,12 @@ def _are_alike(one: TableState, other: TableState) -> bool:
         and not paths_not_in(one, other)
         and not paths_not_in(other, one)
         and one.segments.marks == other.segments.marks
-        and one.applications.keys() == other.applications.keys()
+        and _last_batches(one) == _last_batches(other)
     )
+
+
+def _last_batches(state: TableState) -> dict[str, int]:
+    return {name: last.id for name, last in state.applications.items()}
 
 
 @once
@@ -203,7 +237,7 @@ def merge_entry(attempt: Attempt[MergeBranch]) -> Commit:
         added=added,
         removed=(*removed, *marking.whole),
         marked=marking.marks,
-        batches=_batches(base, theirs, state),
+        batches=_batches(attempt),
         branches={**state.branches, operation.name: replace(histories.branch, merged=merged_to)},
         details={"merged": operation.name, "branch_version": theirs.version},
     )
@@ -216,15 +250,25 @@ def _kind(added: Collection[SegmentRecord], removed: Collection[str], marking: M
     return "append" if added else "alter"
 
 
-def _batches(base: TableState, theirs: TableState, state: TableState) -> dict[str, int]:
-    """The last batches of applications that wrote to the branch, unless the table has later ones."""
-    before, now = base.applications, state.applications
-    return {
-        name: last.id
-        for name, last in theirs.applications.items()
-        if (name not in before or before[name].id != last.id)
-        and (name not in now or now[name].id < last.id)
+def _batches(attempt: Attempt[MergeBranch]) -> dict[str, int]:
+    """The last batches of the applications that wrote to the branch.
+
+    Raises:
+        CommitConflictError: one of them wrote to the table, too, so that its rows may be there twice.
+    """
+    histories = _histories(attempt)
+    before, now = _last_batches(histories.base), _last_batches(attempt.state)
+    written = {
+        name: batch
+        for name, batch in _last_batches(histories.theirs).items()
+        if before.get(name) != batch
     }
+    both = sorted(name for name in written if now.get(name) != before.get(name))
+    if both:
+        raise _conflict(
+            attempt, f"the application {both[0]!r} has written batches to it and to the table"
+        )
+    return written
 
 
 def _naming(attempt: Attempt[MergeBranch], unite: Callable[[Sides], T]) -> T:
@@ -249,7 +293,7 @@ def _conflict(attempt: Attempt[MergeBranch], reason: str) -> CommitConflictError
 def _check_rows(attempt: Attempt[MergeBranch], removed: list[str]) -> None:
     """Refuse to merge changes of rows that the table has changed, too."""
     state, histories = attempt.state, _histories(attempt)
-    base, theirs = histories.base, histories.theirs
+    base = histories.base
     gone = sorted(set(removed) - set(state.segments.paths)) if removed else []
     if gone:
         raise _conflict(
@@ -260,19 +304,16 @@ def _check_rows(attempt: Attempt[MergeBranch], removed: list[str]) -> None:
         for path in removed:
             if ours.get(path) != before.get(path):
                 raise _conflict(attempt, f"rows of {path} were changed on both sides")
-    changes_rows = bool(removed) or _is_marked(base, theirs)
-    if base.schema.is_keyed and not changes_rows:
-        changes_rows = _reads_rows(histories)
-    is_strict = isolation_of(state.properties) is Isolation.SERIALIZABLE or base.schema.is_keyed
-    if changes_rows and is_strict and _has_new_rows(base, state):
+    is_keyed = base.schema.is_keyed
+    is_strict = is_keyed or isolation_of(state.properties) is Isolation.SERIALIZABLE
+    if is_strict and _reads_rows(histories) and _has_other_rows(base, state):
+        why = (
+            "the keys of which it may have read"
+            if is_keyed
+            else f"which the property {ISOLATION} = serializable excludes"
+        )
         raise _conflict(
-            attempt,
-            "it changes rows, and rows were added to the table meanwhile, which "
-            + (
-                "may have the same keys"
-                if base.schema.is_keyed
-                else f"the property {ISOLATION} excludes"
-            ),
+            attempt, f"it changes rows, and rows of the table were changed meanwhile, {why}"
         )
 
 
@@ -290,7 +331,20 @@ def _reads_rows(histories: _Histories) -> bool:
 
 
 def _has_new_rows(base: TableState, state: TableState) -> bool:
-    return bool(paths_not_in(state, base))
+    """Whether the table shows rows that it did not show before."""
+    if paths_not_in(state, base):
+        return True
+    live = state.segments.marks
+    return any(
+        path not in live or live[path].rows < mark.rows
+        for path, mark in base.segments.marks.items()
+    )
+
+
+def _has_other_rows(base: TableState, state: TableState) -> bool:
+    """Whether rows of the table were added, removed, marked or compacted."""
+    marks = base.schema.is_keyed or base.segments.marks == state.segments.marks
+    return not marks or bool(paths_not_in(state, base) or paths_not_in(base, state))
 
 
 def _united_marks(attempt: Attempt[MergeBranch], removed: Iterable[str]) -> Marking:
@@ -406,10 +460,12 @@ def _new_schemas(
             numbers[version] = version
         elif not wanted.same_but_version(schema):
             numbers[version] = _numbered(wanted, state, new)
+    current = state.schema_version
     if not schema.same_but_version(state.schema):
         new.append(schema.numbered(state.schemas.newest.version + 1 + len(new)))
+        current = new[-1].version
     for version in written:
-        numbers.setdefault(version, new[-1].version if new else state.schema_version)
+        numbers.setdefault(version, current)
     return new, numbers
 
 

@@ -11,7 +11,15 @@ from contextvars import ContextVar
 from typing import Any
 
 from versioned_catalog.commit.attempt import Attempt
-from versioned_catalog.commit.operations import DropBranches, MakeBranch, MergeBranch, Tag
+from versioned_catalog.commit.operations import (
+    CloseBranch,
+    Compact,
+    DropBranches,
+    MakeBranch,
+    MergeBranch,
+    Resolve,
+    Tag,
+)
 from versioned_catalog.commit.version_rules import (
     check_new_name,
     check_not_dropped,
@@ -24,9 +32,10 @@ from versioned_catalog.errors import (
     InvalidRequestError,
     NotFoundError,
 )
-from versioned_catalog.log.branches import Branch
+from versioned_catalog.log.branches import COLUMN_IDS, Branch
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
+from versioned_catalog.model.types import FIRST_INTERNAL_ID
 from versioned_catalog.spelling import listed
 
 WAP_ENABLED = "write.wap.enabled"
@@ -142,6 +151,12 @@ def branch_can_begin(attempt: Attempt[MakeBranch]) -> None:
             f"{table} has a branch {name!r} already; drop it, or replace it",
             condition="TABLE_ALREADY_EXISTS",
         )
+    if state.next_column_id + COLUMN_IDS > FIRST_INTERNAL_ID:
+        raise InvalidRequestError(
+            f"{table} has too few column IDs left for a branch, which takes {COLUMN_IDS:,}; write to a "
+            "table of its own",
+            condition="NOT_SUPPORTED",
+        )
     check_retained(version, state, table)
     then = check_not_dropped(attempt.at(version), version, table)
     if version < state.floor or then.table_uuid != state.table_uuid:
@@ -150,6 +165,19 @@ def branch_can_begin(attempt: Attempt[MakeBranch]) -> None:
             f"before the table was replaced; begin at version {max(state.floor, state.created_version)} "
             "or later",
             condition="NOT_SUPPORTED",
+        )
+
+
+def has_not_gone_on(attempt: Attempt[CloseBranch]) -> None:
+    """Refuse to end a branch that was written to since the base.
+
+    Raises:
+        CommitConflictError: naming the branch.
+    """
+    base, state = attempt.operation.base, attempt.state
+    if state.branch is None or state.version != base.version:
+        raise CommitConflictError(
+            f"{attempt.table} was written to since version {base.version}, and goes on"
         )
 
 
@@ -201,8 +229,8 @@ def checked(entry: Commit, attempt: Attempt[Any]) -> Commit:
     state = attempt.newest
     branch = None if state is None else state.branch
     if state is None or branch is None:
-        if state is not None and entry.changes_segments:
-            _check_staged(attempt, state)
+        if state is not None:
+            _check_staged(attempt, state, entry)
         return entry
     if entry.next_column_id > branch.end_id:
         raise InvalidRequestError(
@@ -222,12 +250,16 @@ def checked(entry: Commit, attempt: Attempt[Any]) -> Commit:
     return entry
 
 
-def _check_staged(attempt: Attempt[Any], state: TableState) -> None:
+def _check_staged(attempt: Attempt[Any], state: TableState, entry: Commit) -> None:
+    """Refuse a change of the table itself by a session that stages what it writes."""
     setting = _staging.get()
-    merges = isinstance(attempt.operation, MergeBranch)
-    if setting is not None and not merges and stages_writes(state.properties):
-        raise InvalidRequestError(
-            f"{attempt.table}: {setting} is set and the table has {WAP_ENABLED}, but this write would "
-            "be visible at once; write by the table's name in SQL or a DataFrame, or unset the setting",
-            condition="NOT_SUPPORTED",
-        )
+    changes = entry.changes_segments or entry.schema is not None or entry.properties is not None
+    if setting is None or not changes or not stages_writes(state.properties):
+        return
+    if isinstance(attempt.operation, MergeBranch | Compact | Resolve):
+        return
+    raise InvalidRequestError(
+        f"{attempt.table}: {setting} is set and the table has {WAP_ENABLED}, but this change would be "
+        "visible at once; write by the table's name in SQL or a DataFrame, or unset the setting",
+        condition="NOT_SUPPORTED",
+    )

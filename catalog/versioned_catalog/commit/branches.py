@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 
 from versioned_catalog.commit.branch_rules import branch_of
 from versioned_catalog.commit.operations import Base, DropBranches, MakeBranch, MergeBranch
 from versioned_catalog.commit.table_handle import TableHandle
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.log.branches import LONGEST_KEPT
+
+LONGEST_MAKING = 30 * 60
+"""Seconds after which the log of a new branch may be old: vacuum may delete it after an hour."""
 
 
 def create(
@@ -23,7 +27,15 @@ def create(
     _check_keep(keep, handle.name)
     base = Base.of(handle.state)
     operation = MakeBranch(base, name, handle.number_of(version), keep, replace)
-    return handle.commit(operation, commit_id)
+    began = time.monotonic()
+    made = handle.commit(operation, commit_id)
+    if time.monotonic() - began > LONGEST_MAKING:
+        # Vacuum may have taken the log of the branch for one that is left over.
+        drop(handle, name, None)
+        raise CommitConflictError(
+            f"{handle.name}: making the branch {name!r} took too long, and it was dropped; run it again"
+        )
+    return made
 
 
 def _check_keep(keep: timedelta | None, table: str) -> None:
@@ -49,3 +61,17 @@ def merge(handle: TableHandle, name: str, fast_forward: bool, commit_id: str | N
     newest = handle.branch(name).state.version
     operation = MergeBranch(Base.of(state), name, branch.id, newest, fast_forward)
     return handle.commit(operation, commit_id)
+
+
+def check_no_branch(handle: TableHandle) -> None:
+    """Refuse to read a branch as a stream: its versions end when it is replaced.
+
+    Raises:
+        InvalidRequestError: naming the branch.
+    """
+    if handle.state.branch is not None:
+        raise InvalidRequestError(
+            f"{handle.name} is a branch, which can't be read as a stream; read the table as one, or the "
+            "changes of a range of versions of the branch",
+            condition="NOT_SUPPORTED",
+        )

@@ -184,10 +184,18 @@ MATRIX: Mapping[type, Row] = {
         entry=branch_entries.drop_branches_entry,
     ),
     operations.MergeBranch: Row(
-        required=(*SAME_INCARNATION, *ON_TABLE, branch_rules.branch_is_there),
+        required=(
+            *SAME_INCARNATION,
+            *ON_TABLE,
+            branch_rules.branch_is_there,
+            branch_entries.can_move_forward,
+        ),
         is_noop=branch_entries.is_merged,
-        rules=(branch_entries.can_move_forward,),
         entry=branch_entries.merge_entry,
+    ),
+    operations.CloseBranch: Row(
+        required=(*SAME_INCARNATION, branch_rules.has_not_gone_on),
+        entry=branch_entries.close_branch_entry,
     ),
     operations.Consume: Row(
         required=(*SAME_INCARNATION, *ON_TABLE, version_rules.consumer_can_change),

@@ -218,6 +218,13 @@ class DropBranches:
 
 
 @dataclass(frozen=True)
+class CloseBranch:
+    """End the log of a branch, unless it has gone on since the base."""
+
+    base: Base
+
+
+@dataclass(frozen=True)
 class MergeBranch:
     """Take over what a branch has changed since it began, or was merged last.
 
@@ -374,6 +381,7 @@ Operation = (
     | Tag
     | MakeBranch
     | DropBranches
+    | CloseBranch
     | MergeBranch
     | Consume
     | Alter

@@ -12,7 +12,13 @@ from versioned_catalog.commit.branch_rules import branch_of
 from versioned_catalog.commit.matrix import propose
 from versioned_catalog.commit.operations import Base, Operation
 from versioned_catalog.commit.version_rules import check_not_dropped, check_retained, tagged_version
-from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
+from versioned_catalog.errors import (
+    CommitConflictError,
+    CommitOutcomeUnknown,
+    InvalidRequestError,
+    NotFoundError,
+    StorageError,
+)
 from versioned_catalog.log.branches import BRANCH_PREFIX
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit
@@ -39,6 +45,7 @@ class TableHandle:
     Args:
         through: the earlier schema that it is seen or written in, if any.
         after_commit: called after each commit whose outcome is known; it must not raise.
+        of: of a branch, the handle of its table.
     """
 
     def __init__(
@@ -48,12 +55,14 @@ class TableHandle:
         name: str,
         through: Lensed | None = None,
         after_commit: Callable[[TableHandle], None] = lambda handle: None,
+        of: TableHandle | None = None,
     ) -> None:
         self.log = log
         self.loaded = loaded
         self.name = name
         self.through = through
         self.after_commit = after_commit
+        self.of = of
         self._seen: tuple[TableState, TableState] | None = None
 
     @property
@@ -100,9 +109,20 @@ class TableHandle:
         log = branch_log(self.store, branch)
         after = render_path((f"{BRANCH_PREFIX}{name}",))
         shown = f"{self.name} (branch {name})" if is_folder(self.name) else f"{self.name}.{after}"
-        handle = TableHandle(log, log.load(), shown, self.through)
+        table, loaded = TableHandle(self.log, self.loaded, self.name), log.load()
+        if loaded.state is not None and loaded.state.dropped:
+            raise NotFoundError(
+                f"{self.name}: the branch {name!r} was ended by an expiry that did not finish; run it "
+                "again, or drop the branch",
+                condition="VERSION_NOT_FOUND",
+            )
+        handle = TableHandle(log, loaded, shown, self.through, of=table)
         handle.state  # noqa: B018  refuse an earlier schema with a column that the branch has dropped
         return handle
+
+    def _with(self, loaded: LoadedState[TableState], through: Lensed | None) -> TableHandle:
+        """The same table or branch, at another state or in another schema."""
+        return TableHandle(self.log, loaded, self.name, through, self.after_commit, self.of)
 
     def at(
         self, version: int | str | None = None, timestamp: datetime | str | None = None
@@ -157,14 +177,13 @@ class TableHandle:
         """Return a handle whose newest state is the one at a version or tag, or of a branch."""
         if isinstance(version, str) and version in self.state.branches:
             return self.branch(version)
-        loaded = LoadedState(self.at(version))
-        return TableHandle(self.log, loaded, self.name, self.through, self.after_commit)
+        return self._with(LoadedState(self.at(version)), self.through)
 
     def seen_as(self, schema: str | int, overflow: str = Overflow.ERROR.value) -> TableHandle:
         """Return a handle that sees the table in an earlier schema. See ``Table.seen_as``."""
         through = see_as(self.state, schema, overflow, self.name)
         through.over(self.state, self.name)  # refuse a schema with a dropped column now
-        return TableHandle(self.log, self.loaded, self.name, through, self.after_commit)
+        return self._with(self.loaded, through)
 
     def for_rows(self, schema_version: int) -> TableHandle:
         """Return a handle for writes of rows with the columns of a schema version; see ``RowsOf``.
@@ -178,7 +197,7 @@ class TableHandle:
             return self
         check_schema_version(self.state, schema_version, self.name)
         through = RowsOf(self.state.table_uuid, self.state.schemas[schema_version])
-        return TableHandle(self.log, self.loaded, self.name, through, self.after_commit)
+        return self._with(self.loaded, through)
 
     def planned_on(self, base: Base) -> TableState:
         """Return the state that a write was planned on.
@@ -215,8 +234,33 @@ class TableHandle:
 
         self.loaded = self.log.commit(self.loaded, identity, proposal)
         version = self.loaded.version
+        self._check_registered(identity)
         self.after_commit(self)
         return version
+
+    def _check_registered(self, commit_id: str) -> None:
+        """Look whether the branch of a commit was there after it: nobody reads one that was dropped.
+
+        Raises:
+            CommitOutcomeUnknown: it was not, or the table can't be asked.
+        """
+        if self.of is None or self.loaded.state is None or self.loaded.state.dropped:
+            return
+        own = self.loaded.state.branch
+        try:
+            table = self.of.refresh().loaded.state
+        except StorageError as error:
+            raise CommitOutcomeUnknown(
+                f"{self.name}: it is unknown whether the branch was dropped before this commit: {error}",
+                commit_id,
+            ) from error
+        live = {} if table is None or table.dropped else table.branches
+        if own is not None and own.id not in {branch.id for branch in live.values()}:
+            raise CommitOutcomeUnknown(
+                f"{self.name} was dropped or replaced before this was committed to it; unless it was "
+                "merged first, nothing was written: look at the table before you write again",
+                commit_id,
+            )
 
     def find_commit(self, commit_id: str, since: int = -1) -> int | None:
         """Return the version of a commit, None if it is not there. See ``Table.find_commit``."""

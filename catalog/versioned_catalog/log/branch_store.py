@@ -53,7 +53,7 @@ class BranchStore(Store):
     def exists(self) -> bool:
         return self.table.exists()
 
-    def _place(self, path: str) -> str:
+    def place(self, path: str) -> str:
         """Where a file of the table is that the branch may have of its own."""
         folder, _, name = path.rpartition("/")
         if path == HINT:
@@ -69,21 +69,21 @@ class BranchStore(Store):
 
     def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         stub = self._stub(path)
-        return self.table.read(self._place(path), limit) if stub is None else stub
+        return self.table.read(self.place(path), limit) if stub is None else stub
 
     def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
         if any(self._stub(path) is not None for path in paths):
             return map(self.read, paths)
-        return self.table.read_in_order([self._place(path) for path in paths])
+        return self.table.read_in_order([self.place(path) for path in paths])
 
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
-        place = self._place(path)
+        place = self.place(path)
         if dated is None:
             return self.table.put_if_absent(place, data)
         return self.table.put_if_absent(place, data, dated)
 
     def overwrite(self, path: str, data: bytes) -> None:
-        self.table.overwrite(self._place(path), data)
+        self.table.overwrite(self.place(path), data)
 
     def list(self, folder: str, start: str = "") -> builtins.list[str]:
         return self.table.list(self._place_of_folder(folder), start)
@@ -101,19 +101,19 @@ class BranchStore(Store):
         return self.table.now()
 
     def modified(self, path: str) -> datetime | None:
-        return self.table.modified(self._place(path))
+        return self.table.modified(self.place(path))
 
     def delete(self, path: str) -> None:
-        self.table.delete(self._place(path))
+        self.table.delete(self.place(path))
 
     def delete_all(self, paths: Sequence[str]) -> None:
-        self.table.delete_all([self._place(path) for path in paths])
+        self.table.delete_all([self.place(path) for path in paths])
 
     def create(self, path: str) -> AbstractContextManager[Sink]:
-        return self.table.create(self._place(path))
+        return self.table.create(self.place(path))
 
     def open(self, path: str) -> Any:
-        return self.table.open(self._place(path))
+        return self.table.open(self.place(path))
 
     def child(self, path: str) -> Store:
         return self.table.child(path)

@@ -236,7 +236,7 @@ class CommitLog(LogReader[E, S]):
         if self._codec.deltas is None or len(data) < LARGE:
             return LoadedState(state, len(data))
         # Deltas refer to the rows of files that were read.
-        path = f"{self.store.url}/{self.checkpoint_path(state.version)}"
+        path = self.url_of(self.checkpoint_path(state.version))
         return self._loaded(self._codec.decode_checkpoint(data, path), data)
 
     def write_kept(self, state: S) -> None:

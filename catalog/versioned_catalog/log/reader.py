@@ -90,6 +90,10 @@ class LogReader(Generic[E, S]):
         """Path of the kept state of a version, which outlives the entries before it."""
         return f"{KEPT}/{version:020d}{self._codec.suffix}"
 
+    def url_of(self, path: str) -> str:
+        """The URL of a file of the log, for errors."""
+        return f"{self.store.url}/{self.store.place(path)}"
+
     def load(self, version: int | None = None) -> LoadedState[S]:
         """Load the newest state, or the state at a version.
 
@@ -188,7 +192,7 @@ class LogReader(Generic[E, S]):
                 return kept_state
         raise CorruptTableError(
             f"{self.store.url}: the kept state of version {floor}, from which all versions are read, "
-            f"is missing or damaged; restore {self.store.url}/{self.kept_path(floor)} from a copy"
+            f"is missing or damaged; restore {self.url_of(self.kept_path(floor))} from a copy"
         )
 
     def _apply(self, loaded: LoadedState[S], entry: E, size: int) -> LoadedState[S]:
@@ -196,7 +200,7 @@ class LogReader(Generic[E, S]):
             state = self._codec.apply(loaded.state, entry)
         except CorruptTableError as error:
             path = self.entry_path(entry.head.version)
-            raise CorruptTableError(f"{self.store.url}/{path}: {error}") from None
+            raise CorruptTableError(f"{self.url_of(path)}: {error}") from None
         return replace(
             loaded, state=state, entries=loaded.entries + 1, entry_bytes=loaded.entry_bytes + size
         )
@@ -249,7 +253,7 @@ class LogReader(Generic[E, S]):
 
     def _bare(self, version: int, data: bytes) -> E | Stub:
         """Decode an entry without reading its attachment."""
-        url = f"{self.store.url}/{self.entry_path(version)}"
+        url = self.url_of(self.entry_path(version))
         entry = self._codec.decode(data, url)
         recorded = entry.version if isinstance(entry, Stub) else entry.head.version
         if recorded != version:
@@ -285,7 +289,7 @@ class LogReader(Generic[E, S]):
             yield item
             version += 1
         if version <= end:
-            raise CorruptTableError(f"{self.store.url}/{self.entry_path(version)} is missing")
+            raise CorruptTableError(f"{self.url_of(self.entry_path(version))} is missing")
 
     def walk(self, until: int, floor: int = 0) -> Iterator[tuple[E, S]]:
         """The commits from one version to another, both included, and the state after each.
@@ -367,7 +371,7 @@ class LogReader(Generic[E, S]):
         state = self._codec.deltas.decode(path, contents, self.store.url)
         if state.version != version:
             raise CorruptTableError(
-                f"{self.store.url}/{path} is the state at another version, {state.version}"
+                f"{self.url_of(path)} is the state at another version, {state.version}"
             )
         return LoadedState(state, len(contents[path] or b""))
 
@@ -429,7 +433,7 @@ class LogReader(Generic[E, S]):
         data = self.stored(path)
         if data is None:
             return None
-        url = f"{self.store.url}/{path}"
+        url = self.url_of(path)
         state = self._codec.decode_checkpoint(data, url)
         if state.version != version:
             raise CorruptTableError(f"{url} is the state at another version, {state.version}")

@@ -353,6 +353,14 @@ def _check_follows(state: TableState | None, commit: Commit) -> None:
     for number, schema in enumerate(schemas, state.schemas.newest.version + 1):
         if schema.version != number:
             raise CorruptTableError(f"version {head.version} skips or repeats a schema version")
+    for name, branch in (commit.branches or {}).items():
+        earlier = state.branches.get(name)
+        if (
+            earlier is not None
+            and earlier.id == branch.id
+            and branch.merge_base < earlier.merge_base
+        ):
+            raise CorruptTableError(f"version {head.version} takes back a merge of {name[:100]!r}")
     if state.branch is not None and commit.next_column_id > state.branch.end_id:
         raise CorruptTableError(f"version {head.version} has a column ID that is not of its branch")
 

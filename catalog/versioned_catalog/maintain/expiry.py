@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from versioned_catalog.commit.operations import Base, DropBranches, Expire
+from versioned_catalog.commit.branch_entries import branch_log
+from versioned_catalog.commit.operations import Base, CloseBranch, DropBranches, Expire
 from versioned_catalog.commit.table_entries import starts_to_forget
 from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import (
+    CommitConflictError,
     CorruptTableError,
     InvalidRequestError,
     NotFoundError,
@@ -176,7 +178,9 @@ def expire(
             write_stubs(handle.log, floor, progress)
     lapsed_branches = _lapsed_branches(handle, now)
     if not dry_run and lapsed_branches:
-        handle.commit(DropBranches(Base.of(handle.state), lapsed_branches))
+        lapsed_branches = {n: b for n, b in lapsed_branches.items() if _is_closed(handle, n, b)}
+        dropped = {name: handle.state.branches[name].id for name in lapsed_branches}
+        handle.commit(DropBranches(Base.of(handle.state), dropped))
     return Expired(
         table=handle.name,
         dry_run=dry_run,
@@ -191,14 +195,26 @@ def expire(
     )
 
 
-def _lapsed_branches(handle: TableHandle, now: datetime) -> dict[str, str]:
-    """The branches that nothing was committed to for as long as they are kept: their IDs by name."""
-    return {
-        name: branch.id
-        for name, branch in handle.state.branches.items()
-        if branch.keep is not None
-        and handle.branch(name).state.time < time_before(now, branch.keep)
-    }
+def _lapsed_branches(handle: TableHandle, now: datetime) -> dict[str, TableState]:
+    """The branches that nothing was committed to for as long as they are kept: their newest states."""
+    lapsed = {}
+    for name, branch in handle.state.branches.items():
+        if branch.keep is not None:
+            newest = branch_log(handle.store, branch).load().state
+            if newest is not None and newest.time < time_before(now, branch.keep):
+                lapsed[name] = newest
+    return lapsed
+
+
+def _is_closed(handle: TableHandle, name: str, newest: TableState) -> bool:
+    """End the log of a branch, so that nobody can write to it any more; False if somebody has."""
+    if newest.dropped:
+        return True  # an expiry died here
+    try:
+        handle.branch(name).commit(CloseBranch(Base.of(newest)))
+    except CommitConflictError:
+        return False
+    return True
 
 
 def _forgets_below(timeline: TableLog, state: TableState, now: datetime) -> int:

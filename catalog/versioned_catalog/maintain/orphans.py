@@ -121,10 +121,12 @@ class BranchFiles:
     Args:
         fence: those that were planned on this version of the branch or later stay.
         needed: the files that its versions need.
+        is_closed: whether nobody can commit to it any more.
     """
 
     fence: int
     needed: References
+    is_closed: bool
 
 
 @dataclass(frozen=True)
@@ -201,11 +203,18 @@ def branch_files(store: Store, state: TableState, cutoff: datetime) -> dict[str,
     files = {}
     for name, branch in state.branches.items():
         log = branch_log(store, branch)
-        newest = log.load().state
-        if newest is None:
-            raise CorruptTableError(f"{store.url}: the log of the branch {name!r} is missing")
-        _, needed = references(log, newest)
-        files[branch.id] = BranchFiles(fence_at(log, newest, cutoff), needed)
+        try:
+            newest = log.load().state
+            if newest is None:
+                raise CorruptTableError(f"{store.url}: its log is missing")
+            _, needed = references(log, newest)
+        except CorruptTableError as error:
+            raise CorruptTableError(
+                f"the branch {name!r} can't be read, so its files are unknown, and nothing was deleted; "
+                f"repair it, or drop it: {error}"
+            ) from error
+        fence = fence_at(log, newest, cutoff)
+        files[branch.id] = BranchFiles(fence, needed, newest.dropped)
     return files
 
 

@@ -123,7 +123,7 @@ def _fence_branches(
     """Refuse commits to branches that would add a file which is to be deleted."""
     written_on = {branch_of_file(path) for path in orphans.segments}
     for name, branch in handle.state.branches.items():
-        if branch.id in written_on and branch.id in branches:
+        if branch.id in written_on and branch.id in branches and not branches[branch.id].is_closed:
             on_branch = handle.branch(name)
             fence = Fence(Base.of(on_branch.state), branches[branch.id].fence)
             with_room(handle.store, partial(on_branch.commit, fence, commit_id), orphans.unfenced)

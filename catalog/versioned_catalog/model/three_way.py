@@ -70,6 +70,10 @@ class _Union:
             )
             if column is not None:
                 columns[column_id] = column
+        shown = [*filter(lambda column: not column.hidden, columns.values())]
+        if not shown and any(not column.hidden for column in main):
+            what = f"fields of {render_path(above)}" if above else "columns"
+            self.conflicts.append(f"both sides together have dropped all {what}")
         order = self._order([*before], [*ours], [*theirs], columns.keys(), above)
         return tuple(columns[column_id] for column_id in order)
 

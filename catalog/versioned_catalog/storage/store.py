@@ -142,6 +142,10 @@ class Store(abc.ABC):
         """The address of a file or folder, with links resolved, to compare it with others."""
         return f"{self.address}/{safe_path(path)}"
 
+    def place(self, path: str) -> str:
+        """Where a file of the folder is."""
+        return path
+
     def exists(self) -> bool:
         """Whether the folder exists; in an object store every folder does."""
         return True

@@ -37,9 +37,15 @@ def named_table(catalog: Catalog, name: Sequence[str]) -> TableName | None:
         return TableName(parts)
     outer, last = parts[:-1], parts[-1]
     is_reference = last.startswith((BRANCH_PREFIX, TAG_PREFIX)) and bool(outer)
-    # A table of that name could be created in a namespace.
-    if not is_reference or not catalog.table_exists(outer) or catalog.namespace_exists(outer):
+    if not is_reference or not catalog.table_exists(outer):
         return None
+    is_branch = last.startswith(BRANCH_PREFIX)
+    if catalog.namespace_exists(outer):
+        # A table of that name could be created in the namespace.
+        table = catalog.load_table(outer)
+        known = table.branches if is_branch else table.state.tags
+        if last.removeprefix(BRANCH_PREFIX if is_branch else TAG_PREFIX) not in known:
+            return None
     if last.startswith(BRANCH_PREFIX):
         return TableName(outer, branch=last.removeprefix(BRANCH_PREFIX))
     return TableName(outer, tag=last.removeprefix(TAG_PREFIX))

@@ -47,7 +47,7 @@ def describe(
         seen=None if state.lens is None else state.lens.label,
         overflow=overflow,
         written_as=None,
-        branch=branch_id_of(state),
+        branch=branch_id_of(state) or branch_id_of(table.state),  # the first version has none
     )
     properties = {**user_properties(state.properties), **_schema_properties(state.seen.schema)}
     described = describe_schema(

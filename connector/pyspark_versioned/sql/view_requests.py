@@ -218,6 +218,12 @@ def _reads(catalog: Catalog, reads: messages.ViewReads) -> tuple[ReadTable, ...]
                 "schemaVersion",
                 condition="NOT_SUPPORTED",
             )
+        if read.table.branch is not None:
+            raise InvalidRequestError(
+                f"{read.table.name} is a branch, and a view reads tables; name the table in the query "
+                "of the view",
+                condition="NOT_SUPPORTED",
+            )
         _, state = open_table(read.table)
         name = catalog.name_of(state.created_uuid)
         if name is not None:

@@ -24,6 +24,7 @@ import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.TableContext;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
@@ -103,6 +104,12 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
     @Override
     public Table loadTable(Identifier ident) throws NoSuchTableException {
         return requests.load(ident, null, null);
+    }
+
+    /** Loads a table to write to. */
+    @Override
+    public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
+        return requests.loadToWrite(ident, CaseInsensitiveStringMap.empty());
     }
 
     @Override

@@ -12,7 +12,6 @@ import org.apache.spark.sql.connector.catalog.Relation;
 import org.apache.spark.sql.connector.catalog.RelationCatalog;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableSummary;
-import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.View;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.catalog.CatalogRequests;
@@ -63,12 +62,6 @@ public final class VersionedRelationCatalog extends VersionedCatalog implements 
     @Override
     public Table loadTable(Identifier ident) throws NoSuchTableException {
         return RelationCatalog.super.loadTable(ident);
-    }
-
-    /** Loads a table to write to. */
-    @Override
-    public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
-        return requests().loadToWrite(ident, CaseInsensitiveStringMap.empty());
     }
 
     @Override

@@ -16,6 +16,7 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.protocol.*;
 import versioned.spark.python.Commits;
+import versioned.spark.python.SchemaOptions;
 import versioned.spark.write.VersionedWriteBuilder;
 import versioned.spark.write.WriteTarget;
 
@@ -107,6 +108,7 @@ public final class StagedVersionedTable implements StagedTable, SupportsWrite, W
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         fromQuery = true;
+        SchemaOptions.check(described.ref(), info.options());
         return new VersionedWriteBuilder(this, info, false);
     }
 
