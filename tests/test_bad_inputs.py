@@ -1158,7 +1158,7 @@ def test_a_misleading_tag_of_an_earlier_writer_can_be_moved_and_dropped(
 ) -> None:
     table = Catalog(tmp_path).create_table("t", "a INT")
     with monkeypatch.context() as patched:
-        patched.setattr(versions, "_check_not_misleading", lambda name, table: None)
+        patched.setattr(versions, "check_new_name", lambda name, table: None)
         table.set_tag("latest", 0)
     table.set_tag("latest", 1)
     assert table.at("latest").version == 1

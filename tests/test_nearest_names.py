@@ -90,7 +90,9 @@ def test_a_misspelled_command_is_told_the_nearest() -> None:
 
 
 def test_a_misspelled_procedure_is_told_the_nearest() -> None:
-    request = messages.LoadProcedure(CatalogRef("c", "memory://x", {}, None), ["system", "vacum"])
+    request = messages.LoadProcedure(
+        CatalogRef("c", "memory://x", {}, None, None, None), ["system", "vacum"]
+    )
     with pytest.raises(
         NotFoundError, match=r"system\.vacum; did you mean system\.vacuum\? There are"
     ):

@@ -112,7 +112,7 @@ def test_a_retried_request_commits_once(sql: Any, sql_spark: SparkSession) -> No
         sql(f"INSERT OVERWRITE {W} VALUES ({number})")
     warehouse = sql_spark.conf.get("spark.sql.catalog.versioned.warehouse") or ""
     common = {"table": "upkeep.w", "dry_run": "false", "force": "true"}
-    where = messages.CatalogRef("versioned", warehouse, {}, None)
+    where = messages.CatalogRef("versioned", warehouse, {}, None, None, None)
     commit_id = "11111111-1111-4111-8111-111111111111"
     expire = {**common, "older_than_hours": "0", "older_than": None, "keep_last": None}
     vacuum = {**common, "retention_hours": "0", "expire": "false"}

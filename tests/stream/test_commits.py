@@ -30,6 +30,7 @@ QUIET: dict[str, Callable[[Table], object]] = {
     "alter": lambda table: table.alter().add_column("x", "INT").commit(),
     "property": lambda table: table.alter().set_property("a", "b").commit(),
     "tag": lambda table: table.set_tag("now"),
+    "branch": lambda table: table.create_branch("b"),
     "pin": lambda table: table.pin_schema("old"),
     "delete nothing": lambda table: table.delete([("id", "=", -1)]),
     "partitioning": lambda table: table.alter().set_partitioning(["id"]).commit(),
@@ -207,7 +208,7 @@ def test_a_rollback_that_only_adds_writes_rows_again(table: Table) -> None:
 def test_every_operation_is_tried() -> None:
     """A new operation must be given a meaning, and a test, here."""
     tried = {"append", "create", "replace", "drop", "compact", "alter", "tag", "expire", "rollback"}
-    assert tried | {"delete", "update", "merge", "overwrite", "fence"} == OPERATIONS
+    assert tried | {"branch", "delete", "update", "merge", "overwrite", "fence"} == OPERATIONS
 
 
 def test_files_of_others_are_read(tmp_path: Path) -> None:

@@ -47,7 +47,6 @@ OF_OTHERS = {
     "write.update.mode": "belongs to Iceberg.*set row_changes to",
     "write.merge.mode": "belongs to Iceberg.*set row_changes to",
     "write.target-file-size-bytes": "set target_segment_bytes",
-    "write.wap.enabled": "no branches",
     "format-version": "belongs to Iceberg",
     "hoodie.table.name": "belongs to Hudi",
 }
