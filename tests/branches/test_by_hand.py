@@ -403,3 +403,13 @@ def test_a_branch_costs_readers_of_the_table_nothing(tmp_path: Path) -> None:
         assert table.scan().to_arrow().num_rows == 2
         calls[name] = [call.replace(name, "t") for call in plan.calls]
     assert calls["plain"] == calls["branched"]
+
+
+def test_a_branch_that_has_changed_nothing_can_be_moved_to(table: Table) -> None:
+    table.create_branch("b")
+    branch = table.branch("b")
+    branch.alter().set_property("team", "x").unset_property("team").commit()
+    table.append(rows(50))
+    before = table.scan().to_arrow()
+    table.merge_branch("b", fast_forward=True)
+    assert table.refresh().scan().to_arrow().equals(before)

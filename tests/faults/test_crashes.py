@@ -269,6 +269,7 @@ EXPECTED["vacuum"] = {
     *OLD,
     "now n/t/",
     *(f"files n/t/{folder}" for folder in LISTED),
+    "walk n/t/_versioned/branch",
     *PUBLISHED,
     "read n/t/_versioned/kept/N.parquet",
     "put n/t/_versioned/log/N.json",

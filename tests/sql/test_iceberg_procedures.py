@@ -129,8 +129,8 @@ def test_statistics(sql_spark: SparkSession, table: Table, ns: str) -> None:
 @pytest.mark.parametrize(
     ("text", "instead"),
     [
-        ("fast_forward('db.sample', 'main', 'audit')", "CREATE TAG"),
-        ("cherrypick_snapshot('db.sample', 1)", "CREATE TAG"),
+        ("cherrypick_snapshot('db.sample', 1)", "system.merge_branch"),
+        ("publish_changes('db.sample', 'w')", "spark.wap.branch"),
         ("migrate('db.sample')", "system.import_files"),
         ("register_table('db.sample', 'a/file.json')", "system.convert"),
         ("create_changelog_view(table => 'db.sample')", "CHANGES FROM VERSION"),

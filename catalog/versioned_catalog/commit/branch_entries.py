@@ -149,12 +149,14 @@ def is_merged(attempt: Attempt[MergeBranch]) -> bool:
 def can_move_forward(attempt: Attempt[MergeBranch]) -> None:
     """Refuse to fast-forward a table that has changed since the branch began, or was merged last.
 
+    A branch that has changed nothing can always be moved to.
+
     Raises:
         CommitConflictError: naming the branch.
     """
     operation, base = attempt.operation, _histories(attempt).base
     _check_not_rolled_back(attempt)
-    if operation.forward and not _are_alike(base, attempt.state):
+    if operation.forward and not is_merged(attempt) and not _are_alike(base, attempt.state):
         raise CommitConflictError(
             f"{attempt.table} has changed since the branch {operation.name!r} began, so it can't be "
             "moved forward to it; merge the branch instead (merge_branch), which keeps what both changed"
