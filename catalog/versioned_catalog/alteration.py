@@ -26,6 +26,7 @@ from versioned_catalog.model.table_text import sql_name
 from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.model.types import Column, DataType
 from versioned_catalog.read.arrays import own_nulls
+from versioned_catalog.read.checks import parse_check
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.write.plan import check_newest
 from versioned_catalog.write.properties import check_properties
@@ -128,6 +129,22 @@ class Alteration:
     def drop_not_null(self, path: Path) -> Alteration:
         """Make a column nullable."""
         return self._add(requests.DropNotNull(parse_path(path)))
+
+    def add_check(self, name: str, condition: str) -> Alteration:
+        """Add a CHECK constraint: no row of the table may make the condition false, from now on.
+
+        A row for which the condition is null satisfies it. Columns are bound by ID.
+
+        Args:
+            name: the name of the constraint.
+            condition: comparisons of columns with constants, ``IN``, ``BETWEEN``, ``IS NULL``, AND, OR
+                and NOT, as SQL.
+        """
+        return self._add(requests.AddCheck(name, parse_check(condition)))
+
+    def drop_check(self, name: str, *, if_exists: bool = False) -> Alteration:
+        """Drop a CHECK constraint."""
+        return self._add(requests.DropCheck(name, if_exists))
 
     def set_comment(self, path: Path, text: str | None) -> Alteration:
         """Set the comment of a column, or remove it (None)."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 ConditionName = Literal[
     "ALREADY_EXISTS",
+    "CHECK_VIOLATION",
     "COLUMN_ALREADY_EXISTS",
     "COLUMN_NOT_FOUND",
     "COMMIT_CONFLICT",
@@ -41,6 +42,7 @@ ConditionName = Literal[
 
 SQLSTATES: dict[ConditionName, str] = {
     "ALREADY_EXISTS": "42710",
+    "CHECK_VIOLATION": "23514",
     "COLUMN_ALREADY_EXISTS": "42711",
     "COLUMN_NOT_FOUND": "42703",
     "COMMIT_CONFLICT": "40001",

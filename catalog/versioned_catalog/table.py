@@ -24,6 +24,7 @@ from versioned_catalog.maintain.inspection import Inspection
 from versioned_catalog.maintain.maintenance import Maintenance
 from versioned_catalog.migrate.schema_plan import SchemaPlan, apply_plan, make_plan
 from versioned_catalog.model.alter_parser import parse_alter
+from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.ddl import SOURCE
 from versioned_catalog.model.iceberg import PUBLISH
 from versioned_catalog.model.schema import Schema
@@ -822,6 +823,11 @@ class Table:
     def partitioning(self) -> list[str]:
         """Partition transforms of new segments, such as ``["days(ts)"]``."""
         return self.snapshot().partitioning
+
+    @property
+    def checks(self) -> dict[str, str]:
+        """The conditions of the CHECK constraints by name, with the current names of columns."""
+        return shown_checks(self.state.properties, self.state.schema)
 
     @property
     def comment(self) -> str | None:

@@ -56,6 +56,7 @@ def test_describe_shows_version_schema_size_and_tags(run: Run, warehouse: Path) 
         "tags": {},
         "partitioning": ["name"],
         "properties": {"sort_by": "id"},
+        "checks": {},
         "comment": "all of them",
     }
     shown = run("describe", "db.people").lines

@@ -40,7 +40,7 @@ OWN = [
 ]
 OF_OTHERS = {
     "delta.appendOnly": "belongs to Delta.*can't forbid UPDATE and DELETE",
-    "delta.constraints.positive": "CHECK constraints are not supported",
+    "delta.constraints.positive": "ALTER TABLE ... ADD CONSTRAINT",
     "delta.somethingNew": "belongs to Delta and has no effect here; leave it out$",
     "delta.enableDeletionVectors": "belongs to Delta.*set row_changes to auto, copy or mark",
     "write.delete.mode": "belongs to Iceberg.*set row_changes to .*merged on read",

@@ -183,6 +183,21 @@ def unset_property(key: str) -> Change:
 
 
 @alter.command()
+@click.argument("name")
+@click.argument("condition")
+def add_check(name: str, condition: str) -> Change:
+    """Add a CHECK constraint: no row makes CONDITION false, such as 'usage >= 0'."""
+    return lambda table: table.alter().add_check(name, condition)
+
+
+@alter.command()
+@click.argument("name")
+def drop_check(name: str) -> Change:
+    """Drop a CHECK constraint."""
+    return lambda table: table.alter().drop_check(name)
+
+
+@alter.command()
 @click.argument("fields", nargs=-1)
 def partition_by(fields: tuple[str, ...]) -> Change:
     """Partition new data by FIELDS, such as days(ts); without FIELDS, stop partitioning."""

@@ -206,7 +206,7 @@ _PARTITIONS = ("partition", "rows", "segments")
 
 @table_command
 def describe(session: Session, table: str) -> None:
-    """Show the location, newest version, size, partitioning and properties of TABLE."""
+    """Show the location, newest version, size, partitioning, properties and constraints of TABLE."""
     loaded = session.table(table)
     show_object(
         {
@@ -221,6 +221,7 @@ def describe(session: Session, table: str) -> None:
             "tags": loaded.tags,
             "partitioning": loaded.partitioning,
             "properties": loaded.properties,
+            "checks": loaded.checks,
             "comment": loaded.comment,
         }
     )

@@ -9,6 +9,7 @@ from typing import Any
 from versioned_catalog.commit import (
     branch_entries,
     branch_rules,
+    check_rules,
     incarnation_rules,
     mark_rules,
     operations,
@@ -245,6 +246,7 @@ def propose(
     for rule in row.rules:
         rule(attempt)
     entry = branch_rules.checked(signed(row.entry(attempt)), attempt)
+    entry = check_rules.without_violations(entry, attempt)
     return entry if state is None else _without_future_ttl_floor(entry, state, log)
 
 

@@ -96,6 +96,9 @@ RESOLVED = "resolved"
 APPLICATION_RETENTION = "application-retention"
 """Feature of tables whose state knows which commit wrote the last batch of each application."""
 
+CHECKS = "checks"
+"""Feature of tables that have, or had, CHECK constraints."""
+
 BRANCHES = "branches"
 """Feature of tables that have, or had, branches."""
 
@@ -118,6 +121,7 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         RESOLVED,
         APPLICATION_RETENTION,
         BRANCHES,
+        CHECKS,
     }
 )
 """The features that this library implements, for reading and for writing."""

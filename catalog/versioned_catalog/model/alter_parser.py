@@ -105,11 +105,12 @@ def _refuse(cursor: Cursor, word: str, second: str, table: str) -> NoReturn:
         ("RENAME", "TO"): "use catalog.rename_table, or ALTER TABLE ... RENAME TO in Spark",
         ("REPLACE", "COLUMNS"): "it would drop every column with its values; add, drop, rename and "
         "alter the columns that should change",
-        ("ADD", "CONSTRAINT"): "a primary key is set when a table is created; create another table",
         (
-            "DROP",
+            "ADD",
             "CONSTRAINT",
-        ): "a primary key is set when a table is created; create another table",
+        ): "use alter().add_check, versioned alter add-check or Spark; "
+        "a primary key is set when a table is created",
+        ("DROP", "CONSTRAINT"): "use alter().drop_check, versioned alter drop-check or Spark",
         ("CLUSTER", "BY"): "SET TBLPROPERTIES ('sort_by' = 'a, b') sorts new rows",
         ("SET", "LOCATION"): "a table stays in its folder; copy the rows to another table",
     }.get((word, second))

@@ -10,6 +10,7 @@ from typing import Any
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.model.changes import AddColumn, Change, append
+from versioned_catalog.model.checks import check_columns_stay
 from versioned_catalog.model.evolution import BoundChange, Evolution, SchemaChange
 from versioned_catalog.model.hidden_columns import visible
 from versioned_catalog.model.iceberg import check_publishable
@@ -114,6 +115,7 @@ def finish(before: Evolution, after: Evolution, new_version: int) -> Evolution:
     check_ttl(after.properties, after.schema)
     check_publishable(after.properties, before.schema, after.schema)
     check_pins(before, after)
+    check_columns_stay(after.properties, before.schema.visible, after.schema.visible)
     same = after.schema.same_but_version(before.schema)
     version = before.schema.version if same else new_version
     return replace(after, schema=after.schema.numbered(version), first_new_id=0)

@@ -40,6 +40,8 @@ from versioned_catalog.model.evolution import (
 from versioned_catalog.model.pin_changes import hide_or_remove
 from versioned_catalog.model.schema import check_new_name, name_key
 from versioned_catalog.model.table_changes import (
+    AddCheck,
+    DropCheck,
     PinSchema,
     RecordAnalysis,
     RetirePin,
@@ -71,9 +73,11 @@ from versioned_catalog.model.widening import type_name
 
 __all__ = [
     "UNSET",
+    "AddCheck",
     "AddColumn",
     "Change",
     "ChangeType",
+    "DropCheck",
     "DropColumn",
     "DropDefault",
     "DropNotNull",
@@ -463,6 +467,8 @@ Change = (
     | RecordAnalysis
     | UnsetProperty
     | SetPartitioning
+    | AddCheck
+    | DropCheck
     | PinSchema
     | RetirePin
 )

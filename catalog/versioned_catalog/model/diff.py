@@ -10,7 +10,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model import changes
 from versioned_catalog.model.bound_changes import finish, utc_now
 from versioned_catalog.model.evolution import Evolution
-from versioned_catalog.model.keys import MAINTAINED, SORT_BY, user_properties
+from versioned_catalog.model.keys import SORT_BY, is_maintained, user_properties
 from versioned_catalog.model.matching import Matching, match_columns, path_key
 from versioned_catalog.model.schema import PartitionField, Schema, SortField, name_key
 from versioned_catalog.model.sql_literals import constant_from_sql
@@ -320,7 +320,7 @@ class _Differ:
         Raises:
             InvalidRequestError: a declared property is one that the library maintains.
         """
-        for key in sorted(MAINTAINED & declared.keys()):
+        for key in sorted(filter(is_maintained, declared)):
             raise InvalidRequestError(
                 f"the property {key} can't be set, since the table maintains it; leave it out",
                 condition="INVALID_OPTION",

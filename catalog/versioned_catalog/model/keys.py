@@ -91,13 +91,21 @@ _MICROSECOND = timedelta(microseconds=1)
 ANALYZED = "analyzed_columns"
 """The property with what ANALYZE TABLE has found out (FORMAT.md, section 7)."""
 
+CHECK_PREFIX = "__check."
+"""How the properties of constraints begin; see ``checks``."""
+
 MAINTAINED = frozenset({TTL_FLOOR, ANALYZED, SOURCE, SOURCE_COLUMNS, APPLIED_PROPERTIES})
 """Properties that users neither see nor set."""
 
 
 def user_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """The properties that users set, without those that the table maintains."""
-    return {key: text for key, text in properties.items() if key not in MAINTAINED}
+    return {key: text for key, text in properties.items() if not is_maintained(key)}
+
+
+def is_maintained(key: str) -> bool:
+    """Whether users neither see nor set a property: it is maintained, or a constraint."""
+    return key in MAINTAINED or key.startswith(CHECK_PREFIX)
 
 
 def parse_ttl(properties: Mapping[str, str]) -> timedelta | None:
@@ -307,6 +315,12 @@ def check_not_key(key: str) -> None:
     if key == TTL_FLOOR:
         raise InvalidRequestError(
             f"the property {key} can't be set, since the table maintains it; set {TTL}",
+            condition="INVALID_OPTION",
+        )
+    if key.startswith(CHECK_PREFIX):
+        raise InvalidRequestError(
+            f"the property {key} can't be set, since constraints have such names; write ALTER TABLE ... "
+            "ADD CONSTRAINT or DROP CONSTRAINT, or alter().add_check",
             condition="INVALID_OPTION",
         )
     if key == ANALYZED:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass, replace
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from versioned_catalog.model.analysis import AnalyzedColumn, analysis_text, analyzed_columns
+from versioned_catalog.model.checks import Condition, by_id, check_name, checks_of
 from versioned_catalog.model.evolution import (
     Evolution,
     Ref,
@@ -19,6 +20,7 @@ from versioned_catalog.model.evolution import (
 )
 from versioned_catalog.model.keys import (
     ANALYZED,
+    CHECK_PREFIX,
     SORT_BY,
     TTL,
     check_not_key,
@@ -41,6 +43,7 @@ from versioned_catalog.model.transforms import (
 from versioned_catalog.model.type_text import quote
 from versioned_catalog.model.types import is_nested, is_opaque
 from versioned_catalog.model.widening import type_name
+from versioned_catalog.spelling import listed
 
 SortRefs = tuple[tuple[Ref, bool], ...]
 """Columns, each with whether it descends."""
@@ -114,6 +117,85 @@ class UnsetProperty(SchemaChange[None]):
 
     def detail(self, before: Evolution, after: Evolution) -> str:
         return f"{self.key} unset"
+
+
+@dataclass(frozen=True, slots=True)
+class AddCheck(SchemaChange[tuple[Ref, ...]]):
+    """Add a CHECK constraint.
+
+    Args:
+        name: its name, which no other constraint has, in any case.
+        condition: what must not be false for any row.
+    """
+
+    name: str
+    condition: Condition
+
+    kind = "constraint"
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> tuple[Ref, ...]:
+        check_name(self.name)
+        return tuple(reference(evolution, path) for path in self.condition.columns)
+
+    def apply(self, target: tuple[Ref, ...], evolution: Evolution) -> Evolution:
+        if self.name.lower() in map(str.lower, checks_of(evolution.properties)):
+            raise AlreadyExistsError(
+                f"there is a constraint {self.name} already; drop it first, or give this one another "
+                "name"
+            )
+        ids = [locate(evolution, ref) for ref in target]
+        columns = {
+            path: (by_id(column_id), evolution.schema.column(column_id).type)
+            for path, column_id in zip(self.condition.columns, ids, strict=True)
+        }
+        text = self.condition.text(columns)
+        properties = {**evolution.properties, CHECK_PREFIX + self.name: text}
+        return replace(evolution, properties=properties)
+
+    def describe(self) -> str:
+        return f"ADD CONSTRAINT {quote(self.name)} CHECK ({self.condition.shown()})"
+
+    def clauses(self, before: Evolution, after: Evolution) -> list[str]:
+        return [self.describe()]
+
+
+@dataclass(frozen=True, slots=True)
+class DropCheck(SchemaChange[None]):
+    """Drop a CHECK constraint, by its name in any case."""
+
+    name: str
+    if_exists: bool = False
+
+    kind = "constraint"
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> None:
+        self._stored(evolution)
+
+    def apply(self, target: None, evolution: Evolution) -> Evolution:
+        key = self._stored(evolution)
+        properties = {other: text for other, text in evolution.properties.items() if other != key}
+        return replace(evolution, properties=properties)
+
+    def _stored(self, evolution: Evolution) -> str | None:
+        names = {name.lower(): name for name in checks_of(evolution.properties)}
+        if self.name.lower() in names:
+            return CHECK_PREFIX + names[self.name.lower()]
+        shown = listed(self.name, sorted(names.values()), none="none so far")
+        if evolution.schema.is_keyed:  # under which name the key was declared is not known
+            raise InvalidRequestError(
+                f"there is no CHECK constraint {self.name} ({shown}), and a primary key is set when a "
+                "table is created and can't be changed; create another table",
+                condition="NOT_SUPPORTED",
+            )
+        if self.if_exists:
+            return None
+        raise NotFoundError(f"there is no constraint {self.name} (the constraints: {shown})")
+
+    def describe(self) -> str:
+        return f"DROP CONSTRAINT {'IF EXISTS ' if self.if_exists else ''}{quote(self.name)}"
+
+    def clauses(self, before: Evolution, after: Evolution) -> list[str]:
+        return [self.describe()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,8 +181,8 @@ def _take_characteristics(cursor: Cursor) -> None:
 
 def _no_constraint(kind: str) -> InvalidRequestError:
     return InvalidRequestError(
-        f"the constraint {kind} can't be enforced; leave it out, and check the rows before they are "
-        "written: a versioned table has PRIMARY KEY and NOT NULL only",
+        f"the constraint {kind} can't be declared here; leave it out: a versioned table has PRIMARY KEY "
+        "and NOT NULL, and CHECK by alter().add_check or ALTER TABLE ... ADD CONSTRAINT in Spark",
         condition="NOT_SUPPORTED",
     )
 

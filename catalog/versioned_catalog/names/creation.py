@@ -19,7 +19,8 @@ from versioned_catalog.errors import (
     NotFoundError,
 )
 from versioned_catalog.model.bound_changes import plan_changes
-from versioned_catalog.model.changes import Change, SetPartitioning, SetProperty
+from versioned_catalog.model.changes import AddCheck, Change, SetPartitioning, SetProperty
+from versioned_catalog.model.checks import Condition
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.keys import KeyNames, key_names, render_sort_by, take_key
 from versioned_catalog.model.partitioning import partition_fields
@@ -61,6 +62,7 @@ def creation(
     time_index: str | None = None,
     *,
     table_uuid: str | None = None,
+    checks: Sequence[tuple[str, Condition]] = (),
 ) -> Create:
     """Return the operation that creates a table; equal arguments give equal operations in any process.
 
@@ -68,6 +70,7 @@ def creation(
         schema, partitioned_by, properties, comment, primary_key, time_index: as in
             ``Catalog.create_table``.
         table_uuid: the table UUID; generated if omitted.
+        checks: names and conditions of CHECK constraints; see ``Alteration.add_check``.
 
     Raises:
         InvalidRequestError: the schema, key, partitioning or a property is invalid.
@@ -85,6 +88,7 @@ def creation(
     partitions = transform_texts(partitioned_by) or kept_by
     requests: list[Change] = [SetPartitioning(partitions)] if partitions else []
     requests += [SetProperty(key, value) for key, value in {**kept_sort, **new_properties}.items()]
+    requests += [AddCheck(name, condition) for name, condition in checks]
 
     def arrange(evolution: Evolution) -> Evolution:
         keyed = replace(evolution, schema=key.apply(evolution.schema))

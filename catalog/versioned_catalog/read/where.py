@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, tzinfo
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -24,50 +24,54 @@ from versioned_catalog.read.filters import (
 _DEEPEST = 50
 
 
-def parse_where(text: str) -> UnboundFilter:
+def parse_where(text: str, zone: tzinfo = UTC) -> UnboundFilter:
     """Parse a condition: comparisons with constants, ``IN``, ``BETWEEN``, ``IS NULL``, AND, OR, NOT.
 
-    Constants are numbers, ``'text'``, ``TRUE``, ``FALSE``, ``DATE '…'`` and ``TIMESTAMP '…'``, which is
-    in UTC unless it has an offset.
+    Constants are numbers, ``'text'``, ``TRUE``, ``FALSE``, ``DATE '…'``, ``TIMESTAMP_NTZ '…'`` and
+    ``TIMESTAMP '…'``.
+
+    Args:
+        text: the condition.
+        zone: where a ``TIMESTAMP '…'`` without an offset is.
 
     Raises:
         InvalidRequestError: it does not parse.
     """
     cursor = Cursor(text, "condition")
-    condition = _disjunction(cursor, 0)
+    condition = _disjunction(cursor, 0, zone)
     cursor.expect_end()
     return condition
 
 
-def _disjunction(cursor: Cursor, depth: int) -> UnboundFilter:
-    parts = [_conjunction(cursor, depth)]
+def _disjunction(cursor: Cursor, depth: int, zone: tzinfo) -> UnboundFilter:
+    parts = [_conjunction(cursor, depth, zone)]
     while cursor.accept_word("OR"):
-        parts.append(_conjunction(cursor, depth))
+        parts.append(_conjunction(cursor, depth, zone))
     return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
 
 
-def _conjunction(cursor: Cursor, depth: int) -> UnboundFilter:
-    parts = [_condition(cursor, depth)]
+def _conjunction(cursor: Cursor, depth: int, zone: tzinfo) -> UnboundFilter:
+    parts = [_condition(cursor, depth, zone)]
     while cursor.accept_word("AND"):
-        parts.append(_condition(cursor, depth))
+        parts.append(_condition(cursor, depth, zone))
     return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
 
 
-def _condition(cursor: Cursor, depth: int) -> UnboundFilter:
+def _condition(cursor: Cursor, depth: int, zone: tzinfo) -> UnboundFilter:
     if depth > _DEEPEST:
         raise cursor.error(
             f"parentheses and NOT may be nested up to {_DEEPEST} deep; flatten the condition"
         )
     if cursor.accept_word("NOT"):
-        return Not(_condition(cursor, depth + 1))
+        return Not(_condition(cursor, depth + 1, zone))
     if cursor.accept("("):
-        condition = _disjunction(cursor, depth + 1)
+        condition = _disjunction(cursor, depth + 1, zone)
         cursor.expect(")")
         return condition
-    return _test(cursor, take_path(cursor))
+    return _test(cursor, take_path(cursor), zone)
 
 
-def _test(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
+def _test(cursor: Cursor, path: ColumnPath, zone: tzinfo) -> UnboundFilter:
     if cursor.accept_word("IS"):
         negated = cursor.accept_word("NOT")
         cursor.expect_word("NULL")
@@ -75,25 +79,25 @@ def _test(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
     negated = cursor.accept_word("NOT")
     if negated or cursor.at_word("IN", "BETWEEN"):
         word = cursor.expect_word("IN", "BETWEEN")
-        test = _in(cursor, path) if word == "IN" else _between(cursor, path)
+        test = _in(cursor, path, zone) if word == "IN" else _between(cursor, path, zone)
         return Not(test) if negated else test
     operator = _operator(cursor)
-    return column_filter(operator, path, _value(cursor))
+    return column_filter(operator, path, _value(cursor, zone))
 
 
-def _in(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
+def _in(cursor: Cursor, path: ColumnPath, zone: tzinfo) -> UnboundFilter:
     cursor.expect("(")
-    values = [_value(cursor)]
+    values = [_value(cursor, zone)]
     while cursor.accept(","):
-        values.append(_value(cursor))
+        values.append(_value(cursor, zone))
     cursor.expect(")")
     return OneOf(path, tuple(values))
 
 
-def _between(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
-    low = _value(cursor)
+def _between(cursor: Cursor, path: ColumnPath, zone: tzinfo) -> UnboundFilter:
+    low = _value(cursor, zone)
     cursor.expect_word("AND")
-    return AllOf((Comparison(path, Op.GE, low), Comparison(path, Op.LE, _value(cursor))))
+    return AllOf((Comparison(path, Op.GE, low), Comparison(path, Op.LE, _value(cursor, zone))))
 
 
 def _operator(cursor: Cursor) -> ColumnOperator:
@@ -105,20 +109,20 @@ def _operator(cursor: Cursor) -> ColumnOperator:
     return TEXT_OPERATORS[name]
 
 
-def _value(cursor: Cursor) -> Any:
+def _value(cursor: Cursor, zone: tzinfo) -> Any:
     if cursor.token.kind is TokenKind.STRING:
         return cursor.string()
-    word = cursor.accept_word("TRUE", "FALSE", "NULL", "DATE", "TIMESTAMP")
+    word = cursor.accept_word("TRUE", "FALSE", "NULL", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
     if word in ("TRUE", "FALSE"):
         return word == "TRUE"
     if word == "NULL":
         return None
     if word is not None:
-        return _time(cursor, word)
+        return _time(cursor, word, zone)
     return _number(cursor)
 
 
-def _time(cursor: Cursor, word: str) -> date | datetime:
+def _time(cursor: Cursor, word: str, zone: tzinfo) -> date | datetime:
     error = cursor.error(f"a {word} as in {word} '2026-01-31' was expected")
     try:
         if word == "DATE":
@@ -126,7 +130,11 @@ def _time(cursor: Cursor, word: str) -> date | datetime:
         time = datetime.fromisoformat(cursor.string().replace("Z", "+00:00"))
     except ValueError:
         raise error from None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
+    if word == "TIMESTAMP":
+        return time.replace(tzinfo=zone) if time.tzinfo is None else time
+    if time.tzinfo is not None:
+        raise error
+    return time
 
 
 def _number(cursor: Cursor) -> int | Decimal:

@@ -66,7 +66,7 @@ _INSTEAD = {
     "delta.appendOnly": "a table can't forbid UPDATE and DELETE, so let only trusted jobs write to it",
     "delta.autoOptimize": f"writers merge small segments by themselves; {AUTO_MAINTAIN} sets whether",
     "delta.columnMapping": "columns always have IDs",
-    "delta.constraints": "CHECK constraints are not supported, so check rows before they are written",
+    "delta.constraints": "write ALTER TABLE ... ADD CONSTRAINT ... CHECK (...)",
     "delta.deletedFileRetentionDuration": "CALL system.vacuum takes the age of what it removes",
     "delta.enableChangeDataFeed": "changes can be read of every table",
     "delta.enableDeletionVectors": _MARKS,

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pyspark_versioned.sql import neighbour_properties
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type
-from versioned_catalog import InvalidRequestError, NotFoundError
+from versioned_catalog import InvalidRequestError
 from versioned_catalog.model.changes import (
     UNSET,
+    AddCheck,
     AddColumn,
     Change,
     ChangeType,
+    DropCheck,
     DropColumn,
     DropDefault,
     DropNotNull,
@@ -24,9 +28,11 @@ from versioned_catalog.model.changes import (
     SetProperty,
     UnsetProperty,
 )
+from versioned_catalog.model.checks import Condition
 from versioned_catalog.model.keys import SORT_BY
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.type_text import render_path
+from versioned_catalog.read.checks import parse_check
 
 _RESERVED = ("provider", "location", "owner", "external", "is_managed_location", "table_type")
 
@@ -124,14 +130,12 @@ def _parse(requested: messages.Change, schema: Schema, table: str) -> list[Chang
                 return [UnsetProperty(SORT_BY)]
             return [SetProperty(SORT_BY, ", ".join(render_path(tuple(path)) for path in columns))]
         case messages.AddConstraint(constraint):
+            if constraint.check is not None:
+                return [AddCheck(constraint.check.name, condition_of(constraint, table))]
             primary_key_columns(constraint, table)
             raise _unchangeable_key(table)
         case messages.DropConstraint(name, if_exists):
-            if schema.is_keyed:  # under which name it was declared is not known
-                raise _unchangeable_key(table)
-            if if_exists:
-                return []
-            raise NotFoundError(f"{table} has no constraint {name}; leave the statement out")
+            return [DropCheck(name, if_exists)]
         case messages.OtherChange(name):
             raise InvalidRequestError(
                 f"{table}: {name} is not supported; docs/sql.md lists what ALTER TABLE can do",
@@ -166,6 +170,41 @@ def _unchangeable_key(table: str) -> InvalidRequestError:
     )
 
 
+def condition_of(constraint: messages.Constraint, table: str) -> Condition:
+    """The condition of a CHECK constraint.
+
+    Raises:
+        InvalidRequestError: it does not parse, or is not to be enforced.
+    """
+    check = constraint.check
+    assert check is not None
+    if not check.enforced:
+        raise InvalidRequestError(
+            f"{table}: the constraint {check.name} is NOT ENFORCED, and every CHECK is enforced; leave "
+            "NOT ENFORCED out, or say what rows should be like in a comment",
+            condition="NOT_SUPPORTED",
+        )
+    return parse_check(check.condition, _zone(constraint.time_zone, table))
+
+
+def _zone(name: str, table: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (ValueError, ZoneInfoNotFoundError):
+        pass
+    try:
+        offset = datetime.fromisoformat(f"2000-01-01T00:00:00{name}").tzinfo
+    except ValueError:
+        offset = None
+    if offset is None:
+        raise InvalidRequestError(
+            f"{table}: the session's time zone {name} is unknown here; set spark.sql.session.timeZone "
+            "to UTC or to a zone such as Europe/Berlin for this statement",
+            condition="NOT_SUPPORTED",
+        )
+    return offset
+
+
 def primary_key_columns(constraint: messages.Constraint, table: str) -> Sequence[Sequence[str]]:
     """The columns of a PRIMARY KEY.
 
@@ -174,8 +213,8 @@ def primary_key_columns(constraint: messages.Constraint, table: str) -> Sequence
     """
     if constraint.primary_key is None:
         raise InvalidRequestError(
-            f"{table} can't enforce {constraint.ddl}; leave it out, and check the rows before they are "
-            "written: a versioned table has PRIMARY KEY and NOT NULL only",
+            f"{table} can't enforce {constraint.ddl}; leave it out: a versioned table has PRIMARY KEY, "
+            "NOT NULL and CHECK only",
             condition="NOT_SUPPORTED",
         )
     return constraint.primary_key

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark_versioned.sql.changes import primary_key_columns
+from pyspark_versioned.sql.changes import condition_of, primary_key_columns
 from pyspark_versioned.sql.neighbour_properties import translated
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type, read_default
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.commit.operations import Create
+from versioned_catalog.model.checks import Condition
 from versioned_catalog.model.keys import SORT_BY
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
@@ -34,6 +35,7 @@ class Declaration:
         partitioned_by: transforms, such as ``days(ts)``.
         primary_key: columns of the PRIMARY KEY constraint; the key may be a property instead.
         notes: what is to be said about the statement.
+        checks: names and conditions of CHECK constraints.
     """
 
     name: tuple[str, ...]
@@ -43,6 +45,7 @@ class Declaration:
     comment: str | None
     primary_key: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    checks: tuple[tuple[str, Condition], ...] = ()
 
     def operation(self) -> Create:
         """The operation that creates the table."""
@@ -52,6 +55,7 @@ class Declaration:
             dict(self.properties),
             self.comment,
             primary_key=self.primary_key,
+            checks=self.checks,
         )
 
 
@@ -84,7 +88,13 @@ def parse_declaration(
         )
     copied = _copied_properties(like)
     comment = properties.pop("comment", copied.pop("comment", None))
-    key = [path for c in declaration.constraints for path in primary_key_columns(c, table)]
+    keys = [c for c in declaration.constraints if c.check is None]
+    key = [path for c in keys for path in primary_key_columns(c, table)]
+    checks = [
+        (c.check.name, condition_of(c, table))
+        for c in declaration.constraints
+        if c.check is not None
+    ]
     kept = {key: value for key, value in properties.items() if key not in _ADDED_BY_SPARK}
     own, notes = translated(kept | _sorting(declaration.partitioning, kept, table), table)
     copied, _ = translated(copied, table)
@@ -98,6 +108,7 @@ def parse_declaration(
         comment,
         tuple(render_path(tuple(path)) for path in key),
         tuple(notes),
+        tuple(checks),
     )
 
 

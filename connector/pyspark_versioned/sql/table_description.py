@@ -14,6 +14,7 @@ from pyspark_versioned.sql.snapshots import Memory, branch_id_of
 from pyspark_versioned.unseen import shown_columns, unseen_columns
 from versioned_catalog import Table
 from versioned_catalog.log.state import TableState
+from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.keys import (
     PRIMARY_KEY,
     key_properties,
@@ -54,7 +55,14 @@ def describe(
         ref, state.seen.schema, properties, state.comment, shown_columns(state)
     )
     unseen = [_column(column) for column in unseen_columns(state.seen)]
-    return replace(described, unseen=unseen, rows=state.segments.shown_rows)
+    checks = () if state.lens is not None else _checks(state)
+    return replace(described, unseen=unseen, rows=state.segments.shown_rows, checks=checks)
+
+
+def _checks(state: TableState) -> list[messages.Check]:
+    """The CHECK constraints, which Spark shows, and checks before rows are written."""
+    checks = shown_checks(state.properties, state.schema)
+    return [messages.Check(name, text, enforced=True) for name, text in checks.items()]
 
 
 def describe_schema(
@@ -80,6 +88,7 @@ def describe_schema(
         comment,
         unseen=(),
         rows=0,
+        checks=(),
     )
 
 

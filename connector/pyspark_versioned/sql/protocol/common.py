@@ -20,9 +20,17 @@ class Default(Message):
     literal: TypedValue | None
 
 
+class Check(Message):
+    name: str
+    condition: str
+    enforced: bool
+
+
 class Constraint(Message):
     ddl: str
     primary_key: Sequence[Sequence[str]] | None
+    check: Check | None
+    time_zone: str
 
 
 class AddColumn(Variant):

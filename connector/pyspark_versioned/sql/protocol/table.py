@@ -18,6 +18,7 @@ from pyspark_versioned.sql.protocol.base import (
 from pyspark_versioned.sql.protocol.common import (
     CatalogRef,
     Change,
+    Check,
     Constraint,
     Default,
     Done,
@@ -42,6 +43,7 @@ class LoadedTable(Variant):
     comment: str | None
     unseen: Sequence[LoadedColumn]
     rows: int
+    checks: Sequence[Check]
 
 
 class LoadedColumn(Message):

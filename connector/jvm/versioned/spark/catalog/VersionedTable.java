@@ -76,7 +76,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         this.schema = Columns.schema(columns);
         this.metadataColumns = Columns.metadata(loaded.metadataColumns(), loaded.unseen());
         this.partitioning = Transforms.of(loaded.partitioning());
-        this.constraints = Constraints.of(loaded.primaryKey());
+        this.constraints = Constraints.of(loaded.primaryKey(), loaded.checks());
         this.rowKey = loaded.rowKey();
         this.properties = propertiesOf(loaded);
     }
@@ -124,7 +124,8 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     /** The same table without the metadata columns that only statements use. */
     public VersionedTable described() {
         LoadedTable shown = new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(),
-            loaded.primaryKey(), loaded.rowKey(), loaded.properties(), loaded.comment(), List.of(), loaded.rows());
+            loaded.primaryKey(), loaded.rowKey(), loaded.properties(), loaded.comment(), List.of(), loaded.rows(),
+            loaded.checks());
         return loaded.unseen().isEmpty() ? this : new VersionedTable(role, shown);
     }
 

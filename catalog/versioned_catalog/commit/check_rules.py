@@ -1,0 +1,106 @@
+"""The rule that no row violates a CHECK constraint: note 24 of FORMAT.md, section 11."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from versioned_catalog.commit.attempt import Attempt
+from versioned_catalog.commit.operations import Compact, Resolve, Rollback
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.entry import NEW_INCARNATION, Commit
+from versioned_catalog.log.features import CHECKS, Features
+from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.model.checks import check_columns_stay, checks_of, column_ids, with_names
+from versioned_catalog.read.checks import bound_check, violating_row
+
+_FEATURES = Features(write=frozenset({CHECKS}))
+
+
+def without_violations(entry: Commit, attempt: Attempt[Any]) -> Commit:
+    """An entry, unless a row that it adds violates a constraint, or a row violates one that it adds.
+
+    Rows that are moved are not looked at again, nor rows that were there before, unless a column of a
+    constraint has another type now. A schema is refused in which a constraint compares a column with a
+    value of another type.
+
+    Raises:
+        InvalidRequestError: naming the constraint and the row.
+    """
+    state = attempt.newest
+    begins = entry.head.operation in NEW_INCARNATION
+    earlier = {} if state is None or begins else state.properties
+    properties = earlier if entry.properties is None else entry.properties
+    checks = checks_of(properties)
+    if not checks:
+        return entry
+    entry = replace(entry, head=replace(entry.head, features=entry.head.features | _FEATURES))
+    if isinstance(attempt.operation, Compact | Resolve | Rollback):
+        return entry
+    before = checks_of(earlier)
+    new = {name for name, text in checks.items() if before.get(name) != text}
+    if entry.added or new or entry.schema is not None:
+        after = apply(state, entry)
+        if entry.schema is not None and state is not None and not begins:
+            check_columns_stay(after.properties, state.schema, after.schema.visible)
+            new |= _retyped(checks, state, after)
+        _check_names(checks, attempt.table)
+        _look_for_violations(attempt, entry, after, new)
+    return entry
+
+
+def _retyped(checks: Mapping[str, str], before: TableState, after: TableState) -> set[str]:
+    """Constraints with a column whose type has changed, and with it what a comparison means."""
+    return {
+        name
+        for name, text in checks.items()
+        if any(
+            column_id in before.schema.ids
+            and before.schema.column(column_id).type != after.schema.column(column_id).type
+            for column_id in column_ids(text)
+        )
+    }
+
+
+def _check_names(checks: Mapping[str, str], table: str) -> None:
+    """Refuse two names that differ only in case, which a merge of a branch may bring together.
+
+    Raises:
+        InvalidRequestError: naming both.
+    """
+    by_name: dict[str, str] = {}
+    for name in checks:
+        other = by_name.setdefault(name.lower(), name)
+        if other != name:
+            raise InvalidRequestError(
+                f"{table}: there would be the constraints {other} and {name}, whose names differ only "
+                "in case; drop one of them first"
+            )
+
+
+def _look_for_violations(
+    attempt: Attempt[Any], entry: Commit, after: TableState, new: Collection[str]
+) -> None:
+    added = [record.path for record in entry.added]
+    if any(record.delta.patch is not None for record in entry.added):
+        raise InvalidRequestError(
+            f"{attempt.table} has constraints, which rows of a partial upsert can't be checked against; "
+            "write whole rows",
+            condition="NOT_SUPPORTED",
+        )
+    for name, text in checks_of(after.properties).items():
+        violated = bound_check(name, text, after.schema)
+        if not added and name not in new:
+            continue
+        paths = None if name in new else added
+        row = violating_row(attempt.log.store, after, paths, violated, column_ids(text))
+        if row is not None:
+            condition = with_names(text, after.schema.path_text)
+            which = "a row of the table" if name in new else "a row to write"
+            raise InvalidRequestError(
+                f"{attempt.table}: {which} violates the constraint {name} CHECK ({condition}): "
+                f"{row}; nothing was changed. Correct or leave out such rows"
+                + ("" if name in new else ", or drop the constraint"),
+                condition="CHECK_VIOLATION",
+            )

@@ -1,0 +1,549 @@
+"""CHECK constraints: what may be written, and what happens to them when the table changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from versioned_catalog import (
+    AlreadyExistsError,
+    Catalog,
+    CommitConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    Table,
+)
+from versioned_catalog.migrate.schema_plan import apply_plan
+from versioned_catalog.read.checks import parse_check
+
+SCHEMA = "id BIGINT, n INT, s STRING"
+
+
+def rows(*ids: int, n: int | None = 1, s: str | None = "a") -> pa.Table:
+    return pa.table(
+        {
+            "id": pa.array(ids, pa.int64()),
+            "n": pa.array([n] * len(ids), pa.int32()),
+            "s": pa.array([s] * len(ids)),
+        }
+    )
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    return Catalog(tmp_path).create_table("t", SCHEMA)
+
+
+def ids(table: Table) -> list[int]:
+    return sorted(table.refresh().scan(["id"]).to_arrow()["id"].to_pylist())
+
+
+def refused(what: Callable[[], object], *texts: str) -> InvalidRequestError:
+    with pytest.raises(InvalidRequestError) as caught:
+        what()
+    for text in texts:
+        assert text in str(caught.value)
+    return caught.value
+
+
+WRITES: dict[str, Callable[[Table, int | None], object]] = {
+    "append": lambda table, n: table.append(rows(9, n=n)),
+    "overwrite": lambda table, n: table.overwrite(rows(9, n=n)),
+    "overwrite where": lambda table, n: table.overwrite_where(rows(9, n=n), [("id", "=", 1)]),
+    "update": lambda table, n: table.update({"n": n}, [("id", "=", 1)]),
+    "append a column": lambda table, n: table.append(
+        rows(9, n=n).append_column("new", pa.array([1], pa.int32())), merge_schema=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_every_write_is_checked(table: Table, name: str) -> None:
+    table.append(rows(1, 2))
+    table.alter().add_check("positive", "n > 0").commit()
+    version, seen = table.version, ids(table)
+    error = refused(
+        lambda: WRITES[name](table, 0), "a row to write violates", "positive", "n > 0", "n = 0"
+    )
+    assert error.condition == "VERSIONED_CHECK_VIOLATION"
+    assert error.sqlstate == "23514"
+    assert (table.refresh().version, ids(table)) == (version, seen)
+    WRITES[name](table, None)
+    assert table.refresh().version == version + 1
+
+
+def test_a_row_is_satisfied_unless_the_condition_is_false(table: Table) -> None:
+    table.alter().add_check("c", "n > 0 OR s = 'x'").commit()
+    table.append(rows(1, n=0, s="x"))
+    table.append(rows(2, n=0, s=None))
+    table.append(rows(3, n=None, s="a"))
+    refused(lambda: table.append(rows(4, n=0, s="a")), "constraint c")
+    assert ids(table) == [1, 2, 3]
+
+
+def test_rows_that_are_there_are_checked(table: Table) -> None:
+    table.append(rows(1))
+    table.append(rows(2, n=0))
+    error = refused(
+        lambda: table.alter().add_check("c", "n > 0").commit(), "a row of the table violates"
+    )
+    assert error.condition == "VERSIONED_CHECK_VIOLATION"
+    assert table.refresh().checks == {}
+    table.delete([("id", "=", 2)])
+    table.alter().add_check("c", "n > 0").commit()
+    assert table.checks == {"c": "n > 0"}
+
+
+def test_rows_that_are_marked_are_not_checked(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", SCHEMA, properties={"row_changes": "mark"})
+    table.append(pa.concat_tables([rows(1), rows(2, n=0)]))
+    table.delete([("id", "=", 2)])
+    assert table.state.segments.shown_rows == 1
+    assert table.state.segments.rows == 2
+    table.alter().add_check("c", "n > 0").commit()
+    table.delete([("id", "=", 1)])
+
+
+CONDITIONS = {
+    "n > 0": "n > 0",
+    "n>0 and n<5": "n > 0 AND n < 5",
+    "(n > 0 or n = -1) and id <> 7": "(n > 0 OR n = -1) AND id != 7",
+    "not (n = 1 and id = 2)": "NOT (n = 1 AND id = 2)",
+    "n is not null": "n IS NOT NULL",
+    "n is null or n in (1, 2)": "n IS NULL OR n IN (1, 2)",
+    "n not in (1, -2)": "NOT (n IN (1, -2))",
+    "n between 1 and 3": "n >= 1 AND n <= 3",
+    "n <=> 1": "n <=> 1",
+    "n < 1.50": "n < 1.50",
+    "s = 'it''s'": r"s = 'it\'s'",
+    r"s <> 'a\\b`#1`'": r"s != 'a\\b`#1`'",
+    "`odd ``name` = TRUE": "`odd ``name` = TRUE",
+    "st.x > 1": "st.x > 1",
+    "d > date '2020-01-31'": "d > DATE '2020-01-31'",
+    "d > '2020-01-31'": "d > '2020-01-31'",
+    "tn > timestamp_ntz '2020-01-31 12:00:00'": "tn > TIMESTAMP_NTZ '2020-01-31 12:00:00'",
+    "tn > '2020-01-31'": "tn > '2020-01-31'",
+    "ts > timestamp '2020-01-31 12:00:00+02:00'": "ts > TIMESTAMP '2020-01-31T10:00:00+00:00'",
+    "ts > '2020-01-31'": "ts > TIMESTAMP '2020-01-31T00:00:00+00:00'",
+    "ts > '2020-01-31 12:00:00.5+02:00'": "ts > TIMESTAMP '2020-01-31T10:00:00.500000+00:00'",
+    "ts > date '2020-01-31'": "ts > TIMESTAMP '2020-01-31T00:00:00+00:00'",
+}
+WIDE = (
+    "id BIGINT, n INT, s STRING, `odd ``name` BOOLEAN, st STRUCT<x: INT>, d DATE, ts TIMESTAMP, "
+    "tn TIMESTAMP_NTZ, l ARRAY<INT>"
+)
+
+
+@pytest.mark.parametrize(("text", "shown"), CONDITIONS.items())
+def test_conditions_are_kept_and_shown(tmp_path: Path, text: str, shown: str) -> None:
+    table = Catalog(tmp_path).create_table("t", WIDE)
+    table.alter().add_check("c", text).commit()
+    assert table.checks == {"c": shown}
+    assert Catalog(tmp_path).load_table("t").checks == {"c": shown}
+    again = Catalog(tmp_path).create_table("u", WIDE)
+    again.alter().add_check("c", shown).commit()
+    assert again.checks == {"c": shown}
+
+
+REFUSED = {
+    "length(s) > 0": "a comparison with a constant was expected",
+    "n > id": "a constant was expected",
+    "n > ": "a constant was expected",
+    "n > 'a'": "the column n of type INT can't be compared",
+    "nothing > 1": "nothing",
+    "l > 1": "l of type ARRAY",
+    "l.element > 1": "inside a list or map",
+    "ts > 'yesterday'": "the column ts is a TIMESTAMP and can't be compared with 'yesterday'",
+    "tn > TIMESTAMP '2020-01-31'": "the column tn of type TIMESTAMP_NTZ can't be compared",
+    "_segment = 'a'": "_segment",
+}
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED.items())
+def test_what_can_not_be_checked_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    table = Catalog(tmp_path).create_table("t", WIDE)
+    with pytest.raises((InvalidRequestError, NotFoundError)) as caught:
+        table.alter().add_check("c", text).commit()
+    assert why in str(caught.value)
+    assert table.refresh().checks == {}
+
+
+def test_times_are_in_the_zone_of_who_adds_the_constraint(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", "ts TIMESTAMP, d DATE")
+    zone = timezone(timedelta(hours=2))
+    columns: Any = {("ts",): ("ts", table.schema.get(("ts",)).type)}
+    shown = "ts > TIMESTAMP '2020-01-30T22:00:00+00:00'"
+    for text in ("ts > '2020-01-31'", "ts > TIMESTAMP '2020-01-31'", "ts > DATE '2020-01-31'"):
+        assert parse_check(text, zone).text(columns) == shown
+    table.alter().add_check("c", "ts > '2020-01-31 00:00:00+02:00'").commit()
+    late, early = datetime(2020, 1, 30, 22, 1, tzinfo=UTC), datetime(2020, 1, 30, 22, tzinfo=UTC)
+    table.append(pa.table({"ts": [late]}))
+    refused(lambda: table.append(pa.table({"ts": [early]})), "constraint c")
+
+
+def test_columns_are_bound_by_id(table: Table) -> None:
+    table.alter().add_check("c", "n > 0").commit()
+    table.alter().rename_column("n", "m").add_column("n", "INT").commit()
+    assert table.checks == {"c": "m > 0"}
+    table.append(pa.table({"id": pa.array([1], pa.int64()), "n": pa.array([0], pa.int32())}))
+    refused(
+        lambda: table.append(
+            pa.table({"id": pa.array([1], pa.int64()), "m": pa.array([0], pa.int32())})
+        ),
+        "CHECK (m > 0): m = 0",
+    )
+
+
+def test_a_column_that_a_constraint_needs_stays(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", "id BIGINT, st STRUCT<x: INT, y: INT>")
+    table.alter().add_check("c", "st.x > 0").commit()
+    for path in ("st.x", "st"):
+        refused(
+            lambda path=path: table.alter().drop_column(path).commit(),
+            "the column st.x can't be dropped",
+            "DROP CONSTRAINT c",
+        )
+    table.alter().drop_column("st.y").commit()
+    table.alter().drop_check("C").drop_column("st").commit()
+    assert table.checks == {}
+
+
+def test_widened_columns_are_checked_in_their_new_type(table: Table) -> None:
+    table.alter().add_check("c", "n < 2147483647").commit()
+    table.append(rows(1))
+    table.alter().change_type("n", "BIGINT").commit()
+    refused(
+        lambda: table.append(pa.table({"n": pa.array([2**40], pa.int64())})), "n = 1099511627776"
+    )
+
+
+def test_a_type_in_which_a_condition_means_nothing_is_refused(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", "d DATE")
+    table.alter().add_check("c", "d > DATE '2020-01-31'").commit()
+    table.alter().change_type("d", "TIMESTAMP_NTZ").commit()
+    table.append(pa.table({"d": pa.array([datetime(2021, 1, 1)], pa.timestamp("us"))}))
+    refused(
+        lambda: table.append(pa.table({"d": pa.array([datetime(2020, 1, 1)], pa.timestamp("us"))})),
+        "constraint c",
+    )
+
+
+def test_names(table: Table) -> None:
+    table.alter().add_check("Positive", "n > 0").commit()
+    with pytest.raises(AlreadyExistsError, match="a constraint positive already"):
+        table.alter().add_check("positive", "n > 1").commit()
+    with pytest.raises(NotFoundError, match=r"no constraint Positiv .*Positive"):
+        table.alter().drop_check("Positiv").commit()
+    table.alter().drop_check("other", if_exists=True).commit()
+    for name in ("", "a\nb"):
+        refused(
+            lambda name=name: table.alter().add_check(name, "n > 0").commit(),
+            "name of a constraint",
+        )
+    table.alter().drop_check("POSITIVE").commit()
+    table.append(rows(1, n=0))
+
+
+def test_properties_do_not_show_or_change_constraints(table: Table) -> None:
+    table.alter().add_check("c", "n > 0").commit()
+    assert table.properties == {}
+    for change in (
+        lambda: table.alter().set_property("__check.c", "`#1` > 0").commit(),
+        lambda: table.alter().unset_property("__check.c").commit(),
+        lambda: Catalog.create_path(table.location + "-2", "a INT", properties={"__check.d": "x"}),
+    ):
+        refused(change, "ADD CONSTRAINT or DROP CONSTRAINT")
+    assert table.refresh().checks == {"c": "n > 0"}
+
+
+def test_a_constraint_is_a_write_feature(table: Table) -> None:
+    """Earlier releases would write without checking; they can still read."""
+    table.alter().add_check("c", "n > 0").commit()
+    assert "checks" in table.state.features.write
+    assert "checks" not in table.state.features.read
+    table.alter().drop_check("c").commit()
+    assert "checks" in table.state.features.write
+
+
+def test_an_append_in_flight_is_checked_by_a_constraint_that_came_first(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", SCHEMA)
+    planned = []
+    for n in (0, 1):
+        transaction = Catalog(tmp_path).load_table("t").transaction()
+        data = rows(n, n=n)
+        plan = transaction.plan_write(data.schema)
+        planned.append((transaction, plan, plan.write(data.schema, data.to_batches())))
+    table.alter().add_check("c", "n > 0").commit()
+    (bad, bad_plan, bad_records), (good, good_plan, good_records) = planned
+    refused(lambda: bad.commit_append(bad_plan, bad_records), "constraint c")
+    good.commit_append(good_plan, good_records)
+    assert ids(table) == [1]
+
+
+def test_a_constraint_is_checked_against_appends_that_came_first(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", SCHEMA)
+    change = table.alter().add_check("c", "n > 0")
+    Catalog(tmp_path).load_table("t").append(rows(1, n=0))
+    refused(change.commit, "a row of the table violates")
+    assert Catalog(tmp_path).load_table("t").checks == {}
+
+
+def test_a_constraint_and_a_drop_of_its_column_at_once(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", SCHEMA)
+    change = table.alter().add_check("c", "n > 0")
+    Catalog(tmp_path).load_table("t").alter().drop_column("n").commit()
+    with pytest.raises((CommitConflictError, NotFoundError)):
+        change.commit()
+    drop = Catalog(tmp_path).load_table("t").alter().drop_column("s")
+    Catalog(tmp_path).load_table("t").alter().add_check("d", "s = 'a'").commit()
+    with pytest.raises((CommitConflictError, InvalidRequestError)):
+        drop.commit()
+    assert Catalog(tmp_path).load_table("t").checks == {"d": "s = 'a'"}
+
+
+def test_two_of_one_name_at_once(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", SCHEMA)
+    change = table.alter().add_check("c", "n > 0")
+    Catalog(tmp_path).load_table("t").alter().add_check("C", "n > 1").commit()
+    with pytest.raises((CommitConflictError, AlreadyExistsError)):
+        change.commit()
+    assert Catalog(tmp_path).load_table("t").checks == {"C": "n > 1"}
+
+
+def test_a_rollback_restores_the_constraints_with_the_rows(table: Table) -> None:
+    table.append(rows(1, n=0))
+    table.delete([("id", "=", 1)])
+    table.alter().add_check("c", "n > 0").commit()
+    with_check = table.version
+    table.append(rows(2))
+    table.rollback(1)
+    assert (ids(table), table.checks) == ([1], {})
+    table.rollback(with_check)
+    assert (ids(table), table.checks) == ([], {"c": "n > 0"})
+    refused(lambda: table.append(rows(3, n=0)), "constraint c")
+
+
+def test_a_replaced_table_has_no_constraints(table: Table) -> None:
+    table.alter().add_check("c", "n > 0").commit()
+    new = Catalog(table.location.rsplit("/", 1)[0]).replace_table("t", SCHEMA)
+    assert new.checks == {}
+    assert "checks" not in new.state.features.write
+    new.append(rows(1, n=0))
+
+
+def test_compaction_and_copies_of_rows_keep_them(table: Table) -> None:
+    for i in range(3):
+        table.append(rows(i))
+    table.alter().add_check("c", "n > 0").commit()
+    table.maintenance.compact()
+    table.delete([("id", "=", 1)])
+    assert (ids(table), table.checks) == ([0, 2], {"c": "n > 0"})
+
+
+def test_a_merge_is_checked_by_the_constraints_of_both_sides(table: Table) -> None:
+    table.create_branch("b")
+    branch = table.branch("b")
+    branch.append(rows(1, n=0))
+    table.alter().add_check("c", "n > 0").commit()
+    refused(lambda: table.merge_branch("b"), "a row to write violates the constraint c")
+    branch.delete([("id", "=", 1)])
+    branch.alter().add_check("d", "s = 'a'").commit()
+    table.append(rows(2, s="b"))
+    refused(lambda: table.merge_branch("b"), "a row of the table violates the constraint d")
+    table.delete([("id", "=", 2)])
+    table.merge_branch("b")
+    assert table.refresh().checks == {"c": "n > 0", "d": "s = 'a'"}
+
+
+def test_a_merge_can_not_drop_what_a_constraint_needs(table: Table) -> None:
+    table.create_branch("b")
+    branch = table.branch("b")
+    branch.alter().drop_column("n").commit()
+    table.alter().add_check("c", "n > 0").commit()
+    refused(lambda: table.merge_branch("b"), "can't be dropped", "constraint c")
+
+
+def test_keyed_tables_are_checked_as_they_are_shown(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table(
+        "t", "id BIGINT NOT NULL, n INT, s STRING", primary_key=["id"]
+    )
+    table.append(rows(1, n=0))
+    table.append(rows(1, n=1))
+    table.alter().add_check("c", "n > 0").commit()
+    refused(lambda: table.append(rows(1, n=0)), "constraint c")
+    refused(
+        lambda: table.upsert(pa.table({"id": pa.array([1], pa.int64()), "s": ["x"]}), partial=True),
+        "partial upsert",
+        "write whole rows",
+    )
+    table.delete([("id", "=", 1)])
+    table.append(rows(2))
+    assert ids(table) == [2]
+
+
+def test_imported_files_are_checked(tmp_path: Path) -> None:
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    pq.write_table(rows(1, n=1), folder / "a.parquet")
+    catalog = Catalog(tmp_path / "w", roots={"lake": folder})
+    table = catalog.create_table("t", SCHEMA)
+    table.alter().add_check("c", "n > 0").commit()
+    table.import_files(str(folder))
+    pq.write_table(rows(2, n=0), folder / "b.parquet")
+    refused(lambda: table.import_files(str(folder)), "constraint c")
+    assert ids(table) == [1]
+
+
+def test_writes_through_a_pin_are_checked(table: Table) -> None:
+    table.pin_schema("old")
+    table.alter().add_column("m", "INT", default=0).commit()
+    table.alter().add_check("c", "m >= 0 AND n > 0").commit()
+    seen = table.seen_as("old")
+    seen.append(rows(1))
+    refused(lambda: seen.append(rows(2, n=0)), "constraint c")
+    assert ids(table) == [1]
+
+
+def test_segments_whose_statistics_show_that_all_is_well_are_not_read(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.alter().add_check("c", "n > 0").add_check("d", "s IN ('a')").commit()
+    store = type(table.handle.log.store)
+    opened: list[str] = []
+    real = store.open
+
+    def recorded(self: Any, path: str) -> Any:
+        opened.append(path)
+        return real(self, path)
+
+    monkeypatch.setattr(store, "open", recorded)
+    table.append(rows(1, 2, 3))
+    assert not opened
+    table.append(pa.concat_tables([rows(4, n=None), rows(5)]))
+    assert not opened
+    refused(lambda: table.append(pa.concat_tables([rows(4, s="0"), rows(5)])), "constraint d")
+    assert len(opened) == 1
+
+
+def test_a_wider_type_in_which_a_row_violates_is_refused(tmp_path: Path) -> None:
+    """``n < 2147483647.0000000001`` is true of INT 2147483647, and false as doubles."""
+    table = Catalog(tmp_path).create_table("t", "id BIGINT, n INT")
+    table.alter().add_check("c", "n < 2147483647.0000000001").commit()
+    table.append(pa.table({"n": pa.array([2147483647], pa.int32())}))
+    refused(
+        lambda: table.alter().change_type("n", "DOUBLE").commit(), "a row of the table violates"
+    )
+    table.create_branch("b")
+    table.delete([("n", "is not null")])
+    table.branch("b").alter().drop_check("c").change_type("n", "DOUBLE").add_check(
+        "d", "n > 0"
+    ).commit()
+    table.merge_branch("b")
+    assert table.refresh().checks == {"d": "n > 0"}
+
+
+def test_schema_files_pass_over_constraints(table: Table) -> None:
+    text = f"CREATE TABLE t ({SCHEMA})"
+    table.evolve_to(text.replace("n INT", "n INT, gone INT"))
+    table.evolve_to(text, allow_drop=["gone"])
+    table.alter().add_check("c", "n > 0").commit()
+    plan = table.refresh().evolve_to(text, dry_run=True)
+    assert (list(plan.drift), list(plan.changes)) == ([], [])
+    plan = table.evolve_to(text.replace("n INT", "n INT, m INT"), dry_run=True)
+    assert "check" not in str((plan.properties, plan.new_properties))
+    Catalog.load_path(table.location).alter().add_check("d", "n > 1").commit()
+    apply_plan(table.handle, plan)
+    assert set(table.refresh().checks) == {"c", "d"}
+
+
+def test_a_merge_of_two_names_that_differ_in_case_is_refused(table: Table) -> None:
+    table.create_branch("b")
+    table.alter().add_check("c", "n > 0").commit()
+    table.branch("b").alter().add_check("C", "n > 5").commit()
+    refused(lambda: table.merge_branch("b"), "c and C", "differ only in case")
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("TIMESTAMP", pa.scalar(2**60 // 10 * 5, pa.timestamp("us", "UTC"))),
+        ("DATE", pa.scalar(2**30, pa.date32())),
+    ],
+)
+def test_values_that_python_lacks_are_refused_with_the_constraint(
+    tmp_path: Path, type_: str, value: Any
+) -> None:
+    table = Catalog(tmp_path).create_table("t", f"x {type_}")
+    table.alter().add_check("c", "x < '9999-01-01'").commit()
+    refused(
+        lambda: table.append(pa.table({"x": pa.array([value])})),
+        "constraint c",
+        "x = a value outside",
+    )
+
+
+def test_nested_values_are_shown_alone(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", "st STRUCT<x: INT, y: STRING>, n INT")
+    table.alter().add_check("c", "st.x > 0 OR n > 0").commit()
+    nested = pa.struct([("x", pa.int32()), ("y", pa.string())])
+    rows_ = pa.table(
+        {"st": pa.array([{"x": 0, "y": "secret"}], nested), "n": pa.array([0], pa.int32())}
+    )
+    error = refused(lambda: table.append(rows_), "st.x = 0, n = 0")
+    assert "secret" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("n > 1e1", "n < 1e99999999", f"n < {10**38}", "c = 'ab'"),
+        "ts < '9999-12-31 23:59:59'",
+        "ts < TIMESTAMP '9999-12-31 23:59:59'",
+    ],
+)
+def test_what_spark_reads_otherwise_is_refused(tmp_path: Path, text: str) -> None:
+    table = Catalog(tmp_path).create_table("t", "n INT, c CHAR(5), ts TIMESTAMP")
+    zone = timezone(timedelta(hours=-8))
+    columns: Any = {(c.name,): (c.name, c.type) for c in table.schema.columns}
+    refused(lambda: parse_check(text, zone).text(columns))
+
+
+def test_rows_that_have_expired_count(tmp_path: Path) -> None:
+    """Whether they are hidden depends on a clock, and on a property that may be unset."""
+    table = Catalog(tmp_path).create_table(
+        "t",
+        "id BIGINT NOT NULL, ts TIMESTAMP NOT NULL, n INT",
+        primary_key=["id"],
+        time_index="ts",
+        properties={"ttl": "1 day"},
+    )
+    old = {"id": pa.array([1], pa.int64()), "ts": [datetime(1960, 1, 1, tzinfo=UTC)]}
+    table.append(pa.table(old | {"n": pa.array([0], pa.int32())}))
+    assert table.count() == 0
+    refused(lambda: table.alter().add_check("c", "n > 0").commit(), "constraint c")
+
+
+def test_the_primary_key_is_no_check(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", "id BIGINT NOT NULL, n INT", primary_key=["id"])
+    refused(lambda: table.alter().add_check("Primary_Key", "n > 0").commit(), "primary keys are")
+    for if_exists in (True, False):
+        refused(
+            lambda if_exists=if_exists: table.alter().drop_check("k", if_exists=if_exists).commit(),
+            "a primary key is set when a table is created",
+        )
+
+
+def test_a_recovered_table_keeps_constraints_and_their_feature(tmp_path: Path) -> None:
+    table = Catalog.create_path(tmp_path / "t", SCHEMA)
+    table.alter().add_check("c", "n > 0").commit()
+    table.append(rows(1))
+    Catalog.recover(tmp_path / "t", tmp_path / "new")
+    new = Catalog.load_path(tmp_path / "new")
+    assert (new.checks, ids(new)) == ({"c": "n > 0"}, [1])
+    assert "checks" in new.state.features.write
