@@ -12,6 +12,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
     @Override
     public BoxedUnit apply(SparkSessionExtensions extensions) {
         extensions.injectParser((session, parser) -> new StatementParser(session, parser));
+        TableChanges.inject(extensions);
         // Before names are resolved:
         extensions.injectHintResolutionRule(session -> new RecordStatement());
         extensions.injectHintResolutionRule(session -> new RefuseOtherCatalogs(session));

@@ -124,6 +124,16 @@ public final class SparkStatements {
         return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().sqlParser().parseExpression(text);
     }
 
+    /** The plan of a query in SQL, unresolved. */
+    public static LogicalPlan query(SparkSession session, String text) throws ParseException {
+        return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().sqlParser().parseQuery(text);
+    }
+
+    /** The parts of a name in SQL, such as {@code db.`a.b`}. */
+    public static Seq<String> name(SparkSession session, String text) throws ParseException {
+        return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().sqlParser().parseMultipartIdentifier(text);
+    }
+
     /** A table by its name, with options. */
     public static UnresolvedRelation relation(Seq<String> name, CaseInsensitiveStringMap options) {
         return new UnresolvedRelation(name, options, false);
