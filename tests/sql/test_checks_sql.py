@@ -142,7 +142,7 @@ def test_nested_columns_and_nulls(sql_spark: SparkSession, table: Table, t: str)
 
 
 def test_they_are_shown_with_the_names_of_columns(
-    sql_spark: SparkSession, table: Table, t: str
+    sql_spark: SparkSession, catalog: Catalog, table: Table, t: str, ns: str
 ) -> None:
     sql_spark.sql(f"ALTER TABLE {t} RENAME COLUMN id TO `the id`")
     sql_spark.sql(f"ALTER TABLE {t} RENAME COLUMN st.x TO y")
@@ -150,11 +150,14 @@ def test_they_are_shown_with_the_names_of_columns(
     assert "CONSTRAINT low CHECK (`the id` < 1000) ENFORCED" in created
     assert "CONSTRAINT validIds CHECK (`the id` > 0 AND (s != 'x' OR st.y = 1)) ENFORCED" in created
     described = rows(sql_spark, f"DESCRIBE EXTENDED {t}")
-    assert ("low", "CHECK (`the id` < 1000) ENFORCED NORELY", "") in described
+    assert ("low", "CHECK (`the id` < 1000) ENFORCED RELY", "") in described
     assert table.refresh().checks == {
         "low": "`the id` < 1000",
         "validIds": "`the id` > 0 AND (s != 'x' OR st.y = 1)",
     }
+    sql_spark.sql(created.replace(f"{t} (", f"{t}_again ("))
+    again = catalog.load_table(f"{ns}.t_again")
+    assert (again.checks, again.schema.names) == (table.checks, table.schema.names)
     assert not [row for row in rows(sql_spark, f"SHOW TBLPROPERTIES {t}") if "check" in row[0]]
     refused(lambda: sql_spark.sql(f"INSERT INTO {t} VALUES (0, 'n', NULL)"), "validIds")
     refused(lambda: sql_spark.sql(f"UPDATE {t} SET s = 'x', st = named_struct('y', 2)"), "validIds")

@@ -30,7 +30,7 @@ final class Constraints {
     /** @param key null for a table without a primary key */
     static Constraint[] of(PrimaryKey key, List<versioned.spark.protocol.Check> checks) {
         Stream<Constraint> all = checks.stream().map(check -> Constraint.check(check.name()).predicateSql(check.condition())
-            .enforced(true).validationStatus(Constraint.ValidationStatus.VALID).build());
+            .enforced(true).rely(true).validationStatus(Constraint.ValidationStatus.VALID).build());
         if (key != null) {
             NamedReference[] columns = key.columns().stream().map(FieldReference::column).toArray(NamedReference[]::new);
             all = Stream.concat(Stream.of(Constraint.primaryKey(key.name(), columns).enforced(false).rely(key.rely())
