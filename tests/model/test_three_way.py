@@ -25,7 +25,13 @@ from versioned_catalog.model.column_ids import new_schema
 from versioned_catalog.model.ddl import parse_columns
 from versioned_catalog.model.evolution import Evolution, used_physical_names
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.three_way import Sides, tightened, united, united_properties
+from versioned_catalog.model.three_way import (
+    Sides,
+    tightened,
+    united,
+    united_comment,
+    united_properties,
+)
 from versioned_catalog.model.types import Atom
 
 SIDES = Sides("the table", "the branch 'b'")
@@ -202,3 +208,18 @@ def test_columns_that_refuse_nulls_from_now_on() -> None:
     loose: Callable[[], Schema] = lambda: after(DropNotNull(p("a")))  # noqa: E731
     assert tightened(loose(), base()) == ["a"]
     assert tightened(base(), loose()) == []
+
+
+@pytest.mark.parametrize(
+    ("main", "branch", "expected"),
+    [("old", "new", "new"), ("new", "old", "new"), (None, "old", None), ("new", "new", "new")],
+)
+def test_a_comment_is_taken_from_the_side_that_changed_it(
+    main: str | None, branch: str | None, expected: str | None
+) -> None:
+    assert united_comment("old", main, branch, SIDES) == expected
+
+
+def test_two_new_comments_are_a_conflict() -> None:
+    with pytest.raises(CommitConflictError, match="the comment was changed on both sides"):
+        united_comment("old", "one", "two", SIDES)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Self
 
-from versioned_catalog.commit.branch_entries import branch_log
 from versioned_catalog.commit.branch_rules import branch_of
 from versioned_catalog.commit.matrix import propose
 from versioned_catalog.commit.operations import Base, Operation
@@ -19,6 +18,7 @@ from versioned_catalog.errors import (
     NotFoundError,
     StorageError,
 )
+from versioned_catalog.log.branch_store import branch_log
 from versioned_catalog.log.branches import BRANCH_PREFIX
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit

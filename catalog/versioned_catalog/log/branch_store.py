@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Any
 
 from versioned_catalog.limits import ENTRY_BYTES
-from versioned_catalog.log.branches import BRANCHES_FOLDER, name_tag
+from versioned_catalog.log.branches import BRANCHES_FOLDER, Branch, name_tag
+from versioned_catalog.log.commit_log import TableLog, table_log
 from versioned_catalog.log.entry import Stub, stub_to_bytes
 from versioned_catalog.log.features import CHECKPOINTS, DELTAS, HINT, KEPT, LOG
 from versioned_catalog.log.times import UNIX_EPOCH
@@ -117,3 +118,8 @@ class BranchStore(Store):
 
     def child(self, path: str) -> Store:
         return self.table.child(path)
+
+
+def branch_log(table: Store, branch: Branch) -> TableLog:
+    """The log of a branch. ``table`` is the store of the table's folder."""
+    return table_log(BranchStore(table, branch.id, branch.base))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from versioned_catalog.commit.branch_entries import branch_log
 from versioned_catalog.commit.operations import Base, CloseBranch, DropBranches, Expire
 from versioned_catalog.commit.table_entries import starts_to_forget
 from versioned_catalog.commit.table_handle import Progress, TableHandle
@@ -18,6 +17,7 @@ from versioned_catalog.errors import (
     NotFoundError,
     StorageError,
 )
+from versioned_catalog.log.branch_store import branch_log
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Stub, stub_to_bytes
 from versioned_catalog.log.features import LOG

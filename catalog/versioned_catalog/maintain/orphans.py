@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from versioned_catalog.commit.branch_entries import branch_log
 from versioned_catalog.errors import CommitConflictError, CorruptTableError, NotFoundError
+from versioned_catalog.log.branch_store import branch_log
 from versioned_catalog.log.branches import BRANCHES_FOLDER, branch_of_file
 from versioned_catalog.log.checkpoint import retained_checkpoints
 from versioned_catalog.log.commit_log import TableLog

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from versioned_catalog.commit.branch_entries import branch_log
 from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import VersionedError
+from versioned_catalog.log.branch_store import branch_log
 from versioned_catalog.log.branches import BRANCHES_FOLDER
 from versioned_catalog.log.commit_log import TableLog, table_log
 from versioned_catalog.log.entry import NEW_INCARNATION

@@ -44,6 +44,15 @@ class _Union:
     sides: Sides
     conflicts: list[str] = field(default_factory=list)
 
+    def error(self) -> CommitConflictError:
+        """The error that lists the conflicts."""
+        return CommitConflictError("; ".join(self.conflicts))
+
+    def check(self) -> None:
+        """Raise the error if there are conflicts."""
+        if self.conflicts:
+            raise self.error()
+
     def either(self, base: T, main: T, branch: T, what: str) -> T:
         """The value of the side that has changed it."""
         if branch in (main, base):
@@ -193,7 +202,7 @@ def united(base: Schema, main: Schema, branch: Schema, sides: Sides, version: in
             return schema
         except InvalidRequestError as error:
             union.conflicts.append(str(error))
-    raise CommitConflictError("; ".join(union.conflicts))
+    raise union.error()
 
 
 def united_properties(
@@ -214,9 +223,22 @@ def united_properties(
             value = union.either(*values, f"the property {key}")
         if value is not None:
             properties[key] = value
-    if union.conflicts:
-        raise CommitConflictError("; ".join(union.conflicts))
+    union.check()
     return properties
+
+
+def united_comment(
+    base: str | None, main: str | None, branch: str | None, sides: Sides
+) -> str | None:
+    """The comment of the table that one side has changed since a common state.
+
+    Raises:
+        CommitConflictError: both sides have changed it to different ones.
+    """
+    union = _Union(sides)
+    comment = union.either(base, main, branch, "the comment")
+    union.check()
+    return comment
 
 
 def tightened(before: Schema, after: Schema) -> list[str]:
