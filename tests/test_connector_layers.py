@@ -15,7 +15,6 @@ JVM = CONNECTOR / "jvm" / "versioned" / "spark"
 
 INTERNALS = {
     "commit.branch_rules",
-    "commit.branches",
     "commit.mark_rules",
     "commit.operations",
     "commit.row_rules",

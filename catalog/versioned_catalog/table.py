@@ -735,7 +735,6 @@ class Table:
         Raises:
             InvalidRequestError: the table has a primary key, or a setting is malformed.
         """
-        branches.check_no_branch(self._handle)
         return TableStream(self._handle, settings)
 
     def change_stream(
@@ -750,7 +749,6 @@ class Table:
         Raises:
             InvalidRequestError: a setting is malformed.
         """
-        branches.check_no_branch(self._handle)
         return ChangeStream(self._handle, settings, updates=updates, carryovers=carryovers)
 
     def move_consumer(

@@ -61,17 +61,3 @@ def merge(handle: TableHandle, name: str, fast_forward: bool, commit_id: str | N
     newest = handle.branch(name).state.version
     operation = MergeBranch(Base.of(state), name, branch.id, newest, fast_forward)
     return handle.commit(operation, commit_id)
-
-
-def check_no_branch(handle: TableHandle) -> None:
-    """Refuse to read a branch as a stream: its versions end when it is replaced.
-
-    Raises:
-        InvalidRequestError: naming the branch.
-    """
-    if handle.state.branch is not None:
-        raise InvalidRequestError(
-            f"{handle.name} is a branch, which can't be read as a stream; read the table as one, or the "
-            "changes of a range of versions of the branch",
-            condition="NOT_SUPPORTED",
-        )

@@ -89,7 +89,6 @@ def vacuum(
     fence = fence_at(log, state, cutoff)
     listed = listing(handle.store)
     state, needed = references(log, state)
-
     limits = Limits.at(now, cutoff, fence)
     branches = branch_files(handle.store, state, cutoff)
     orphans = find_orphans(listed, needed, replace(limits, branches=branches), log.is_stub)
@@ -100,9 +99,9 @@ def vacuum(
         if orphans.segments and state.fence < fence:
             operation = Fence(Base.of(state), fence)
             with_room(handle.store, lambda: handle.commit(operation, commit_id), orphans.unfenced)
+        _fence_branches(handle, orphans, branches, commit_id)
         # Of a state with the fence: a commit may have added segments since, and an expiry may have
         # moved the oldest retained version.
-        _fence_branches(handle, orphans, branches, commit_id)
         newest = handle.refresh().state
         _, needed = references_since(log, state, needed, newest)
         branches = branch_files(handle.store, newest, cutoff)

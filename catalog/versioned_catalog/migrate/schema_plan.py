@@ -20,7 +20,7 @@ from versioned_catalog.model.changes import SetProperty
 from versioned_catalog.model.ddl import APPLIED_PROPERTIES
 from versioned_catalog.model.diff import Step, difference, difference_by_id
 from versioned_catalog.model.evolution import Evolution
-from versioned_catalog.model.keys import MAINTAINED, TTL, is_maintained, parse_ttl
+from versioned_catalog.model.keys import MAINTAINED, TTL, parse_ttl, user_properties
 from versioned_catalog.model.matching import check_ids_agree, path_key
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import APPLIED_SCHEMA, Definition
@@ -275,11 +275,7 @@ UNDECLARED = MAINTAINED | {APPLIED_SCHEMA}
 
 def declared_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """The properties of a table that a CREATE TABLE statement declares."""
-    return {
-        key: text
-        for key, text in properties.items()
-        if key not in UNDECLARED and not is_maintained(key)
-    }
+    return {key: text for key, text in user_properties(properties).items() if key != APPLIED_SCHEMA}
 
 
 def _schema_drift(state: TableState, table: str) -> list[str]:

@@ -95,14 +95,15 @@ class Condition:
                     "a VARCHAR or STRING first (ALTER COLUMN ... TYPE)",
                     condition="NOT_SUPPORTED",
                 )
-        return "".join(_piece(piece, columns) for piece in self.pieces)
+        return "".join(_sql(piece, columns) for piece in self.pieces)
 
     def shown(self) -> str:
         """The condition as it was asked for."""
-        return "".join(_shown(piece) for piece in self.pieces)
+        # Only of a TIMESTAMP are constants written differently.
+        return self.text({path: (render_path(path), Atom.STRING) for path in self.columns})
 
 
-def _piece(
+def _sql(
     piece: str | ColumnPath | Moment, columns: Mapping[ColumnPath, tuple[str, DataType]]
 ) -> str:
     match piece:
@@ -112,16 +113,6 @@ def _piece(
             return piece.sql(columns[piece.path][1])
         case _:
             return columns[piece][0]
-
-
-def _shown(piece: str | ColumnPath | Moment) -> str:
-    match piece:
-        case str():
-            return piece
-        case Moment():
-            return piece.other
-        case _:
-            return render_path(piece)
 
 
 def check_name(name: object) -> str:

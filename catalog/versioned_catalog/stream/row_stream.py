@@ -46,8 +46,8 @@ class TableStream(Stream):
     """
 
     def __init__(self, handle: TableHandle, settings: Settings | None = None) -> None:
-        _check_not_keyed(handle.state, handle.name)
         super().__init__(handle, settings)
+        _check_not_keyed(handle.state, handle.name)
 
     @property
     def schema(self) -> Schema:

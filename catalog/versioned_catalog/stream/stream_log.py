@@ -298,6 +298,20 @@ class Behind:
     bytes: int
 
 
+def _check_no_branch(handle: TableHandle) -> None:
+    """Refuse to read a branch as a stream: its versions end when it is replaced.
+
+    Raises:
+        InvalidRequestError: naming the branch.
+    """
+    if handle.state.branch is not None:
+        raise InvalidRequestError(
+            f"{handle.name} is a branch, which can't be read as a stream; read the table as one, or the "
+            "changes of a range of versions of the branch",
+            condition="NOT_SUPPORTED",
+        )
+
+
 class Stream(ABC):
     """Micro-batches that end at offsets: what ``TableStream`` and ``ChangeStream`` share.
 
@@ -305,6 +319,7 @@ class Stream(ABC):
     """
 
     def __init__(self, handle: TableHandle, settings: Settings | None) -> None:
+        _check_no_branch(handle)
         self.store = handle.store
         self._log = StreamLog(handle, settings or Settings())
         self._handle = TableHandle(handle.log, handle.loaded, handle.name)

@@ -13,7 +13,6 @@ from pyspark_versioned.sql.protocol.common import CatalogRef, Change, TableRef
 from pyspark_versioned.sql.protocol.rows import StreamRef
 from pyspark_versioned.stream_options import stream_of
 from versioned_catalog import Catalog, NotFoundError, Table
-from versioned_catalog.commit.branches import check_no_branch
 from versioned_catalog.log.pinned_state import RowsOf, check_schema_version
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.bound_changes import plan_changes
@@ -179,7 +178,6 @@ def open_stream(ref: StreamRef) -> TableStream | ChangeStream:
 
 def _new_stream(ref: StreamRef) -> TableStream | ChangeStream:
     table = at_location(ref.table)
-    check_no_branch(table.handle)
     if table.state.table_uuid != ref.table.uuid:
         raise gone(ref.table.name, table.state.created_version, replaced=True)
     table.name = ref.table.name
