@@ -41,6 +41,7 @@ from versioned_catalog.names.creation import (
 from versioned_catalog.names.folders import Mode, Placement
 from versioned_catalog.names.names import Names, check_namespace, names_inside, parse_namespace
 from versioned_catalog.names.names_log import Name, TableName, full_key
+from versioned_catalog.names.references import reference_in
 from versioned_catalog.names.view import View
 from versioned_catalog.names.view_columns import Problem, Shown, ViewReports
 from versioned_catalog.storage.opening import Roots, open_store, reopen, with_roots
@@ -126,18 +127,11 @@ class Catalog:
             NotFoundError: there is no such table, branch, pin or schema version.
         """
         parts = parse_path(name)
-        branch = self._branch_in(parts)
-        table = self._load(parts if branch is None else parts[:-1])
-        table = table if branch is None else table.branch(branch)
+        named = reference_in(self, parts) if parts[-1].startswith(BRANCH_PREFIX) else None
+        table = self._load(parts if named is None else named.table)
+        if named is not None and named.branch is not None:
+            table = table.branch(named.branch)
         return table if schema is None else table.seen_as(schema, overflow=overflow)
-
-    def _branch_in(self, name: Name) -> str | None:
-        """The branch that the last part of a name stands for; None if it is the name of a table."""
-        is_branch = name[-1].startswith(BRANCH_PREFIX) and len(name) > 1
-        if not is_branch or self.table_exists(name) or not self.table_exists(name[:-1]):
-            return None
-        # A table of that name could be created in a namespace.
-        return None if self.namespace_exists(name[:-1]) else name[-1].removeprefix(BRANCH_PREFIX)
 
     def _load(self, parts: Name) -> Table:
         table_name = self._names.find(self._names.existing(), parts)

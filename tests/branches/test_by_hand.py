@@ -413,3 +413,20 @@ def test_a_branch_that_has_changed_nothing_can_be_moved_to(table: Table) -> None
     before = table.scan().to_arrow()
     table.merge_branch("b", fast_forward=True)
     assert table.refresh().scan().to_arrow().equals(before)
+
+
+def test_a_name_stands_for_a_table_before_it_stands_for_a_branch(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", "id INT")
+    table.create_branch("b")
+    table.branch("b").append(rows(1))
+    assert catalog.load_table("n.t.branch_b").count() == 1
+    catalog.create_namespace("n.t")
+    assert catalog.load_table("n.t.branch_b").count() == 1
+    with pytest.raises(NotFoundError, match="branch_c"):
+        catalog.load_table("n.t.branch_c")
+    catalog.create_table("n.t.branch_b", "id INT")
+    assert catalog.load_table("n.t.branch_b").count() == 0
+    with pytest.raises(NotFoundError, match="tag_x"):
+        catalog.load_table("n.t.tag_x")

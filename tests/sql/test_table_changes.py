@@ -75,6 +75,7 @@ REFUSED = {
     "'{t}', 1.5": "table_changes takes the name",
     "'{t}', -1": "table_changes takes the name",
     "1, 0": "table_changes takes the name",
+    "CAST(NULL AS STRING), 0": "table_changes takes the name",
     "'{t}; DROP TABLE x', 0": "but not",
     "'{t}x', 0": "TABLE_OR_VIEW_NOT_FOUND",
     "'{t}', 0, 10": "has no version 10; the newest is 3",

@@ -2,53 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from pyspark_versioned.options import MAIN
 from pyspark_versioned.sql.protocol.common import CatalogRef
 from pyspark_versioned.sql.snapshots import remember
-from versioned_catalog import AlreadyExistsError, Catalog, InvalidRequestError, Table
+from versioned_catalog import AlreadyExistsError, InvalidRequestError, Table
 from versioned_catalog.commit.branch_rules import stages_writes
-from versioned_catalog.log.branches import BRANCH_PREFIX
-
-TAG_PREFIX = "tag_"
-"""How the name of a tag begins where it follows the name of its table: ``db.t.tag_x``."""
-
-
-@dataclass(frozen=True)
-class TableName:
-    """The name of a table, and the branch or tag after it, such as ``db.t.branch_b``.
-
-    Args:
-        parts: the name of the table.
-        branch, tag: what follows it; at most one of them.
-    """
-
-    parts: tuple[str, ...]
-    branch: str | None = None
-    tag: str | None = None
-
-
-def named_table(catalog: Catalog, name: Sequence[str]) -> TableName | None:
-    """The table, or the branch or tag of one, that a name stands for; None if there is none."""
-    parts = tuple(name)
-    if catalog.table_exists(parts):
-        return TableName(parts)
-    outer, last = parts[:-1], parts[-1]
-    is_reference = last.startswith((BRANCH_PREFIX, TAG_PREFIX)) and bool(outer)
-    if not is_reference or not catalog.table_exists(outer):
-        return None
-    is_branch = last.startswith(BRANCH_PREFIX)
-    if catalog.namespace_exists(outer):
-        # A table of that name could be created in the namespace.
-        table = catalog.load_table(outer)
-        known = table.branches if is_branch else table.state.tags
-        if last.removeprefix(BRANCH_PREFIX if is_branch else TAG_PREFIX) not in known:
-            return None
-    if last.startswith(BRANCH_PREFIX):
-        return TableName(outer, branch=last.removeprefix(BRANCH_PREFIX))
-    return TableName(outer, tag=last.removeprefix(TAG_PREFIX))
 
 
 def chosen(

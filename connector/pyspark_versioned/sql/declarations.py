@@ -88,13 +88,6 @@ def parse_declaration(
         )
     copied = _copied_properties(like)
     comment = properties.pop("comment", copied.pop("comment", None))
-    keys = [c for c in declaration.constraints if c.check is None]
-    key = [path for c in keys for path in primary_key_columns(c, table)]
-    checks = [
-        (c.check.name, condition_of(c, table))
-        for c in declaration.constraints
-        if c.check is not None
-    ]
     kept = {key: value for key, value in properties.items() if key not in _ADDED_BY_SPARK}
     own, notes = translated(kept | _sorting(declaration.partitioning, kept, table), table)
     copied, _ = translated(copied, table)
@@ -106,9 +99,27 @@ def parse_declaration(
         tuple(field for field in declaration.partitioning if not field.startswith(_CLUSTERING)),
         copied | own,
         comment,
-        tuple(render_path(tuple(path)) for path in key),
+        _key(declaration.constraints, table),
         tuple(notes),
-        tuple(checks),
+        _checks(declaration.constraints, table),
+    )
+
+
+def _key(constraints: Sequence[messages.Constraint], table: str) -> tuple[str, ...]:
+    """The columns of the PRIMARY KEY; any other constraint than a CHECK is refused."""
+    others = [constraint for constraint in constraints if constraint.check is None]
+    paths = [path for constraint in others for path in primary_key_columns(constraint, table)]
+    return tuple(render_path(tuple(path)) for path in paths)
+
+
+def _checks(
+    constraints: Sequence[messages.Constraint], table: str
+) -> tuple[tuple[str, Condition], ...]:
+    """The names and conditions of CHECK constraints."""
+    return tuple(
+        (constraint.check.name, condition_of(constraint, table))
+        for constraint in constraints
+        if constraint.check is not None
     )
 
 

@@ -9,7 +9,7 @@ from typing import NoReturn, TypeAlias
 
 from pyspark_versioned.option_names import Use, accepted
 from pyspark_versioned.options import Target, parse_options, parse_overflow
-from pyspark_versioned.sql.branch_choice import TAG_PREFIX, TableName, chosen, named_table
+from pyspark_versioned.sql.branch_choice import chosen
 from pyspark_versioned.sql.changes import notes, parse_changes
 from pyspark_versioned.sql.declarations import parse_declaration
 from pyspark_versioned.sql.metadata_requests import (
@@ -39,6 +39,7 @@ from versioned_catalog.model.changes import ChangeType
 from versioned_catalog.model.type_text import quote, render_path
 from versioned_catalog.model.types import Struct
 from versioned_catalog.model.widening import widens
+from versioned_catalog.names.references import TAG_PREFIX, Reference, reference_in
 from versioned_catalog.write.conditions import unknown_columns
 
 _AnyLoad: TypeAlias = messages.Load | messages.LoadToWrite
@@ -61,10 +62,10 @@ def load_to_write(request: messages.LoadToWrite) -> messages.LoadedTarget:
 def _load(request: _AnyLoad) -> tuple[messages.Loaded, Opened | None]:
     """A table, or a metadata table, which is not opened."""
     catalog = open_catalog(request.catalog)
-    named = named_table(catalog, request.name)
+    named = reference_in(catalog, tuple(request.name))
     if named is None:
         return messages.Loaded(_load_metadata(catalog, request), (), past=False), None
-    table = _opened(catalog.load_table(named.parts), request.catalog, named.parts)
+    table = _opened(catalog.load_table(named.table), request.catalog, named.table)
     if named.tag is not None:
         return messages.Loaded(_at_tag(table, named.tag, request), (), past=True), None
     table, is_past = _chosen(table, named, request)
@@ -72,12 +73,12 @@ def _load(request: _AnyLoad) -> tuple[messages.Loaded, Opened | None]:
     state = table.state if is_past else _snapshot(table, request)
     overflow = parse_overflow(request.overflow)
     loaded = describe(table, state, request.catalog.storage, overflow=overflow)
-    hidden = hidden_warning(catalog, named.parts)
+    hidden = hidden_warning(catalog, named.table)
     warnings = () if hidden is None else (hidden,)
     return messages.Loaded(loaded, warnings, past=is_past), Opened(table, state, state, ())
 
 
-def _chosen(table: Table, named: TableName, request: _AnyLoad) -> tuple[Table, bool]:
+def _chosen(table: Table, named: Reference, request: _AnyLoad) -> tuple[Table, bool]:
     """The table, or the branch that the request is for, and whether it can only be read."""
     catalog, branch = request.catalog, named.branch
     if isinstance(request, messages.LoadToWrite):
@@ -236,10 +237,10 @@ def create(request: messages.Create, commit: Commit) -> messages.Altered:
 def alter(request: messages.Alter, commit: Commit) -> messages.Altered:
     """Change a table in one commit."""
     catalog = open_catalog(request.catalog)
-    named = named_table(catalog, request.name)
+    named = reference_in(catalog, tuple(request.name))
     if named is None or named.tag is not None:
         raise Refused("missing")
-    name = named.parts
+    name = named.table
     table = _opened(catalog.load_table(name), request.catalog, name)
     table = chosen(table, request.catalog, named.branch, None, writes=True)
     if landed(commit, table) is not None:
@@ -316,11 +317,11 @@ def drop(request: messages.Drop, commit: Commit) -> messages.Dropped:
             f"{full_name(request.catalog, name)} is a metadata table of {render_path(name[:-1])} and "
             "can't be dropped alone; drop the table"
         )
-    named = named_table(catalog, name)
+    named = reference_in(catalog, name)
     if named is not None and named.branch is not None:
         raise InvalidRequestError(
             f"{full_name(request.catalog, name)} is a branch; write ALTER TABLE "
-            f"{full_name(request.catalog, named.parts)} DROP BRANCH {quote(named.branch)}",
+            f"{full_name(request.catalog, named.table)} DROP BRANCH {quote(named.branch)}",
             condition="NOT_SUPPORTED",
         )
     try:

@@ -60,10 +60,10 @@ public final class TableChanges extends AbstractFunction1<Seq<Expression>, Logic
     }
 
     private static String table(Expression argument) {
-        if (!argument.foldable() || !(argument.dataType() instanceof StringType)) {
+        if (!argument.foldable() || !(argument.dataType() instanceof StringType) || argument.eval(null) == null) {
             throw refusal(USE);
         }
-        String name = String.valueOf(argument.eval(null));
+        String name = argument.eval(null).toString();
         try {
             return CollectionConverters.asJava(SparkStatements.name(SparkSession.active(), name)).stream()
                 .map(Transforms::quoted).collect(Collectors.joining("."));
@@ -74,7 +74,7 @@ public final class TableChanges extends AbstractFunction1<Seq<Expression>, Logic
 
     /** Not an AnalysisException, to which Spark would add a position, and PySpark then asks for a condition of Spark's own. */
     private static IllegalArgumentException refusal(String message) {
-        return new IllegalArgumentException("[" + Condition.INVALID_VALUE.fullName() + "] " + message + " SQLSTATE: 22023");
+        return new IllegalArgumentException(Condition.INVALID_VALUE.text(message));
     }
 
     /** A version, or a time in the session's time zone. */

@@ -22,6 +22,11 @@ public enum Condition {
         return "VERSIONED_" + name();
     }
 
+    /** The text of an error of this condition, for an exception of Spark's. */
+    public String text(String message) {
+        return VersionedException.text(fullName(), sqlState, message);
+    }
+
     /**
      * Throws an exception of this condition, without declaring it, as Scala does.
      *

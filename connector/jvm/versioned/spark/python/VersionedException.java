@@ -29,7 +29,7 @@ public final class VersionedException extends AnalysisException {
     private final String sqlState;
 
     VersionedException(String condition, String sqlState, String message) {
-        super("[" + condition + "] " + message + (message.endsWith(".") ? "" : ".") + " SQLSTATE: " + sqlState, Option.empty(), Option.empty(), Option.empty(),
+        super(text(condition, sqlState, message), Option.empty(), Option.empty(), Option.empty(),
             Option.apply(condition), scala.collection.immutable.Map$.MODULE$.empty(), new QueryContext[0]);
         this.condition = condition;
         this.sqlState = sqlState;
@@ -37,6 +37,11 @@ public final class VersionedException extends AnalysisException {
 
     VersionedException(Failure failure) {
         this(failure.condition(), failure.sqlstate(), failure.message());
+    }
+
+    /** The text of an error, as it is shown and found again. */
+    static String text(String condition, String sqlState, String message) {
+        return "[" + condition + "] " + message + (message.endsWith(".") ? "" : ".") + " SQLSTATE: " + sqlState;
     }
 
     /**
