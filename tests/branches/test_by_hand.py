@@ -430,3 +430,15 @@ def test_a_name_stands_for_a_table_before_it_stands_for_a_branch(tmp_path: Path)
     assert catalog.load_table("n.t.branch_b").count() == 0
     with pytest.raises(NotFoundError, match="tag_x"):
         catalog.load_table("n.t.tag_x")
+
+
+def test_two_columns_do_not_share_a_name_in_files(table: Table) -> None:
+    """The name of a new column of a branch ends in its ID, and so may that of a column of the table."""
+    table.create_branch("b")
+    branch = table.branch("b")
+    branch.alter().add_column("c", "INT").commit()
+    name = branch.schema.get(("c",)).physical_name
+    table.alter().add_column(name, "INT").commit()
+    assert table.refresh().schema.get((name,)).physical_name == name
+    with pytest.raises(InvalidRequestError, match="the column c of the branch has a name in files"):
+        table.merge_branch("b")
