@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from pyspark_versioned.sql.statements import Said, parse
+from pyspark_versioned.sql.statement_text import Said
+from pyspark_versioned.sql.statements import parse
 from versioned_catalog import Catalog, Table
 
 if TYPE_CHECKING:
