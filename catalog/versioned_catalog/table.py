@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from versioned_catalog import alteration
 from versioned_catalog.alteration import Alteration, Retired
-from versioned_catalog.commit import branches
+from versioned_catalog.commit import branches, tags
 from versioned_catalog.commit.operations import Base, Drop, Overwrite, Tag
 from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import names_table_in_errors
@@ -552,7 +552,12 @@ class Table:
         return self.snapshot().tags
 
     def set_tag(
-        self, name: str, version: int | None = None, *, commit_id: str | None = None
+        self,
+        name: str,
+        version: int | None = None,
+        *,
+        keep: timedelta | None = None,
+        commit_id: str | None = None,
     ) -> int:
         """Name a version, for time travel by name; a tag can be moved to another version.
 
@@ -560,13 +565,14 @@ class Table:
             name: not empty, without control characters, and of a form that reads neither as a version
                 nor as a time; not ``latest``, ``earliest`` or ``main``.
             version: the version to name; None for the one that this table shows.
+            keep: how long after the commit of that version ``expire`` drops the tag, in whole seconds;
+                None keeps it until it is dropped.
 
         Raises:
             NotFoundError: there is no such version.
+            InvalidRequestError: the name is not possible, or the version is older than ``keep``.
         """
-        handle = self._handle
-        tag = Tag(Base.of(handle.state), name, handle.number_of(version))
-        return handle.commit(tag, commit_id)
+        return tags.set_tag(self._handle, name, version, keep, commit_id)
 
     def drop_tag(self, name: str, *, commit_id: str | None = None) -> int:
         """Remove a tag.

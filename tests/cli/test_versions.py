@@ -15,14 +15,18 @@ def paths(run: Run, *options: str) -> list[str]:
 
 
 def test_tags_are_set_listed_and_dropped(run: Run) -> None:
-    assert run("tag", "list", "db.people").lines == ["tag version"]
+    assert run("tag", "list", "db.people").lines == ["tag version keep_hours"]
     assert run("tag", "set", "db.people", "now").out == "db.people is at version 2\n"
     done = run("tag", "set", "db.people", "empty", "--version", "0", "--json")
     assert done.json == {"table": "db.people", "version": 3}
-    assert run("tag", "list", "db.people").lines == ["tag version", "empty 0", "now 1"]
+    assert run("tag", "list", "db.people").lines == ["tag version keep_hours", "empty 0", "now 1"]
     assert run("describe", "db.people", "--json").json["tags"] == {"empty": 0, "now": 1}
     assert run("tag", "drop", "db.people", "empty").out == "db.people is at version 4\n"
-    assert run("tag", "list", "db.people", "--json").json == [{"tag": "now", "version": 1}]
+    assert run("tag", "list", "db.people", "--json").json == [
+        {"tag": "now", "version": 1, "keep_hours": None}
+    ]
+    assert run("tag", "set", "db.people", "now", "--keep-hours", "48").code == 0
+    assert run("tag", "list", "db.people").lines == ["tag version keep_hours", "now 4 48.0"]
 
 
 def test_a_pin_that_stays_on_its_schema_is_said_to(run: Run) -> None:

@@ -57,6 +57,17 @@ T = ("prod", "db", "sample")
             ),
         ),
         (
+            "ALTER TABLE prod.db.sample REPLACE TAG x AS OF VERSION 3 RETAIN 7 DAYS",
+            Said(
+                T,
+                "create_tag",
+                {
+                    **{"tag": "'x'", "mode": "'replace'", "version": "3"},
+                    "keep_hours": "CAST(7 * 24 AS DOUBLE)",
+                },
+            ),
+        ),
+        (
             "ALTER TABLE prod.db.sample CREATE OR REPLACE BRANCH `b-b` RETAIN 90 MINUTES;",
             Said(
                 T,
@@ -184,7 +195,6 @@ def test_spark_parses_the_rest(statement: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "instead"),
     [
-        ("ALTER TABLE t CREATE TAG x AS OF VERSION 3 RETAIN 365 DAYS", "leave out RETAIN"),
         ("ALTER TABLE t SET IDENTIFIER FIELDS id, data", r"PRIMARY KEY \(...\)"),
         ("ALTER TABLE t DROP IDENTIFIER FIELDS id", r"PRIMARY KEY \(...\)"),
         ("ALTER TABLE t WRITE ORDERED BY a NULLS LAST", "leave it out"),

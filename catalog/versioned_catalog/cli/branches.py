@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import click
 
-from versioned_catalog.cli.output import show_commit, show_rows
+from versioned_catalog.cli.output import hours_of, show_commit, show_rows
 from versioned_catalog.cli.program import Group, Session
 
 _table = click.argument("table")
@@ -33,13 +33,10 @@ def list_branches(session: Session, table: str) -> None:
                 "begins_at": registered.base,
                 "version": on_branch.version,
                 "merged": None if registered.merged is None else registered.merged[0],
-                "keep_hours": None if registered.keep is None else registered.keep / _HOUR,
+                "keep_hours": hours_of(registered.keep),
             }
         )
     show_rows(rows, ["branch", "begins_at", "version", "merged", "keep_hours"])
-
-
-_HOUR = timedelta(hours=1)
 
 
 @branch.command("create")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import click
 
 from versioned_catalog.cli.output import (
     cell_text,
+    hours_of,
     print_table,
     printable,
     show_commit,
@@ -167,19 +169,32 @@ def tag() -> None:
 @click.pass_obj
 def list_tags(session: Session, table: str) -> None:
     """List the tags of TABLE."""
-    tags = session.table(table).tags
-    show_rows([{"tag": name, "version": tags[name]} for name in sorted(tags)], ["tag", "version"])
+    state = session.table(table).state
+    rows = [
+        {"tag": name, "version": version, "keep_hours": hours_of(state.tags_kept.get(name))}
+        for name, version in sorted(state.tags.items())
+    ]
+    show_rows(rows, ["tag", "version", "keep_hours"])
 
 
 @tag.command("set")
 @_table
 @_name
 @click.option("--version", type=int, help="Version to tag; the newest by default.")
+@click.option(
+    "--keep-hours",
+    metavar="HOURS",
+    type=float,
+    help="Let expire drop it so long after the commit of the version.",
+)
 @click.pass_obj
-def set_tag(session: Session, table: str, name: str, version: int | None) -> None:
+def set_tag(
+    session: Session, table: str, name: str, version: int | None, keep_hours: float | None
+) -> None:
     """Set the tag NAME to a version of TABLE; an existing tag moves."""
     loaded = session.table(table)
-    show_commit(loaded.name, loaded.set_tag(name, version))
+    keep = None if keep_hours is None else timedelta(hours=keep_hours)
+    show_commit(loaded.name, loaded.set_tag(name, version, keep=keep))
 
 
 @tag.command("drop")

@@ -138,6 +138,7 @@ def expire(
             "kept for consumers": list(result.consumers),
             "lapsed consumers": list(result.lapsed),
             "forgotten applications": result.forgotten,
+            "lapsed tags": list(result.tags),
             "version": result.version,
         }
     )

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -177,3 +177,8 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Collapse white space and line breaks to single spaces, and escape the rest."""
     return printable(" ".join(text.split()))
+
+
+def hours_of(span: timedelta | None) -> float | None:
+    """A time span in hours."""
+    return None if span is None else span / timedelta(hours=1)

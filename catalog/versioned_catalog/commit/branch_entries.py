@@ -64,6 +64,7 @@ def _first_entry(attempt: Attempt[MakeBranch], then: TableState, branch: Branch)
         branch.first_id,
         floor=branch.base or None,
         tags={},
+        tags_kept={},
         consumers={},
         branches={},
         branch=OnBranch(attempt.operation.name, branch.id, branch.end_id),

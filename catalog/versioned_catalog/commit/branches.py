@@ -24,7 +24,7 @@ def create(
     commit_id: str | None,
 ) -> int:
     """Begin a branch. See ``Table.create_branch``."""
-    _check_keep(keep, handle.name)
+    check_keep(keep, handle.name)
     base = Base.of(handle.state)
     operation = MakeBranch(base, name, handle.number_of(version), keep, replace)
     began = time.monotonic()
@@ -38,7 +38,8 @@ def create(
     return made
 
 
-def _check_keep(keep: timedelta | None, table: str) -> None:
+def check_keep(keep: timedelta | None, table: str) -> None:
+    """Refuse a time for which no branch and no tag can be kept."""
     if keep is not None and not (
         isinstance(keep, timedelta) and timedelta(seconds=1) <= keep <= LONGEST_KEPT
     ):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from versioned_catalog.commit.attempt import Attempt
-from versioned_catalog.commit.operations import Create, Drop, Replace, Tag
+from versioned_catalog.commit.operations import Create, Drop, DropLapsedTags, Replace, Tag
 from versioned_catalog.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -57,7 +57,7 @@ def same_incarnation(attempt: Attempt[Any]) -> None:
         raise _dropped(attempt.table, base.version)
 
 
-def same_table(attempt: Attempt[Replace | Tag]) -> None:
+def same_table(attempt: Attempt[Replace | Tag | DropLapsedTags]) -> None:
     """Refuse to tag or replace a table that was dropped; one that was replaced is the same table.
 
     Raises:
@@ -66,7 +66,7 @@ def same_table(attempt: Attempt[Replace | Tag]) -> None:
     match attempt.operation:
         case Replace(created_uuid=created, base_version=version):
             pass
-        case Tag(base):
+        case Tag(base) | DropLapsedTags(base):
             created, version = base.created_uuid, base.version
     if attempt.state.dropped or attempt.state.created_uuid != created:
         raise _dropped(attempt.table, version)

@@ -176,6 +176,11 @@ MATRIX: Mapping[type, Row] = {
         is_noop=table_entries.is_tagged,
         entry=table_entries.tag_entry,
     ),
+    operations.DropLapsedTags: Row(
+        required=SAME_TABLE,
+        is_noop=table_entries.has_no_lapsed_tags,
+        entry=table_entries.drop_lapsed_tags_entry,
+    ),
     operations.MakeBranch: Row(
         required=(*SAME_INCARNATION, *ON_TABLE, branch_rules.branch_can_begin),
         entry=branch_entries.make_branch_entry,

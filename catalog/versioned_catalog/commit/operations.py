@@ -182,11 +182,29 @@ class Rollback:
 
 @dataclass(frozen=True)
 class Tag:
-    """Set a tag to a version, or drop it (None)."""
+    """Set a tag to a version, or drop it (None).
+
+    Args:
+        keep: how long after the commit of its version expiry drops it; None for never.
+    """
 
     base: Base
     name: str
     version: int | None
+    keep: timedelta | None = None
+
+
+@dataclass(frozen=True)
+class DropLapsedTags:
+    """Drop tags that were not to be kept longer.
+
+    Args:
+        tags: the version that each named, and how long it was kept; a tag of the name with another
+            version or time stays.
+    """
+
+    base: Base
+    tags: Mapping[str, tuple[int, timedelta]]
 
 
 @dataclass(frozen=True)
@@ -384,6 +402,7 @@ Operation = (
     | Rollback
     | Tag
     | MakeBranch
+    | DropLapsedTags
     | DropBranches
     | CloseBranch
     | MergeBranch

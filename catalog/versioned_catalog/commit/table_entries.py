@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from versioned_catalog.commit.attempt import Attempt, once
@@ -12,6 +13,7 @@ from versioned_catalog.commit.operations import (
     Consume,
     Create,
     Drop,
+    DropLapsedTags,
     Expire,
     Fence,
     Replace,
@@ -31,6 +33,7 @@ from versioned_catalog.log.features import (
     PATCH,
     PINS,
     RESOLVED,
+    TAG_RETENTION,
     WITH_CHECKSUMS,
     Features,
 )
@@ -77,11 +80,17 @@ def create_entry(attempt: Attempt[Create]) -> Commit:
     return _first_commit(attempt.operation, attempt.newest, head)
 
 
+_TAG_RETENTION = Features(frozenset({TAG_RETENTION}), frozenset({TAG_RETENTION}))
+
+
 def replace_entry(attempt: Attempt[Replace]) -> Commit:
     """The entry that replaces a table."""
     operation = attempt.operation
     head = next_head(attempt, "replace", operation.base_version)
-    return _first_commit(operation.creation, attempt.newest, head)
+    entry = _first_commit(operation.creation, attempt.newest, head)
+    # Tags survive.
+    needed = _TAG_RETENTION if attempt.state.tags_kept else Features()
+    return replace(entry, head=replace(entry.head, features=entry.head.features | needed))
 
 
 def _first_commit(operation: Create, state: TableState | None, head: Head) -> Commit:
@@ -205,14 +214,50 @@ def alter_entry(attempt: Attempt[Alter]) -> Commit:
 def is_tagged(attempt: Attempt[Tag]) -> bool:
     """Whether the tag names the version already."""
     operation = attempt.operation
-    return operation.version == attempt.state.tags.get(operation.name)
+    state, name = attempt.state, operation.name
+    return (operation.version, operation.keep) == (state.tags.get(name), state.tags_kept.get(name))
 
 
 def tag_entry(attempt: Attempt[Tag]) -> Commit:
     """The entry that sets or drops a tag."""
     operation, state = attempt.operation, attempt.state
     tags = _marked(state.tags, operation.name, operation.version)
-    return Commit(next_head(attempt, "tag"), state.next_column_id, tags=tags)
+    return _tags_entry(attempt, tags, _marked(state.tags_kept, operation.name, operation.keep))
+
+
+def has_no_lapsed_tags(attempt: Attempt[DropLapsedTags]) -> bool:
+    """Whether all the tags are gone, or were set again."""
+    return not _lapsed(attempt)
+
+
+def drop_lapsed_tags_entry(attempt: Attempt[DropLapsedTags]) -> Commit:
+    """The entry that drops tags which were not to be kept longer."""
+    state, lapsed = attempt.state, _lapsed(attempt)
+    tags = {name: version for name, version in state.tags.items() if name not in lapsed}
+    kept = {name: keep for name, keep in state.tags_kept.items() if name not in lapsed}
+    return _tags_entry(attempt, tags, kept)
+
+
+def _lapsed(attempt: Attempt[DropLapsedTags]) -> frozenset[str]:
+    state = attempt.state
+    return frozenset(
+        name
+        for name, (version, keep) in attempt.operation.tags.items()
+        if state.tags.get(name) == version and state.tags_kept.get(name) == keep
+    )
+
+
+def _tags_entry(
+    attempt: Attempt[Any], tags: Mapping[str, int], kept: Mapping[str, timedelta]
+) -> Commit:
+    head, state = next_head(attempt, "tag"), attempt.state
+    needed = _TAG_RETENTION if kept else Features()
+    return Commit(
+        replace(head, features=head.features | needed),
+        state.next_column_id,
+        tags=tags if tags != state.tags else None,
+        tags_kept=kept if kept != state.tags_kept else None,
+    )
 
 
 def consumer_entry(attempt: Attempt[Consume]) -> Commit:

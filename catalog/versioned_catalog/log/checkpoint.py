@@ -47,6 +47,8 @@ from versioned_catalog.log.entry_json import (
     pins_from_json,
     pins_to_json,
     tags_from_json,
+    tags_kept_from_json,
+    tags_kept_to_json,
 )
 from versioned_catalog.log.features import (
     APPLICATION_RETENTION,
@@ -66,7 +68,13 @@ from versioned_catalog.log.schemas import (
 from versioned_catalog.log.segment_columns import ColumnFile, Run, SegmentColumns
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.segment_table import CORE, OPTIONAL, check_lists, statistic_type
-from versioned_catalog.log.state import TableState, check_not_keyed, check_pins, check_resolved
+from versioned_catalog.log.state import (
+    TableState,
+    check_not_keyed,
+    check_pins,
+    check_resolved,
+    check_tags_kept,
+)
 from versioned_catalog.model.arrow import TRUE, one_array, truths
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import Json, check_members, member, optional, texts
@@ -324,6 +332,7 @@ def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, 
         "floor": state.floor,
         "applications": applications_to_json(state.applications),
         "tags": dict(state.tags),
+        **({"tags_kept": tags_kept_to_json(state.tags_kept)} if state.tags_kept else {}),
         **({"pins": pins_to_json(state.pins)} if state.pins else {}),
         **({"consumers": consumers_to_json(state.consumers)} if state.consumers else {}),
         **({"branches": branches_to_json(state.branches)} if state.branches else {}),
@@ -340,7 +349,7 @@ _MEMBERS = frozenset(
         *("format", "features", "table_uuid", "created_uuid", "version", "commit_id", "time"),
         *("created_version", "first_schema_version", "dropped", "schemas", "older_schemas"),
         *("schema_version", "properties", "comment", "next_column_id", "fence", "floor"),
-        *("applications", "tags", "pins", "consumers", "roots", "statistics"),
+        *("applications", "tags", "tags_kept", "pins", "consumers", "roots", "statistics"),
         *("imported", "adoptions", "branches", "branch"),
     }
 )
@@ -377,6 +386,7 @@ def state_from_json(value: Json, segments: SegmentSet) -> TableState:
             with_versions=APPLICATION_RETENTION in features.read,
         ),
         tags=tags_from_json(optional(value, "tags", dict) or {}, member(value, "version", int)),
+        tags_kept=tags_kept_from_json(optional(value, "tags_kept", dict) or {}),
         pins=pins_from_json(optional(value, "pins", dict) or {}),
         consumers=consumers_from_json(
             optional(value, "consumers", dict) or {}, member(value, "version", int)
@@ -393,6 +403,7 @@ def state_from_json(value: Json, segments: SegmentSet) -> TableState:
     )
     used = set(segments.base["schema_version"].unique().to_pylist())
     check_pins(state)
+    check_tags_kept(state)
     if state.schema_version not in schemas or not all(version in schemas for version in used):
         raise CorruptTableError("segments, or the table, have a schema version that is not defined")
     highest, next_id = schemas.highest_id, state.next_column_id

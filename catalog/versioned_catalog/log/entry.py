@@ -328,6 +328,7 @@ class Commit:
     floor: int | None = None
     forget: int | None = None
     tags: Mapping[str, int] | None = None
+    tags_kept: Mapping[str, timedelta] | None = None
     pins: Mapping[str, Pin] | None = None
     consumers: Mapping[str, Consumer] | None = None
     roots: Mapping[str, str] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import CHECKPOINT_BYTES, ID_MAPS, SCHEMA_VERSIONS, check_version
 from versioned_catalog.log.bounded_files import dump_document, load_document, naming_file
 from versioned_catalog.log.branches import (
+    LONGEST_KEPT,
     branches_from_json,
     branches_to_json,
     on_branch_from_json,
@@ -124,7 +126,18 @@ WAREHOUSE_OPERATIONS = frozenset(
 
 MEMBERS = HEAD_MEMBERS | {
     *("next_column_id", "schema", "properties", "comment", "id_maps", "roots", "added", "removed"),
-    *("marked", "manifest", "batch", "fence", "floor", "forget", "tags", "pins", "consumers"),
+    *(
+        "marked",
+        "manifest",
+        "batch",
+        "fence",
+        "floor",
+        "forget",
+        "tags",
+        "tags_kept",
+        "pins",
+        "consumers",
+    ),
     *("imported", "details", "schemas", "batches", "branches", "branch"),
 }
 """The members of an entry; any other is damage, or needs a feature that this library does not have."""
@@ -151,6 +164,7 @@ def commit_to_bytes(commit: Commit) -> bytes:
         "floor": commit.floor,
         "forget": commit.forget,
         "tags": None if commit.tags is None else dict(commit.tags),
+        "tags_kept": None if commit.tags_kept is None else tags_kept_to_json(commit.tags_kept),
         "pins": None if commit.pins is None else pins_to_json(commit.pins),
         "consumers": None if commit.consumers is None else consumers_to_json(commit.consumers),
         "roots": None if commit.roots is None else dict(commit.roots),
@@ -230,6 +244,7 @@ def _commit(value: Json) -> Commit:
         floor=_parsed(value, "floor", int, partial(_floor, before=before)),
         forget=_parsed(value, "forget", int, partial(_forget, head=head)),
         tags=_parsed(value, "tags", dict, partial(tags_from_json, newest=before)),
+        tags_kept=_parsed(value, "tags_kept", dict, tags_kept_from_json),
         pins=_parsed(value, "pins", dict, pins_from_json),
         consumers=_parsed(value, "consumers", dict, partial(consumers_from_json, newest=before)),
         roots=_parsed(value, "roots", dict, _texts),
@@ -357,6 +372,23 @@ def tags_from_json(value: dict[str, Json], newest: int) -> dict[str, int]:
     if not all(0 <= version <= newest for version in tags.values()):
         raise CorruptTableError("a tag names a version that does not exist")
     return tags
+
+
+def tags_kept_to_json(kept: Mapping[str, timedelta]) -> dict[str, Json]:
+    """The JSON of how long tags are kept."""
+    return {name: int(keep.total_seconds()) for name, keep in kept.items()}
+
+
+def tags_kept_from_json(value: dict[str, Json]) -> dict[str, timedelta]:
+    """A map of tags to how long they are kept.
+
+    Raises:
+        CorruptTableError: a time is not a number of seconds, or impossible.
+    """
+    seconds: dict[str, int] = {name: member(value, name, int) for name in value}
+    if not all(0 < keep <= LONGEST_KEPT.total_seconds() for keep in seconds.values()):
+        raise CorruptTableError("a tag is kept for an impossible time")
+    return {name: timedelta(seconds=keep) for name, keep in seconds.items()}
 
 
 def _paths(values: list[Any]) -> tuple[str, ...]:

@@ -99,6 +99,9 @@ APPLICATION_RETENTION = "application-retention"
 CHECKS = "checks"
 """Feature of tables that have, or had, CHECK constraints."""
 
+TAG_RETENTION = "tag-retention"
+"""Feature of tables that have, or had, a tag that is kept for a time."""
+
 BRANCHES = "branches"
 """Feature of tables that have, or had, branches."""
 
@@ -121,6 +124,7 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         RESOLVED,
         APPLICATION_RETENTION,
         BRANCHES,
+        TAG_RETENTION,
         CHECKS,
     }
 )

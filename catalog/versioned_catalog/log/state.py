@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from versioned_catalog.log.features import (
     EXTERNAL_ROOTS,
     IMPORTS,
     RESOLVED,
+    TAG_RETENTION,
     Features,
 )
 from versioned_catalog.log.ledger import Ledger
@@ -61,6 +62,7 @@ class TableState:
         properties, comment: for users.
         applications: the last batch of each exactly-once sink, until it is forgotten.
         tags: names of versions, of this incarnation and of those that it replaced.
+        tags_kept: how long after the commit of its version expiry drops a tag; the others it keeps.
         pins: schema pins by label.
         consumers: readers whose unread versions expiry keeps, by name.
         branches: the branches by name.
@@ -92,6 +94,7 @@ class TableState:
     segments: SegmentSet = field(default_factory=SegmentSet)
     applications: Mapping[str, LastBatch] = field(default_factory=dict)
     tags: Mapping[str, int] = field(default_factory=dict)
+    tags_kept: Mapping[str, timedelta] = field(default_factory=dict)
     pins: Mapping[str, Pin] = field(default_factory=dict)
     consumers: Mapping[str, Consumer] = field(default_factory=dict)
     branches: Mapping[str, Branch] = field(default_factory=dict)
@@ -187,6 +190,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         segments=segments,
         applications=_applications(before, commit),
         tags=before.tags if commit.tags is None else commit.tags,
+        tags_kept=before.tags_kept if commit.tags_kept is None else commit.tags_kept,
         pins=before.pins if commit.pins is None else commit.pins,
         consumers=before.consumers if commit.consumers is None else commit.consumers,
         branches=before.branches if commit.branches is None else commit.branches,
@@ -201,6 +205,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     )
     if commit.pins is not None:
         check_pins(after)
+    check_tags_kept(after)
     if commit.marked:
         _check_marks(after, commit.marked.values())
     return after
@@ -263,6 +268,18 @@ def check_pins(state: TableState) -> None:
             )
 
 
+def check_tags_kept(state: TableState) -> None:
+    """Refuse a time for a tag that is not there, and one without the feature.
+
+    Raises:
+        CorruptTableError: naming the tag.
+    """
+    if state.tags_kept and TAG_RETENTION not in state.features.read & state.features.write:
+        raise CorruptTableError(f"tags are kept for a time without the feature {TAG_RETENTION}")
+    for name in state.tags_kept.keys() - state.tags.keys():
+        raise CorruptTableError(f"the tag {name[:100]!r} is kept for a time, but there is none")
+
+
 def check_not_keyed(path: str, is_foreign: bool, schema: Schema | None) -> None:
     """Refuse a foreign segment in a table with a primary key: its rows can't be merged.
 
@@ -321,6 +338,7 @@ def _new_incarnation(state: TableState | None, commit: Commit) -> TableState:
         schema_version=schema.version,
         next_column_id=commit.next_column_id,
         tags=state.tags if state and replaces else {},
+        tags_kept=state.tags_kept if state and replaces else {},
         fence=state.fence if state else 0,
         floor=state.floor if state else 0,
     )

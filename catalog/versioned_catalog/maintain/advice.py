@@ -318,11 +318,16 @@ def _expire(
         why.append(f"kept for consumers: {', '.join(expired.consumers)}")
     if expired.lapsed:
         why.append(f"consumers whose time is over: {', '.join(expired.lapsed)}")
+    if expired.tags:
+        why.append(f"tags whose time is over: {', '.join(expired.tags)}")
+    if expired.branches:
+        why.append(f"branches whose time is over: {', '.join(expired.branches)}")
     if is_unfinished:
         why.append("an expiry was interrupted")
+    lapsed = expired.tags or expired.branches
     return Job(
         name=EXPIRE,
-        is_due=is_unfinished or freed > 0 or expired.versions >= MANY_VERSIONS,
+        is_due=bool(lapsed) or is_unfinished or freed > 0 or expired.versions >= MANY_VERSIONS,
         why="; ".join(why),
         unit="versions",
         before=before,

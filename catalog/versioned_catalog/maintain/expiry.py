@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from versioned_catalog.commit.operations import Base, CloseBranch, DropBranches, Expire
+from versioned_catalog.commit import tags
+from versioned_catalog.commit.operations import (
+    Base,
+    CloseBranch,
+    DropBranches,
+    DropLapsedTags,
+    Expire,
+)
 from versioned_catalog.commit.table_entries import starts_to_forget
 from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import (
@@ -127,6 +135,7 @@ class Expired:
         version: the newest version afterwards.
         branches: names of branches that were dropped, since nothing was committed to them for as long as
             they were to be kept.
+        tags: names of tags that were dropped, since they were not to be kept longer.
     """
 
     table: str
@@ -139,6 +148,7 @@ class Expired:
     forgotten: int
     version: int
     branches: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 def expire(
@@ -156,6 +166,12 @@ def expire(
     check_keep_last(keep_last, handle.name)
     state = handle.refresh().state
     now = store_time(handle.store, dry_run=dry_run)
+    lapsed_tags = tags.lapsed_tags(handle, now)
+    if lapsed_tags and dry_run:
+        state = _without_tags(state, lapsed_tags)
+    elif lapsed_tags:
+        handle.commit(DropLapsedTags(Base.of(state), lapsed_tags))
+        state = handle.state
     # Versions that were current at the cutoff or later are kept, and the last ones in any case.
     at_cutoff = newest_before(handle.log, state, time_before(now, span))
     allowed = max(state.floor, min(at_cutoff, state.version - keep_last + 1))
@@ -186,12 +202,19 @@ def expire(
         dry_run=dry_run,
         oldest_version=oldest,
         versions=oldest - state.floor - len(newly_tagged),
-        tagged=tuple(sorted(tagged_below(handle.state, oldest))),
+        tagged=tuple(sorted(tagged_below(state if dry_run else handle.state, oldest))),
         consumers=tuple(sorted(kept_from)),
         lapsed=tuple(sorted(lapsed)),
         forgotten=forgotten,
         version=handle.state.version,
         branches=tuple(sorted(lapsed_branches)),
+        tags=tuple(sorted(lapsed_tags)),
+    )
+
+
+def _without_tags(state: TableState, names: Collection[str]) -> TableState:
+    return replace(
+        state, tags={tag: version for tag, version in state.tags.items() if tag not in names}
     )
 
 

@@ -24,6 +24,9 @@ _LABEL = Parameter("label", "STRING", "the label of the pin")
 _CONSUMER = Parameter("consumer", "STRING", "the name of the consumer")
 _TAG = Parameter("tag", "STRING", "the name")
 _TAGGED = optional("version", "BIGINT", "the version; by default the newest")
+_KEEP = optional(
+    "keep_hours", "DOUBLE", "so long after the commit of the version, expiry drops the tag"
+)
 _SET_TAG = "STRUCT<tag: STRING, tagged_version: BIGINT, version: BIGINT>"
 _MODES = ("create", "create or replace", "create if not exists", "replace")
 _ROLLBACK = "STRUCT<previous_version: BIGINT, version: BIGINT>"
@@ -49,9 +52,15 @@ def _rollback_to_timestamp(table: Table, call: Invocation) -> int:
 
 
 def _set_tag(table: Table, call: Invocation) -> int:
+    return _tag(table, call, None)
+
+
+def _tag(table: Table, call: Invocation, keep: timedelta | None) -> int:
     version = call.number("version")
     tagged = table.version if version is None else version
-    return table.set_tag(call.text("tag"), tagged, commit_id=call.commit.id)
+    if call.arguments["keep_hours"] is not None:
+        keep = call.hours("keep_hours", timedelta(0))
+    return table.set_tag(call.text("tag"), tagged, keep=keep, commit_id=call.commit.id)
 
 
 def _create_tag(table: Table, call: Invocation) -> int:
@@ -68,7 +77,7 @@ def _create_tag(table: Table, call: Invocation) -> int:
         raise NotFoundError(f"{table.name}: there is no tag {tag}; write CREATE TAG")
     if mode == "create if not exists" and tagged is not None:
         return table.version
-    return _set_tag(table, call)
+    return _tag(table, call, table.state.tags_kept.get(tag))
 
 
 def _tagged(call: Invocation, before: int, version: int) -> Row:
@@ -154,7 +163,7 @@ PROCEDURES = {
     ),
     "set_tag": Procedure(
         "Names a version, for VERSION AS OF.",
-        (TABLE, _TAG, _TAGGED),
+        (TABLE, _TAG, _TAGGED, _KEEP),
         _SET_TAG,
         one_commit(_set_tag, _tagged),
     ),
@@ -163,6 +172,7 @@ PROCEDURES = {
         (
             *(TABLE, _TAG, _TAGGED),
             optional("mode", "STRING", f"one of {', '.join(_MODES)}; by default {_MODES[0]}"),
+            _KEEP,
         ),
         _SET_TAG,
         one_commit(_create_tag, _tagged),

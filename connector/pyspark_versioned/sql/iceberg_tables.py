@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 import pyarrow as pa
 
@@ -178,12 +179,21 @@ def _refs(table: Table) -> pa.Table:
             "name": name,
             "type": "BRANCH",
             "snapshot_id": table.branch(name).version,
-            "max_reference_age_in_ms": branch.keep and int(branch.keep.total_seconds() * 1000),
+            "max_reference_age_in_ms": _milliseconds(branch.keep),
         }
         for name, branch in sorted(table.branches.items())
     ]
     rows += [
-        {"name": name, "type": "TAG", "snapshot_id": version}
+        {
+            "name": name,
+            "type": "TAG",
+            "snapshot_id": version,
+            "max_reference_age_in_ms": _milliseconds(table.state.tags_kept.get(name)),
+        }
         for name, version in sorted(table.state.tags.items())
     ]
     return pa.Table.from_pylist(rows, _REFS)
+
+
+def _milliseconds(span: timedelta | None) -> int | None:
+    return None if span is None else int(span.total_seconds() * 1000)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark_versioned.sql.statement_text import Said, is_at_end, skip
+from pyspark_versioned.sql.statement_text import Said, is_at_end
 from versioned_catalog.model.tokens import Cursor, sql_string
 from versioned_catalog.model.type_text import ColumnPath
 
@@ -34,27 +34,25 @@ def take_reference(cursor: Cursor, table: ColumnPath) -> Said:
         arguments["version"] = str(cursor.integer())
     elif replaces:
         raise cursor.error("AS OF VERSION was expected")
+    arguments |= _take_retention(cursor)
     if kind == "BRANCH":
-        return Said(table, "create_branch", arguments | _take_retention(cursor))
-    if cursor.accept_word("RETAIN"):
-        skip(cursor)
-        return Said(
-            table,
-            refused=f"{action} TAG ... RETAIN is not supported: a tag keeps its version until it is "
-            "dropped; leave out RETAIN, and drop the tag when nobody needs it",
-        )
-    return Said(table, "create_tag", arguments)
+        arguments |= _take_snapshot_retention(cursor)
+    return Said(table, f"create_{kind.lower()}", arguments)
 
 
 _HOURS = {"DAYS": "24", "HOURS": "1", "MINUTES": "1 / 60"}
 
 
 def _take_retention(cursor: Cursor) -> dict[str, str]:
-    """``RETAIN n DAYS``; and ``WITH SNAPSHOT RETENTION``, which names a least that is kept anyway."""
-    kept = {}
-    if cursor.accept_word("RETAIN"):
-        number, unit = cursor.integer(), cursor.expect_word(*_HOURS)
-        kept["keep_hours"] = f"CAST({number} * {_HOURS[unit]} AS DOUBLE)"
+    """``RETAIN n DAYS``."""
+    if not cursor.accept_word("RETAIN"):
+        return {}
+    number, unit = cursor.integer(), cursor.expect_word(*_HOURS)
+    return {"keep_hours": f"CAST({number} * {_HOURS[unit]} AS DOUBLE)"}
+
+
+def _take_snapshot_retention(cursor: Cursor) -> dict[str, str]:
+    """``WITH SNAPSHOT RETENTION``, which names a least that is kept anyway."""
     if cursor.accept_word("WITH"):
         cursor.expect_word("SNAPSHOT")
         cursor.expect_word("RETENTION")
@@ -62,4 +60,4 @@ def _take_retention(cursor: Cursor) -> dict[str, str]:
         if cursor.expect_word("SNAPSHOTS", *_HOURS) == "SNAPSHOTS" and not is_at_end(cursor):
             cursor.integer()
             cursor.expect_word(*_HOURS)
-    return kept
+    return {}
