@@ -15,7 +15,7 @@ from versioned_catalog.log.ledger import ImportedFile
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.evolution import BoundChange, Evolution
-from versioned_catalog.model.keys import ANALYZED, CHECK_PREFIX
+from versioned_catalog.model.keys import ANALYZED, CHECK_PREFIX, PARTITION_PREFIX
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column
 from versioned_catalog.read.filters import BoundFilter
@@ -292,11 +292,11 @@ class PlannedOn:
         )
 
     def compared(self, properties: Mapping[str, str]) -> dict[str, str]:
-        """The properties that must not have changed; constraints are checked by a rule of their own."""
+        """The properties that must not have changed; constraints have a rule of their own."""
         return {
             key: text
             for key, text in properties.items()
-            if key not in self.ignored and not key.startswith(CHECK_PREFIX)
+            if key not in self.ignored and not key.startswith((CHECK_PREFIX, PARTITION_PREFIX))
         }
 
 

@@ -47,7 +47,7 @@ def parse_alter(
     requests: list[changes.Change] = []
     current, time = evolution.begin(), utc_now()
     while True:
-        parsed = _take_statement(cursor, current.schema, table)
+        parsed = _take_statement(cursor, current, table)
         requests += parsed
         while cursor.accept(";"):
             pass
@@ -58,22 +58,23 @@ def parse_alter(
 
 
 def _take_statement(
-    cursor: Cursor, schema: Schema, table: ColumnPath | None
+    cursor: Cursor, evolution: Evolution, table: ColumnPath | None
 ) -> list[changes.Change]:
     cursor.expect_word("ALTER")
     cursor.expect_word("TABLE")
     named = take_path(cursor)
     check_name(named, table)
-    requests = _take_action(cursor, schema, render_path(named))
+    requests = _take_action(cursor, evolution, render_path(named))
     if cursor.token.kind is not TokenKind.END and not cursor.at_symbol(";"):
         raise cursor.error("the end of the statement was expected")
     return requests
 
 
-def _take_action(cursor: Cursor, schema: Schema, table: str) -> list[changes.Change]:
+def _take_action(cursor: Cursor, evolution: Evolution, table: str) -> list[changes.Change]:
+    schema = evolution.schema
     word, second = cursor.token.text.upper(), cursor.peek().text.upper()
     if word in ("ADD", "DROP", "REPLACE") and second == "PARTITION":
-        return [_take_partition_field(cursor, schema, table)]
+        return [_take_partition_field(cursor, evolution, table)]
     match word, second:
         case "ADD", "COLUMN" | "COLUMNS":
             return _take_additions(cursor)
@@ -122,7 +123,7 @@ def _refuse(cursor: Cursor, word: str, second: str, table: str) -> NoReturn:
     )
 
 
-def _take_partition_field(cursor: Cursor, schema: Schema, table: str) -> changes.Change:
+def _take_partition_field(cursor: Cursor, evolution: Evolution, table: str) -> changes.Change:
     word = cursor.take().text.upper()
     cursor.expect_word("PARTITION")
     cursor.expect_word("FIELD")
@@ -130,7 +131,8 @@ def _take_partition_field(cursor: Cursor, schema: Schema, table: str) -> changes
     if word == "REPLACE":
         cursor.expect_word("WITH")
         text += f" WITH {take_field(cursor)}"
-    return changes.SetPartitioning(tuple(changed_partitioning(schema, text, table)))
+    fields = changed_partitioning(evolution.schema, text, table, evolution.properties)
+    return changes.SetPartitioning(tuple(fields))
 
 
 def _take_additions(cursor: Cursor) -> list[changes.Change]:

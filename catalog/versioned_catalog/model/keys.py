@@ -94,6 +94,9 @@ ANALYZED = "analyzed_columns"
 CHECK_PREFIX = "__check."
 """How the properties of constraints begin; see ``checks``."""
 
+PARTITION_PREFIX = "__partition."
+"""How the properties begin that name fields of the partitioning; see ``partition_names``."""
+
 MAINTAINED = frozenset({TTL_FLOOR, ANALYZED, SOURCE, SOURCE_COLUMNS, APPLIED_PROPERTIES})
 """Properties that users neither see nor set."""
 
@@ -104,8 +107,8 @@ def user_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_maintained(key: str) -> bool:
-    """Whether users neither see nor set a property: it is maintained, or a constraint."""
-    return key in MAINTAINED or key.startswith(CHECK_PREFIX)
+    """Whether users neither see nor set a property: it is maintained, or a constraint or a name."""
+    return key in MAINTAINED or key.startswith((CHECK_PREFIX, PARTITION_PREFIX))
 
 
 def parse_ttl(properties: Mapping[str, str]) -> timedelta | None:
@@ -321,6 +324,12 @@ def check_not_key(key: str) -> None:
         raise InvalidRequestError(
             f"the property {key} can't be set, since constraints have such names; write ALTER TABLE ... "
             "ADD CONSTRAINT or DROP CONSTRAINT, or alter().add_check",
+            condition="INVALID_OPTION",
+        )
+    if key.startswith(PARTITION_PREFIX):
+        raise InvalidRequestError(
+            f"the property {key} can't be set, since fields of the partitioning have such names; write "
+            "ALTER TABLE ... REPLACE PARTITION FIELD f WITH f AS name",
             condition="INVALID_OPTION",
         )
     if key == ANALYZED:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.model import transforms
+from versioned_catalog.model.partition_names import field_names, shown_fields, split_name
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.transforms import (
     Bucket,
@@ -25,6 +26,7 @@ from versioned_catalog.model.transforms import (
     render,
     render_field,
 )
+from versioned_catalog.model.type_text import quote
 from versioned_catalog.model.types import Atom, DataType, Family, family
 from versioned_catalog.model.user_values import widen_text
 
@@ -33,7 +35,6 @@ _CHANGE = re.compile(
     r"|\s*REPLACE\s+PARTITION\s+FIELD\s+(?P<old>.+?)\s+WITH\s+(?P<new>.+?)\s*",
     re.IGNORECASE | re.DOTALL,
 )
-_NAMED = re.compile(r"(?P<field>.+?)\s+AS\s+\S+", re.IGNORECASE | re.DOTALL)
 _SINGULAR = re.compile(r"(year|month|day|hour)\s*\(", re.IGNORECASE)
 
 
@@ -45,12 +46,15 @@ def partition_fields(schema: Schema) -> list[str]:
     ]
 
 
-def changed_partitioning(schema: Schema, change: str, table: str) -> list[str]:
-    """The fields of a partitioning after a change.
+def changed_partitioning(
+    schema: Schema, change: str, table: str, properties: Mapping[str, str]
+) -> list[str]:
+    """The fields of a partitioning after a change, those with new names with ``AS``.
 
     Args:
         change: ``ADD PARTITION FIELD f``, ``DROP PARTITION FIELD f`` or
-            ``REPLACE PARTITION FIELD f WITH g``.
+            ``REPLACE PARTITION FIELD f WITH g``. A new field may have a name,
+            ``f AS name``, and one that is there may be written as its name.
 
     Raises:
         InvalidRequestError: it does not parse, adds a field that exists, or drops one that does not.
@@ -64,34 +68,39 @@ def changed_partitioning(schema: Schema, change: str, table: str) -> list[str]:
         )
     fields = partition_fields(schema)
     if match["old"] is not None:
-        at = _index(schema, match["old"], fields, table)
-        if _NAMED.fullmatch(match["new"]) or _key(schema, match["new"]) != _keys(schema)[at]:
+        at = _index(schema, match["old"], fields, table, field_names(schema, properties))
+        new, name = split_name(match["new"])
+        if _key(schema, new) != _keys(schema)[at]:
             fields[at] = _new(schema, match["new"], table)
+        elif name is not None:
+            fields[at] += f" AS {quote(name)}"
     elif match["action"].upper() == "ADD":
         fields.append(_new(schema, match["field"], table))
     else:
-        del fields[_index(schema, match["field"], fields, table)]
+        names = field_names(schema, properties)
+        del fields[_index(schema, match["field"], fields, table, names)]
     return fields
 
 
 def _new(schema: Schema, text: str, table: str) -> str:
-    if _NAMED.fullmatch(text):
-        raise InvalidRequestError(
-            f"{table}: the fields of a partitioning have no names; leave out AS"
-        )
+    text, name = split_name(text)
     source, transform = _key(schema, text)
     field = render_field(schema.path(source), transform)
     if (source, transform) in _keys(schema):
         raise InvalidRequestError(f"{table} is partitioned by {field} already")
-    return field
+    return field if name is None else f"{field} AS {quote(name)}"
 
 
-def _index(schema: Schema, text: str, fields: list[str], table: str) -> int:
+def _index(
+    schema: Schema, text: str, fields: list[str], table: str, names: Mapping[int, str]
+) -> int:
     has, name = _keys(schema), text.strip("` ")
-    named = [
+    named = [at for at, given in names.items() if name_key(given) == name_key(name)] or [
         at
         for at, field in enumerate(has)
-        if schema.find((name,)) is None and name_key(name) in _iceberg_names(schema, *field)
+        if at not in names
+        and schema.find((name,)) is None
+        and name_key(name) in _iceberg_names(schema, *field)
     ]
     if len(named) > 1:
         raise InvalidRequestError(
@@ -101,9 +110,10 @@ def _index(schema: Schema, text: str, fields: list[str], table: str) -> int:
         return named[0]
     try:
         return has.index(_key(schema, text))
-    except ValueError:
+    except (ValueError, NotFoundError):
+        shown = shown_fields(fields, names)
         raise InvalidRequestError(
-            f"{table} is not partitioned by {text}; its fields are {', '.join(fields) or 'none'}"
+            f"{table} is not partitioned by {text}; its fields are {', '.join(shown) or 'none'}"
         ) from None
 
 

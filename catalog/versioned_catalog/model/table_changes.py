@@ -27,6 +27,12 @@ from versioned_catalog.model.keys import (
     parse_sort_by,
     parse_ttl,
 )
+from versioned_catalog.model.partition_names import (
+    field_names,
+    shown_fields,
+    split_name,
+    with_names,
+)
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.pin_changes import check_seen, without_unneeded
 from versioned_catalog.model.pins import PinnedSchema, check_pinned
@@ -229,34 +235,55 @@ class RecordAnalysis(SchemaChange[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class SetPartitioning(SchemaChange[tuple[tuple[Ref, Transform], ...]]):
-    """Set the partitioning of new segments (see ``transforms.parse_partitioning``); empty for none."""
+class SetPartitioning(SchemaChange[tuple[tuple[Ref, Transform, str | None], ...]]):
+    """Set the partitioning of new segments (see ``transforms.parse_partitioning``); empty for none.
+
+    A field may have a name, ``bucket(16, id) AS shard``.
+    """
 
     texts: tuple[str, ...]
 
     kind = "partition"
 
-    def target(self, evolution: Evolution, time: dt.datetime) -> tuple[tuple[Ref, Transform], ...]:
-        fields = parse_partitioning(self.texts)
-        return tuple((reference(evolution, path), transform) for path, transform in fields)
+    def target(
+        self, evolution: Evolution, time: dt.datetime
+    ) -> tuple[tuple[Ref, Transform, str | None], ...]:
+        split = [split_name(text) for text in self.texts]
+        fields = parse_partitioning([text for text, _ in split])
+        return tuple(
+            (reference(evolution, path), transform, name)
+            for (path, transform), (_, name) in zip(fields, split, strict=True)
+        )
 
-    def apply(self, target: tuple[tuple[Ref, Transform], ...], evolution: Evolution) -> Evolution:
+    def apply(
+        self, target: tuple[tuple[Ref, Transform, str | None], ...], evolution: Evolution
+    ) -> Evolution:
         fields = tuple(
-            PartitionField(locate(evolution, ref), render(transform)) for ref, transform in target
+            PartitionField(locate(evolution, ref), render(transform))
+            for ref, transform, _ in target
         )
         _check_once(fields, "partitioned", evolution.schema)
-        return _arranged(replace(evolution.schema, partitioning=fields), evolution)
+        after = _arranged(replace(evolution.schema, partitioning=fields), evolution)
+        names = {
+            field: name
+            for field, (_, _, name) in zip(fields, target, strict=True)
+            if name is not None
+        }
+        return replace(after, properties=with_names(after.schema, evolution.properties, names))
 
     def describe(self) -> str:
         return f"PARTITIONED BY ({', '.join(self.texts)})"
 
     def clauses(self, before: Evolution, after: Evolution) -> list[str]:
-        old, new = partition_fields(before.schema), partition_fields(after.schema)
+        old, new = (
+            shown_fields(partition_fields(each.schema), field_names(each.schema, each.properties))
+            for each in (before, after)
+        )
         kept: list[str] = []
         for field in old:
             if len(kept) < len(new) and new[len(kept)] == field:
                 kept.append(field)
-        dropped = [field for field in old if field not in kept]
+        dropped = [split_name(field)[0] for field in old if field not in kept]
         return [f"DROP PARTITION FIELD {field}" for field in dropped] + [
             f"ADD PARTITION FIELD {field}" for field in new[len(kept) :]
         ]

@@ -38,7 +38,9 @@ def _set_partitioning(table: Table, call: Invocation) -> int:
 
 
 def _alter_partitioning(table: Table, call: Invocation) -> int:
-    fields = changed_partitioning(table.schema, call.text("change"), table.name)
+    fields = changed_partitioning(
+        table.schema, call.text("change"), table.name, table.state.properties
+    )
     return table.alter().set_partitioning(fields).commit(commit_id=call.commit.id)
 
 
