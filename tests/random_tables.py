@@ -11,7 +11,7 @@ from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.column_ids import new_schema
-from versioned_catalog.model.keys import KeyNames
+from versioned_catalog.model.keys import Direction, KeyNames
 from versioned_catalog.model.schema import PartitionField, Schema, SortField, name_key
 from versioned_catalog.model.sql_literals import constant, to_sql
 from versioned_catalog.model.table_changes import check_arrangement
@@ -200,7 +200,11 @@ def arranged(rng: Random, schema: Schema) -> Schema:
             schema = KeyNames(key).apply(schema)
         elif leaves and rng.random() < 0.3:
             schema = replace(
-                schema, sort_by=tuple(SortField(c.id, rng.random() < 0.5) for c in leaves[:2])
+                schema,
+                sort_by=tuple(
+                    SortField(c.id, Direction(rng.random() < 0.5, rng.random() < 0.3))
+                    for c in leaves[:2]
+                ),
             )
     except InvalidRequestError:
         return schema
@@ -249,7 +253,7 @@ def shape(one: Definition, *, ids: bool = True) -> Any:
     return (
         columns,
         [(path(field.source), field.transform) for field in schema.partitioning],
-        [(path(field.source), field.descending) for field in schema.sort_by],
+        [(path(field.source), field.direction) for field in schema.sort_by],
         [path(key) for key in schema.primary_key],
         None if schema.time_index is None else path(schema.time_index),
         dict(one.properties),

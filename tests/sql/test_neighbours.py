@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pyspark_versioned.sql.statement_text import Said
@@ -92,7 +93,7 @@ T = ("prod", "db", "sample")
             Said(
                 T,
                 "set_write_order",
-                {"order": "'category, `my id` DESC'", "distribution": "'range'"},
+                {"order": "'category, `my id` DESC NULLS LAST'", "distribution": "'range'"},
             ),
         ),
         (
@@ -197,7 +198,6 @@ def test_spark_parses_the_rest(statement: str) -> None:
     [
         ("ALTER TABLE t SET IDENTIFIER FIELDS id, data", r"PRIMARY KEY \(...\)"),
         ("ALTER TABLE t DROP IDENTIFIER FIELDS id", r"PRIMARY KEY \(...\)"),
-        ("ALTER TABLE t WRITE ORDERED BY a NULLS LAST", "leave it out"),
         ("RESTORE t TIMESTAMP AS OF date_sub(current_date(), 1)", "write it as a text"),
         ("VACUUM t LITE RETAIN 100 HOURS", "leave LITE out"),
         ("ANALYZE TABLE t PARTITION (day = '1970-01-01') COMPUTE STATISTICS", "FOR ALL COLUMNS"),
@@ -238,6 +238,36 @@ def rows_of(spark: SparkSession, statement: str) -> list[tuple[Any, ...]]:
 
 def ids(table: Table) -> list[int]:
     return sorted(table.refresh().scan(["id"]).to_arrow()["id"].to_pylist())
+
+
+@pytest.mark.parametrize("io", ["native", "python"])
+def test_nulls_stand_where_the_write_order_says(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, io: str
+) -> None:
+    t, session = f"versioned.{ns}.o", sql_spark.newSession()
+    session.conf.set("spark.versioned.io", io)
+    session.sql(f"CREATE TABLE {t} (a STRING, n INT)")
+    session.sql(f"ALTER TABLE {t} WRITE ORDERED BY a ASC NULLS LAST, n DESC NULLS FIRST")
+    values = "('b', 1), (NULL, 2), ('a', NULL), ('b', NULL), (NULL, NULL), ('b', 2)"
+    session.sql(f"INSERT INTO {t} SELECT /*+ COALESCE(1) */ * FROM VALUES {values}")
+    expected = [("a", None), ("b", None), ("b", 2), ("b", 1), (None, None), (None, 2)]
+    table = catalog.load_table(f"{ns}.o")
+
+    def stored() -> list[tuple[Any, Any]]:
+        paths = table.refresh().inspect.segments()["path"].to_pylist()
+        return [
+            (row["a"], row["n"])
+            for path in paths
+            for row in pq.read_table(Path(table.location) / path).to_pylist()
+        ]
+
+    assert stored() == expected
+    session.sql(f"INSERT INTO {t} VALUES (NULL, 7), ('b', 1)")
+    session.sql(f"OPTIMIZE {t} FULL")
+    assert stored() == [*expected[:4], ("b", 1), (None, None), (None, 7), (None, 2)]
+    assert rows_of(session, f"SELECT a, n FROM {t} ORDER BY a NULLS LAST, n DESC LIMIT 1") == [
+        ("a", None)
+    ]
 
 
 def test_entries_and_delete_files(sql_spark: SparkSession, table: Table, ns: str) -> None:

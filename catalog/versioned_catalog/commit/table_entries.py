@@ -30,6 +30,7 @@ from versioned_catalog.log.features import (
     IMPORTS,
     KEYED,
     MARKS,
+    NULL_ORDER,
     PATCH,
     PINS,
     RESOLVED,
@@ -128,6 +129,8 @@ def features_of(
         names.add(ADOPTIONS)
     # A writer that does not count adoptions would use a path again, and forget what was imported.
     for_writers = names | {IMPORTS} if paths else names
+    if any(field.direction.moves_nulls for field in schema.sort_by):
+        for_writers = for_writers | {NULL_ORDER}
     return Features(frozenset(names), frozenset(for_writers))
 
 

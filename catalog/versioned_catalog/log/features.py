@@ -99,6 +99,9 @@ APPLICATION_RETENTION = "application-retention"
 CHECKS = "checks"
 """Feature of tables that have, or had, CHECK constraints."""
 
+NULL_ORDER = "null-order"
+"""Feature of tables with a sort order that says where nulls stand."""
+
 TAG_RETENTION = "tag-retention"
 """Feature of tables that have, or had, a tag that is kept for a time."""
 
@@ -125,6 +128,7 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         APPLICATION_RETENTION,
         BRANCHES,
         TAG_RETENTION,
+        NULL_ORDER,
         CHECKS,
     }
 )

@@ -299,7 +299,7 @@ class _Differ:
         declared = [(self._ids[f.source], f.transform) for f in self._target.partitioning]
         if declared != [(field.source, field.transform) for field in self._schema.partitioning]:
             self._partition(declared)
-        sort_by = [SortField(self._ids[f.source], f.descending) for f in self._target.sort_by]
+        sort_by = [SortField(self._ids[f.source], f.direction) for f in self._target.sort_by]
         if tuple(sort_by) != self._schema.sort_by:
             self._sort(sort_by)
 
@@ -308,9 +308,7 @@ class _Differ:
         self._emit(changes.SetPartitioning(tuple(texts)))
 
     def _sort(self, fields: list[SortField]) -> None:
-        texts = [
-            self._schema.path_text(f.source) + (" DESC" if f.descending else "") for f in fields
-        ]
+        texts = [self._schema.path_text(f.source) + f.direction.sql for f in fields]
         change = changes.SetProperty(SORT_BY, ", ".join(texts))
         self._emit(change if texts else changes.UnsetProperty(SORT_BY))
 

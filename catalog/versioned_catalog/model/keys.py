@@ -23,11 +23,40 @@ SORT_BY = "sort_by"
 """The key of the property. The schema stores the sort order, by column ID."""
 
 _PART = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")
-_FIELD = re.compile(r"(.+?)(?:\s+(ASC|DESC))?", re.IGNORECASE | re.DOTALL)
+_FIELD = re.compile(
+    r"(.+?)(?:\s+(ASC|DESC))?(?:\s+NULLS\s+(FIRST|LAST))?", re.IGNORECASE | re.DOTALL
+)
 
 
-def parse_sort_by(text: str) -> list[tuple[ColumnPath, bool]]:
-    """Parse a sort order to column paths, each with whether it descends.
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """How rows are sorted by a column.
+
+    Args:
+        descending: whether the greatest value comes first. Null is the least value.
+        moves_nulls: whether nulls stand at the other end.
+    """
+
+    descending: bool = False
+    moves_nulls: bool = False
+
+    @property
+    def nulls_first(self) -> bool:
+        """Whether nulls come before values."""
+        return self.descending is self.moves_nulls
+
+    @property
+    def sql(self) -> str:
+        """What follows the column: ``DESC NULLS FIRST`` after a space; empty for ascending."""
+        nulls = f" NULLS {'FIRST' if self.nulls_first else 'LAST'}" if self.moves_nulls else ""
+        return (" DESC" if self.descending else "") + nulls
+
+
+ASCENDING = Direction()
+
+
+def parse_sort_by(text: str) -> list[tuple[ColumnPath, Direction]]:
+    """Parse a sort order, such as ``host, ts DESC NULLS FIRST``, to column paths and directions.
 
     Raises:
         InvalidRequestError: it does not parse.
@@ -40,10 +69,15 @@ def parse_sort_by(text: str) -> list[tuple[ColumnPath, bool]]:
             "or unset the property"
         )
     return [
-        (parse_path(field[1]), (field[2] or "").upper() == "DESC")
+        (parse_path(field[1]), _direction(*field.groups()[1:]))
         for field in fields
         if field is not None
     ]
+
+
+def _direction(order: str | None, nulls: str | None) -> Direction:
+    descending = (order or "").upper() == "DESC"
+    return Direction(descending, nulls is not None and (nulls.upper() == "FIRST") is descending)
 
 
 def split_names(text: str, what: str) -> list[str]:
@@ -61,8 +95,7 @@ def split_names(text: str, what: str) -> list[str]:
 def render_sort_by(schema: Schema) -> str:
     """The sort order of a schema by current column names; empty if it has none."""
     return ", ".join(
-        schema.path_text(field.source) + (" DESC" if field.descending else "")
-        for field in schema.sort_by
+        schema.path_text(field.source) + field.direction.sql for field in schema.sort_by
     )
 
 

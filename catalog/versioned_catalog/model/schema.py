@@ -17,7 +17,7 @@ from versioned_catalog.model.hidden_columns import (
     is_hidden_name,
     visible,
 )
-from versioned_catalog.model.keys import SORT_BY, parse_sort_by, take_key
+from versioned_catalog.model.keys import ASCENDING, SORT_BY, Direction, parse_sort_by, take_key
 from versioned_catalog.model.table_parser import TableStatement, parse_statement
 from versioned_catalog.model.transforms import parse_partitioning, render
 from versioned_catalog.model.type_text import (
@@ -50,9 +50,7 @@ def arrangement(schema: Schema) -> list[str]:
         ],
         "primary key": list(map(path_of, schema.primary_key)),
         "time index": [] if schema.time_index is None else [path_of(schema.time_index)],
-        "sorted by": [
-            path_of(part.source) + (" DESC" if part.descending else "") for part in schema.sort_by
-        ],
+        "sorted by": [path_of(part.source) + part.direction.sql for part in schema.sort_by],
     }
     return [f"{label} {', '.join(names)}" for label, names in arranged.items() if names]
 
@@ -91,7 +89,7 @@ class SortField:
     """A field of a table's sort order, by column ID."""
 
     source: int
-    descending: bool = False
+    direction: Direction = ASCENDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,7 +445,7 @@ def declared_schema(statement: TableStatement) -> Schema:
     schema = replace(
         schema,
         partitioning=tuple(PartitionField(schema.get(p).id, render(t)) for p, t in fields),
-        sort_by=tuple(SortField(schema.get(path).id, down) for path, down in sorting),
+        sort_by=tuple(SortField(schema.get(path).id, way) for path, way in sorting),
     )
     for column_id, change in statement.alters(schema.get):
         schema = schema.replace_column(column_id, change)

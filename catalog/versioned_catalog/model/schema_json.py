@@ -19,6 +19,7 @@ from versioned_catalog.errors import CorruptTableError, InvalidRequestError, Ver
 from versioned_catalog.limits import SCHEMA_VERSIONS
 from versioned_catalog.model import types
 from versioned_catalog.model.arrow import column_from_field, to_arrow_schema
+from versioned_catalog.model.keys import Direction
 from versioned_catalog.model.schema import Arrangement, PartitionField, Schema, SortField
 from versioned_catalog.model.value_text import constant_of
 from versioned_catalog.storage.text import check_depth
@@ -180,7 +181,7 @@ def arrangement_to_json(schema: Schema | Arrangement) -> dict[str, Json]:
         "partitioning": [
             {"source": f.source, "transform": f.transform} for f in schema.partitioning
         ],
-        "sort_by": [{"source": f.source, "descending": f.descending} for f in schema.sort_by],
+        "sort_by": list(map(_sort_field_to_json, schema.sort_by)),
     }
 
 
@@ -202,16 +203,26 @@ def schema_of(columns: tuple[types.Column, ...], version: int, arrangement: Arra
         raise CorruptTableError(f"a stored schema is invalid: {error}") from None
 
 
+def _sort_field_to_json(field: SortField) -> Json:
+    way = field.direction
+    nulls = {"nulls": "first" if way.nulls_first else "last"} if way.moves_nulls else {}
+    return {"source": field.source, "descending": way.descending, **nulls}
+
+
+def _sort_field_from_json(value: Json) -> SortField:
+    descending, nulls = member(value, "descending", bool), optional(value, "nulls", str)
+    if nulls not in (None, "first" if descending else "last"):
+        raise CorruptTableError(f"a sort order has the null order {str(nulls)[:100]!r}")
+    return SortField(member(value, "source", int), Direction(descending, nulls is not None))
+
+
 def arrangement_from_json(value: Json) -> Arrangement:
     """Read an arrangement."""
     partitioning = tuple(
         PartitionField(member(f, "source", int), member(f, "transform", str))
         for f in member(value, "partitioning", list)
     )
-    sort_by = tuple(
-        SortField(member(f, "source", int), member(f, "descending", bool))
-        for f in member(value, "sort_by", list)
-    )
+    sort_by = tuple(map(_sort_field_from_json, member(value, "sort_by", list)))
     key = tuple(optional(value, "primary_key", list) or ())
     if not all(isinstance(column_id, int) for column_id in key):
         raise CorruptTableError("a primary key is a list of column IDs")

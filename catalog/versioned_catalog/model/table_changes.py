@@ -23,6 +23,7 @@ from versioned_catalog.model.keys import (
     CHECK_PREFIX,
     SORT_BY,
     TTL,
+    Direction,
     check_not_key,
     parse_sort_by,
     parse_ttl,
@@ -51,7 +52,7 @@ from versioned_catalog.model.types import is_nested, is_opaque
 from versioned_catalog.model.widening import type_name
 from versioned_catalog.spelling import listed
 
-SortRefs = tuple[tuple[Ref, bool], ...]
+SortRefs = tuple[tuple[Ref, Direction], ...]
 """Columns, each with whether it descends."""
 
 
@@ -74,7 +75,7 @@ class SetProperty(SchemaChange[SortRefs | None]):
         if self.key != SORT_BY:
             return None
         fields = parse_sort_by(self.value)
-        return tuple((reference(evolution, path), descending) for path, descending in fields)
+        return tuple((reference(evolution, path), way) for path, way in fields)
 
     def apply(self, target: SortRefs | None, evolution: Evolution) -> Evolution:
         if target is not None:
@@ -293,10 +294,8 @@ class SetPartitioning(SchemaChange[tuple[tuple[Ref, Transform, str | None], ...]
 
 
 def _sorted_by(refs: SortRefs, evolution: Evolution) -> Evolution:
-    fields = tuple(SortField(locate(evolution, ref), descending) for ref, descending in refs)
-    _check_once(
-        tuple(replace(field, descending=False) for field in fields), "sorted", evolution.schema
-    )
+    fields = tuple(SortField(locate(evolution, ref), way) for ref, way in refs)
+    _check_once(tuple(SortField(field.source) for field in fields), "sorted", evolution.schema)
     return _arranged(replace(evolution.schema, sort_by=fields), evolution)
 
 

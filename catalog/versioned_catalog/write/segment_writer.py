@@ -94,14 +94,16 @@ def in_order(table: pa.Table, schema: Schema) -> pa.Table:
         return table
     keys = [column_of(table, schema, s.source) for s in schema.sort_by]
     names = [f"k{i}" for i in range(len(keys))]
-    # Null is the least value, in either direction. Arrow has one null placement for all keys, so each
-    # key is preceded by one for its nulls.
+    # Arrow has one null placement for all keys, so each key is preceded by one for its nulls.
     columns: list[pa.ChunkedArray] = []
     order: list[tuple[str, str]] = []
     for name, key, by in zip(names, keys, schema.sort_by, strict=True):
-        direction = "descending" if by.descending else "ascending"
+        way = by.direction
         columns += [pc.is_valid(key), key]
-        order += [(f"{name}_valid", direction), (name, direction)]
+        order += [
+            (f"{name}_valid", "ascending" if way.nulls_first else "descending"),
+            (name, "descending" if way.descending else "ascending"),
+        ]
     table_of_keys = pa.table(columns, names=[n for n, _ in order])
     return table.take(pc.sort_indices(table_of_keys, sort_keys=order))
 

@@ -213,7 +213,7 @@ def _renumbered(schema: Schema, ids: dict[int, int]) -> Schema:
         tuple(
             PartitionField(ids.get(f.source, f.source), f.transform) for f in schema.partitioning
         ),
-        tuple(SortField(ids.get(f.source, f.source), f.descending) for f in schema.sort_by),
+        tuple(SortField(ids.get(f.source, f.source), f.direction) for f in schema.sort_by),
     )
 
 

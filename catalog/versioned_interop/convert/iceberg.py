@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.keys import Direction
 from versioned_catalog.model.sql_literals import encode
 from versioned_catalog.model.types import Atom, DataType, is_floating
 from versioned_catalog.model.value_text import ValueText
@@ -130,13 +131,16 @@ def _batch(metadata: Any, snapshot_id: int | None) -> int | None:
     return None if snapshot is None else int(snapshot.timestamp_ms)
 
 
-def _sort_by(order: Any) -> tuple[tuple[tuple[str, bool], ...], list[str]]:
-    fields: list[tuple[str, bool]] = []
+def _sort_by(order: Any) -> tuple[tuple[tuple[str, Direction], ...], list[str]]:
+    fields: list[tuple[str, Direction]] = []
     for sort_field in order.fields:
         # Sorting by the leading columns is all that is left of an order with a transform in it.
         if str(sort_field.transform) != "identity":
             return tuple(fields), [f"the sort order from {sort_field.transform} on"]
-        fields.append((str(sort_field.source_id), "desc" in str(sort_field.direction).lower()))
+        descending = "desc" in str(sort_field.direction).lower()
+        nulls_first = "first" in str(sort_field.null_order).lower()
+        direction = Direction(descending, moves_nulls=nulls_first is descending)
+        fields.append((str(sort_field.source_id), direction))
     return tuple(fields), []
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.keys import Direction
 from versioned_catalog.model.schema import PartitionField, Schema, SortField, name_key
 from versioned_catalog.model.sql_literals import widen
 from versioned_catalog.model.type_text import render_path
@@ -132,7 +133,7 @@ def kept_ids(source: SourceTable) -> Resolved | None:
 def partitioned(
     columns: tuple[Column, ...],
     partitioning: tuple[SourcePartition, ...],
-    sort_by: tuple[tuple[str, bool], ...],
+    sort_by: tuple[tuple[str, Direction], ...],
     keys: Mapping[str, int],
 ) -> Schema:
     """A schema of resolved columns with the source's partitioning and order, for the columns it has."""
@@ -145,9 +146,7 @@ def partitioned(
             if keys.get(field.key) in bare.ids
         ),
         sort_by=tuple(
-            SortField(keys[key], descending)
-            for key, descending in sort_by
-            if keys.get(key) in bare.ids
+            SortField(keys[key], way) for key, way in sort_by if keys.get(key) in bare.ids
         ),
     )
 

@@ -21,6 +21,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.interop import optional_import
 from versioned_catalog.log.bitmaps import Positions, distinct
 from versioned_catalog.log.marks import NO_POSITIONS
+from versioned_catalog.model.keys import Direction
 from versioned_catalog.model.types import Column, walk
 from versioned_catalog.storage.opening import plain_url
 from versioned_catalog.storage.store import check_name
@@ -141,7 +142,7 @@ class SourceTable:
         batch: a number that grows with each version; None if the table never had data.
         schemas: its schemas, oldest first; the last one is current.
         partitioning: how it partitions new files.
-        sort_by: keys of the columns that it sorts by, each with whether it descends.
+        sort_by: keys of the columns that it sorts by, each with its direction.
         by_field_id: whether files hold the keys as Parquet field IDs.
         stable_keys: whether a key is never used for another column.
         files: loads its data files.
@@ -164,7 +165,7 @@ class SourceTable:
     files_at: Callable[[str], Sequence[SourceFile] | None]
     oldest_first: Callable[[Sequence[SourceFile]], list[SourceFile]]
     partitioning: tuple[SourcePartition, ...] = ()
-    sort_by: tuple[tuple[str, bool], ...] = ()
+    sort_by: tuple[tuple[str, Direction], ...] = ()
     by_field_id: bool = False
     stable_keys: bool = False
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from pyspark_versioned.sql.stored_rows import check_projected, stored_keys, stor
 from pyspark_versioned.sql.table_description import describe_partitioning
 from pyspark_versioned.sql.values import parse_type
 from versioned_catalog import InvalidRequestError
+from versioned_catalog.model.keys import ASCENDING
 from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.transforms import parse_transform, result_type
@@ -45,7 +46,8 @@ def distribution_of(
     mode = named or default_mode(schema, ordered=ordered)
     partitions = describe_partitioning(schema)
     parts: list[messages.SortKey] = [
-        messages.TransformKey(partition, descending=False) for partition in partitions
+        messages.TransformKey(partition, descending=False, nulls_first=True)
+        for partition in partitions
     ]
     sorts = _sort_keys(schema)
     by = [*parts, *sorts] if mode is DistributionMode.RANGE else parts
@@ -64,14 +66,16 @@ def distribution_by_key(schema: Schema, properties: Mapping[str, str]) -> messag
 
 
 def _sort_keys(schema: Schema) -> list[messages.SortKey]:
-    fields = [(source, False) for source in schema.row_key] or [
-        (by.source, by.descending) for by in schema.sort_by
+    fields = [(source, ASCENDING) for source in schema.row_key] or [
+        (by.source, by.direction) for by in schema.sort_by
     ]
     return [
         messages.TransformKey(
-            messages.PartitionTransform(schema.path(source), "identity", None), descending
+            messages.PartitionTransform(schema.path(source), "identity", None),
+            way.descending,
+            way.nulls_first,
         )
-        for source, descending in fields
+        for source, way in fields
     ]
 
 

@@ -25,25 +25,18 @@ def take_order(cursor: Cursor, table: ColumnPath) -> Said:
     fields = [_take_sort_field(cursor)]
     while cursor.accept(","):
         fields.append(_take_sort_field(cursor))
-    if None in fields:
-        return Said(
-            table,
-            refused="WRITE ORDERED BY ... NULLS FIRST or LAST is not supported: nulls stand first where "
-            "a column ascends and last where it descends; leave it out",
-        )
     mode = "hash" if by_partition else "none" if locally else "range"
-    order = ", ".join(filter(None, fields))
+    order = ", ".join(fields)
     return Said(
         table, "set_write_order", {"order": sql_string(order), "distribution": sql_string(mode)}
     )
 
 
-def _take_sort_field(cursor: Cursor) -> str | None:
-    """A column and its direction; None if its nulls are to stand where they do not."""
-    path = ".".join(map(quote, take_path(cursor)))
-    descending = cursor.accept_word("ASC", "DESC") == "DESC"
+def _take_sort_field(cursor: Cursor) -> str:
+    """A column, its direction and where its nulls stand."""
+    field = ".".join(map(quote, take_path(cursor)))
+    if cursor.accept_word("ASC", "DESC") == "DESC":
+        field += " DESC"
     if cursor.accept_word("NULLS"):
-        nulls = cursor.expect_word("FIRST", "LAST")
-        if (nulls == "LAST") is not descending:
-            return None
-    return f"{path} DESC" if descending else path
+        field += f" NULLS {cursor.expect_word('FIRST', 'LAST')}"
+    return field

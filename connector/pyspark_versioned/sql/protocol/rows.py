@@ -241,6 +241,7 @@ class Distribution(Message):
 class TransformKey(Variant):
     by: PartitionTransform
     descending: bool
+    nulls_first: bool
 
 
 class HashKey(Variant):

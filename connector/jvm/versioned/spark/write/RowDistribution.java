@@ -52,10 +52,10 @@ record RowDistribution(Distribution distribution, SortOrder[] ordering, long byt
         return keys.stream().map(RowDistribution::sort).toArray(SortOrder[]::new);
     }
 
-    /** Null is the least value. */
     private static SortOrder sort(SortKey key) {
         boolean descends = key instanceof TransformKey transform && transform.descending();
+        boolean nullsLast = key instanceof TransformKey transform && !transform.nullsFirst();
         return Expressions.sort(expression(key), descends ? SortDirection.DESCENDING : SortDirection.ASCENDING,
-            descends ? NullOrdering.NULLS_LAST : NullOrdering.NULLS_FIRST);
+            nullsLast ? NullOrdering.NULLS_LAST : NullOrdering.NULLS_FIRST);
     }
 }
