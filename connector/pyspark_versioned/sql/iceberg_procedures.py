@@ -31,7 +31,6 @@ _ZORDER = re.compile(r"\s*zorder\s*\((.+)\)\s*", re.IGNORECASE)
 INSTEAD: Mapping[str, str] = {
     "add_files": "CALL system.import_files takes files in, in place or as copies",
     "cherrypick_snapshot": "CALL system.merge_branch takes over all that a branch has changed",
-    "create_changelog_view": "SELECT * FROM t CHANGES FROM VERSION 1 TO VERSION 2",
     "migrate": "CALL system.import_files takes the files of a Hive or Spark table in, in place",
     "publish_changes": "stage writes in a branch by spark.wap.branch, and CALL system.fast_forward",
     "register_table": "CALL system.convert turns an Iceberg or Delta table into one of this catalog",

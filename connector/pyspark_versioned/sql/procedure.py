@@ -92,7 +92,7 @@ class Invocation:
         return default if text is None else text == "true"
 
 
-def _no_job(call: Invocation) -> None:
+def _none(call: Invocation) -> None:
     return None
 
 
@@ -108,6 +108,7 @@ class Procedure:
         writes: whether the procedure changes the rows of the table, or of older versions.
         job: the Spark job to run first, through the data source; its rows are ``request.results`` of
             the next invocation. None for no job.
+        statement: the statement that the session runs afterwards, in Spark's SQL; None for none.
     """
 
     description: str
@@ -115,7 +116,8 @@ class Procedure:
     result: str
     run: Callable[[Invocation], Iterable[Row]]
     writes: bool = True
-    job: Callable[[Invocation], messages.ProcedureJob | None] = _no_job
+    job: Callable[[Invocation], messages.ProcedureJob | None] = _none
+    statement: Callable[[Invocation], str | None] = _none
 
 
 def one_commit(

@@ -8,6 +8,7 @@ from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql import (
     analyze_procedure,
     branch_procedures,
+    changelogs,
     commit_procedures,
     compact_procedure,
     iceberg_procedures,
@@ -31,6 +32,7 @@ _NAMESPACE = ("system",)
 PROCEDURES: dict[str, defined.Procedure] = {
     **analyze_procedure.PROCEDURES,
     **branch_procedures.PROCEDURES,
+    **changelogs.PROCEDURES,
     **commit_procedures.PROCEDURES,
     **compact_procedure.PROCEDURES,
     **iceberg_procedures.PROCEDURES,
@@ -100,7 +102,8 @@ def call(request: messages.Call, commit: Commit) -> messages.CallResult:
     if job is not None:
         return job
     rows = [[_cell(value) for value in row] for row in procedure.run(invocation)]
-    return messages.ProcedureRows(rows, [request.catalog.name, *name] if procedure.writes else None)
+    written = [request.catalog.name, *name] if procedure.writes else None
+    return messages.ProcedureRows(rows, written, procedure.statement(invocation))
 
 
 def _cell(value: object) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, cast
 
+from pyspark_versioned.sql.changelogs import changelog_view
 from pyspark_versioned.sql.namespace_requests import open_namespace
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
@@ -40,6 +41,9 @@ def load_relation(request: messages.LoadRelation) -> messages.Loaded:
     catalog, name = open_catalog(request.catalog), tuple(request.name)
     if catalog.view_exists(name):
         return messages.Loaded(_describe(catalog.load_view(name), request.catalog), (), past=False)
+    changes = changelog_view(catalog, request.catalog.name, name)
+    if changes is not None:
+        return messages.Loaded(_describe(changes, request.catalog), (), past=False)
     within = None if request.within is None else _Within(request.within)
     if within is None or within.catalog != request.catalog.name:
         return _load(request)

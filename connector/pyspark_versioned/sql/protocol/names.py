@@ -142,6 +142,7 @@ class ProcedureJob(Variant):
 class ProcedureRows(Variant):
     rows: Sequence[Sequence[Value]]
     table: Sequence[str] | None
+    statement: str | None
 
 
 CallResult: TypeAlias = ProcedureJob | ProcedureRows

@@ -82,6 +82,9 @@ public final class VersionedProcedure implements UnboundProcedure, BoundProcedur
         if (rows.table() != null) {
             refresh(rows.table());
         }
+        if (rows.statement() != null) {
+            SparkSession.active().sql(rows.statement());
+        }
         return List.<Scan>of(LocalRows.parse("VersionedProcedure " + name(), procedure.result(), rows.rows())).iterator();
     }
 
