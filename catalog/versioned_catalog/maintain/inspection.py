@@ -78,7 +78,7 @@ class Inspection:
         kept by a tag only), ``schema_version`` (int32), ``segments``, ``rows``, ``bytes`` (int64),
         ``tags`` (list of text).
         """
-        return metadata_tables.snapshots(self._readable(), self._state.tags)
+        return metadata_tables.snapshots(self.readable(), self._state.tags)
 
     def segments(self) -> pa.Table:
         """List the live segments.
@@ -171,8 +171,8 @@ class Inspection:
     def _state(self) -> TableState:
         return self._handle.state
 
-    def _readable(self) -> Iterator[tuple[Commit | None, TableState]]:
-        """States that can be read: those kept by tags, then the others with their commits."""
+    def readable(self) -> Iterator[tuple[Commit | None, TableState]]:
+        """Iterate over the states that can be read: those that tags keep, then others, with commits."""
         state = self._state
         for version in sorted(tagged_below(state, state.floor)):
             yield None, self._handle.at(version)

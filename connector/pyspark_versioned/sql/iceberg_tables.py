@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pyarrow as pa
 
+from pyspark_versioned.sql import iceberg_history
 from pyspark_versioned.sql.parquet import spark_urls
 from pyspark_versioned.sql.protocol import messages
 from versioned_catalog import Table
@@ -71,21 +72,45 @@ SCHEMAS = {
     "entries": _ENTRIES,
     "metadata_log_entries": _LOG,
     "refs": _REFS,
+    "position_deletes": iceberg_history.POSITION_DELETES,
+    "manifests": iceberg_history.MANIFESTS,
+    "all_manifests": iceberg_history.MANIFESTS,
+    "all_files": _FILES,
+    "all_data_files": _FILES,
+    "all_delete_files": _DELETE_FILES,
+    "all_entries": _ENTRIES,
 }
 """Schemas by name. Snapshot IDs and sequence numbers are versions."""
 
-_POSITION_DELETES, _EXISTING = 1, 0
+_POSITION_DELETES = 1
+"""Iceberg's content of a file of deletes."""
 
 
 def read(table: Table, ref: messages.TableRef, name: str) -> pa.Table:
     """The rows of one of these tables, at the version of ``table``."""
     match name:
         case "files" | "data_files":
-            return _files(table, ref)
+            return _files(table, ref, table.state.segments.core)
+        case "all_files" | "all_data_files":
+            return _files(table, ref, iceberg_history.all_segments(table))
         case "delete_files":
-            return _delete_files(table, ref)
+            return _delete_files(table, ref, table.state.segments.core)
+        case "all_delete_files":
+            return _delete_files(table, ref, iceberg_history.all_segments(table))
+        case "position_deletes":
+            return _position_deletes(table, ref)
         case "entries":
-            return _entries(table, ref)
+            live = table.state.segments.core
+            return _entries(table, ref, iceberg_history.EXISTING, live["sequence"], live)
+        case "all_entries":
+            entries = iceberg_history.all_entries(table)
+            return pa.concat_tables(
+                _entries(table, ref, status, [version] * core.num_rows, core)
+                for status, version, core in entries
+            )
+        case "manifests" | "all_manifests":
+            rows = iceberg_history.manifests(table, live_only=name == "manifests")
+            return pa.Table.from_pylist(rows, iceberg_history.MANIFESTS)
         case "metadata_log_entries":
             return _log_entries(table)
         case "refs":
@@ -98,10 +123,10 @@ def _urls(table: Table, ref: messages.TableRef, paths: Sequence[str]) -> list[st
     return [url or f"{table.location}/{path}" for url, path in zip(outside, paths, strict=True)]
 
 
-def _files(table: Table, ref: messages.TableRef) -> pa.Table:
-    """The live segments."""
-    segments = table.inspect.segments()
+def _files(table: Table, ref: messages.TableRef, segments: pa.Table) -> pa.Table:
+    """Segments, with the number of rows that their marks delete."""
     count = segments.num_rows
+    marks = segments["mark"].to_pylist()
     return pa.table(
         {
             "content": pa.array([0] * count, pa.int32()),
@@ -110,16 +135,15 @@ def _files(table: Table, ref: messages.TableRef) -> pa.Table:
             "partition": segments["partition"],
             "record_count": segments["rows"],
             "file_size_in_bytes": segments["bytes"],
-            "deleted_record_count": segments["marked_rows"],
+            "deleted_record_count": [mark_from_text(m).rows if m else 0 for m in marks],
         },
         _FILES,
     )
 
 
-def _delete_files(table: Table, ref: messages.TableRef) -> pa.Table:
-    """The marks of the live segments; small ones are in the table's log."""
-    core = table.state.segments.core
-    marked = core.filter(core["mark"].is_valid())
+def _delete_files(table: Table, ref: messages.TableRef, segments: pa.Table) -> pa.Table:
+    """The marks of segments; small ones are in the table's log."""
+    marked = segments.filter(segments["mark"].is_valid())
     paths = marked["path"].to_pylist()
     marks = [mark_from_text(text) for text in marked["mark"].to_pylist()]
     rows = [
@@ -136,13 +160,31 @@ def _delete_files(table: Table, ref: messages.TableRef) -> pa.Table:
     return pa.Table.from_pylist(rows, _DELETE_FILES)
 
 
-def _entries(table: Table, ref: messages.TableRef) -> pa.Table:
-    """The live segments, with the versions that wrote them."""
-    segments = table.inspect.segments()
+def _position_deletes(table: Table, ref: messages.TableRef) -> pa.Table:
+    """The rows that marks of the live segments delete."""
+    core = table.state.segments.core
+    marked = core.filter(core["mark"].is_valid())
+    paths = marked["path"].to_pylist()
+    marks = [mark_from_text(text) for text in marked["mark"].to_pylist()]
+    mark_urls = [
+        f"{table.location}/{mark.path}" if isinstance(mark, FileMark) else None for mark in marks
+    ]
+    urls = dict(zip(paths, _urls(table, ref, paths), strict=True))
+    return iceberg_history.position_deletes(table, urls, dict(zip(paths, mark_urls, strict=True)))
+
+
+def _entries(
+    table: Table,
+    ref: messages.TableRef,
+    status: int,
+    versions: Sequence[int] | pa.ChunkedArray,
+    segments: pa.Table,
+) -> pa.Table:
+    """Segments, each with the version that did something with it, and the one that wrote it."""
     return pa.table(
         {
-            "status": pa.array([_EXISTING] * segments.num_rows, pa.int32()),
-            "snapshot_id": segments["sequence"],
+            "status": pa.array([status] * segments.num_rows, pa.int32()),
+            "snapshot_id": versions,
             "sequence_number": segments["sequence"],
             "file_sequence_number": segments["sequence"],
             "file_path": _urls(table, ref, segments["path"].to_pylist()),

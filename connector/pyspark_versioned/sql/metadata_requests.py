@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
-from pyspark_versioned.sql import iceberg_tables
+from pyspark_versioned.sql import iceberg_history, iceberg_tables
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import open_table
@@ -21,7 +21,12 @@ from versioned_catalog.model.transforms import Transform, parse_transform, rende
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import Atom, DataType
 
-SCHEMAS = {**metadata_tables.SCHEMAS, **iceberg_tables.SCHEMAS}
+SCHEMAS = {
+    **metadata_tables.SCHEMAS,
+    **iceberg_tables.SCHEMAS,
+    "history": pa.schema([*metadata_tables.HISTORY, *iceberg_history.HISTORY]),
+    "snapshots": pa.schema([*metadata_tables.SNAPSHOTS, *iceberg_history.SNAPSHOTS]),
+}
 """Schemas of the metadata tables by name, in lower case."""
 
 
@@ -55,10 +60,10 @@ def read_metadata(request: messages.ReadMetadata) -> messages.Rows:
     table, state = open_table(request.table)
     snapshot = table.as_of(state.version)
     read: dict[str, Callable[[], pa.Table]] = {
-        "history": lambda: snapshot.inspect.history(_limit(request, state.version)),
+        "history": lambda: iceberg_history.history(snapshot, _limit(request, state.version)),
         "schemas": snapshot.inspect.schemas,
         "segments": snapshot.inspect.segments,
-        "snapshots": snapshot.inspect.snapshots,
+        "snapshots": lambda: iceberg_history.snapshots(snapshot),
         "partitions": snapshot.inspect.partitions,
         "schema_pins": snapshot.inspect.schema_pins,
     }
@@ -75,7 +80,7 @@ def _limit(request: messages.ReadMetadata, version: int) -> int | None:
 
 
 def cells(rows: pa.Table) -> list[list[Any]]:
-    """Rows as value texts: times in microseconds, lists as lists."""
+    """Rows as value texts: times in microseconds, lists as lists, maps as lists of keys and values."""
     columns = [_texts(column) for column in rows.columns]
     return [list(row) for row in zip(*columns, strict=True)] if columns else []
 
@@ -83,6 +88,9 @@ def cells(rows: pa.Table) -> list[list[Any]]:
 def _texts(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_list(column.type):
         return list(column.to_pylist())
+    if pa.types.is_map(column.type):
+        maps = (dict(pairs) for pairs in column.to_pylist())
+        return [[list(pairs), list(pairs.values())] for pairs in maps]
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.int64())
     return list(column.cast(pa.string()).to_pylist())

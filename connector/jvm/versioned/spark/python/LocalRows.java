@@ -5,16 +5,19 @@ import java.util.List;
 import java.util.stream.StreamSupport;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
+import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.connector.read.LocalScan;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructType;
 
 /** Rows that are in a response, so that no file has to be read; the description is for EXPLAIN. */
 public record LocalRows(String description, StructType readSchema, InternalRow[] rows) implements LocalScan {
 
-    /** The rows of a response: each cell is null, a value text, or a list of value texts. */
+    /** The rows of a response: each cell is null, a value text, a list of these, or a map's keys and values as two lists. */
     public static LocalRows parse(String description, StructType schema, List<List<JsonNode>> rows) {
         return new LocalRows(description, schema,
             rows.stream().map(row -> row(row, schema)).toArray(InternalRow[]::new));
@@ -42,10 +45,16 @@ public record LocalRows(String description, StructType readSchema, InternalRow[]
     }
 
     private static Object cell(JsonNode cell, DataType type) {
-        if (cell.isNull() || !(type instanceof ArrayType array)) {
-            return Values.parse(cell.textValue(), type);
+        if (!cell.isNull() && type instanceof ArrayType array) {
+            return items(cell, array.elementType());
         }
-        return new GenericArrayData(StreamSupport.stream(cell.spliterator(), false)
-            .map(one -> Values.parse(one.textValue(), array.elementType())).toArray());
+        if (!cell.isNull() && type instanceof MapType map) {
+            return new ArrayBasedMapData(items(cell.get(0), map.keyType()), items(cell.get(1), map.valueType()));
+        }
+        return Values.parse(cell.textValue(), type);
+    }
+
+    private static ArrayData items(JsonNode cells, DataType type) {
+        return new GenericArrayData(StreamSupport.stream(cells.spliterator(), false).map(one -> cell(one, type)).toArray());
     }
 }
