@@ -313,7 +313,7 @@ def test_set_and_unset_properties() -> None:
 
 def test_sort_by_names_columns_and_follows_renames() -> None:
     done = alter(CPU, SetProperty("sort_by", "host, ts desc,address.`ZIP` ASC"))
-    assert [(f.source, f.descending) for f in done.schema.sort_by] == [
+    assert [(f.source, f.direction.descending) for f in done.schema.sort_by] == [
         (2, False),
         (1, True),
         (5, False),

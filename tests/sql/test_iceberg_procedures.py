@@ -5,9 +5,11 @@ Needs a JVM because Spark calls them.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from versioned_catalog import Catalog, Table
@@ -70,7 +72,8 @@ def test_rewriting(sql_spark: SparkSession, table: Table, ns: str) -> None:
     assert ids(table) == [1, 2, 3, 4]
     for text, message in (
         (f"{sort}'id DESC NULLS LAST,name ASC NULLS FIRST')", "WRITE ORDERED BY"),
-        (f"{rewrite}options => map('min-input-files', '2'))", "min-input-files is not supported"),
+        (f"{rewrite}options => map('min-input-files', 'x'))", "write a number from 1"),
+        (f"{rewrite}options => map('max-file-size-bytes', '1'))", "is not supported"),
         (f"{rewrite}strategy => 'other')", "write binpack or sort"),
         (f"{rewrite}sort_order => 'zorder(id,name)')", "strategy => 'sort'"),
         (f"{rewrite}options => map('rewrite-all', 'yes'))", "write true or false"),
@@ -142,3 +145,25 @@ def test_what_to_write_instead(
 ) -> None:
     with pytest.raises(Exception, match=rf"no procedure .* in this catalog: .*{instead}"):
         call(sql_spark, ns, text)
+
+
+def test_a_group_of_few_files_is_left(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    rewrite = "rewrite_data_files(table => 'db.sample', options => map('min-input-files', '{}'))"
+    assert call(sql_spark, ns, rewrite.format(5))[0][:2] == (0, 0)
+    assert call(sql_spark, ns, rewrite.format(4))[0][:2] == (4, 1)
+    assert ids(table) == [1, 2, 3, 4]
+
+
+def test_sorting_by_the_order_of_the_table(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    sort = "rewrite_data_files(table => 'db.sample', strategy => 'sort'"
+    with pytest.raises(Exception, match="WRITE ORDERED BY"):
+        call(sql_spark, ns, f"{sort})")
+    table.alter().set_property("sort_by", "id DESC NULLS FIRST, name").commit()
+    for order in ("id DESC, name", "id DESC NULLS FIRST", "name, id DESC NULLS FIRST"):
+        with pytest.raises(Exception, match="WRITE ORDERED BY"):
+            call(sql_spark, ns, f"{sort}, sort_order => '{order}')")
+    order = "ID DESC NULLS FIRST,name ASC NULLS FIRST"
+    assert call(sql_spark, ns, f"{sort}, sort_order => '{order}')")[0][:2] == (4, 1)
+    (path,) = table.refresh().inspect.segments()["path"].to_pylist()
+    stored = pq.read_table(Path(table.location) / path)["id"].to_pylist()
+    assert stored == [4, 3, 2, 1]

@@ -105,3 +105,30 @@ def test_odd_files_are_read_as_in_python(lake: Lake) -> None:
     assert lake.rows("SELECT count(a), count(k) FROM @t WHERE k <> 'brotli'") == [(3, 5)]
     assert is_native(lake.sql("SELECT a FROM @t WHERE k = 'lz4_raw'"))
     assert is_python(lake.sql("SELECT a FROM @t WHERE k = 'brotli'"))
+
+
+def test_add_files_takes_a_folder_and_partitions_of_it(lake: Lake) -> None:
+    for day, part in (("a", 1), ("a", 2), ("b", 1)):
+        rows = pa.table({"n": pa.array([ord(day) * 10 + part], pa.int64())})
+        write(lake.folder, f"sales/day={day}/part={part}/0.parquet", rows)
+    lake.sql("CREATE TABLE @t (n BIGINT, day STRING, part INT) PARTITIONED BY (day)")
+    source = f"source_table => '`parquet`.`{lake.folder}/sales`'"
+    add = f"CALL {lake.name}.system.add_files(table => 't', {source}"
+    filtered = f"{add}, partition_filter => map('day', 'a', 'part', '2'))"
+    assert [tuple(row) for row in lake.sql(filtered).collect()] == [(1, 1, 1)]
+    assert [tuple(row) for row in lake.sql("SELECT * FROM @t").collect()] == [(972, "a", 2)]
+    assert [tuple(row) for row in lake.sql(f"{add})").collect()] == [(2, 2, 2)]
+    assert [tuple(row)[:2] for row in lake.sql(f"{add})").collect()] == [(0, 0)]
+    rows = lake.sql("SELECT * FROM @t ORDER BY n").collect()
+    assert [tuple(row) for row in rows] == [(971, "a", 1), (972, "a", 2), (981, "b", 1)]
+    names = [row[0] for row in lake.sql("SELECT _segment FROM @t").collect()]
+    assert all(name.startswith("root:lake/sales/") for name in names)
+
+
+def test_add_files_refuses_what_it_can_not_find(lake: Lake) -> None:
+    add = f"CALL {lake.name}.system.add_files(table => 't', source_table => "
+    lake.sql("CREATE TABLE @t (n BIGINT)")
+    with pytest.raises(Exception, match="no table nope"):
+        lake.sql(add.replace("'t'", "'nope'") + f"'`parquet`.`{lake.folder}`')")
+    with pytest.raises(Exception, match="write its folder, which DESCRIBE EXTENDED shows"):
+        lake.sql(f"{add}'db.src')")

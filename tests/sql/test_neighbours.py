@@ -131,6 +131,26 @@ T = ("prod", "db", "sample")
                 {"expire": "true", "dry_run": "true", "retention_hours": "0.5D"},
             ),
         ),
+        (
+            "VACUUM t LITE RETAIN 100 HOURS",
+            Said(
+                ("t",),
+                "vacuum",
+                {"expire": "true", "dry_run": "false", "retention_hours": "100.0D"},
+            ),
+        ),
+        (
+            "ALTER TABLE t ALTER COLUMN `a b`.c TYPE double COMMENT 'it''s'",
+            Said(
+                ("t",),
+                "alter_column",
+                {"change": "'ALTER COLUMN `a b`.c TYPE double COMMENT \\'it\\'\\'s\\''"},
+            ),
+        ),
+        (
+            "ALTER TABLE t ALTER a a BIGINT FIRST;",
+            Said(("t",), "alter_column", {"change": "'ALTER a a BIGINT FIRST'"}),
+        ),
         ("-- nightly\n/* dbt */ DESCRIBE HISTORY a.t", Said(("a", "t"), "describe_history")),
         ("ANALYZE TABLE t COMPUTE STATISTICS NOSCAN", Said(("t",), "analyze", {"columns": "''"})),
         ("ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS", Said(("t",), "analyze")),
@@ -180,6 +200,7 @@ def test_what_is_said(statement: str, expected: Said) -> None:
             "CREATE TABLE t (clone INT)",
             "CREATE TABLE t LIKE s",
         ),
+        *("ALTER TABLE t ALTER COLUMN a SET DEFAULT 5", "ALTER TABLE t ALTER COLUMN a b"),
         *("ALTER TABLE t ALTER COLUMN a TYPE INT", "VACUUM t RETAIN '0, force => true' HOURS"),
         *("ALTER TABLE t CREATE BRANCH b RETAIN DAYS", "ALTER TABLE t REPLACE BRANCH b"),
         *("ALTER TABLE t REPLACE TAG IF EXISTS x AS OF VERSION 5", "VACUUM t RETAIN abc HOURS"),
@@ -199,7 +220,6 @@ def test_spark_parses_the_rest(statement: str) -> None:
         ("ALTER TABLE t SET IDENTIFIER FIELDS id, data", r"PRIMARY KEY \(...\)"),
         ("ALTER TABLE t DROP IDENTIFIER FIELDS id", r"PRIMARY KEY \(...\)"),
         ("RESTORE t TIMESTAMP AS OF date_sub(current_date(), 1)", "write it as a text"),
-        ("VACUUM t LITE RETAIN 100 HOURS", "leave LITE out"),
         ("ANALYZE TABLE t PARTITION (day = '1970-01-01') COMPUTE STATISTICS", "FOR ALL COLUMNS"),
         ("GENERATE symlink_format_manifest FOR TABLE t", "system.publish"),
         ("CREATE TABLE t SHALLOW CLONE other VERSION AS OF 3", "LIKE copies"),
@@ -268,6 +288,28 @@ def test_nulls_stand_where_the_write_order_says(
     assert rows_of(session, f"SELECT a, n FROM {t} ORDER BY a NULLS LAST, n DESC LIMIT 1") == [
         ("a", None)
     ]
+
+
+def test_a_column_changes_in_several_ways_at_once(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    t = f"versioned.{ns}.c"
+    sql_spark.sql(f"CREATE TABLE {t} (id INT, m FLOAT)")
+    sql_spark.sql(f"INSERT INTO {t} VALUES (1, 0.5)")
+    table = catalog.load_table(f"{ns}.c")
+    sql_spark.sql(f"ALTER TABLE {t} ALTER COLUMN m TYPE double COMMENT 'bytes per second'")
+    assert table.refresh().version == 2
+    assert str(table.schema) == "id INT, m DOUBLE COMMENT 'bytes per second'"
+    sql_spark.sql(f"ALTER TABLE {t} ALTER id id BIGINT COMMENT 'key' AFTER m")
+    assert str(table.refresh().schema) == (
+        "m DOUBLE COMMENT 'bytes per second', id BIGINT COMMENT 'key'"
+    )
+    sql_spark.sql(f"ALTER TABLE {t} ALTER COLUMN id number BIGINT FIRST")
+    assert rows_of(sql_spark, f"SELECT * FROM {t}") == [(1, 0.5)]
+    assert sql_spark.table(t).columns == ["number", "m"]
+    with pytest.raises(Exception, match="m"):
+        sql_spark.sql(f"ALTER TABLE {t} ALTER COLUMN m TYPE INT COMMENT 'x'")
+    assert sql_spark.table(t).schema["m"].metadata["comment"] == "bytes per second"
 
 
 def test_entries_and_delete_files(sql_spark: SparkSession, table: Table, ns: str) -> None:

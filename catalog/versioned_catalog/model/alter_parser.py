@@ -200,17 +200,48 @@ def _take_unset(cursor: Cursor) -> list[changes.Change]:
 def _take_columns(cursor: Cursor, schema: Schema) -> list[changes.Change]:
     cursor.take()
     cursor.accept_word("COLUMN")
-    requests = [_take_column(cursor, schema)]
+    requests = _take_column(cursor, schema)
     while cursor.accept(","):
-        requests.append(_take_column(cursor, schema))
+        requests += _take_column(cursor, schema)
     return requests
 
 
-def _take_column(cursor: Cursor, schema: Schema) -> changes.Change:
+def _take_column(cursor: Cursor, schema: Schema) -> list[changes.Change]:
+    """``a TYPE t COMMENT 'c' FIRST``, or ``a b t COMMENT 'c' FIRST``, or a change of another kind."""
     path = take_path(cursor)
-    match cursor.accept_word("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP"):
-        case "TYPE":
-            return changes.ChangeType(path, take_type(cursor))
+    if cursor.accept_word("TYPE"):
+        return _take_type_and_more(cursor, path)
+    if not cursor.at_word("COMMENT", "FIRST", "AFTER", "SET", "DROP"):
+        return _take_declaration(cursor, path)
+    return [_take_one_change(cursor, path, schema)]
+
+
+def _take_declaration(cursor: Cursor, path: ColumnPath) -> list[changes.Change]:
+    try:
+        name = cursor.name()
+        requests = _take_type_and_more(cursor, path)
+    except InvalidRequestError:
+        raise cursor.error(
+            "TYPE, COMMENT, FIRST, AFTER, SET NOT NULL, DROP NOT NULL, SET DEFAULT, DROP DEFAULT, or a "
+            "name and a type was expected"
+        ) from None
+    renames: list[changes.Change] = [] if name == path[-1] else [changes.RenameColumn(path, name)]
+    return requests + renames
+
+
+def _take_type_and_more(cursor: Cursor, path: ColumnPath) -> list[changes.Change]:
+    requests: list[changes.Change] = [changes.ChangeType(path, take_type(cursor))]
+    if cursor.accept_word("COMMENT"):
+        requests.append(changes.SetComment(path, cursor.string() or None))
+    if cursor.accept_word("FIRST"):
+        requests.append(changes.MoveColumn(path, first=True))
+    elif cursor.accept_word("AFTER"):
+        requests.append(changes.MoveColumn(path, after=cursor.name()))
+    return requests
+
+
+def _take_one_change(cursor: Cursor, path: ColumnPath, schema: Schema) -> changes.Change:
+    match cursor.accept_word("COMMENT", "FIRST", "AFTER", "SET", "DROP"):
         case "COMMENT":
             return changes.SetComment(path, cursor.string() or None)
         case "FIRST":
@@ -227,7 +258,4 @@ def _take_column(cursor: Cursor, schema: Schema) -> changes.Change:
                 return changes.DropDefault(path)
             cursor.expect_word("NULL")
             return changes.DropNotNull(path)
-    raise cursor.error(
-        "TYPE, COMMENT, FIRST, AFTER, SET NOT NULL, DROP NOT NULL, SET DEFAULT or DROP DEFAULT was "
-        "expected"
-    )
+    raise cursor.error("COMMENT, FIRST, AFTER, SET or DROP was expected")

@@ -19,6 +19,7 @@ from pyspark_versioned.sql.procedure import (
 from pyspark_versioned.sql.values import parse_timestamp
 from versioned_catalog import InvalidRequestError, NotFoundError, Table
 from versioned_catalog.model.partitioning import changed_partitioning, split_fields
+from versioned_catalog.model.type_text import render_path
 
 _LABEL = Parameter("label", "STRING", "the label of the pin")
 _CONSUMER = Parameter("consumer", "STRING", "the name of the consumer")
@@ -42,6 +43,11 @@ def _alter_partitioning(table: Table, call: Invocation) -> int:
         table.schema, call.text("change"), table.name, table.state.properties
     )
     return table.alter().set_partitioning(fields).commit(commit_id=call.commit.id)
+
+
+def _alter_column(table: Table, call: Invocation) -> int:
+    statement = f"ALTER TABLE {render_path(call.name)} {call.text('change')}"
+    return table.alter_sql(statement).commit(commit_id=call.commit.id)
 
 
 def _rollback_to_version(table: Table, call: Invocation) -> int:
@@ -147,6 +153,15 @@ PROCEDURES = {
         (TABLE, Parameter("change", "STRING", "as in 'ADD PARTITION FIELD bucket(16, id)'")),
         "STRUCT<version: BIGINT>",
         one_commit(_alter_partitioning, lambda call, before, version: (version,)),
+    ),
+    "alter_column": Procedure(
+        "Changes the type of a column and more, as ALTER TABLE ... ALTER COLUMN.",
+        (
+            TABLE,
+            Parameter("change", "STRING", "as in 'ALTER COLUMN a TYPE BIGINT COMMENT \\'b\\''"),
+        ),
+        "STRUCT<version: BIGINT>",
+        one_commit(_alter_column, lambda call, before, version: (version,)),
     ),
     "rollback_to_version": Procedure(
         "Restores the rows and columns of an earlier version, in a new version.",

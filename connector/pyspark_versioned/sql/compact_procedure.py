@@ -25,6 +25,7 @@ from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location
 from versioned_catalog.write.compaction import Done
 from versioned_catalog.write.compaction_choice import CompactionTask
+from versioned_catalog.write.writer import target_bytes
 
 RESOLVE = "resolve"
 
@@ -49,13 +50,19 @@ def _planned(table: Table, request: Mapping[str, Any]) -> list[CompactionTask]:
     Args:
         table: the table.
         request: ``version``, ``where`` (SQL condition or null), ``strategy``, and ``zorder`` (column
-            names or null).
+            names or null), and ``least_files`` (leave out groups of fewer segments that are not large
+            enough for one, or null).
     """
     where = None if request["where"] is None else parse_where(request["where"])
     names = request["zorder"]
     zorder = () if names is None else split_names(names, "zorder")
     snapshot = table.as_of(request["version"])
-    return snapshot.maintenance.plan_compaction(where, request["strategy"], zorder=zorder)
+    tasks = snapshot.maintenance.plan_compaction(where, request["strategy"], zorder=zorder)
+    least = request["least_files"]
+    if least is None:
+        return tasks
+    enough = target_bytes(snapshot.state.properties)
+    return [task for task in tasks if len(task.paths) >= least or task.bytes >= enough]
 
 
 @shows_errors
@@ -81,6 +88,7 @@ def _request(call: Invocation, version: int) -> dict[str, Any]:
         "where": arguments["where"],
         "strategy": arguments["strategy"] or "auto",
         "zorder": arguments["zorder"],
+        "least_files": call.number("least_files") if "least_files" in arguments else None,
     }
 
 

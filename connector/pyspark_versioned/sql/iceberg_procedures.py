@@ -20,6 +20,8 @@ from pyspark_versioned.sql.procedure import (
 from pyspark_versioned.sql.protocol.names import ProcedureJob
 from pyspark_versioned.sql.values import parse_timestamp
 from versioned_catalog import InvalidRequestError, Table
+from versioned_catalog.model.keys import parse_sort_by
+from versioned_catalog.model.schema import SortField
 from versioned_catalog.model.type_text import quote
 
 _CURRENT = "STRUCT<previous_snapshot_id: BIGINT, current_snapshot_id: BIGINT>"
@@ -29,11 +31,9 @@ _EXPIRED_AFTER, _ORPHAN_AFTER = timedelta(days=5), timedelta(days=3)
 _ZORDER = re.compile(r"\s*zorder\s*\((.+)\)\s*", re.IGNORECASE)
 
 INSTEAD: Mapping[str, str] = {
-    "add_files": "CALL system.import_files takes files in, in place or as copies",
     "cherrypick_snapshot": "CALL system.merge_branch takes over all that a branch has changed",
     "migrate": "CALL system.import_files takes the files of a Hive or Spark table in, in place",
     "publish_changes": "stage writes in a branch by spark.wap.branch, and CALL system.fast_forward",
-    "register_table": "CALL system.convert turns an Iceberg or Delta table into one of this catalog",
     "rewrite_table_path": "paths are relative to the table's folder, so copy the folder as it is",
     "snapshot": "CALL system.import_files takes the files of a Hive or Spark table in, in place",
 }
@@ -119,8 +119,13 @@ def _as_compact(call: Invocation) -> Invocation:
     """The call of ``compact`` that a call of ``rewrite_data_files`` stands for."""
     options = call.pairs("options")
     rewrites_all = options.pop("rewrite-all", "false").lower()
-    if rewrites_all not in ("true", "false"):
-        raise InvalidRequestError(f"rewrite-all is {rewrites_all!r}; write true or false")
+    dangling = options.pop("remove-dangling-deletes", "true").lower()  # marks go with their segment
+    for key, flag in (("rewrite-all", rewrites_all), ("remove-dangling-deletes", dangling)):
+        if flag not in ("true", "false"):
+            raise InvalidRequestError(f"{key} is {flag!r}; write true or false")
+    least = options.pop("min-input-files", None)
+    if least is not None and not re.fullmatch("[1-9][0-9]{0,8}", least):
+        raise InvalidRequestError(f"min-input-files is {least!r}; write a number from 1")
     if options:
         raise InvalidRequestError(
             f"rewrite_data_files: the option {next(iter(options))} is not supported; leave it out. "
@@ -133,6 +138,7 @@ def _as_compact(call: Invocation) -> Invocation:
         "strategy": "full" if rewrites_all == "true" else None,
         "dry_run": None,
         "zorder": _zorder(call),
+        "least_files": None if rewrites_all == "true" else least,
     }
     return replace(call, request=replace(call.request, arguments=arguments))
 
@@ -153,6 +159,8 @@ def _zorder(call: Invocation) -> str | None:
             )
         return None
     match = None if order is None else _ZORDER.fullmatch(order)
+    if match is None and _is_order_of(call.table, order):
+        return None  # a compaction sorts by it
     if match is None:
         raise InvalidRequestError(
             "rewrite_data_files: rows are sorted by the sort order of the table: set it by ALTER TABLE "
@@ -161,6 +169,15 @@ def _zorder(call: Invocation) -> str | None:
             condition="NOT_SUPPORTED",
         )
     return match[1]
+
+
+def _is_order_of(table: Table, text: str | None) -> bool:
+    """Whether the table is sorted by an order; None for its own, if it has one."""
+    schema = table.schema
+    if text is None or not schema.sort_by:
+        return bool(schema.sort_by)
+    fields = [SortField(schema.get(path).id, way) for path, way in parse_sort_by(text)]
+    return tuple(fields) == schema.sort_by
 
 
 def _rewrite_job(call: Invocation) -> ProcedureJob | None:
@@ -248,8 +265,8 @@ PROCEDURES = {
         (
             TABLE,
             optional("strategy", "STRING", "binpack or sort; by default binpack"),
-            optional("sort_order", "STRING", "zorder(a, b); else the sort order of the table"),
-            optional("options", "MAP<STRING, STRING>", "rewrite-all = true rewrites all"),
+            optional("sort_order", "STRING", "zorder(a, b), or the sort order of the table"),
+            optional("options", "MAP<STRING, STRING>", "rewrite-all = true, min-input-files = n"),
             optional("where", "STRING", "a condition: rewrites only segments with such rows"),
         ),
         "STRUCT<rewritten_data_files_count: BIGINT, added_data_files_count: BIGINT, "

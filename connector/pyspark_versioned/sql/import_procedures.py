@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterable
 from typing import Any
 
 from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row, optional
+from versioned_catalog import InvalidRequestError
+from versioned_catalog.model.type_text import parse_path
 from versioned_interop.convert.convert import Conversion, Request, Synced
 from versioned_interop.imports.disagreements import Dialect
 from versioned_interop.imports.options import parse_aliases, parse_paths
@@ -60,6 +63,39 @@ def _import_files(call: Invocation) -> Iterable[Row]:
     )
 
 
+_ADDED = ("parquet", "orc")
+
+
+def _add_files(call: Invocation) -> Iterable[Row]:
+    table = call.table
+    kind, *path = parse_path(call.text("source_table"))
+    if kind.lower() not in _ADDED or len(path) != 1:
+        raise InvalidRequestError(
+            f"{table.name}: add_files can't look up the table {call.text('source_table')}; "
+            "write its folder, which DESCRIBE EXTENDED shows, as in "
+            f" source_table => '`parquet`.`{_EXAMPLE}`'",
+            condition="NOT_SUPPORTED",
+        )
+    folder, partitions = path[0].rstrip("/"), call.pairs("partition_filter")
+    levels = "".join(f"/**/{glob.escape(f'{key}={text}')}" for key, text in partitions.items())
+    source = f"{folder}{levels}/**" if levels else folder
+    result = call.catalog.import_files(
+        call.name, source, dialect=Dialect.SQL, format=kind.lower(), copy=kind.lower() == "orc"
+    )
+    segments = call.table.inspect.segments().select(["sequence", "partition"]).to_pylist()
+    changed = {tuple(s["partition"] or ()) for s in segments if s["sequence"] > table.version}
+    yield result.files, len(changed), result.version
+
+
+_EXAMPLE = "/data/sales"
+
+
+def _register_table(call: Invocation) -> Iterable[Row]:
+    request = Request(call.text("metadata_file"), "iceberg", None, None)
+    table, done = call.catalog.convert_and_tell(call.name, request, Conversion(False, [], "copy"))
+    yield done.version, table.state.segments.shown_rows, table.state.segments.count
+
+
 def _row(done: Synced) -> Row:
     counts = done.adopted, done.copied, done.removed
     return done.version, done.source_version, *counts, list(done.dropped)
@@ -94,6 +130,27 @@ PROCEDURES = {
         "STRUCT<version: BIGINT, files: BIGINT, rows: BIGINT, known: BIGINT, "
         "changed: ARRAY<STRING>, missing: ARRAY<STRING>, unreadable: ARRAY<STRING>>",
         _import_files,
+    ),
+    "add_files": Procedure(
+        "Imports the Parquet files of a folder in place, or copies ORC, into a table that exists.",
+        (
+            TABLE,
+            Parameter("source_table", "STRING", f"a folder, as in '`parquet`.`{_EXAMPLE}`'"),
+            optional("partition_filter", "MAP<STRING, STRING>", "takes files in these partitions"),
+            optional(
+                "check_duplicate_files", "BOOLEAN", "changes nothing: each file comes in once"
+            ),
+            optional("parallelism", "INT", "changes nothing"),
+        ),
+        "STRUCT<added_files_count: BIGINT, changed_partition_count: BIGINT, version: BIGINT>",
+        _add_files,
+    ),
+    "register_table": Procedure(
+        "Converts an Iceberg table in place, by a metadata file.",
+        (TABLE, Parameter("metadata_file", "STRING", "an Iceberg metadata file")),
+        "STRUCT<current_snapshot_id: BIGINT, total_records_count: BIGINT, "
+        "total_data_files_count: BIGINT>",
+        _register_table,
     ),
     "convert": Procedure(
         "Converts an Iceberg or Delta table in place; its files stay where they are.",

@@ -29,13 +29,7 @@ def take_optimize(cursor: Cursor) -> Said:
 def take_vacuum(cursor: Cursor) -> Said:
     """``VACUUM t [LITE | FULL] [RETAIN n HOURS] [DRY RUN]``."""
     table = take_path(cursor)
-    if cursor.accept_word("LITE"):
-        skip(cursor)
-        return Said(
-            table,
-            refused="VACUUM LITE is not supported: all files of the table are looked at; leave LITE out",
-        )
-    cursor.accept_word("FULL")
+    cursor.accept_word("LITE", "FULL")  # the files of expired versions go either way
     arguments = {"expire": "true", "dry_run": "false"}
     if cursor.accept_word("RETAIN"):
         if cursor.token.kind is not TokenKind.NUMBER:

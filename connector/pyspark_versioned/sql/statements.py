@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from pyspark_versioned.sql.column_statements import is_column_change, take_column_change
 from pyspark_versioned.sql.maintenance_statements import (
     take_analyze,
     take_describe,
@@ -69,6 +70,8 @@ def _take_alter(cursor: Cursor) -> Said:
             refused="DROP FEATURE is not supported: a table has the features that its rows need; leave "
             "it out",
         )
+    if is_column_change(cursor.text[cursor.token.start :]):
+        return take_column_change(cursor, table)
     if word == "ALTER":
         return _take_sync_identity(cursor, table)
     word = cursor.expect_word("SET", "DROP")

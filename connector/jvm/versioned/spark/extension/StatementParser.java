@@ -31,6 +31,9 @@ public final class StatementParser implements ParserInterface {
     private static final Pattern STATEMENT = Pattern.compile(
         "(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*+(?:(?:OPTIMIZE|VACUUM|RESTORE|REORG|GENERATE|DESC(?:RIBE)?\\s+(?:HISTORY|DETAIL)"
             + "|ANALYZE\\s+TABLE)\\s.*|CREATE\\s+(?:OR\\s+REPLACE\\s+)?TABLE\\s.*\\sCLONE\\s.*"
+            + "|ALTER\\s+TABLE\\s.*\\s(?:ALTER|CHANGE)\\s+(?:COLUMN\\s+)?\\S+\\s+TYPE\\s.*\\s(?:COMMENT|FIRST|AFTER)\\b.*"
+            + "|ALTER\\s+TABLE\\s.*\\sALTER\\s+(?:COLUMN\\s+)?(?!COLUMN\\s)\\S+\\s+"
+            + "(?!(?:TYPE|COMMENT|FIRST|AFTER|SET|DROP|SYNC|COLUMN)\\b)\\S+\\s+\\S.*"
             + "|ALTER\\s+TABLE\\s.*\\s(?:PARTITION\\s+FIELD|IDENTIFIER\\s+FIELDS|BRANCH|TAG|DROP\\s+FEATURE|SYNC\\s+IDENTITY"
             + "|WRITE\\s+(?:UNORDERED|ORDERED|LOCALLY|DISTRIBUTED))\\b.*)",
         Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
