@@ -134,7 +134,7 @@ def test_a_primary_key_is_not_dropped_under_another_name(jar: Statements, tmp_pa
         ({"delta.columnMapping.mode": "none"}, "delta.columnMapping.mode = none is not possible"),
         ({"write.format.default": "orc"}, "write.format.default = orc is not possible"),
         ({"delta.targetFileSize": "big"}, "delta.targetFileSize = big is not possible"),
-        ({"delta.appendOnly": "true"}, "let only trusted jobs write"),
+        ({"delta.appendOnly": "yes"}, "delta.appendOnly = yes is not possible"),
         (
             {"write.delete.mode": "merge-on-read", "write.merge.mode": "copy-on-write"},
             "one property row_changes holds for all statements",

@@ -39,7 +39,7 @@ OWN = [
     "team.write.sort_by",
 ]
 OF_OTHERS = {
-    "delta.appendOnly": "belongs to Delta.*can't forbid UPDATE and DELETE",
+    "delta.appendOnly": "belongs to Delta.*set append_only",
     "delta.constraints.positive": "ALTER TABLE ... ADD CONSTRAINT",
     "delta.somethingNew": "belongs to Delta and has no effect here; leave it out$",
     "delta.enableDeletionVectors": "belongs to Delta.*set row_changes to auto, copy or mark",
@@ -93,7 +93,7 @@ def test_a_user_s_own_keys_are_kept(tmp_path: Path, setter: str) -> None:
 
 @pytest.mark.parametrize("setter", SETTERS)
 def test_properties_of_other_formats_are_refused(tmp_path: Path, setter: str) -> None:
-    """They would promise what no table does here, such as ``delta.appendOnly``."""
+    """They would promise what no table does here, such as ``delta.enableRowTracking``."""
     for key, text in OF_OTHERS.items():
         with pytest.raises(InvalidRequestError, match=text):
             SETTERS[setter](tmp_path / key, key)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from versioned_catalog.commit import (
+    append_only,
     branch_entries,
     branch_rules,
     check_rules,
@@ -252,6 +253,7 @@ def propose(
     for rule in row.rules:
         rule(attempt)
     entry = branch_rules.checked(signed(row.entry(attempt)), attempt)
+    entry = append_only.without_lost_rows(entry, attempt)
     entry = check_rules.without_violations(entry, attempt)
     return entry if state is None else _without_future_ttl_floor(entry, state, log)
 

@@ -99,6 +99,9 @@ APPLICATION_RETENTION = "application-retention"
 CHECKS = "checks"
 """Feature of tables that have, or had, CHECK constraints."""
 
+APPEND_ONLY_FEATURE = "append-only"
+"""Feature of tables that have, or had, the property ``append_only``."""
+
 NULL_ORDER = "null-order"
 """Feature of tables with a sort order that says where nulls stand."""
 
@@ -129,6 +132,7 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         BRANCHES,
         TAG_RETENTION,
         NULL_ORDER,
+        APPEND_ONLY_FEATURE,
         CHECKS,
     }
 )

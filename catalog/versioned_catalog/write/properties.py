@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from versioned_catalog.commit.append_only import APPEND_ONLY, is_append_only
 from versioned_catalog.commit.branch_rules import WAP_ENABLED, stages_writes
 from versioned_catalog.commit.mark_rules import ROW_CHANGES
 from versioned_catalog.commit.row_rules import ISOLATION, isolation_of
@@ -45,6 +46,7 @@ KNOWN = (
     PRIMARY_KEY,
     TIME_INDEX,
     WAP_ENABLED,
+    APPEND_ONLY,
 )
 """The known keys; keys of no other format are free for users."""
 
@@ -63,7 +65,7 @@ _MARKS = (
 )
 
 _INSTEAD = {
-    "delta.appendOnly": "a table can't forbid UPDATE and DELETE, so let only trusted jobs write to it",
+    "delta.appendOnly": f"set {APPEND_ONLY}",
     "delta.autoOptimize": f"writers merge small segments by themselves; {AUTO_MAINTAIN} sets whether",
     "delta.columnMapping": "columns always have IDs",
     "delta.constraints": "write ALTER TABLE ... ADD CONSTRAINT ... CHECK (...)",
@@ -111,6 +113,7 @@ def check_properties(properties: Mapping[str, str], *, keyed: bool) -> None:
     is_live(properties)
     publishes(properties)
     stages_writes(properties)
+    is_append_only(properties, keyed=keyed)
 
 
 def _check_keys(keys: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from versioned_catalog import InvalidRequestError
+from versioned_catalog.commit.append_only import APPEND_ONLY
 from versioned_catalog.commit.mark_rules import ROW_CHANGES
 from versioned_catalog.commit.row_rules import ISOLATION
 from versioned_catalog.model.iceberg import ICEBERG, PUBLISH
@@ -112,6 +113,9 @@ MEANINGS: Mapping[str, Meaning] = {
             "writeserializable": _SERIALIZABLE,
             "snapshotisolation": _SNAPSHOT,
         }
+    ),
+    "delta.appendOnly": _one_of(
+        {"true": Here(APPEND_ONLY, "true"), "false": Here(APPEND_ONLY, "false")}
     ),
     "delta.autoOptimize.autoCompact": _MAINTAINED,
     "delta.targetFileSize": Meaning(TARGET_BYTES, _size),
