@@ -284,3 +284,19 @@ def test_every_statement_begins_a_staged_branch(
         spark.sql(statement)
         assert rows(spark, f"SELECT count(*), max(id) FROM {t}.branch_main") == [(10, 9)], statement
         assert f"w{number}" in [row[0] for row in rows(spark, f"SELECT name FROM {t}.refs")]
+
+
+def test_dropping_a_branch_that_is_not_there_as_a_table(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    catalog.create_table(f"{ns}.d", "id INT")
+    t = f"versioned.{ns}.d"
+    for name in ("branch_none", "tag_none"):
+        sql_spark.sql(f"DROP TABLE IF EXISTS {t}.{name}")
+        with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+            sql_spark.sql(f"DROP TABLE {t}.{name}")
+        with pytest.raises(Exception, match="'none'"):
+            sql_spark.sql(f"SELECT * FROM {t}.{name}")
+    sql_spark.sql(f"ALTER TABLE {t} CREATE BRANCH b")
+    with pytest.raises(Exception, match="is a branch; write ALTER TABLE"):
+        sql_spark.sql(f"DROP TABLE IF EXISTS {t}.branch_b")

@@ -46,6 +46,7 @@ import versioned.spark.python.Commits;
 import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
 import versioned.spark.python.SchemaOptions;
+import versioned.spark.python.VersionedException;
 
 /**
  * A Spark catalog of versioned tables: {@code spark.sql.catalog.<name>=versioned.spark.VersionedCatalog}, with
@@ -169,6 +170,22 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
             new Alter(requests.catalog(), CatalogRequests.name(ident), Changes.of(changes, schema)));
         CatalogRequests.log(altered.warnings());
         return VersionedTable.newest(altered.table());
+    }
+
+    /** Whether there is a table; a branch or tag that a table does not have is none. */
+    @Override
+    public boolean tableExists(Identifier ident) {
+        try {
+            loadTable(ident);
+            return true;
+        } catch (NoSuchTableException e) {
+            return false;
+        } catch (Exception e) {
+            if (VersionedException.isMissingVersion(e)) {
+                return false;
+            }
+            throw VersionedException.<RuntimeException>unchecked(e);
+        }
     }
 
     @Override

@@ -18,6 +18,7 @@ import versioned.spark.catalog.CatalogRequests;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.protocol.*;
 import versioned.spark.python.Commits;
+import versioned.spark.python.VersionedException;
 import versioned.spark.view.QueryReads;
 import versioned.spark.view.Views;
 
@@ -55,7 +56,17 @@ public final class VersionedRelationCatalog extends VersionedCatalog implements 
             return loadRelation(ident) instanceof View;
         } catch (NoSuchTableException e) {
             return false;
+        } catch (Exception e) {
+            if (VersionedException.isMissingVersion(e)) {
+                return false;
+            }
+            throw VersionedException.<RuntimeException>unchecked(e);
         }
+    }
+
+    @Override
+    public boolean viewExists(Identifier ident) {
+        return isView(ident);
     }
 
     /** Loads a table; a view counts as missing. */

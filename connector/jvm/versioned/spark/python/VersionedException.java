@@ -22,6 +22,7 @@ public final class VersionedException extends AnalysisException {
     }
 
     private static final String CONFLICT = "VERSIONED_COMMIT_CONFLICT";
+    private static final String MISSING_VERSION = "VERSIONED_VERSION_NOT_FOUND";
     private static final Pattern SHOWN =
         Pattern.compile("\\[(VERSIONED_[A-Z_]+)] (.*?) SQLSTATE: ([0-9A-Z]{5})", Pattern.DOTALL);
 
@@ -86,6 +87,11 @@ public final class VersionedException extends AnalysisException {
     /** Whether it is unknown if the commit landed. */
     public boolean isOutcomeUnknown() {
         return condition.equals(Condition.COMMIT_OUTCOME_UNKNOWN.fullName());
+    }
+
+    /** Whether it is about a version, tag or branch that a table does not have. */
+    public static boolean isMissingVersion(Exception failure) {
+        return failure instanceof VersionedException found && found.condition.equals(MISSING_VERSION);
     }
 
     @Override
