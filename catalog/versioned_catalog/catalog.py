@@ -168,6 +168,7 @@ class Catalog:
         time_index: str | None = None,
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
+        generated: Mapping[str, str] | None = None,
     ) -> Table:
         """Create a table.
 
@@ -184,6 +185,8 @@ class Catalog:
                 ``isolation``, ``row_changes``, ``ttl``, ``auto_compact``, ``auto_maintain``, ``publish``
                 and ``distribution_mode``.
             comment: the table comment.
+            generated: columns that are computed from others, and the SQL that computes them:
+                ``{"day": "CAST(ts AS DATE)"}``, with times in UTC; see docs/sql.md.
 
         Raises:
             AlreadyExistsError: the name is taken.
@@ -192,7 +195,13 @@ class Catalog:
         """
         with naming_table(shown_name(name)):
             operation = creation(
-                schema, partitioned_by, properties, comment, primary_key, time_index
+                schema,
+                partitioned_by,
+                properties,
+                comment,
+                primary_key,
+                time_index,
+                generated=generated,
             )
             return self._create_now(name, operation, "create")
 
@@ -206,12 +215,13 @@ class Catalog:
         time_index: str | None = None,
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
+        generated: Mapping[str, str] | None = None,
         or_create: bool = False,
     ) -> Table:
         """Replace the columns, rows and properties of a table in one commit; its history stays.
 
         Args:
-            name, schema, partitioned_by, primary_key, time_index, properties, comment: as in
+            name, schema, partitioned_by, primary_key, time_index, properties, comment, generated: as in
                 ``create_table``.
             or_create: create the table if it does not exist.
 
@@ -222,7 +232,13 @@ class Catalog:
         """
         with naming_table(shown_name(name)):
             operation = creation(
-                schema, partitioned_by, properties, comment, primary_key, time_index
+                schema,
+                partitioned_by,
+                properties,
+                comment,
+                primary_key,
+                time_index,
+                generated=generated,
             )
             mode: Mode = "create or replace" if or_create else "replace"
             return self._create_now(name, operation, mode)
@@ -642,13 +658,20 @@ class Catalog:
         time_index: str | None = None,
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
+        generated: Mapping[str, str] | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Table:
         """Create a table in a folder, outside any warehouse. See ``create_table``."""
         store = open_store(path, storage_options)
         with naming_table(store.url):
             operation = creation(
-                schema, partitioned_by, properties, comment, primary_key, time_index
+                schema,
+                partitioned_by,
+                properties,
+                comment,
+                primary_key,
+                time_index,
+                generated=generated,
             )
         return folders.create_at(store, operation, store.url, str(uuid.uuid4()))
 

@@ -26,6 +26,7 @@ from versioned_catalog.migrate.schema_plan import SchemaPlan, apply_plan, make_p
 from versioned_catalog.model.alter_parser import parse_alter
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.ddl import SOURCE
+from versioned_catalog.model.generated import generated_of
 from versioned_catalog.model.iceberg import PUBLISH
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import check_name, is_folder, parse_table, sql_name
@@ -832,6 +833,15 @@ class Table:
     def checks(self) -> dict[str, str]:
         """The conditions of the CHECK constraints by name, with the current names of columns."""
         return shown_checks(self.state.properties, self.state.schema)
+
+    @property
+    def generated(self) -> dict[str, str]:
+        """The expressions of generated columns by name, with the current names of columns."""
+        schema = self.state.schema
+        return {
+            schema.path_text(column.column_id): column.shown(schema)
+            for column in generated_of(self.state.properties)
+        }
 
     @property
     def comment(self) -> str | None:

@@ -7,15 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from versioned_catalog.commit.attempt import Attempt
-from versioned_catalog.commit.operations import Compact, Resolve, Rollback
+from versioned_catalog.commit.operations import Compact, Resolve, Rollback, Write
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
-from versioned_catalog.log.features import CHECKS, Features
+from versioned_catalog.log.features import features_of_properties
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.model.checks import check_columns_stay, checks_of, column_ids, with_names
 from versioned_catalog.read.checks import bound_check, violating_row
-
-_FEATURES = Features(write=frozenset({CHECKS}))
 
 
 def without_violations(entry: Commit, attempt: Attempt[Any]) -> Commit:
@@ -35,7 +33,8 @@ def without_violations(entry: Commit, attempt: Attempt[Any]) -> Commit:
     checks = checks_of(properties)
     if not checks:
         return entry
-    entry = replace(entry, head=replace(entry.head, features=entry.head.features | _FEATURES))
+    features = entry.head.features | features_of_properties(properties)
+    entry = replace(entry, head=replace(entry.head, features=features))
     if isinstance(attempt.operation, Compact | Resolve | Rollback):
         return entry
     before = checks_of(earlier)
@@ -79,6 +78,19 @@ def _check_names(checks: Mapping[str, str], table: str) -> None:
             )
 
 
+def _checked_before(attempt: Attempt[Any], after: TableState) -> Mapping[str, str]:
+    """The constraints that the writer has checked its rows against, in columns of the same types."""
+    operation = attempt.operation
+    if not (isinstance(operation, Write) and operation.base.checked):
+        return {}
+    base = attempt.at(operation.base.version)
+    if base is None or base.table_uuid != after.table_uuid:
+        return {}
+    retyped = _retyped(checks_of(base.properties), base, after)
+    checks = checks_of(base.properties)
+    return {name: text for name, text in checks.items() if name not in retyped}
+
+
 def _look_for_violations(
     attempt: Attempt[Any], entry: Commit, after: TableState, new: Collection[str]
 ) -> None:
@@ -89,9 +101,10 @@ def _look_for_violations(
             "write whole rows",
             condition="NOT_SUPPORTED",
         )
+    trusted = _checked_before(attempt, after)
     for name, text in checks_of(after.properties).items():
         violated = bound_check(name, text, after.schema)
-        if not added and name not in new:
+        if name not in new and (not added or text == trusted.get(name)):
             continue
         paths = None if name in new else added
         row = violating_row(attempt.log.store, after, paths, violated, column_ids(text))

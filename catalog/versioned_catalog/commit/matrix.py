@@ -11,6 +11,7 @@ from versioned_catalog.commit import (
     branch_entries,
     branch_rules,
     check_rules,
+    computed_rules,
     incarnation_rules,
     mark_rules,
     merge_entries,
@@ -255,6 +256,7 @@ def propose(
     entry = branch_rules.checked(signed(row.entry(attempt)), attempt)
     entry = append_only.without_lost_rows(entry, attempt)
     entry = check_rules.without_violations(entry, attempt)
+    entry = computed_rules.with_computed_values(entry, attempt)
     return entry if state is None else _without_future_ttl_floor(entry, state, log)
 
 

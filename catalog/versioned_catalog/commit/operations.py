@@ -15,7 +15,7 @@ from versioned_catalog.log.ledger import ImportedFile
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.evolution import BoundChange, Evolution
-from versioned_catalog.model.keys import ANALYZED, CHECK_PREFIX, PARTITION_PREFIX
+from versioned_catalog.model.keys import ANALYZED, BY_COLUMN
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column
 from versioned_catalog.read.filters import BoundFilter
@@ -30,6 +30,8 @@ class Base:
         seen_as: the pin, or schema version, through which the table was seen.
         replanned: a later snapshot, on which the columns that the operation adds, and its segments,
             were planned again.
+        computed: whether the writer has computed the generated columns of its rows.
+        checked: whether the writer has checked its rows against the constraints of this snapshot.
     """
 
     table_uuid: str
@@ -40,6 +42,8 @@ class Base:
     created_uuid: str
     seen_as: str | None = None
     replanned: Base | None = None
+    computed: bool = False
+    checked: bool = False
 
     @property
     def of_segments(self) -> Base:
@@ -296,7 +300,7 @@ class PlannedOn:
         return {
             key: text
             for key, text in properties.items()
-            if key not in self.ignored and not key.startswith((CHECK_PREFIX, PARTITION_PREFIX))
+            if key not in self.ignored and not key.startswith(BY_COLUMN)
         }
 
 

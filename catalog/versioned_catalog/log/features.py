@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
 from versioned_catalog.model.arrow import array_of
+from versioned_catalog.model.keys import CHECK_PREFIX, GENERATED_PREFIX
 from versioned_catalog.model.schema_json import Json, member
 
 FOLDER = "_versioned"
@@ -108,6 +110,9 @@ NULL_ORDER = "null-order"
 TAG_RETENTION = "tag-retention"
 """Feature of tables that have, or had, a tag that is kept for a time."""
 
+GENERATED = "generated"
+"""Feature of tables that have, or had, generated columns."""
+
 BRANCHES = "branches"
 """Feature of tables that have, or had, branches."""
 
@@ -134,6 +139,7 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         NULL_ORDER,
         APPEND_ONLY_FEATURE,
         CHECKS,
+        GENERATED,
     }
 )
 """The features that this library implements, for reading and for writing."""
@@ -148,6 +154,16 @@ class Features:
 
     def __or__(self, other: Features) -> Features:
         return Features(self.read | other.read, self.write | other.write)
+
+
+def features_of_properties(properties: Mapping[str, str]) -> Features:
+    """The features that constraints and generated columns need."""
+    names = {
+        feature
+        for prefix, feature in ((CHECK_PREFIX, CHECKS), (GENERATED_PREFIX, GENERATED))
+        if any(key.startswith(prefix) for key in properties)
+    }
+    return Features(write=frozenset(names))
 
 
 WITH_CHECKSUMS = Features(write=frozenset({CHECKSUMS}))

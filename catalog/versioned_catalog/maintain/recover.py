@@ -22,13 +22,13 @@ from versioned_catalog.log.commit_log import table_log
 from versioned_catalog.log.entry import WRITER, Batch, Commit, Head
 from versioned_catalog.log.entry_json import commit_to_bytes
 from versioned_catalog.log.features import (
-    CHECKS,
     IMPORTS,
     IMPORTS_FOLDER,
     LOG,
     MARKS,
     WITH_CHECKSUMS,
     Features,
+    features_of_properties,
 )
 from versioned_catalog.log.ledger import (
     ImportedFile,
@@ -55,7 +55,6 @@ from versioned_catalog.maintain.salvage import (
     salvage,
 )
 from versioned_catalog.maintain.segment_check import contents_of, opened
-from versioned_catalog.model.checks import checks_of
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.planning import record_task
 from versioned_catalog.storage.store import Put, Store, file_of, new_name
@@ -319,8 +318,7 @@ def _write_log(new: Store, commits: list[Commit]) -> TableState:
             features |= Features(frozenset({MARKS}), frozenset({MARKS}))
         if commit.imported is not None:
             features |= Features(write=frozenset({IMPORTS}))
-        if checks_of(commit.properties or {}):
-            features |= Features(write=frozenset({CHECKS}))
+        features |= features_of_properties(commit.properties or {})
         with_features = replace(commit, head=replace(commit.head, features=features))
         entries.append(write_page(write_manifest(with_features, None, new), None, new))
         state = apply(state, entries[-1])

@@ -12,6 +12,7 @@ from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.model.changes import AddColumn, Change, append
 from versioned_catalog.model.checks import check_columns_stay
 from versioned_catalog.model.evolution import BoundChange, Evolution, SchemaChange
+from versioned_catalog.model.generated import without_dropped
 from versioned_catalog.model.hidden_columns import visible
 from versioned_catalog.model.iceberg import check_publishable
 from versioned_catalog.model.keys import check_ttl
@@ -116,9 +117,12 @@ def finish(before: Evolution, after: Evolution, new_version: int) -> Evolution:
     check_publishable(after.properties, before.schema, after.schema)
     check_pins(before, after)
     check_columns_stay(after.properties, before.schema.visible, after.schema.visible)
+    properties = without_dropped(after.properties, before.schema, after.schema)
     same = after.schema.same_but_version(before.schema)
     version = before.schema.version if same else new_version
-    return replace(after, schema=after.schema.numbered(version), first_new_id=0)
+    return replace(
+        after, schema=after.schema.numbered(version), properties=properties, first_new_id=0
+    )
 
 
 def newly_not_null(old: Schema, new: Schema) -> frozenset[int]:

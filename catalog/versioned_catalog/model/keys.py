@@ -130,6 +130,12 @@ CHECK_PREFIX = "__check."
 PARTITION_PREFIX = "__partition."
 """How the properties begin that name fields of the partitioning; see ``partition_names``."""
 
+GENERATED_PREFIX = "__generated."
+"""How the properties of generated columns begin; see ``generated``."""
+
+BY_COLUMN = (CHECK_PREFIX, PARTITION_PREFIX, GENERATED_PREFIX)
+"""How the properties begin that are about columns, which they name by ID."""
+
 MAINTAINED = frozenset({TTL_FLOOR, ANALYZED, SOURCE, SOURCE_COLUMNS, APPLIED_PROPERTIES})
 """Properties that users neither see nor set."""
 
@@ -140,8 +146,8 @@ def user_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_maintained(key: str) -> bool:
-    """Whether users neither see nor set a property: it is maintained, or a constraint or a name."""
-    return key in MAINTAINED or key.startswith((CHECK_PREFIX, PARTITION_PREFIX))
+    """Whether users neither see nor set a property: it is maintained, or is about columns."""
+    return key in MAINTAINED or key.startswith(BY_COLUMN)
 
 
 def parse_ttl(properties: Mapping[str, str]) -> timedelta | None:
@@ -363,6 +369,12 @@ def check_not_key(key: str) -> None:
         raise InvalidRequestError(
             f"the property {key} can't be set, since fields of the partitioning have such names; write "
             "ALTER TABLE ... REPLACE PARTITION FIELD f WITH f AS name",
+            condition="INVALID_OPTION",
+        )
+    if key.startswith(GENERATED_PREFIX):
+        raise InvalidRequestError(
+            f"the property {key} can't be set, since generated columns have such names; write GENERATED "
+            "ALWAYS AS in CREATE TABLE",
             condition="INVALID_OPTION",
         )
     if key == ANALYZED:

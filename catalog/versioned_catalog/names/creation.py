@@ -45,6 +45,7 @@ from versioned_catalog.names.names_log import (
     WarehouseState,
     full_key,
 )
+from versioned_catalog.read.computed import declared
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
 from versioned_catalog.write.properties import check_properties
@@ -63,6 +64,8 @@ def creation(
     *,
     table_uuid: str | None = None,
     checks: Sequence[tuple[str, Condition]] = (),
+    generated: Mapping[str, str] | None = None,
+    zone: str = "UTC",
 ) -> Create:
     """Return the operation that creates a table; equal arguments give equal operations in any process.
 
@@ -71,6 +74,8 @@ def creation(
             ``Catalog.create_table``.
         table_uuid: the table UUID; generated if omitted.
         checks: names and conditions of CHECK constraints; see ``Alteration.add_check``.
+        generated: the expressions of generated columns, by the paths of the columns.
+        zone: the time zone in which these take parts of a TIMESTAMP.
 
     Raises:
         InvalidRequestError: the schema, key, partitioning or a property is invalid.
@@ -91,11 +96,13 @@ def creation(
     requests += [AddCheck(name, condition) for name, condition in checks]
 
     def arrange(evolution: Evolution) -> Evolution:
-        keyed = replace(evolution, schema=key.apply(evolution.schema))
-        if not requests:
-            return keyed
-        _, after = plan_changes(requests, keyed, keyed.schema.version)
-        return after
+        after = replace(evolution, schema=key.apply(evolution.schema))
+        if requests:
+            _, after = plan_changes(requests, after, after.schema.version)
+        if not generated:
+            return after
+        computed = declared(after.schema, generated, zone)
+        return replace(after, properties={**after.properties, **computed})
 
     if not columns:
         raise InvalidRequestError("a table needs at least one column")

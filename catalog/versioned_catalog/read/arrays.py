@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.model.arrow import repeat, scalar_of, to_arrow_type
+from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Array, Column, Map, Struct, children
 
 
@@ -166,3 +168,21 @@ def own_nulls(array: pa.Array, path: Sequence[Column]) -> int:
             return own_nulls(struct_child(entries, 0 if rest[0].id == key.id else 1), rest)
         case _:
             return 0
+
+
+ColumnPath = tuple[Column, ...]
+"""A column, preceded by the columns that contain it."""
+
+
+def column_of(rows: Any, schema: Schema, column_id: int) -> Any:
+    """A column of a table or a batch by ID, also inside structs."""
+    line = (*schema.ancestors(column_id), schema.column(column_id))
+    return column_at(rows, schema.columns, line)
+
+
+def column_at(rows: Any, columns: Sequence[Column], line: ColumnPath) -> Any:
+    """A column of a table or a batch by its path; null where a struct that contains it is null."""
+    values = rows.column(next(i for i, c in enumerate(columns) if c.id == line[0].id))
+    for parent, child in pairwise(line):
+        values = pc.struct_field(values, parent.type.fields.index(child))  # type: ignore[union-attr]
+    return values

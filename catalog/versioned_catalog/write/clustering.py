@@ -20,9 +20,9 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.model.types import Column, is_nested, is_opaque, is_repeated
 from versioned_catalog.model.widening import type_name
+from versioned_catalog.read.arrays import ColumnPath, column_at
 from versioned_catalog.read.row_keys import comparable
 from versioned_catalog.read.segment_file import SegmentTask
-from versioned_catalog.write.segment_writer import ColumnPath, column_at
 from versioned_catalog.write.writer import Spill, buffered
 
 MOST_BITS = 10

@@ -21,6 +21,7 @@ from versioned_catalog.errors import (
 )
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
+from versioned_catalog.read.arrays import ColumnPath
 from versioned_catalog.read.bounds import every_match, some_match
 from versioned_catalog.read.filters import BoundFilter, filter_on
 from versioned_catalog.read.merge_planning import Ends, MergePlanner, ends_of
@@ -44,7 +45,7 @@ from versioned_catalog.write.compaction_choice import (
 )
 from versioned_catalog.write.plan import plan_now
 from versioned_catalog.write.resolving import check_resolvable, resolve
-from versioned_catalog.write.segment_writer import ColumnPath, SegmentKind, WriteSpec
+from versioned_catalog.write.segment_writer import SegmentKind, WriteSpec
 
 Strategy = Literal["auto", "full", "small", "resolve"]
 

@@ -5,7 +5,7 @@ As in Delta and Paimon, the last change of a key in a batch wins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain
 
@@ -23,6 +23,7 @@ from versioned_catalog.model.arrow import (
     to_arrow_schema,
     to_arrow_type,
 )
+from versioned_catalog.model.generated import Generated
 from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.read.metadata_columns import (
@@ -44,13 +45,21 @@ from versioned_catalog.write.writer import SORT_BUFFER_BYTES, Spill, buffered
 class DeltaConverter:
     """Converts batches of rows with operation types, in the last column, to a table's schema.
 
-    ``now`` is the value of ``current_timestamp`` and ``current_date`` in this write.
+    ``now`` is the value of ``current_timestamp`` and ``current_date`` in this write, and ``generated``
+    the columns that are computed.
 
     Raises:
         InvalidRequestError: as for ``RowConverter``.
     """
 
-    def __init__(self, arrow: pa.Schema, seen: Seen, table: str, now: datetime) -> None:
+    def __init__(
+        self,
+        arrow: pa.Schema,
+        seen: Seen,
+        table: str,
+        now: datetime,
+        generated: Sequence[Generated] = (),
+    ) -> None:
         columns = pa.schema(list(arrow)[:-1])
         key = key_schema(seen)
         names = {name_key(column.name) for column in key.columns}
@@ -58,7 +67,7 @@ class DeltaConverter:
         self._key_positions = [
             at for at, name in enumerate(columns.names) if name_key(name) in names
         ]
-        self._rows = converter_of(columns, seen, table, now)
+        self._rows = converter_of(columns, seen, table, now, generated)
         self._keys = RowConverter(
             pa.schema([columns.field(at) for at in self._key_positions]), key, table, now
         )
@@ -170,13 +179,20 @@ class FeedConverter:
         arrow: the schema of the changes.
         change_column: the column that holds their types.
         now: the value of ``current_timestamp`` and ``current_date`` in this write.
+        generated: the columns that are computed.
 
     Raises:
         InvalidRequestError: as for ``RowConverter``.
     """
 
     def __init__(
-        self, arrow: pa.Schema, change_column: str, seen: Seen, table: str, now: datetime
+        self,
+        arrow: pa.Schema,
+        change_column: str,
+        seen: Seen,
+        table: str,
+        now: datetime,
+        generated: Sequence[Generated] = (),
     ) -> None:
         names = [name_key(name) for name in arrow.names]
         feed_names = _of_feed(change_column)
@@ -189,7 +205,7 @@ class FeedConverter:
         rows = row_fields(arrow, change_column)
         with_ops = pa.schema([*rows, _OP])
         self._names = with_ops.names
-        self._rows = DeltaConverter(with_ops, seen, table, now)
+        self._rows = DeltaConverter(with_ops, seen, table, now, generated)
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The changes of a batch, in their order.

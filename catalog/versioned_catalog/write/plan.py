@@ -18,6 +18,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.evolution import BoundChange
+from versioned_catalog.model.generated import Generated, generated_of
 from versioned_catalog.model.pins import Overflow, Seen
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.types import walk
@@ -58,6 +59,7 @@ class WritePlan:
         change_column: the column with the change types, if the rows are changes to apply.
         only: the condition that the rows must match, of an overwrite of some rows.
         untyped: columns of untyped nulls, which are left out until a write has values of them.
+        generated: the columns whose values are computed.
     """
 
     location: Location
@@ -71,6 +73,7 @@ class WritePlan:
     change_column: str | None = None
     only: RowCondition | None = None
     untyped: tuple[str, ...] = ()
+    generated: tuple[Generated, ...] = ()
 
     @property
     def based_on(self) -> Base:
@@ -104,11 +107,14 @@ class WritePlan:
         if self.untyped:
             arrow, batches = without_columns(arrow, batches, self.untyped)
         if self.change_column is not None:
-            feed = FeedConverter(arrow, self.change_column, self.seen, self.table, self.now)
+            feed = FeedConverter(
+                arrow, self.change_column, self.seen, self.table, self.now, self.generated
+            )
             changes = map(feed.convert, batches)
             return last_changes(changes, self.spec.schema, scratch, versioned=feed.versioned)
         convert = DeltaConverter if self.spec.ops else converter_of
-        rows = map(convert(arrow, self.seen, self.table, self.now).convert, batches)
+        converter = convert(arrow, self.seen, self.table, self.now, self.generated)
+        rows = map(converter.convert, batches)
         return rows if self.only is None else self.only.checked(rows, self.table)
 
     def write_mixed(
@@ -126,7 +132,9 @@ class WritePlan:
                     _, (batch,) = without_columns(batch.schema, [batch], self.untyped)
                 schema = batch.schema
                 if schema not in converters:
-                    converters[schema] = converter_of(schema, self.seen, self.table, self.now)
+                    converters[schema] = converter_of(
+                        schema, self.seen, self.table, self.now, self.generated
+                    )
                 yield converters[schema].convert(batch)
 
         return write_segments(store, self.spec, converted(), scratch)
@@ -157,6 +165,7 @@ def plan_write(
         arrow = row_fields(arrow, change_column)
     elif partial:
         check_keyed(state.schema, table)
+        check_computes_nothing(state, table)
     changes: tuple[BoundChange, ...] = ()
     seen = state.seen
     merges = merges_schema(merge_schema, state)
@@ -188,7 +197,8 @@ def plan_write(
         untyped=untyped,
     )
     try:
-        converter_of(arrow, seen, table, plan.now)  # refuse before anything is written
+        # Refuse before anything is written.
+        converter_of(arrow, seen, table, plan.now, plan.generated)
     except InvalidRequestError as error:
         raise (error if merges else refusal(error, arrow, state, table)) from None
     return plan
@@ -266,6 +276,20 @@ def check_applies(schema: Schema, change_column: str, table: str, *, partial: bo
         )
 
 
+def check_computes_nothing(state: TableState, table: str) -> None:
+    """Refuse a partial upsert of a table with generated columns, whose sources it may lack.
+
+    Raises:
+        InvalidRequestError: naming a column.
+    """
+    for generated in generated_of(state.properties):
+        raise InvalidRequestError(
+            f"{table}: the column {state.schema.path_text(generated.column_id)} is generated, and a "
+            "partial upsert may lack what it is computed from; write whole rows, or use update()",
+            condition="NOT_SUPPORTED",
+        )
+
+
 def plan_delta(store: Store, state: TableState, table: str) -> WritePlan:
     """Plan a write of rows and tombstones, for a DELETE, UPDATE or MERGE.
 
@@ -294,7 +318,16 @@ def plan_now(store: Store, state: TableState, table: str) -> WritePlan:
     spec = WriteSpec(
         state.table_uuid, state.version, state.schema, size, tag=name_tag_of(state.branch)
     )
-    return WritePlan(store.location, table, Base.of(state), (), spec, datetime.now(UTC), state.seen)
+    return WritePlan(
+        store.location,
+        table,
+        replace(Base.of(state), computed=True),
+        (),
+        spec,
+        datetime.now(UTC),
+        state.seen,
+        generated=generated_of(state.properties),
+    )
 
 
 def plan_create(
@@ -309,9 +342,10 @@ def plan_create(
     size = target_bytes(evolution.properties)
     spec = WriteSpec(operation.table_uuid, base_version, evolution.schema, size)
     now, seen = datetime.now(UTC), Seen(evolution.schema.visible, evolution.schema)
+    generated = generated_of(evolution.properties)
     if arrow is not None:
-        converter_of(arrow, seen, table, now)  # refuse before anything is written
-    return WritePlan(store.location, table, None, (), spec, now, seen)
+        converter_of(arrow, seen, table, now, generated)  # refuse before anything is written
+    return WritePlan(store.location, table, None, (), spec, now, seen, generated=generated)
 
 
 def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

@@ -191,8 +191,8 @@ def update(
     """Assign new values in the rows that match a filter. See ``Table.update``."""
     state = handle.state
     check_changes_rows(state, handle.name)
-    bound, now = bind_filters(filters, state.known), plan_now(handle.store, state, handle.name).now
-    updater = updater_of(assignments, state.seen, handle.name, now)
+    bound, plan = bind_filters(filters, state.known), plan_now(handle.store, state, handle.name)
+    updater = updater_of(assignments, state.seen, handle.name, plan.now, plan.generated)
     if state.schema.is_keyed:
         check_assigns_no_key(assignments, state.seen.schema, handle.name)
         write = partial(update_rows, updater=updater)

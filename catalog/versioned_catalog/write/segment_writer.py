@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
@@ -28,28 +28,12 @@ from versioned_catalog.model.sql_literals import from_scalar_text
 from versioned_catalog.model.transform_values import apply_transform
 from versioned_catalog.model.transforms import parse_transform, result_type
 from versioned_catalog.model.types import Column
+from versioned_catalog.read.arrays import column_of
 from versioned_catalog.read.newest_rows import last_of_keys, sorted_order
 from versioned_catalog.read.row_hashes import groups_of, indices
 from versioned_catalog.read.row_keys import comparable
 from versioned_catalog.read.segment_layout import DELTA, file_schema, text_paths, to_file
 from versioned_catalog.storage.store import Sink, Store, new_name
-
-ColumnPath = tuple[Column, ...]
-"""A column, preceded by the columns that contain it."""
-
-
-def column_of(rows: Any, schema: Schema, column_id: int) -> Any:
-    """A column of a table or a batch by ID, also inside structs."""
-    line = (*schema.ancestors(column_id), schema.column(column_id))
-    return column_at(rows, schema.columns, line)
-
-
-def column_at(rows: Any, columns: Sequence[Column], line: ColumnPath) -> Any:
-    """A column of a table or a batch by its path; null where a struct that contains it is null."""
-    values = rows.column(next(i for i, c in enumerate(columns) if c.id == line[0].id))
-    for parent, child in pairwise(line):
-        values = pc.struct_field(values, parent.type.fields.index(child))  # type: ignore[union-attr]
-    return values
 
 
 def split(table: pa.Table, schema: Schema) -> Iterator[tuple[PartitionKey, pa.Table]]:

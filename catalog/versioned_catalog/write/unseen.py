@@ -17,12 +17,14 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.model.arrow import to_arrow_schema, to_arrow_type
+from versioned_catalog.model.generated import Generated
 from versioned_catalog.model.pins import Overflow, Seen
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.type_text import ColumnPath
 from versioned_catalog.model.types import Column, Struct, children, with_children
 from versioned_catalog.read.apply_plan import Adapter, narrowing
 from versioned_catalog.read.arrays import cut_array, struct_child, struct_of
+from versioned_catalog.read.computed import Generator, computed_columns
 from versioned_catalog.read.projection import physical, plan_columns
 from versioned_catalog.write.row_schema import RowConverter, check_values, default_value
 from versioned_catalog.write.update import Inside, Node, RowUpdater, Updater
@@ -34,12 +36,60 @@ class Converter(Protocol):
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
 
 
-def converter_of(arrow: pa.Schema, seen: Seen, table: str, now: datetime) -> Converter:
+def converter_of(
+    arrow: pa.Schema,
+    seen: Seen,
+    table: str,
+    now: datetime,
+    generated: Sequence[Generated] = (),
+) -> Converter:
     """Return the converter of rows with the column names that the user sees; see ``RowConverter``.
+
+    Args:
+        generated: the columns that are computed, unless the rows have them.
 
     Raises:
         InvalidRequestError: rows of this schema do not fit the table.
     """
+    if not generated:
+        return _stored_converter(arrow, seen, table, now)
+    names = {name_key(name) for name in arrow.names}
+    columns = computed_columns(generated, seen.stored)
+    targets = {computed.column.id for computed in columns}
+    given = {c.id for c in seen.schema.columns if c.id in targets and name_key(c.name) in names}
+    loose = Seen(_nullable(seen.schema, targets - given), _nullable(seen.stored, targets - given))
+    rows = _stored_converter(arrow, loose, table, now)
+    return GeneratingConverter(rows, Generator(columns, given, table), seen.stored, table)
+
+
+def _nullable(schema: Schema, ids: Container[int]) -> Schema:
+    """A schema in which rows may lack some columns, which are computed later."""
+    columns = tuple(replace(c, nullable=True) if c.id in ids else c for c in schema.columns)
+    return bare(schema, columns)
+
+
+class GeneratingConverter:
+    """Computes the generated columns of rows that another converter returns."""
+
+    def __init__(self, rows: Converter, generator: Generator, stored: Schema, table: str) -> None:
+        self._rows = rows
+        self._generator = generator
+        self._stored = stored
+        self._table = table
+
+    def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows of the stored schema.
+
+        Raises:
+            InvalidRequestError: a value does not fit its column.
+        """
+        rows = self._generator.fill(self._rows.convert(batch))
+        for array, column in zip(rows.columns, self._stored.columns, strict=True):
+            check_values(array, column, (column.name,), self._table)
+        return rows
+
+
+def _stored_converter(arrow: pa.Schema, seen: Seen, table: str, now: datetime) -> Converter:
     rows = RowConverter(arrow, seen.schema, table, now)
     if seen.is_whole:
         return rows
@@ -126,10 +176,35 @@ class Filler:
         return stored
 
 
-def updater_of(assignments: Any, seen: Seen, table: str, now: datetime) -> RowUpdater:
-    """Return the updater of stored rows, for assignments by seen names; see ``Updater``."""
+def updater_of(
+    assignments: Any, seen: Seen, table: str, now: datetime, generated: Sequence[Generated] = ()
+) -> RowUpdater:
+    """Return the updater of stored rows, for assignments by seen names; see ``Updater``.
+
+    Args:
+        generated: the columns that are computed again, unless they are assigned to.
+    """
     updater = Updater(assignments, seen.schema, table)
-    return updater if seen.is_whole else _SeenUpdater(updater, seen, table, now)
+    rows = updater if seen.is_whole else _SeenUpdater(updater, seen, table, now)
+    if not generated:
+        return rows
+    columns = computed_columns(generated, seen.stored)
+    generator = Generator(columns, updater.assigned.fields, table)
+    return _GeneratingUpdater(rows, GeneratingConverter(_Same(), generator, seen.stored, table))
+
+
+class _Same:
+    def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch
+
+
+class _GeneratingUpdater:
+    def __init__(self, rows: RowUpdater, generating: GeneratingConverter) -> None:
+        self._rows = rows
+        self._generating = generating
+
+    def update(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return self._generating.convert(self._rows.update(batch))
 
 
 class _SeenUpdater:

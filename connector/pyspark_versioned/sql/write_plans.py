@@ -151,7 +151,7 @@ def check_changes(plan: planning.WritePlan, rows: SparkType, change_column: str)
     """
     arrow = arrow_schema(StructType.fromJson(rows))  # type: ignore[arg-type]
     check_feed(arrow, change_column, plan.table, versioned=True)
-    FeedConverter(arrow, change_column, plan.seen, plan.table, plan.now)
+    FeedConverter(arrow, change_column, plan.seen, plan.table, plan.now, plan.generated)
 
 
 def of_stored_rows(plan: planning.WritePlan) -> planning.WritePlan:

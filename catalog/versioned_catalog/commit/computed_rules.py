@@ -1,0 +1,96 @@
+"""The rule that generated columns hold what they are computed from: note 25 of FORMAT.md, section 11."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from versioned_catalog.commit.attempt import Attempt
+from versioned_catalog.commit.operations import (
+    Compact,
+    Create,
+    Replace,
+    Resolve,
+    Rollback,
+    Write,
+)
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.entry import NEW_INCARNATION, Commit
+from versioned_catalog.log.features import features_of_properties
+from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.model.generated import Generated, generated_of
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import is_floating
+from versioned_catalog.read.computed import check_types, computed_columns, differing_row
+
+_COMPUTED_BEFORE = Compact | Create | Replace | Resolve | Rollback
+"""Operations whose rows are moved, or were computed by their plan."""
+
+
+def with_computed_values(entry: Commit, attempt: Attempt[Any]) -> Commit:
+    """An entry, unless a row that it adds holds another value than the one that is computed.
+
+    Rows that were there are looked at again only where a new type may change what is computed.
+
+    Raises:
+        InvalidRequestError: naming the column and the row.
+    """
+    state = attempt.newest
+    begins = entry.head.operation in NEW_INCARNATION
+    earlier = {} if state is None or begins else state.properties
+    properties = earlier if entry.properties is None else entry.properties
+    generated = generated_of(properties)
+    if not generated:
+        return entry
+    features = entry.head.features | features_of_properties(properties)
+    entry = replace(entry, head=replace(entry.head, features=features))
+    if state is None or isinstance(attempt.operation, _COMPUTED_BEFORE):
+        return entry
+    if not entry.added and entry.schema is None:
+        return entry
+    after = apply(state, entry)
+    if entry.schema is not None:
+        check_types(properties, after.schema)
+    added = [record.path for record in entry.added]
+    for column in generated:
+        if _may_change(column, state.schema, after.schema):
+            _compare(attempt, after, None, column)
+        elif added and not _is_trusted(attempt, column, after.schema):
+            _compare(attempt, after, added, column)
+    return entry
+
+
+def _is_trusted(attempt: Attempt[Any], column: Generated, schema: Schema) -> bool:
+    """Whether the writer has computed the values, from columns of these types."""
+    operation = attempt.operation
+    if not (isinstance(operation, Write) and operation.base.computed):
+        return False
+    base = operation.base.of_segments
+    return base.table_uuid == attempt.state.table_uuid and not _may_change(
+        column, base.schema, schema
+    )
+
+
+def _may_change(column: Generated, before: Schema, after: Schema) -> bool:
+    """Whether other types may change what is computed: those of numbers that are rounded."""
+    return any(
+        column_id in before.ids
+        and column_id in after.ids
+        and before.column(column_id).type != after.column(column_id).type
+        and is_floating(before.column(column_id).type)
+        for column_id in (*column.sources, column.column_id)
+    )
+
+
+def _compare(
+    attempt: Attempt[Any], state: TableState, paths: list[str] | None, column: Generated
+) -> None:
+    (computed,) = computed_columns((column,), state.schema)
+    row = differing_row(attempt.log.store, state, paths, computed)
+    if row is not None:
+        which = "a row of the table" if paths is None else "a row to write"
+        raise InvalidRequestError(
+            f"{attempt.table}: {computed.column.name} is generated as {computed.shown}, and {which} "
+            f"has another value: {row}; nothing was changed. Correct or leave out such rows",
+            condition="CHECK_VIOLATION",
+        )
