@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark_versioned.sql.changes import condition_of, primary_key_columns
 from pyspark_versioned.sql.neighbour_properties import translated
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.snapshots import open_table
+from pyspark_versioned.sql.table_description import computes
 from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type, read_default
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.commit.operations import Create
 from versioned_catalog.model.checks import Condition
+from versioned_catalog.model.generated import generated_of
 from versioned_catalog.model.keys import SORT_BY
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
@@ -36,6 +38,8 @@ class Declaration:
         primary_key: columns of the PRIMARY KEY constraint; the key may be a property instead.
         notes: what is to be said about the statement.
         checks: names and conditions of CHECK constraints.
+        generated: the expressions of generated columns by their names.
+        zone: the time zone in which these take parts of a TIMESTAMP.
     """
 
     name: tuple[str, ...]
@@ -46,6 +50,8 @@ class Declaration:
     primary_key: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     checks: tuple[tuple[str, Condition], ...] = ()
+    generated: Mapping[str, str] = field(default_factory=dict)
+    zone: str = "UTC"
 
     def operation(self) -> Create:
         """The operation that creates the table."""
@@ -56,6 +62,8 @@ class Declaration:
             self.comment,
             primary_key=self.primary_key,
             checks=self.checks,
+            generated=self.generated,
+            zone=self.zone,
         )
 
 
@@ -93,6 +101,7 @@ def parse_declaration(
     copied, _ = translated(copied, table)
     if provider.lower() in _NEIGHBOURS:
         notes.append(f"{table}: USING {provider} creates a versioned table in this catalog")
+    generated, zone = _generated(declaration, like)
     return Declaration(
         tuple(declaration.name),
         _columns(declaration, like, table, defaults=defaults),
@@ -102,7 +111,29 @@ def parse_declaration(
         _key(declaration.constraints, table),
         tuple(notes),
         _checks(declaration.constraints, table),
+        generated,
+        zone,
     )
+
+
+def _generated(
+    declaration: messages.Declaration, like: messages.Like | None
+) -> tuple[dict[str, str], str]:
+    """The expressions of generated columns by name, and their time zone."""
+    if like is not None:
+        _, state = open_table(like.table)
+        columns, schema = generated_of(state.properties), state.schema
+        if not computes(columns, state.seen):
+            return {}, "UTC"
+        zones = [column.zone for column in columns] or ["UTC"]
+        return {schema.path_text(c.column_id): c.shown(schema) for c in columns}, zones[0]
+    clauses = {
+        render_path((column.name,)): column.generation
+        for column in declaration.columns
+        if column.generation is not None
+    }
+    zones = [clause.time_zone for clause in clauses.values()] or ["UTC"]
+    return {name: clause.sql for name, clause in clauses.items()}, zones[0]
 
 
 def _key(constraints: Sequence[messages.Constraint], table: str) -> tuple[str, ...]:
@@ -146,14 +177,14 @@ def _sorting(
 ) -> dict[str, str]:
     """The property that clusters rows by the columns of CLUSTER BY."""
     found = {}
-    for field in partitioning:
-        if field.startswith("sorted_bucket("):
+    for part in partitioning:
+        if part.startswith("sorted_bucket("):
             raise InvalidRequestError(
                 f"{table}: rows are sorted by a property; leave out sortBy, and set TBLPROPERTIES "
                 "('sort_by' = 'a, b')"
             )
-        if field.startswith(_CLUSTERING):
-            found[SORT_BY] = field.removeprefix(_CLUSTERING).removesuffix(")")
+        if part.startswith(_CLUSTERING):
+            found[SORT_BY] = part.removeprefix(_CLUSTERING).removesuffix(")")
     if found and SORT_BY in properties:
         raise InvalidRequestError(f"{table}: leave out CLUSTER BY, or the property {SORT_BY}")
     return found

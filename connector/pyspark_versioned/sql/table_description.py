@@ -15,16 +15,19 @@ from pyspark_versioned.unseen import shown_columns, unseen_columns
 from versioned_catalog import Table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.checks import shown_checks
+from versioned_catalog.model.generated import Generated, generated_of
 from versioned_catalog.model.keys import (
     PRIMARY_KEY,
     key_properties,
     render_sort_by,
     user_properties,
 )
+from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.sql_literals import to_sql
 from versioned_catalog.model.transforms import Bucket, Truncate, parse_transform
 from versioned_catalog.model.types import Atom, Column, DataType
+from versioned_catalog.read.computed import computed_columns
 from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 
 
@@ -56,7 +59,33 @@ def describe(
     )
     unseen = [_column(column) for column in unseen_columns(state.seen)]
     checks = () if state.lens is not None else _checks(state)
-    return replace(described, unseen=unseen, rows=state.segments.shown_rows, checks=checks)
+    return replace(
+        described,
+        unseen=unseen,
+        rows=state.segments.shown_rows,
+        checks=checks,
+        generated=generated_columns(generated_of(state.properties), state.seen),
+    )
+
+
+def generated_columns(generated: Sequence[Generated], seen: Seen) -> list[messages.GeneratedColumn]:
+    """The generated columns, which Spark computes; none if they can't be computed from what is seen."""
+    if not generated or not computes(generated, seen):
+        return []
+    return [
+        messages.GeneratedColumn(computed.column.name, computed.shown, computed.spark_sql)
+        for computed in computed_columns(generated, seen.schema)
+    ]
+
+
+def computes(generated: Sequence[Generated], seen: Seen) -> bool:
+    """Whether the columns that are seen are enough to compute all generated columns."""
+    shown, stored = seen.schema, seen.stored
+    return all(
+        column_id in shown.ids and shown.column(column_id).type == stored.column(column_id).type
+        for column in generated
+        for column_id in (column.column_id, *column.sources)
+    )
 
 
 def _checks(state: TableState) -> list[messages.Check]:
@@ -89,6 +118,7 @@ def describe_schema(
         unseen=(),
         rows=0,
         checks=(),
+        generated=(),
     )
 
 

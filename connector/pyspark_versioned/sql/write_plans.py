@@ -17,7 +17,7 @@ from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import Opened, open_catalog, open_snapshot
 from pyspark_versioned.sql.stored_rows import check_projected, stored_rows
-from pyspark_versioned.sql.table_description import name_and_size
+from pyspark_versioned.sql.table_description import computes, name_and_size
 from pyspark_versioned.write_options import check_applied_by, check_no_batch
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.commit.operations import Base
@@ -59,6 +59,7 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
     else:
         seen = _bound_columns(request.schema, opened)
         is_native = _is_native(seen, lengths_checked=False) and _widens_all(seen)
+    is_native = is_native and _is_computed_by_spark(plan, request, seen)
     rows, by_name = None, plan.change_column is None and request.table.written_as is None
     if not seen.is_whole and (is_native or by_name):
         rows = stored_rows(seen, request.carried, table, plan.now)
@@ -73,6 +74,27 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
         rows if is_native or request.carried is not None else None,
         is_native=is_native,
     )
+
+
+def _is_computed_by_spark(
+    plan: planning.WritePlan, request: messages.PlanWrite, seen: Seen
+) -> bool:
+    """Whether Spark has computed the generated columns, or the table has none.
+
+    Raises:
+        InvalidRequestError: rows are changed by a user who does not see what is needed.
+    """
+    if not plan.generated:
+        return True
+    if request.table.written_as is None and computes(plan.generated, seen):
+        return True
+    if request.carried is not None:
+        raise InvalidRequestError(
+            f"{plan.table} has generated columns, and not all columns are seen that they are computed "
+            f"from; change its rows in the current schema, without the pin",
+            condition="NOT_SUPPORTED",
+        )
+    return False
 
 
 def describe_plan(plan: planning.WritePlan, properties: Mapping[str, str]) -> messages.WritePlan:
@@ -140,7 +162,8 @@ def plan_of(
     else:
         make = planning.plan_delta if mode == "delta" else planning.plan_now
         plan = make(store, state, table)
-    return replace(plan, base=Base.of(opened.base), changes=opened.changes)
+    base = replace(Base.of(opened.base), computed=True)
+    return replace(plan, base=base, changes=opened.changes)
 
 
 def check_changes(plan: planning.WritePlan, rows: SparkType, change_column: str) -> None:

@@ -91,7 +91,8 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
     @Override
     public Set<TableCatalogCapability> capabilities() {
         return Set.of(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE,
-            TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);
+            TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT,
+            TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS);
     }
 
     // Tables

@@ -19,6 +19,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectHintResolutionRule(session -> new ResolveOptions(session));
         extensions.injectHintResolutionRule(session -> new CheckOutputMode());
         extensions.injectHintResolutionRule(session -> new EvolveWithRows(session));
+        extensions.injectHintResolutionRule(session -> new ComputeGenerated(session));
         extensions.injectHintResolutionRule(session -> new RefuseUnknownColumns(session));
         extensions.injectHintResolutionRule(session -> new TranslateErrors(session));
         extensions.injectHintResolutionRule(session -> new RefuseAlterThroughPins(session));

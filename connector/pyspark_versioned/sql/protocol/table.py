@@ -44,6 +44,13 @@ class LoadedTable(Variant):
     unseen: Sequence[LoadedColumn]
     rows: int
     checks: Sequence[Check]
+    generated: Sequence[GeneratedColumn]
+
+
+class GeneratedColumn(Message):
+    column: str
+    shown: str
+    sql: str
 
 
 class LoadedColumn(Message):
@@ -116,6 +123,12 @@ class DeclaredColumn(Message):
     nullable: bool
     comment: str | None
     default_value: Default | None
+    generation: Generation | None
+
+
+class Generation(Message):
+    sql: str
+    time_zone: str
 
 
 class Like(Message):

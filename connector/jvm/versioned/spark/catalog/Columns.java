@@ -1,9 +1,11 @@
 package versioned.spark.catalog;
 
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.ColumnDefaultValue;
+import org.apache.spark.sql.connector.catalog.GenerationExpression;
 import org.apache.spark.sql.connector.catalog.IdentityColumnSpec;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.expressions.LiteralValue;
@@ -14,6 +16,7 @@ import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkDefaults;
 import versioned.spark.protocol.DeclaredColumn;
 import versioned.spark.protocol.Default;
+import versioned.spark.protocol.Generation;
 import versioned.spark.protocol.LoadedColumn;
 import versioned.spark.python.Values;
 
@@ -30,8 +33,9 @@ final class Columns {
 
     private Columns() {}
 
-    static Column[] of(List<LoadedColumn> columns) {
-        return columns.stream().map(Columns::of).toArray(Column[]::new);
+    /** @param generated the expressions of generated columns by name */
+    static Column[] of(List<LoadedColumn> columns, Map<String, String> generated) {
+        return columns.stream().map(column -> of(column, generated.get(column.name()))).toArray(Column[]::new);
     }
 
     static StructType schema(Column[] columns) {
@@ -40,11 +44,11 @@ final class Columns {
             .toArray(StructField[]::new));
     }
 
-    private static Column of(LoadedColumn column) {
+    private static Column of(LoadedColumn column, String generation) {
         ColumnDefaultValue value = column.defaultValue() == null ? null
             : new ColumnDefaultValue(column.defaultValue(), NO_EXISTING);
         return new Known(Long.toString(column.id()), column.name(), column.type(), column.nullable(), column.comment(),
-            value);
+            value, generation);
     }
 
     /** @param unseen the columns that an updated row keeps */
@@ -59,7 +63,8 @@ final class Columns {
     static List<DeclaredColumn> declared(Column[] columns) {
         return Stream.of(columns).map(column -> new DeclaredColumn(column.name(), column.dataType(), column.nullable(),
             column.comment(), column.defaultValue() == null ? null
-                : defaultOf(column.name(), column.dataType(), column.defaultValue().getSql()))).toList();
+                : defaultOf(column.name(), column.dataType(), column.defaultValue().getSql()),
+            column.generationExpression() == null ? null : new Generation(column.generationExpression(), Constraints.timeZone()))).toList();
     }
 
     /**
@@ -77,7 +82,12 @@ final class Columns {
 
     /** A column with its ID; since 4.3, Spark calls {@code id()}. */
     private record Known(String id, String name, DataType dataType, boolean nullable, String comment,
-            ColumnDefaultValue defaultValue) implements Column {
+            ColumnDefaultValue defaultValue, String generationExpression) implements Column {
+        /** Spark calls this since 4.3; releases before have no such class. */
+        public GenerationExpression columnGenerationExpression() {
+            return generationExpression == null ? null : new GenerationExpression(generationExpression);
+        }
+
         @Override
         public IdentityColumnSpec identityColumnSpec() {
             return null;

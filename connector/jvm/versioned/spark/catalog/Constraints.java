@@ -24,7 +24,12 @@ final class Constraints {
         versioned.spark.protocol.Check check = constraint instanceof Check found
             ? new versioned.spark.protocol.Check(found.name(), found.predicateSql(), found.enforced()) : null;
         return new versioned.spark.protocol.Constraint(constraint.toDDL(), key, check,
-            DateTimeUtils.getZoneId(SQLConf.get().sessionLocalTimeZone()).normalized().getId());
+            timeZone());
+    }
+
+    /** The time zone of the session. */
+    static String timeZone() {
+        return DateTimeUtils.getZoneId(SQLConf.get().sessionLocalTimeZone()).normalized().getId();
     }
 
     /** @param key null for a table without a primary key */

@@ -1,6 +1,7 @@
 package versioned.spark.catalog;
 
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.catalog.Changelog;
@@ -34,7 +35,7 @@ public final class VersionedChangelog implements Changelog {
     private VersionedChangelog(TableRef table, List<LoadedColumn> columns, AskedChanges asked) {
         this.table = table;
         this.asked = asked;
-        this.columns = Columns.of(columns);
+        this.columns = Columns.of(columns, Map.of());
     }
 
     /** Whether Spark's wrapper of changes holds those of a versioned table. */

@@ -1,5 +1,6 @@
 package versioned.spark.catalog;
 
+import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -7,6 +8,7 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
@@ -22,6 +24,7 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RowLevelOperation;
 import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
@@ -52,6 +55,10 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     private static final List<TableCapability> MERGED_SCANS = Stream.of(TableCapability.values())
         .filter(capability -> capability.name().equals("SCAN_MERGING")).toList();
 
+    /** Spark computes generated columns; nothing before Spark 4.3. */
+    private static final List<TableCapability> GENERATED = Stream.of(TableCapability.values())
+        .filter(capability -> capability.name().equals("GENERATE_COLUMN_VALUES_ON_WRITE")).toList();
+
     private final LoadedTable loaded;
     private final TableRef ref;
     private final Role role;
@@ -69,10 +76,15 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     private WritePlan plan;
 
     VersionedTable(Role role, LoadedTable loaded) {
+        this(role, loaded, false);
+    }
+
+    /** @param shown whether it is only shown, and not written to */
+    private VersionedTable(Role role, LoadedTable loaded, boolean shown) {
         this.loaded = loaded;
         this.ref = loaded.table();
         this.role = role;
-        this.columns = Columns.of(loaded.columns());
+        this.columns = Columns.of(loaded.columns(), shown ? shownGenerations(loaded) : generations(loaded));
         this.schema = Columns.schema(columns);
         this.metadataColumns = Columns.metadata(loaded.metadataColumns(), loaded.unseen());
         this.partitioning = Transforms.of(loaded.partitioning());
@@ -125,8 +137,31 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     public VersionedTable described() {
         LoadedTable shown = new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(),
             loaded.primaryKey(), loaded.rowKey(), loaded.properties(), loaded.comment(), List.of(), loaded.rows(),
-            loaded.checks());
-        return loaded.unseen().isEmpty() ? this : new VersionedTable(role, shown);
+            loaded.checks(), loaded.generated());
+        return loaded.unseen().isEmpty() && loaded.generated().isEmpty() ? this : new VersionedTable(role, shown, true);
+    }
+
+    private static Map<String, String> generations(LoadedTable loaded) {
+        return loaded.generated().stream().collect(Collectors.toMap(GeneratedColumn::column, GeneratedColumn::sql));
+    }
+
+    private static Map<String, String> shownGenerations(LoadedTable loaded) {
+        return loaded.generated().stream().collect(Collectors.toMap(GeneratedColumn::column, GeneratedColumn::shown));
+    }
+
+    /** The expressions by which generated columns are computed, by name. */
+    public Map<String, String> generations() {
+        return generations(loaded);
+    }
+
+    /** The same table for rows that bring the values of its generated columns, which constraints check. */
+    public VersionedTable computed() {
+        List<Check> all = new ArrayList<>(loaded.checks());
+        loaded.generated().forEach(column -> all.add(new Check(column.column() + " AS " + column.shown(),
+            Transforms.quoted(column.column()) + " <=> (" + column.sql() + ")", true)));
+        LoadedTable bare = new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(),
+            loaded.primaryKey(), loaded.rowKey(), loaded.properties(), loaded.comment(), loaded.unseen(), loaded.rows(), all, List.of());
+        return (role == Role.EVOLVING ? evolving(bare) : new VersionedTable(role, bare)).planned(plan);
     }
 
     /** The metadata columns that hold what a statement does not see of a row that it changes. */
@@ -276,6 +311,9 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
             TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE, TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER,
             TableCapability.OVERWRITE_DYNAMIC);
         both.addAll(read);
+        if (!loaded.generated().isEmpty() && !SparkStatements.isStartingStream()) {
+            both.addAll(GENERATED);
+        }
         if (takesChanges) {
             both.add(TableCapability.ACCEPT_ANY_SCHEMA);
         }
@@ -305,6 +343,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
             return rowKey.isEmpty() ? builder : new SparkUpdates(builder);
         }
         SchemaOptions.check(ref, info.options());
+        refuseUnlessComputed();
         return new VersionedWriteBuilder(this, info, readsAll);
     }
 
@@ -313,6 +352,9 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         refusePast();
         SchemaOptions.check(ref, info.options());
         SchemaOptions.checkWritable(ref);
+        if (info.command() != RowLevelOperation.Command.DELETE) {
+            refuseUnlessComputed();
+        }
         return () -> !rowKey.isEmpty() ? new DeltaOperation(this, info.command(), rowKey)
             : MarkOperation.suits(this) ? new MarkOperation(this, info.command())
             : new CopyOnWrite(this, info.command());
@@ -336,6 +378,13 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         refusePast();
         Commits.send(new Truncate(ref));
         return true;
+    }
+
+    private void refuseUnlessComputed() {
+        if (!loaded.generated().isEmpty() && GENERATED.isEmpty()) {
+            throw Condition.NOT_SUPPORTED.error(name() + " has generated columns, which Spark computes since 4.3; write with "
+                + "format(\"versioned\"), option(\"warehouse\", ...) and save(\"namespace.table\")");
+        }
     }
 
     private void refusePast() {
