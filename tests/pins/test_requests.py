@@ -72,6 +72,7 @@ class Jar:
             distribution_mode=None,
             carried=carried,
             change_column=None,
+            checked=False,
         )
 
 

@@ -82,6 +82,7 @@ def write(table: Table, mode: str = "append") -> Write:
         operation="insert",
         filters=(),
         own_rows=False,
+        checked=False,
         removed=(),
         batch=WriteBatch("job", "3", epoch=False),
         change_column="_change_type",

@@ -97,7 +97,14 @@ def commit(
     **members: Any,
 ) -> Json:
     write = {"table": table, "mode": "append", "operation": "insert", "filters": []}
-    write |= {"own_rows": False, "removed": [], "batch": None, "change_column": None, **members}
+    write |= {
+        "own_rows": False,
+        "removed": [],
+        "batch": None,
+        "change_column": None,
+        "checked": False,
+        **members,
+    }
     response: Json = ask(
         "commit_write",
         commit_id=commit_id,
@@ -314,7 +321,13 @@ def test_a_commit_without_retry_is_refused(ask: Any) -> None:
 def test_bytes_must_be_attached(ask: Any, tmp_path: Path) -> None:
     found = load(ask)["table"]
     write = {"table": found, "mode": "append", "operation": "insert", "filters": []}
-    write |= {"own_rows": False, "removed": [], "batch": None, "change_column": None}
+    write |= {
+        "own_rows": False,
+        "removed": [],
+        "batch": None,
+        "change_column": None,
+        "checked": False,
+    }
     for index in (1, -1, "AAE=", True, None):
         written = {**segment(tmp_path, 1, "x", "x"), "footer": index}
         given = {"attachments": [b"x"], "write": write, "segments": [written]}

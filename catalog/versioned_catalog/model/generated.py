@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.model.checks import column_ids, with_names
@@ -89,15 +90,23 @@ def _needed(generated: Generated, source: int, before: Schema) -> InvalidRequest
     )
 
 
-def check_zone(zone: str) -> str:
-    """The name of a time zone.
+_UTC = frozenset({"UTC", "Z", "GMT", "Etc/UTC", "Etc/GMT"})
+_OFFSET = re.compile(r"[+-](0\d|1[0-8]):[0-5]\d")
+
+
+def zone_name(zone: str) -> str:
+    """The name of a time zone as it is stored: ``UTC``, an offset such as ``+02:00``, or a region.
 
     Raises:
         InvalidRequestError: there is no such zone.
     """
+    if zone in _UTC:
+        return "UTC"
+    if _OFFSET.fullmatch(zone):
+        return zone
     try:
         ZoneInfo(zone)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ZoneInfoNotFoundError) as error:
         raise InvalidRequestError(
             f"{zone!r} is not the name of a time zone, in which parts of a TIMESTAMP could be taken; "
             "set spark.sql.session.timeZone to one such as UTC or Europe/Berlin",

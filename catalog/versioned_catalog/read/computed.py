@@ -13,7 +13,7 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import to_arrow_schema, to_arrow_type
 from versioned_catalog.model.checks import by_id
 from versioned_catalog.model.ddl import render_type
-from versioned_catalog.model.generated import Generated, check_zone, generated_of, property_of
+from versioned_catalog.model.generated import Generated, generated_of, property_of, zone_name
 from versioned_catalog.model.keys import TTL, TTL_FLOOR
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.tokens import clip_repr, sql_string
@@ -119,7 +119,7 @@ def declared(schema: Schema, columns: Mapping[str, str], zone: str) -> dict[str,
         InvalidRequestError: an expression does not parse, or can't be computed for its column.
         NotFoundError: there is no such column.
     """
-    check_zone(zone)
+    zone = zone_name(zone)
     ids = {schema.get(parse_path(path)).id for path in columns}
     bound = [_bound(schema, path, text, zone, ids) for path, text in columns.items()]
     return dict(map(property_of, bound))

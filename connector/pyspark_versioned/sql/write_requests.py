@@ -118,6 +118,7 @@ def truncate(request: messages.Truncate, commit: Commit) -> messages.Committed:
         removed=(),
         batch=None,
         change_column=None,
+        checked=False,
     )
     return committed(
         opened.table, lambda: commit_records(write, opened.table, plan_of(opened), (), commit)
@@ -143,6 +144,8 @@ def commit_records(
     done = landed(commit, table, write.table.version)
     if done is not None:
         return done
+    if write.checked and write.table.seen is None:  # else Spark did not know the constraints
+        plan = replace(plan, base=replace(plan.based_on, checked=True))
     batch = _batch_of(write, table.name)
     if _adds_nothing(write, records):
         return table.state.version

@@ -270,6 +270,7 @@ class Write(Message):
     removed: Sequence[str]
     batch: WriteBatch | None
     change_column: str | None
+    checked: bool
 
 
 class WriteBatch(Message):

@@ -134,8 +134,9 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
     }
 
     private Write write(List<String> removed) {
-        return rewrite == null ? new Write(target.ref(), mode, "insert", condition, ownRows, removed, batch(), changeColumn())
-            : new Write(target.ref(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed, null, null);
+        return rewrite == null ? new Write(target.ref(), mode, "insert", condition, ownRows, removed, batch(), changeColumn(),
+                target.batch() == null && changeColumn() == null)
+            : new Write(target.ref(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed, null, null, true);
     }
 
     /** The column of rows that are changes to apply; null for rows of the table. */
