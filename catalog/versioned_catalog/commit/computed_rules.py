@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
+
+import pyarrow.compute as pc
 
 from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.operations import (
@@ -19,9 +22,20 @@ from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.features import features_of_properties
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.model.generated import Generated, generated_of
+from versioned_catalog.model.keys import TTL, TTL_FLOOR
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import is_floating
-from versioned_catalog.read.computed import check_types, computed_columns, differing_row
+from versioned_catalog.read.arrays import column_of
+from versioned_catalog.read.computed import (
+    Computed,
+    check_types,
+    computed_columns,
+    differing,
+    shown_row,
+)
+from versioned_catalog.read.scan import Scan
+from versioned_catalog.read.scan_columns import resolve
+from versioned_catalog.storage.store import Store
 
 _COMPUTED_BEFORE = Compact | Create | Replace | Resolve | Rollback
 """Operations whose rows are moved, or were computed by their plan."""
@@ -86,7 +100,7 @@ def _compare(
     attempt: Attempt[Any], state: TableState, paths: list[str] | None, column: Generated
 ) -> None:
     (computed,) = computed_columns((column,), state.schema)
-    row = differing_row(attempt.log.store, state, paths, computed)
+    row = _differing_row(attempt.log.store, state, paths, computed)
     if row is not None:
         which = "a row of the table" if paths is None else "a row to write"
         raise InvalidRequestError(
@@ -94,3 +108,28 @@ def _compare(
             f"has another value: {row}; nothing was changed. Correct or leave out such rows",
             condition="CHECK_VIOLATION",
         )
+
+
+def _differing_row(
+    store: Store, state: TableState, paths: Iterable[str] | None, computed: Computed
+) -> str | None:
+    """A row whose stored value is not the computed one; None if there is none.
+
+    Args:
+        paths: the segments to look into; None for all. Rows that have expired count.
+    """
+    properties = {
+        key: text for key, text in state.properties.items() if key not in (TTL, TTL_FLOOR)
+    }
+    segments = state.segments if paths is None else state.segments.only(paths)
+    state = replace(state, properties=properties, segments=segments, lens=None)
+    ids = (*computed.generated.sources, computed.generated.column_id)
+    names = dict.fromkeys(computed.schema.path(column_id)[0] for column_id in ids)
+    columns = [resolve(computed.schema, (name,)) for name in names]
+    narrow = replace(computed, schema=Schema(tuple(columns), computed.schema.version))
+    for batch in Scan(store, state, columns).to_batches():
+        stored = column_of(batch, narrow.schema, computed.generated.column_id)
+        found = pc.indices_nonzero(differing(stored, narrow.values(batch)))
+        if len(found):
+            return shown_row(batch.slice(found[0].as_py(), 1), narrow, ids)
+    return None

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice, product
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import to_arrow_schema, to_arrow_type
+from versioned_catalog.model.arrow import array_of, to_arrow_schema, to_arrow_type
 from versioned_catalog.model.checks import by_id
 from versioned_catalog.model.ddl import render_type
 from versioned_catalog.model.generated import Generated, generated_of, property_of, zone_name
-from versioned_catalog.model.keys import TTL, TTL_FLOOR
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.tokens import clip_repr, sql_string
 from versioned_catalog.model.type_text import parse_path, quote, render_path
@@ -28,9 +29,18 @@ from versioned_catalog.read.expressions import (
     render,
     to_stored,
 )
-from versioned_catalog.read.scan import Scan
+from versioned_catalog.read.filter_binding import bind_filter
+from versioned_catalog.read.filters import (
+    And,
+    BoundFilter,
+    Compare,
+    In,
+    Literal,
+    NullSafeEqual,
+    OneOf,
+    Op,
+)
 from versioned_catalog.read.scan_columns import resolve
-from versioned_catalog.storage.store import Store
 
 _IN_UTC = "timestampadd(MICROSECOND, unix_micros({}), TIMESTAMP_NTZ '1970-01-01 00:00:00')"
 """The local time in UTC of a TIMESTAMP, in Spark, whatever the time zone of the session is."""
@@ -215,6 +225,66 @@ def check_types(properties: Mapping[str, str], schema: Schema) -> None:
         _check_type(computed, f"the column {computed.column.name}")
 
 
+_MOST_IMPLIED = 100
+"""Greatest number of values of a generated column that a filter is extended by."""
+
+
+def with_implied(bound: BoundFilter | None, state: TableState) -> BoundFilter | None:
+    """A filter with what it says of generated columns, for statistics and partitions only.
+
+    If it says which values all columns of an expression have, the generated one has computed values.
+    """
+    generated = generated_of(state.properties) if bound is not None else ()
+    if bound is None or not generated:
+        return bound
+    parts = bound.parts if isinstance(bound, And) else (bound,)
+    values = dict(pair for part in parts for pair in _values_of(part))
+    implied = [
+        extra
+        for computed in computed_columns(generated, state.schema)
+        if (extra := _implied(computed, values)) is not None
+    ]
+    return And((*parts, *implied)) if implied else bound
+
+
+def _values_of(part: BoundFilter) -> Iterator[tuple[int, tuple[Literal, ...]]]:
+    """The values that a filter leaves of a column; of floating-point columns none, since 0.0 = -0.0."""
+    match part:
+        case Compare(column_id, Op.EQ, literal) | NullSafeEqual(column_id, literal, False):
+            literals: tuple[Literal, ...] = (literal,)
+        case In(column_id, literals, _, False):
+            pass
+        case _:
+            return
+    if not any(pa.types.is_floating(literal.type) for literal in literals):
+        yield column_id, literals
+
+
+def _implied(computed: Computed, values: Mapping[int, tuple[Literal, ...]]) -> BoundFilter | None:
+    sources = computed.generated.sources
+    if computed.column.hidden or any(source not in values for source in sources):
+        return None
+    rows = list(islice(product(*(values[source] for source in sources)), _MOST_IMPLIED + 1))
+    if not rows or len(rows) > _MOST_IMPLIED:
+        return None
+    columns = zip(sources, zip(*rows, strict=True), strict=True)
+    arrays = {
+        source: array_of([literal.value for literal in literals], literals[0].type)
+        for source, literals in columns
+    }
+    try:
+        node, zone = computed.node, computed.generated.zone
+        result = evaluate(node, lambda field: arrays[_id_of(field)], zone)
+        stored = to_stored(result, to_arrow_type(computed.column.type))
+    except (pa.ArrowException, TypeError):
+        return None
+    wanted = (stored if isinstance(stored, pa.Array) else pa.array([stored.as_py()])).unique()
+    if wanted.null_count:
+        return None
+    path = computed.schema.path(computed.column.id)
+    return bind_filter(OneOf(path, tuple(wanted.to_pylist())), partial(resolve, computed.schema))
+
+
 def differing(stored: pa.Array, computed: pa.Array) -> pa.Array:
     """Which stored values differ from computed ones; NaN equals itself, and null."""
     both_null = pc.and_(stored.is_null(), computed.is_null())
@@ -223,31 +293,6 @@ def differing(stored: pa.Array, computed: pa.Array) -> pa.Array:
         nans = pc.and_(pc.is_nan(stored), pc.is_nan(computed))
         same = pc.or_(same, pc.fill_null(nans, False))
     return pc.invert(pc.or_(same, both_null))
-
-
-def differing_row(
-    store: Store, state: TableState, paths: Iterable[str] | None, computed: Computed
-) -> str | None:
-    """A row whose stored value is not the computed one; None if there is none.
-
-    Args:
-        paths: the segments to look into; None for all. Rows that have expired count.
-    """
-    properties = {
-        key: text for key, text in state.properties.items() if key not in (TTL, TTL_FLOOR)
-    }
-    segments = state.segments if paths is None else state.segments.only(paths)
-    state = replace(state, properties=properties, segments=segments, lens=None)
-    ids = (*computed.generated.sources, computed.generated.column_id)
-    names = dict.fromkeys(computed.schema.path(column_id)[0] for column_id in ids)
-    columns = [resolve(computed.schema, (name,)) for name in names]
-    narrow = replace(computed, schema=Schema(tuple(columns), computed.schema.version))
-    for batch in Scan(store, state, columns).to_batches():
-        stored = column_of(batch, narrow.schema, computed.generated.column_id)
-        found = pc.indices_nonzero(differing(stored, narrow.values(batch)))
-        if len(found):
-            return shown_row(batch.slice(found[0].as_py(), 1), narrow, ids)
-    return None
 
 
 def shown_row(row: pa.RecordBatch, computed: Computed, ids: Sequence[int]) -> str:

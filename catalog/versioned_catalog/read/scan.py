@@ -23,6 +23,7 @@ from versioned_catalog.model.types import Column, is_floating, walk
 from versioned_catalog.read.apply_plan import Narrowing, constant_texts, narrowing
 from versioned_catalog.read.arrow_stream import stream_capsule
 from versioned_catalog.read.bounds import every_match
+from versioned_catalog.read.computed import with_implied
 from versioned_catalog.read.filters import (
     And,
     BoundFilter,
@@ -226,7 +227,8 @@ class Scan:
     def selected(self) -> Selected:
         """The segments to read, and those to merge."""
         limit = self.limit if self.filter is None else None
-        return select(self.state, self._inclusive, limit, prune=self._prune)
+        inclusive = with_implied(self._inclusive, self.state) if self._prune else self._inclusive
+        return select(self.state, inclusive, limit, prune=self._prune)
 
     @cached_property
     def places(self) -> pa.Int64Array | None:
