@@ -1,4 +1,4 @@
-"""The rule that generated columns hold what they are computed from: note 25 of FORMAT.md, section 11."""
+"""The rule that generated columns hold what they are computed from: note 26 of FORMAT.md, section 11."""
 
 from __future__ import annotations
 
