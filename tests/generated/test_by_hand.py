@@ -20,6 +20,7 @@ from versioned_catalog import (
     Table,
     expr,
 )
+from versioned_catalog.names.creation import creation
 
 SCHEMA = "id BIGINT, at TIMESTAMP, s STRUCT<name: STRING>, day DATE, half INT, code STRING"
 GENERATED = {
@@ -340,3 +341,25 @@ def test_a_writer_that_does_not_see_the_column_computes_it(table: Table) -> None
     old.append(rows(2))
     old.update({"id": 4}, [("id", "=", 1)])
     assert shown(table) == [(2, date(2026, 1, 31), 0, "an-2"), (4, date(2026, 1, 31), 0, "an-4")]
+
+
+@pytest.mark.parametrize(
+    ("at", "hour"),
+    [
+        (datetime(1850, 7, 1, 12, tzinfo=UTC), 12),  # by the sun, 53 minutes ahead
+        (datetime(2026, 7, 1, 12, tzinfo=UTC), 14),
+        (datetime(2036, 12, 31, 23, 30, tzinfo=UTC), 0),
+        (datetime(2150, 7, 1, 12, tzinfo=UTC), 14),
+        (datetime(2150, 12, 1, 12, tzinfo=UTC), 13),
+        (datetime(9999, 7, 1, 12, tzinfo=UTC), 14),
+    ],
+)
+def test_parts_of_a_time_are_those_of_the_zone(tmp_path: Path, at: datetime, hour: int) -> None:
+    operation = creation("at TIMESTAMP, h INT", generated={"h": "hour(at)"}, zone="Europe/Berlin")
+    catalog = Catalog(tmp_path)
+    placement = catalog.plan_creation("t", "create", operation.table_uuid)
+    table = catalog.commit_creation("t", placement, operation, "c")
+    table.append(pa.table({"at": pa.array([None, at, at], pa.timestamp("us", "UTC"))}))
+    assert table.scan(["h"]).to_arrow()["h"].to_pylist() == [None, hour, hour]
+    count = len(table.scan(["h"], filters=[("at", "=", at)]).to_arrow())
+    assert count == 2

@@ -163,7 +163,7 @@ def test_null_divided_by_zero_is_null(table: Table) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["n +", "", "(n", "n n", "abs(n)", "n ||", "n | 1", "1.2.3", "select 1", "n; drop"]
+    "text", ["n +", "", "(n", "n n", "sqrt(n)", "n ||", "n | 1", "1.2.3", "select 1", "n; drop"]
 )
 def test_invalid_expressions_are_refused(text: str) -> None:
     with pytest.raises(InvalidRequestError, match="expression"):

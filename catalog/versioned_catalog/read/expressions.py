@@ -8,13 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import reduce
 from typing import Any
+from zoneinfo import ZoneInfo
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.model.arrow import integers
 from versioned_catalog.model.ddl import take_path
 from versioned_catalog.model.tokens import Cursor, TokenKind, sql_string
 from versioned_catalog.read.dialects import Call, Field, Node, Value
@@ -313,7 +318,35 @@ def _in_zone(values: Values, zone: str) -> Values:
     kind = values.type
     if not pa.types.is_timestamp(kind) or kind.tz is None:
         return values
-    return pc.local_timestamp(values.cast(pa.timestamp(kind.unit, zone)))
+    if isinstance(values, pa.Scalar):
+        return _in_zone(pa.array([values.as_py()], kind), zone)[0]
+    local = pc.local_timestamp(values.cast(pa.timestamp("us", zone)))
+    if zone[0] in "+-" or zone == "UTC":
+        return local
+    # Arrow knows no changes of the offset after 2037.
+    late = pc.fill_null(pc.greater_equal(values.cast(pa.int64()), _ARROW_KNOWS), False)
+    if not late.true_count:
+        return local
+    offsets = _late_offsets(integers(values.filter(late).cast(pa.int64())), ZoneInfo(zone))
+    right = pc.add(values.filter(late).cast(pa.int64()), pa.array(offsets)).cast(local.type)
+    return pc.replace_with_mask(local, late, right)
+
+
+_ARROW_KNOWS = int(datetime(2037, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
+_QUARTER_HOUR = 900 * 1_000_000
+_CYCLE = 146_097 * 86_400 * 1_000_000
+"""400 years, after which the calendar repeats, with the days of the week."""
+
+
+def _late_offsets(micros: npt.NDArray[np.int64], zone: ZoneInfo) -> npt.NDArray[np.int64]:
+    """The offsets of times since 2037, in microseconds; they change at quarter hours only."""
+    quarters = ((micros - _ARROW_KNOWS) % _CYCLE + _ARROW_KNOWS) // _QUARTER_HOUR
+    distinct, places = np.unique(quarters, return_inverse=True)
+    offsets = [
+        datetime.fromtimestamp(quarter * 900, zone).utcoffset() or timedelta()
+        for quarter in distinct.tolist()
+    ]
+    return np.array([int(o.total_seconds()) * 1_000_000 for o in offsets], np.int64)[places]
 
 
 def render(node: Node, column: Callable[[Field, bool], str]) -> str:
