@@ -653,7 +653,8 @@ def test_the_log_continues_after_drop_and_create(tmp_path: Path) -> None:
     table.alter().add_column("b", "int").commit()
     before = listing(tmp_path / "metrics")
     catalog.drop_table("metrics.Cpu load")
-    catalog.create_table("metrics.Cpu load", "a INT, c INT")
+    folder = tmp_path / "metrics" / "Cpu%20load"
+    Catalog.create_path(folder, "a INT, c INT")
     after = listing(tmp_path / "metrics")
     assert {name: after[name] for name in before} == before
     log = Log(tmp_path / "metrics" / "Cpu%20load")
@@ -667,6 +668,21 @@ def test_the_log_continues_after_drop_and_create(tmp_path: Path) -> None:
     # A new incarnation: physical names start again, column IDs continue.
     assert [(c["id"], physical(c)) for c in log.schema["columns"]] == [(3, "a"), (4, "c")]
     assert log.live == {}
+
+
+def test_a_name_that_a_dropped_table_had_gets_another_folder(tmp_path: Path) -> None:
+    """The dropped table can be undropped, until a vacuum purges it; then its folder is used again."""
+    catalog, table = warehouse(tmp_path)
+    folder = tmp_path / "metrics" / "Cpu%20load"
+    catalog.drop_table("metrics.Cpu load")
+    second = catalog.create_table("metrics.Cpu load", "a INT")
+    assert second.location.endswith(f"metrics/Cpu%20load-{second.state.table_uuid[:8]}")
+    catalog.drop_table("metrics.Cpu load")
+    Catalog.vacuum_path(folder, dt.timedelta(0), dry_run=False, force=True)
+    third = catalog.create_table("metrics.Cpu load", "a INT, c INT")
+    assert third.location == table.location
+    operations = [e["operation"] for e in Log(folder).entries]
+    assert operations == ["create", "drop", "purge", "create"]
 
 
 # --- ALTER --------------------------------------------------------------------------------------

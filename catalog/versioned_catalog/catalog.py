@@ -29,7 +29,7 @@ from versioned_catalog.maintain.verify import verify
 from versioned_catalog.model.ddl import SOURCE
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import parse_path, render_path
-from versioned_catalog.names import changes, folders, views
+from versioned_catalog.names import changes, dropped, folders, views
 from versioned_catalog.names.creation import (
     Columns,
     add_name,
@@ -38,6 +38,7 @@ from versioned_catalog.names.creation import (
     plan_creation,
     shown_name,
 )
+from versioned_catalog.names.dropped import DroppedTable
 from versioned_catalog.names.folders import Mode, Placement
 from versioned_catalog.names.names import Names, check_namespace, names_inside, parse_namespace
 from versioned_catalog.names.names_log import Name, TableName, full_key
@@ -257,13 +258,51 @@ class Catalog:
         changes.rename_table(self._names, parse_path(name), parse_path(new_name))
 
     def drop_table(self, name: str | Name) -> None:
-        """Drop a table; its files stay until ``vacuum_path`` deletes them.
+        """Drop a table; ``undrop`` brings it back until ``vacuum_path`` deletes its files.
 
         Raises:
             NotFoundError: there is no such table.
             InvalidRequestError: a schema pin is in force, and the property ``pins`` is ``refuse``.
         """
         changes.drop_table(self._names, parse_path(name))
+
+    def undrop(
+        self,
+        name: str | Name,
+        *,
+        uuid: str | None = None,
+        new_name: str | Name | None = None,
+        commit_id: str | None = None,
+    ) -> Table:
+        """Bring back a dropped table, as it was: rows, columns with their IDs, history, tags, pins.
+
+        An undrop that died is finished by another one.
+
+        Args:
+            name: the name that it had; its namespace exists.
+            uuid: which of several tables that were dropped under the name; the last one if omitted.
+            new_name: another name to bring it back under, if its own is taken.
+            commit_id: idempotency key of the commit; generated if omitted.
+
+        Raises:
+            NotFoundError: no such table was dropped, or a vacuum has begun to delete its files.
+            AlreadyExistsError: the name is taken.
+        """
+        other = None if new_name is None else parse_path(new_name)
+        return dropped.undrop(self._names, parse_path(name), uuid, other, commit_id)
+
+    def dropped_tables(self, namespace: str | Name | None = None) -> tuple[DroppedTable, ...]:
+        """List the tables that can be undropped, the last dropped first.
+
+        Reads the whole log of the warehouse, which has an entry for each change of a name.
+
+        Args:
+            namespace: only tables in it and in namespaces inside it; by default all of the warehouse.
+
+        Raises:
+            NotFoundError: there is no such namespace or warehouse.
+        """
+        return dropped.dropped_tables(self._names, parse_namespace(namespace))
 
     def plan_creation(
         self, name: str | Name, mode: Mode = "create", table_uuid: str | None = None
@@ -649,6 +688,14 @@ class Catalog:
         return folders.load_at(store, store.url)
 
     @staticmethod
+    def undrop_path(
+        path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
+    ) -> Table:
+        """Bring back a table that was dropped, by its folder; names are not changed. See ``undrop``."""
+        store = open_store(path, storage_options)
+        return folders.undrop_at(store, None, store.url)
+
+    @staticmethod
     def create_path(
         path: str | os.PathLike[str],
         schema: Columns,
@@ -757,7 +804,8 @@ class Catalog:
         """Do the maintenance of each table that is due, one table after the other.
 
         A table that fails is reported, and the others are maintained all the same. Tables with the
-        property ``auto_maintain`` = ``off`` are left alone.
+        property ``auto_maintain`` = ``off`` are left alone. Then it deletes the files of dropped tables,
+        once they were dropped 7 days and the retention ago; they can't be undropped any more.
 
         Args:
             bounds: for each table, the retention and how much may be rewritten.
@@ -774,7 +822,9 @@ class Catalog:
             return table.maintenance.maintain(bounds, dry_run=dry_run, progress=progress)
 
         bounds.check(self._store.url)
-        return tuple(self._each_table(maintain))
+        tables = tuple(self._each_table(maintain))
+        gone = dropped.maintain_dropped(self._names, bounds, dry_run=dry_run, progress=progress)
+        return tables + tuple(gone)
 
     def _each_table(self, job: Callable[[Table], R]) -> Iterator[R | Unmaintained]:
         """Do a job for each table of the warehouse, and report the tables for which it fails."""

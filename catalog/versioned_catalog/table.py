@@ -20,6 +20,7 @@ from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
+from versioned_catalog.maintain.differences import Difference, differences
 from versioned_catalog.maintain.inspection import Inspection
 from versioned_catalog.maintain.maintenance import Maintenance
 from versioned_catalog.migrate.schema_plan import SchemaPlan, apply_plan, make_plan
@@ -339,7 +340,10 @@ class Table:
         return TableSink(self._handle, application, schema_version)
 
     def drop(self) -> int:
-        """Drop the table; its log stays, and its name is not freed: see ``Catalog.drop_table``."""
+        """Drop the table; its log stays, and its name is not freed: see ``Catalog.drop_table``.
+
+        ``Catalog.undrop_path`` brings it back.
+        """
         return self._handle.commit(Drop(Base.of(self._handle.state)))
 
     def _write_once(
@@ -667,17 +671,37 @@ class Table:
 
         The property ``publish`` stays as it is, so that other engines see the restored rows.
         A rollback is a commit of its own, which can be rolled back too. Column IDs are never used
-        again; tags stay.
+        again; tags stay. See ``differences`` for what it takes back beside rows.
+
+        A version before the table was replaced, or dropped and created again, brings back the table of
+        then: its UUID, columns, key and pins. Writes that were planned on the table of now are
+        refused, and streams end, as after a replacement.
 
         Args:
             version, timestamp, tag: the version to restore; exactly one of them.
 
         Raises:
             NotFoundError: there is no such version or tag.
-            InvalidRequestError: not exactly one of the three is given, or the table was replaced since.
+            InvalidRequestError: not exactly one of the three is given, or the table was replaced since
+                and a branch, or a pin that must not break, would be lost.
             CommitConflictError: another commit landed that this table has not seen.
         """
         return alteration.roll_back(self._handle, version, timestamp, tag, commit_id)
+
+    def differences(self, start: int | str, end: int | str | None = None) -> tuple[Difference, ...]:
+        """What differs between two versions beside rows: columns, keys, properties, pins and more.
+
+        ``differences(version, earlier)`` says before a rollback what it would take back, and
+        ``differences(version - 1, version)`` what the commit of a version has changed.
+
+        Args:
+            start, end: versions or tags; by default, the second is the newest version.
+
+        Raises:
+            NotFoundError: there is no such version.
+        """
+        before, after = self._handle.at(start), self._handle.at(end)
+        return differences(before, after)
 
     # Changes and streams
 

@@ -59,7 +59,11 @@ def test_a_rollback_restores_rows_and_columns(run: Run, warehouse: Path, how: st
     run("alter", "db.people", "drop", "home")
     Catalog(warehouse).load_table("db.people").truncate()
     there = {"--to-version": "1", "--to-tag": "full", "--to-timestamp": times[1]}[how]
-    assert run("rollback", "db.people", how, there).out == "db.people is at version 6\n"
+    assert run("rollback", "db.people", how, there).out == (
+        "db.people is at version 6\n"
+        "  column first: first STRING DEFAULT 'x' becomes name STRING DEFAULT 'x'\n"
+        "  column home is added: home STRUCT<zip: INT>\n"
+    )
     assert paths(run) == ["id", "name", "home", "home.zip"]
     assert run("describe", "db.people", "--json").json["rows"] == 2
     assert run("history", "db.people", "--json").json[-1]["operation"] == "rollback"

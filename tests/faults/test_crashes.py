@@ -88,6 +88,10 @@ def drop(catalog: Catalog) -> None:
     catalog.drop_table("n.t")
 
 
+def undrop(catalog: Catalog) -> None:
+    catalog.undrop("n.d")
+
+
 def rename(catalog: Catalog) -> None:
     catalog.rename_table("n.t", "n.u")
 
@@ -179,6 +183,7 @@ OPERATIONS = [
     drop_tag,
     alter,
     drop,
+    undrop,
     rename,
     create,
     replace,
@@ -225,6 +230,15 @@ EXPECTED: dict[str, set[str]] = {
     "drop_tag": {*LOAD, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
     "alter": {*LOAD, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
     "drop": {*LOAD, *LOAD_TABLE, *NAME, "put n/t/_versioned/log/N.json"},
+    "undrop": {
+        *LOAD,
+        *NAME,
+        "read n/d/_versioned/last_checkpoint.json",
+        "read n/d/_versioned/log/N.json",
+        "list n/d/_versioned/checkpoint",
+        "now n/d/",
+        "put n/d/_versioned/log/N.json",
+    },
     "rename": {*LOAD, *NAME},
     "create": {
         *LOAD,
@@ -286,11 +300,15 @@ EXPECTED["vacuum_dropped"] = {
     "now n/d/",
     *(f"files n/d/{folder}" for folder in LISTED),
     "files n/d/iceberg/metadata",
+    "walk n/d/_versioned/branch",
+    "put n/d/_versioned/log/N.json",
     "overwrite n/d/_versioned/kept/N.parquet",
     "overwrite n/d/_versioned/log/N.json",
     "delete n/d/data/N-ID.parquet",
 }
-WITHOUT_CHECKPOINTS = {"rename", "create", "create_namespace", "alter_namespace", "vacuum_dropped"}
+WITHOUT_CHECKPOINTS = {
+    *("rename", "create", "create_namespace", "alter_namespace", "vacuum_dropped", "undrop"),
+}
 for _name in EXPECTED.keys() - WITHOUT_CHECKPOINTS:
     EXPECTED[_name].add("read n/t/_versioned/checkpoint/N.parquet")
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,8 +21,11 @@ import pyarrow.parquet as pq
 from publish.engines import DUCKDB, PYICEBERG, metadata_of, published_versions
 from publish.histories import Column, History, Version, _matches, _show
 from publish.rows import canonical
-from versioned_catalog import InvalidRequestError
-from versioned_catalog.names.folders import load_at
+from versioned_catalog import Catalog, InvalidRequestError, Table
+from versioned_catalog.model.type_text import parse_path
+from versioned_catalog.names.creation import add_name, creation
+from versioned_catalog.names.folders import create_at, load_at
+from versioned_catalog.names.names_log import TableName
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.store import Put, StoredFile
 from versioned_interop.publish.publication import HINT
@@ -86,6 +90,18 @@ class Facts:
         return self.ttl is None and all(row.get(HOME) is None for row in self.rows)
 
 
+def create_in(catalog: Catalog, dropped: Table, ddl: str, **options: Any) -> None:
+    """Create a table in the folder of a dropped one, and with its name.
+
+    ``Catalog.create_table`` leaves the folder to the dropped table, which may be undropped.
+    """
+    operation = creation(ddl, **options)
+    table = create_at(dropped.store, operation, dropped.name, str(uuid4()))
+    location = dropped.location.removeprefix(catalog._store.url + "/")
+    named = TableName(parse_path(dropped.name), location, operation.table_uuid)
+    add_name(catalog._names, named, table, str(uuid4()))
+
+
 @dataclass
 class Life(History):
     """One life of one table name.
@@ -134,8 +150,10 @@ class Life(History):
         """Create the table again, or replace it; the version is that of the commit."""
         ddl, self.rows = self._columns_anew(), []
         self.span, self.floor, self.began = None, None, version
-        create = self.catalog.replace_table if replace else self.catalog.create_table
-        create(self.name, ddl, **self._options())
+        if replace:
+            self.catalog.replace_table(self.name, ddl, **self._options())
+        else:
+            create_in(self.catalog, self.table, ddl, **self._options())
         self.table = self.catalog.load_table(self.name)
         assert self.table.version == version
         self._committed(version)

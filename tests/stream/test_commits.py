@@ -128,6 +128,37 @@ def test_a_dropped_table_ends_the_stream_after_its_rows(table: Table) -> None:
     assert reader.at.version == 4
 
 
+@pytest.mark.parametrize("changes", [False, True])
+def test_an_undropped_table_goes_on(table: Table, changes: bool) -> None:
+    reader = Reader(table.change_stream() if changes else table.stream())
+    reader.batch()
+    table.append(ids(4))
+    table.drop()
+    undropped = Catalog.undrop_path(table.location)
+    undropped.append(ids(5))
+    restarted = undropped.change_stream() if changes else undropped.stream()
+    assert Reader(restarted, reader.at).ids() == [4, 5]
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_table_that_was_restored_after_a_replacement_ends_the_stream(
+    tmp_path: Path, changes: bool
+) -> None:
+    """It has its UUID again, but what was in between is of another table."""
+    table = table_at(tmp_path)
+    table.append(ids(1))
+    reader = Reader(table.change_stream() if changes else table.stream())
+    reader.batch()
+    new = Catalog(tmp_path).replace_table("t", "id BIGINT, n INT")
+    new.append(ids(2))
+    new.rollback(1)
+    new.append(ids(3))
+    restarted = new.change_stream() if changes else new.stream()
+    with pytest.raises(NotFoundError, match="t was replaced at version 2"):
+        Reader(restarted, reader.at).batch()
+    assert Reader(new.change_stream() if changes else new.stream()).ids() == [1, 3]
+
+
 @pytest.mark.parametrize("skip", [False, True])
 def test_a_replaced_table_ends_the_stream(tmp_path: Path, skip: bool) -> None:
     table = table_at(tmp_path)
@@ -208,6 +239,7 @@ def test_a_rollback_that_only_adds_writes_rows_again(table: Table) -> None:
 def test_every_operation_is_tried() -> None:
     """A new operation must be given a meaning, and a test, here."""
     tried = {"append", "create", "replace", "drop", "compact", "alter", "tag", "expire", "rollback"}
+    tried |= {"undrop", "purge", "restore"}
     assert tried | {"branch", "delete", "update", "merge", "overwrite", "fence"} == OPERATIONS
 
 

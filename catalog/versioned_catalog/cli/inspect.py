@@ -20,14 +20,8 @@ from versioned_catalog.cli.output import (
     show_table,
     wants_json,
 )
-from versioned_catalog.cli.program import (
-    Command,
-    Group,
-    Session,
-    at_most_one,
-    exactly_one,
-    table_command,
-)
+from versioned_catalog.cli.program import Command, Group, Session, at_most_one, table_command
+from versioned_catalog.cli.undo import show_dropped
 from versioned_catalog.storage.secrets import without_credentials
 
 if TYPE_CHECKING:
@@ -85,11 +79,18 @@ def namespaces(session: Session, parent: str | None) -> None:
 
 @click.command(cls=Command)
 @click.argument("namespace", required=False)
+@click.option("--dropped", is_flag=True, help="List the dropped tables, which undrop brings back.")
 @click.pass_obj
-def tables(session: Session, namespace: str | None) -> None:
-    """List the tables in NAMESPACE, or the top-level ones, by their full names."""
+def tables(session: Session, namespace: str | None, dropped: bool) -> None:
+    """List the tables in NAMESPACE, or the top-level ones, by their full names.
+
+    With --dropped, list those that were dropped in NAMESPACE and below, or in the whole warehouse.
+    """
     from versioned_catalog.model.type_text import parse_path, render_path
 
+    if dropped:
+        show_dropped(session, namespace)
+        return
     names = session.catalog().list_tables(namespace)
     if not names:
         session.check_warehouse()
@@ -138,25 +139,6 @@ def version_of(text: str | None) -> int | str | None:
     from versioned_catalog.commit.version_rules import version_or_tag
 
     return None if text is None else version_or_tag(text)
-
-
-@table_command
-@click.option("--to-version", metavar="VERSION", type=int, help="Roll back to this version.")
-@click.option(
-    "--to-timestamp", metavar="TIME", help="Roll back to this time (UTC if it has no offset)."
-)
-@click.option("--to-tag", metavar="NAME", help="Roll back to the version with this tag.")
-def rollback(
-    session: Session,
-    table: str,
-    to_version: int | None,
-    to_timestamp: str | None,
-    to_tag: str | None,
-) -> None:
-    """Restore the rows, columns and properties of an earlier version of TABLE, in a new commit."""
-    exactly_one({"--to-version": to_version, "--to-timestamp": to_timestamp, "--to-tag": to_tag})
-    loaded = session.table(table)
-    show_commit(loaded.name, loaded.rollback(to_version, timestamp=to_timestamp, tag=to_tag))
 
 
 @click.group(cls=Group)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import click
 
-from versioned_catalog.cli import alter, branches, inspect, maintenance, schemas, sources, upkeep
+from versioned_catalog.cli import (
+    alter,
+    branches,
+    inspect,
+    maintenance,
+    schemas,
+    sources,
+    undo,
+    upkeep,
+)
 from versioned_catalog.cli.output import STORAGE, STORAGE_VARIABLE
 from versioned_catalog.cli.program import MEANINGS, Program, Session
 
@@ -87,7 +96,8 @@ _COMMANDS = (
     schemas.apply,
     alter.pin,
     maintenance.consumers,
-    inspect.rollback,
+    undo.rollback,
+    undo.undrop,
     inspect.tag,
     branches.branch,
     upkeep.advise,

@@ -8,14 +8,21 @@ from __future__ import annotations
 from typing import Any
 
 from versioned_catalog.commit.attempt import Attempt
-from versioned_catalog.commit.operations import Create, Drop, DropLapsedTags, Replace, Tag
+from versioned_catalog.commit.operations import (
+    Create,
+    DropLapsedTags,
+    Purge,
+    Replace,
+    Tag,
+    Undrop,
+)
 from versioned_catalog.errors import (
     AlreadyExistsError,
     CommitConflictError,
     InvalidRequestError,
     NotFoundError,
 )
-from versioned_catalog.log.features import check_writable
+from versioned_catalog.log.features import UNDROP, check_writable
 from versioned_catalog.model.pin_changes import PINS, refuses_breaks
 
 
@@ -48,7 +55,8 @@ def same_incarnation(attempt: Attempt[Any]) -> None:
         CommitConflictError: the table UUID is another one, or the table is dropped.
     """
     base, state = attempt.operation.base, attempt.state
-    if state.table_uuid != base.table_uuid:
+    # A restore resumes an incarnation, with others in between.
+    if state.table_uuid != base.table_uuid or base.version < state.created_version:
         raise CommitConflictError(
             f"{attempt.table} was replaced since version {base.version}, on which this was planned; "
             "nothing was written to the new table: load it and run it again"
@@ -102,7 +110,56 @@ def _dropped(table: str, version: int) -> CommitConflictError:
     )
 
 
-def no_pins_lost(attempt: Attempt[Drop | Replace]) -> None:
+def same_dropped_table(attempt: Attempt[Undrop | Purge]) -> None:
+    """Refuse to undrop or purge a table in whose folder another one was created.
+
+    Raises:
+        CommitConflictError: the created UUID is another one.
+    """
+    if attempt.state.created_uuid != attempt.operation.created_uuid:
+        raise CommitConflictError(
+            f"{attempt.table}: another table was created in the folder of the dropped one; load that, "
+            "and roll it back to a version before it was created"
+        )
+
+
+def not_purged(attempt: Attempt[Undrop]) -> None:
+    """Refuse to undrop a table whose files may be deleted already.
+
+    Raises:
+        NotFoundError: vacuum has begun to delete them.
+        InvalidRequestError: the table was dropped by a writer whose vacuum does not look for an undrop.
+    """
+    state = attempt.state
+    if state.purged:
+        raise NotFoundError(
+            f"{attempt.table} can't be undropped: it was dropped at version {state.floor}, and a vacuum "
+            "has begun to delete its files; it keeps those of dropped tables for 7 days, unless it is "
+            "forced",
+            condition="TABLE_NOT_FOUND",
+        )
+    if state.dropped and not state.can_be_undropped:
+        raise InvalidRequestError(
+            f"{attempt.table} can't be undropped, since it was dropped by a writer without the feature "
+            f"{UNDROP}; create a table in its folder with Catalog.create_path, and roll that back to "
+            f"version {state.version - 1}",
+            condition="NOT_SUPPORTED",
+        )
+
+
+def dropped(attempt: Attempt[Purge]) -> None:
+    """Refuse to purge a table that exists.
+
+    Raises:
+        CommitConflictError: it was undropped.
+    """
+    if not attempt.state.dropped:
+        raise CommitConflictError(
+            f"{attempt.table} was undropped or created again; nothing was deleted"
+        )
+
+
+def no_pins_lost(attempt: Attempt[Any]) -> None:
     """Refuse to end a pinned incarnation of a table whose property ``pins`` is ``refuse``.
 
     Raises:

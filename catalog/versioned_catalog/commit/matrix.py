@@ -17,6 +17,7 @@ from versioned_catalog.commit import (
     merge_entries,
     operations,
     resolve_rules,
+    restore_entries,
     row_rules,
     schema_rules,
     segment_entries,
@@ -158,6 +159,7 @@ MATRIX: Mapping[type, Row] = {
             schema_rules.in_current_schema,
             version_rules.nothing_unseen,
             version_rules.target_can_be_restored,
+            restore_entries.incarnation_can_end,
         ),
         is_noop=segment_entries.is_rolled_back,
         entry=segment_entries.rollback_entry,
@@ -218,6 +220,26 @@ MATRIX: Mapping[type, Row] = {
             incarnation_rules.no_pins_lost,
         ),
         entry=table_entries.drop_entry,
+    ),
+    operations.Undrop: Row(
+        required=(
+            incarnation_rules.table_exists,
+            incarnation_rules.same_dropped_table,
+            incarnation_rules.writable,
+            incarnation_rules.not_purged,
+        ),
+        is_noop=table_entries.is_undropped,
+        entry=table_entries.undrop_entry,
+    ),
+    operations.Purge: Row(
+        required=(
+            incarnation_rules.table_exists,
+            incarnation_rules.same_dropped_table,
+            incarnation_rules.writable,
+            incarnation_rules.dropped,
+        ),
+        is_noop=table_entries.is_purged,
+        entry=table_entries.purge_entry,
     ),
     operations.Fence: Row(
         required=SAME_INCARNATION, is_noop=table_entries.is_fenced, entry=table_entries.fence_entry

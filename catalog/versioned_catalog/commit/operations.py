@@ -178,7 +178,7 @@ class Resolve(Write):
 
 @dataclass(frozen=True)
 class Rollback:
-    """Restore the table as it was at a version of the same incarnation."""
+    """Restore the table as it was at a version, also of an earlier incarnation."""
 
     base: Base
     version: int
@@ -371,6 +371,20 @@ class Drop:
 
 
 @dataclass(frozen=True)
+class Undrop:
+    """Make a dropped table exist again, if it is the one with a created UUID."""
+
+    created_uuid: str
+
+
+@dataclass(frozen=True)
+class Purge:
+    """Refuse to undrop a table from now on, so that its files can be deleted."""
+
+    created_uuid: str
+
+
+@dataclass(frozen=True)
 class Fence:
     """Refuse segments that were planned on a version below the fence, from now on."""
 
@@ -415,6 +429,8 @@ Operation = (
     | Create
     | Replace
     | Drop
+    | Undrop
+    | Purge
     | Fence
     | Expire
 )

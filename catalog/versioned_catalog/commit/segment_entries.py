@@ -23,6 +23,7 @@ from versioned_catalog.commit.operations import (
     Rollback,
     Write,
 )
+from versioned_catalog.commit.restore_entries import restore_entry, restores_incarnation
 from versioned_catalog.commit.table_entries import change_details, features_of, next_head
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.commit_log import TableLog
@@ -159,11 +160,14 @@ _KEPT = (PINS, PUBLISH)
 
 @once
 def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
-    """The entry of a rollback."""
+    """The entry of a rollback, or of a restore if its version is of another incarnation."""
     state, then = attempt.state, attempt.at(attempt.operation.version)
     assert then is not None, "the rule target_can_be_restored comes first"
+    if restores_incarnation(attempt):
+        return restore_entry(attempt, then, _records(then, then.segments.paths, attempt.log))
     schema = _restored_schema(then, state, attempt.table)
-    added, removed = _missing(then, state, attempt.log), paths_not_in(state, then)
+    added = _records(then, paths_not_in(then, state), attempt.log)
+    removed = paths_not_in(state, then)
     marked = _restored_marks(then, state, added)
     properties = _restored_properties(then, state)
     sets_comment = then.comment != state.comment
@@ -186,6 +190,8 @@ def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
 
 def is_rolled_back(attempt: Attempt[Rollback]) -> bool:
     """Whether the table is already as it was at the version."""
+    if restores_incarnation(attempt):
+        return False
     entry = rollback_entry(attempt)
     changed = entry.changes_segments or entry.sets_comment or entry.imported is not None
     return not changed and entry.schema is None and entry.properties is None
@@ -225,9 +231,9 @@ def paths_not_in(state: TableState, other: TableState) -> list[str]:
     return missing
 
 
-def _missing(then: TableState, state: TableState, log: TableLog) -> tuple[SegmentRecord, ...]:
-    """Records of the segments that were live then and are not now, in the order of then."""
-    records = records_of(then, paths_not_in(then, state), log)
+def _records(then: TableState, paths: list[str], log: TableLog) -> tuple[SegmentRecord, ...]:
+    """Records of segments that were live then, in the order of then."""
+    records = records_of(then, paths, log)
     if not then.schema.is_keyed:
         return tuple(record for record, _ in records)
     return tuple(_in_order(record, order) for record, order in records)

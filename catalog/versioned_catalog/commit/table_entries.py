@@ -16,8 +16,10 @@ from versioned_catalog.commit.operations import (
     DropLapsedTags,
     Expire,
     Fence,
+    Purge,
     Replace,
     Tag,
+    Undrop,
 )
 from versioned_catalog.log.entry import WRITER, Commit, Head
 from versioned_catalog.log.features import (
@@ -35,6 +37,7 @@ from versioned_catalog.log.features import (
     PINS,
     RESOLVED,
     TAG_RETENTION,
+    UNDROP,
     WITH_CHECKSUMS,
     Features,
 )
@@ -283,7 +286,42 @@ def _marked(marks: Mapping[str, _Mark], name: str, mark: _Mark | None) -> dict[s
 
 def drop_entry(attempt: Attempt[Drop]) -> Commit:
     """The entry that drops a table."""
-    return Commit(next_head(attempt, "drop"), attempt.state.next_column_id)
+    head = next_head(attempt, "drop")
+    return Commit(
+        replace(head, features=head.features | _CAN_BE_UNDROPPED), attempt.state.next_column_id
+    )
+
+
+_CAN_BE_UNDROPPED = Features(frozenset({UNDROP}), frozenset({UNDROP}))
+
+
+def is_undropped(attempt: Attempt[Undrop]) -> bool:
+    """Whether the table exists already."""
+    return not attempt.state.dropped
+
+
+def undrop_entry(attempt: Attempt[Undrop]) -> Commit:
+    """The entry that makes a dropped table exist again."""
+    state = attempt.state
+    return Commit(next_head(attempt, "undrop", state.version), state.next_column_id)
+
+
+def is_purged(attempt: Attempt[Purge]) -> bool:
+    """Whether the table can't be undropped any more."""
+    return attempt.state.purged
+
+
+def purge_entry(attempt: Attempt[Purge]) -> Commit:
+    """The entry after which a dropped table can't be undropped, and all its versions are expired."""
+    state, head = attempt.state, next_head(attempt, "purge", attempt.state.version)
+    features = head.features | _CAN_BE_UNDROPPED
+    return Commit(
+        replace(head, features=features),
+        state.next_column_id,
+        floor=state.version,
+        tags={},
+        tags_kept={} if state.tags_kept else None,
+    )
 
 
 def is_fenced(attempt: Attempt[Fence]) -> bool:

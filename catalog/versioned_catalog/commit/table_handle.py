@@ -258,7 +258,8 @@ class TableHandle:
         if own is not None and own.id not in {branch.id for branch in live.values()}:
             raise CommitOutcomeUnknown(
                 f"{self.name} was dropped or replaced before this was committed to it; unless it was "
-                "merged first, nothing was written: look at the table before you write again",
+                "merged first, or its table is undropped, nothing was written: look at the table before "
+                "you write again",
                 commit_id,
             )
 

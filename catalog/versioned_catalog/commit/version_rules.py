@@ -129,21 +129,14 @@ def _changes_content(commit: Commit) -> bool:
 
 
 def target_can_be_restored(attempt: Attempt[Rollback]) -> None:
-    """Refuse to roll back to a version that is not there, or before the table was created (note 11).
+    """Refuse to roll back to a version that is not there (note 11).
 
     Raises:
         NotFoundError: the version does not exist, or is expired.
-        InvalidRequestError: naming the version that began this incarnation.
     """
     version, state, table = attempt.operation.version, attempt.state, attempt.table
     check_retained(version, state, table)
-    then = check_not_dropped(attempt.at(version), version, table)
-    if then.table_uuid != state.table_uuid:
-        raise InvalidRequestError(
-            f"{table} can't be rolled back to version {version}, since version {state.created_version} "
-            "created or replaced the table, with new column IDs; roll back to that version or a "
-            f"later one, or read version {version} and write its rows"
-        )
+    check_not_dropped(attempt.at(version), version, table)
 
 
 def consumer_can_change(attempt: Attempt[Consume]) -> None:

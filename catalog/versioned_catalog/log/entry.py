@@ -200,8 +200,12 @@ def stub_from_json(value: Json) -> Stub:
 REWRITES = ("delete", "update", "merge", "overwrite")
 """Operations that replace segments."""
 
-NEW_INCARNATION = frozenset({"create", "replace"})
-"""Operations that begin an incarnation of a table: a new UUID, and no segments."""
+NEW_INCARNATION = frozenset({"create", "replace", "restore"})
+"""Operations after which a table has another UUID, and only the segments that they add; a restore
+resumes an earlier incarnation."""
+
+ENDS = frozenset({"drop", "purge"})
+"""Operations after which a table does not exist."""
 
 OPERATIONS = NEW_INCARNATION | {
     "append",
@@ -211,7 +215,8 @@ OPERATIONS = NEW_INCARNATION | {
     "rollback",
     "tag",
     "branch",
-    "drop",
+    *ENDS,
+    "undrop",
     "fence",
     "expire",
 }
@@ -311,7 +316,8 @@ class Commit:
     ledger; files that were put in a page are in ``paged``, which is not stored. Applications whose last
     batch is of a version below ``forget`` are forgotten. A merge of a branch has further ``schemas``,
     before ``schema``, and ``batches``, the last batch of each application. ``branches`` are those of the
-    table, and ``branch`` is in the first entry of a branch.
+    table, and ``branch`` is in the first entry of a branch. ``first_schema_version``, in a restore, is
+    that of the incarnation that it resumes.
     """
 
     head: Head
@@ -340,6 +346,7 @@ class Commit:
     batches: Mapping[str, int] = field(default_factory=dict)
     branches: Mapping[str, Branch] | None = None
     branch: OnBranch | None = None
+    first_schema_version: int | None = None
 
     @property
     def changes_segments(self) -> bool:

@@ -42,6 +42,7 @@ from versioned_catalog.log.features import (
     MANIFESTS,
     MARKS,
     OWN_NAME,
+    RESTORE,
     Features,
 )
 from versioned_catalog.log.ledger import change_from_json, change_to_json
@@ -139,6 +140,7 @@ MEMBERS = HEAD_MEMBERS | {
         "consumers",
     ),
     *("imported", "details", "schemas", "batches", "branches", "branch"),
+    "first_schema_version",
 }
 """The members of an entry; any other is damage, or needs a feature that this library does not have."""
 
@@ -174,6 +176,7 @@ def commit_to_bytes(commit: Commit) -> bytes:
         "batches": dict(commit.batches) or None,
         "branches": None if commit.branches is None else branches_to_json(commit.branches),
         "branch": None if commit.branch is None else on_branch_to_json(commit.branch),
+        "first_schema_version": commit.first_schema_version,
     }
     unchanged = {name for name, content in members.items() if content is None}
     if commit.sets_comment:
@@ -251,11 +254,35 @@ def _commit(value: Json) -> Commit:
         details=_parsed(value, "details", dict, _details) or {},
         manifest=_parsed(value, "manifest", dict, partial(_manifest, features=head.features)),
         imported=_parsed(value, "imported", dict, change_from_json),
+        batches=_parsed(value, "batches", dict, partial(_batches, features=head.features)) or {},
+        first_schema_version=_first_schema_version(value, head),
         **_of_branches(value, head),
     )
 
 
-_OF_BRANCHES = ("schemas", "batches", "branches", "branch")
+def _batches(value: dict[str, Any], features: Features) -> dict[str, int]:
+    if {BRANCHES, RESTORE}.isdisjoint(features.read & features.write):
+        raise CorruptTableError(
+            f"the entry takes over last batches without the feature {BRANCHES} or {RESTORE}"
+        )
+    return {name: batch_from_json(value, name) for name in value}
+
+
+def _first_schema_version(value: Json, head: Head) -> int | None:
+    """The member ``first_schema_version``, which a restore has and no other entry."""
+    if head.operation != "restore":
+        if "first_schema_version" in value:
+            raise CorruptTableError("an entry that restores no incarnation says how one began")
+        return None
+    if RESTORE not in head.features.read & head.features.write:
+        raise CorruptTableError(f"the entry restores an incarnation without the feature {RESTORE}")
+    version: int = member(value, "first_schema_version", int)
+    if not 0 <= version < SCHEMA_VERSIONS:
+        raise CorruptTableError(f"the first schema version {str(version)[:50]} is out of range")
+    return version
+
+
+_OF_BRANCHES = ("schemas", "branches", "branch")
 
 
 def _of_branches(value: Json, head: Head) -> dict[str, Any]:
@@ -264,10 +291,8 @@ def _of_branches(value: Json, head: Head) -> dict[str, Any]:
         return {}
     if BRANCHES not in head.features.read & head.features.write:
         raise CorruptTableError(f"the entry has to do with branches without the feature {BRANCHES}")
-    batches = optional(value, "batches", dict) or {}
     return {
         "schemas": tuple(map(schema_from_json, optional(value, "schemas", list) or ())),
-        "batches": {name: batch_from_json(batches, name) for name in batches},
         "branches": _parsed(
             value, "branches", dict, partial(branches_from_json, newest=head.version - 1)
         ),

@@ -116,6 +116,12 @@ GENERATED = "generated"
 BRANCHES = "branches"
 """Feature of tables that have, or had, branches."""
 
+UNDROP = "undrop"
+"""Feature of tables that were dropped, and can be undropped until they are purged."""
+
+RESTORE = "restore"
+"""Feature of tables that were restored to a version of an earlier incarnation."""
+
 KNOWN_FEATURES: frozenset[str] = frozenset(
     {
         KEYED,
@@ -140,6 +146,8 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         APPEND_ONLY_FEATURE,
         CHECKS,
         GENERATED,
+        UNDROP,
+        RESTORE,
     }
 )
 """The features that this library implements, for reading and for writing."""

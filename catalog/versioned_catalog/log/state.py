@@ -10,7 +10,7 @@ import numpy as np
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.branches import Branch, OnBranch
-from versioned_catalog.log.entry import NEW_INCARNATION, Commit, Consumer, LastBatch
+from versioned_catalog.log.entry import ENDS, NEW_INCARNATION, Commit, Consumer, LastBatch
 from versioned_catalog.log.features import (
     APPLICATION_RETENTION,
     CHECKSUMS,
@@ -18,6 +18,7 @@ from versioned_catalog.log.features import (
     IMPORTS,
     RESOLVED,
     TAG_RETENTION,
+    UNDROP,
     Features,
 )
 from versioned_catalog.log.ledger import Ledger
@@ -57,8 +58,9 @@ class TableState:
         table_uuid: UUID of this incarnation of the table.
         created_uuid: the table UUID that the last ``create`` made; a ``replace`` keeps it.
         version, commit_id, time: the last commit.
-        created_version: version that began this incarnation.
+        created_version: version that began this incarnation, or resumed it.
         first_schema_version: schema version that it began with.
+        dropped: whether the table does not exist; what it had is still in the state.
         properties, comment: for users.
         applications: the last batch of each exactly-once sink, until it is forgotten.
         tags: names of versions, of this incarnation and of those that it replaced.
@@ -70,7 +72,8 @@ class TableState:
         roots: URLs of external roots, as they were when segments below them were added; for errors only.
         ledger: the files of others that were taken in.
         adoptions: how many segments below external roots were added, apart from those that a rollback
-            made live again; -1 if the table had some before it had the feature ``imports``.
+            made live again; -1 if the table had some before it had the feature ``imports``, or was
+            restored to an earlier incarnation.
         fence: commits that add segments must have been planned on this version or later.
         floor: the oldest retained version, apart from tagged ones.
         features: features that the table needs of readers and writers.
@@ -130,6 +133,17 @@ class TableState:
             for label, pin in self.pins.items()
         }
 
+    @property
+    def purged(self) -> bool:
+        """Whether the table was dropped, and its files may be deleted."""
+        return self.dropped and self.version > 1 and self.floor == self.version - 1
+
+    @property
+    def can_be_undropped(self) -> bool:
+        """Whether an ``undrop`` may follow (FORMAT.md, section 5)."""
+        known = UNDROP in self.features.read & self.features.write
+        return self.dropped and not self.purged and known and self.branch is None
+
     def keeps(self, version: int) -> bool:
         """Whether a version up to this one is retained (FORMAT.md, section 9)."""
         return version >= self.floor or version in self.tags.values()
@@ -181,7 +195,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         version=commit.head.version,
         commit_id=commit.head.commit_id,
         time=commit.head.time,
-        dropped=commit.head.operation == "drop",
+        dropped=commit.head.operation in ENDS,
         schemas=schemas,
         schema_version=commit.schema.version if commit.schema else before.schema_version,
         next_column_id=commit.next_column_id,
@@ -245,6 +259,8 @@ def remembered(applications: Mapping[str, LastBatch], since: int) -> Mapping[str
 
 def _adoptions(before: TableState, commit: Commit) -> int:
     """Number of files of others adopted up to a commit; see ``TableState``."""
+    if commit.head.operation == "restore":
+        return -1  # the earlier versions of its incarnation may have used other paths
     if IMPORTS not in commit.head.features.write or before.adoptions < 0:
         return before.adoptions
     if IMPORTS not in before.features.write and EXTERNAL_ROOTS in before.features.read:
@@ -322,10 +338,13 @@ def check_resolved(state: TableState, versions: Counts) -> None:
 
 
 def _new_incarnation(state: TableState | None, commit: Commit) -> TableState:
-    """An empty table in the incarnation that a commit begins."""
-    schema, replaces = commit.schema, commit.head.operation == "replace"
+    """An empty table in the incarnation that a commit begins or resumes."""
+    schema, replaces = commit.schema, commit.head.operation != "create"
     if schema is None:
         raise CorruptTableError("a commit that creates or replaces a table holds no schema")
+    first = schema.version if commit.first_schema_version is None else commit.first_schema_version
+    if first > schema.version:
+        raise CorruptTableError("a commit restores an incarnation that had not begun")
     return TableState(
         table_uuid=commit.head.table_uuid,
         created_uuid=state.created_uuid if state and replaces else commit.head.table_uuid,
@@ -333,7 +352,7 @@ def _new_incarnation(state: TableState | None, commit: Commit) -> TableState:
         commit_id=commit.head.commit_id,
         time=commit.head.time,
         created_version=commit.head.version,
-        first_schema_version=schema.version,
+        first_schema_version=first,
         schemas=state.schemas.grown(schema) if state else Schemas(schema, {}),
         schema_version=schema.version,
         next_column_id=commit.next_column_id,
@@ -357,8 +376,7 @@ def _check_follows(state: TableState | None, commit: Commit) -> None:
         if head.operation != "create":
             raise CorruptTableError("the log does not begin with a create")
         return
-    if state.dropped and head.operation != "create":
-        raise CorruptTableError(f"version {head.version} follows the drop of the table")
+    _check_dropped(state, commit)
     if begins == (head.table_uuid == state.table_uuid):
         problem = "does not begin an incarnation of its own" if begins else "is of another table"
         raise CorruptTableError(f"version {head.version} {problem}")
@@ -381,6 +399,21 @@ def _check_follows(state: TableState | None, commit: Commit) -> None:
             raise CorruptTableError(f"version {head.version} takes back a merge of {name[:100]!r}")
     if state.branch is not None and commit.next_column_id > state.branch.end_id:
         raise CorruptTableError(f"version {head.version} has a column ID that is not of its branch")
+
+
+def _check_dropped(state: TableState, commit: Commit) -> None:
+    """Refuse an entry after a drop that can't follow it, and one that only a drop can precede."""
+    operation, version = commit.head.operation, commit.head.version
+    if operation in ("undrop", "purge") and not state.dropped:
+        raise CorruptTableError(f"version {version} ({operation}) does not follow a drop")
+    if operation == "undrop" and not state.can_be_undropped:
+        raise CorruptTableError(f"version {version} undrops a table that can't be undropped")
+    if operation == "purge" and (state.purged or commit.floor != state.version):
+        raise CorruptTableError(f"version {version} is no purge of version {state.version}")
+    if operation == "purge" and UNDROP not in commit.head.features.read:
+        raise CorruptTableError(f"version {version} purges a table without the feature {UNDROP}")
+    if state.dropped and operation not in ("create", "undrop", "purge"):
+        raise CorruptTableError(f"version {version} follows the drop of the table")
 
 
 def _check_records(schemas: Mapping[int, Schema], commit: Commit) -> None:

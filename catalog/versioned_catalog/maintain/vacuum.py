@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
-from versioned_catalog.commit.operations import Base, Fence
+from versioned_catalog.commit.operations import Base, Fence, Purge
 from versioned_catalog.commit.table_handle import Progress, TableHandle
+from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.interop import interop
 from versioned_catalog.log.branches import branch_of_file
 from versioned_catalog.log.commit_log import TableLog
+from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.expiry import (
+    DEFAULT_RETENTION,
     check_retention,
     newest_before,
     store_time,
@@ -37,6 +40,9 @@ from versioned_catalog.storage.store import Store
 
 RISKS = "the segments of a write in flight may be deleted, and its commit is refused then"
 """What a short retention may break."""
+
+UNDROP_RETENTION = DEFAULT_RETENTION
+"""How long a dropped table can be undropped, unless a vacuum is forced."""
 
 AT_ONCE = 1000
 """Number of files to delete in one request."""
@@ -128,6 +134,20 @@ def _fence_branches(
             with_room(handle.store, partial(on_branch.commit, fence, commit_id), orphans.unfenced)
 
 
+def check_undroppable(state: TableState, retention: timedelta, table: str, *, force: bool) -> None:
+    """Refuse to vacuum a dropped table as long as users are told that it can be undropped.
+
+    Raises:
+        InvalidRequestError: the retention is shorter than that time, and is not forced.
+    """
+    if state.can_be_undropped and retention < UNDROP_RETENTION and not force:
+        raise InvalidRequestError(
+            f"{table}: the table was dropped at {state.time.isoformat(' ', 'seconds')}, and can be "
+            f"undropped for {UNDROP_RETENTION.days} days; a retention of {retention} is shorter: use "
+            "a longer one, or force it to give up the dropped table"
+        )
+
+
 def vacuum_dropped(
     timeline: TableLog,
     state: TableState,
@@ -139,33 +159,49 @@ def vacuum_dropped(
 ) -> Vacuumed:
     """Delete all data of a dropped table; its log stays, as stubs.
 
-    Nothing is deleted while the drop is younger than the retention.
+    Nothing is deleted while the drop is younger than the retention. Before anything is deleted, the
+    table is purged, so that it can't be undropped any more.
 
     Args:
-        state: the state after the drop.
+        state: the state after the drop, or after the purge of a vacuum that died.
         table: the name for the result.
+
+    Raises:
+        CommitConflictError: the table was undropped or created again meanwhile.
     """
     now = store_time(timeline.store, dry_run=dry_run)
     cutoff = time_before(now, retention)
     listed = listing(timeline.store)
-    is_due = newest_before(timeline, state, cutoff) >= state.version
+    is_due = state.purged or newest_before(timeline, state, cutoff) >= state.version
+    drop = state.floor if state.purged else state.version
     orphans = OrphanFiles({}, {}, ())
     if is_due:
         # Older entries become stubs before anything is deleted.
-        needed = References(frozenset(), frozenset(), state.version)
-        limits = Limits.at(now, cutoff, state.version)
+        needed = References(frozenset(), frozenset(), drop)
+        limits = Limits.at(now, cutoff, drop)
         orphans = find_orphans(listed, needed, limits, lambda version: True)
-    if not dry_run and orphans.segments:
+    version = state.version
+    if not dry_run and is_due:
+        handle = TableHandle(timeline, LoadedState(state), table)
 
         def close() -> None:
-            timeline.write_kept(state)
-            write_stubs(timeline, state.version, progress)
+            handle.commit(Purge(state.created_uuid))
+            if orphans.segments:
+                timeline.write_kept(state if drop == state.version else _at(timeline, drop))
+                write_stubs(timeline, drop, progress)
 
         with_room(timeline.store, close, orphans.unfenced)
-        delete(timeline.store, orphans.paths, progress)
-    if not dry_run and is_due:
+        version = handle.loaded.version
+        if orphans.segments:
+            delete(timeline.store, orphans.paths, progress)
         interop("unpublish")(timeline.store)
-    return _report(table, retention, state.fence, orphans, state.version, dry_run=dry_run)
+    return _report(table, retention, state.fence, orphans, version, dry_run=dry_run)
+
+
+def _at(timeline: TableLog, version: int) -> TableState:
+    state = timeline.load(version).state
+    assert state is not None, "the log was read up to a later version"
+    return state
 
 
 def _report(

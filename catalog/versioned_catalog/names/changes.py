@@ -15,7 +15,7 @@ from versioned_catalog.errors import (
     VersionedError,
 )
 from versioned_catalog.model.type_text import render_path
-from versioned_catalog.names.folders import drop_at
+from versioned_catalog.names.folders import drop_at, undrop_at
 from versioned_catalog.names.names import (
     Names,
     altered,
@@ -149,6 +149,8 @@ def _check_droppable(names: Names, tables: Iterable[TableName]) -> None:
 def _drop_unnamed(names: Names, tables: Iterable[TableName]) -> None:
     """Drop tables whose names were removed; a table that must not be dropped gets its name back.
 
+    One that was undropped since its name was removed, while its drop was still missing, exists.
+
     Raises:
         VersionedError: the first failure; the other tables are dropped.
     """
@@ -156,7 +158,11 @@ def _drop_unnamed(names: Names, tables: Iterable[TableName]) -> None:
     for table in tables:
         store, name = names.store.child(table.location), render_path(table.name)
         try:
+            if names.state().name_of(table.table_uuid) is not None:
+                continue
             drop_at(store, table.table_uuid, name)
+            if names.state().name_of(table.table_uuid) is not None:
+                undrop_at(store, table.table_uuid, name)
         except (InvalidRequestError, UnsupportedFeatureError) as error:
             names.commit(partial(_put_back, table))
             if names.state().tables.get(full_key(table.name)) == table:

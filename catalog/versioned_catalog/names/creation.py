@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from versioned_catalog.errors import (
     InvalidRequestError,
     NotFoundError,
 )
+from versioned_catalog.interop import interop
 from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.changes import AddCheck, Change, SetPartitioning, SetProperty
 from versioned_catalog.model.checks import Condition
@@ -151,13 +153,14 @@ def plan_creation(
 
 
 def _free_folder(store: Store, name: Name, table_uuid: str) -> str:
-    """The folder of a name; with a suffix if it holds a renamed table."""
+    """The folder of a name; with a suffix if it holds a renamed table, or one that can be undropped."""
     folder = safe_folder(name)
     try:
         state = timeline_at(store.child(folder)).load().state
     except InvalidRequestError:
         return f"{folder}-{table_uuid[:8]}"  # the folder is another warehouse
-    return folder if state is None or state.dropped else f"{folder}-{table_uuid[:8]}"
+    is_free = state is None or (state.dropped and not state.can_be_undropped)
+    return folder if is_free else f"{folder}-{table_uuid[:8]}"
 
 
 def commit_creation(
@@ -193,9 +196,21 @@ def _create(
     attempts: list[None] = []
     count = partial(attempts.append, None)
     table = create_at(store, operation, shown, commit_id, since=since, check=count)
+    _withdraw_dropped(names.store, name, placement.folder)
     named = TableName(name, placement.folder, operation.table_uuid)
     add_name(names, named, table, commit_id, again=not attempts)
     return table
+
+
+def _withdraw_dropped(store: Store, name: Name, folder: str) -> None:
+    """Withdraw what a dropped table published, if a new one takes its name in another folder."""
+    former = store.child(safe_folder(name))
+    if folder == safe_folder(name):
+        return
+    with suppress(InvalidRequestError):  # it is the folder of another warehouse
+        state = timeline_at(former).load().state
+        if state is not None and state.dropped:
+            interop("unpublish")(former)
 
 
 def _check_still_named(names: Names, name: Name, placement: Placement) -> None:

@@ -10,9 +10,9 @@ from typing import Literal
 import pyarrow as pa
 
 from versioned_catalog.commit.matrix import propose
-from versioned_catalog.commit.operations import Base, Create, Drop, Replace
+from versioned_catalog.commit.operations import Base, Create, Drop, Replace, Undrop
 from versioned_catalog.commit.table_entries import first_column_id
-from versioned_catalog.commit.table_handle import Progress
+from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import CommitConflictError, NotFoundError
 from versioned_catalog.interop import interop
 from versioned_catalog.log.commit_log import TableLog, table_log
@@ -20,7 +20,7 @@ from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.expiry import check_retention
-from versioned_catalog.maintain.vacuum import RISKS, Vacuumed, vacuum_dropped
+from versioned_catalog.maintain.vacuum import RISKS, Vacuumed, check_undroppable, vacuum_dropped
 from versioned_catalog.storage.local import make_reserve
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
@@ -169,16 +169,21 @@ def vacuum_at(
 ) -> Vacuumed:
     """Vacuum the table in a folder, which may be dropped. See ``Catalog.vacuum_path``."""
     timeline = timeline_at(store)
-    loaded = timeline.load()
-    if loaded.state is None:
-        raise NotFoundError(f"there is no table at {store.url}", condition="TABLE_NOT_FOUND")
-    if not loaded.state.dropped:
-        maintenance = Table(timeline, loaded, store.url).maintenance
-        return maintenance.vacuum(retention, dry_run=dry_run, force=force, progress=progress)
-    span = check_retention(retention, store.url, RISKS, force=force)
-    return vacuum_dropped(
-        timeline, loaded.state, store.url, span, dry_run=dry_run, progress=progress
-    )
+    while True:
+        loaded = timeline.load()
+        if loaded.state is None:
+            raise NotFoundError(f"there is no table at {store.url}", condition="TABLE_NOT_FOUND")
+        if not loaded.state.dropped:
+            maintenance = Table(timeline, loaded, store.url).maintenance
+            return maintenance.vacuum(retention, dry_run=dry_run, force=force, progress=progress)
+        span = check_retention(retention, store.url, RISKS, force=force)
+        check_undroppable(loaded.state, span, store.url, force=force)
+        try:
+            return vacuum_dropped(
+                timeline, loaded.state, store.url, span, dry_run=dry_run, progress=progress
+            )
+        except CommitConflictError:
+            continue  # it was undropped or created again: load it again
 
 
 def _is_there(state: TableState | None, created_uuid: str | None) -> bool:
@@ -186,6 +191,32 @@ def _is_there(state: TableState | None, created_uuid: str | None) -> bool:
     if state is None or state.dropped:
         return False
     return created_uuid is None or state.created_uuid == created_uuid
+
+
+def undrop_at(
+    store: Store, created_uuid: str | None, name: str, commit_id: str | None = None
+) -> Table:
+    """Make the dropped table in a folder exist again; it may exist already.
+
+    Args:
+        created_uuid: the created UUID of the table; None for any.
+
+    Raises:
+        NotFoundError: there is none, or its files may be deleted already.
+        CommitConflictError: another table was created there.
+    """
+    timeline = timeline_at(store)
+    loaded = timeline.load()
+    if loaded.state is None:
+        raise NotFoundError(
+            f"there is no table at {store.url}, nor was one dropped there",
+            condition="TABLE_NOT_FOUND",
+        )
+    handle = TableHandle(timeline, loaded, name)
+    handle.commit(Undrop(created_uuid or loaded.state.created_uuid), commit_id)
+    table = Table(timeline, handle.loaded, name)
+    interop("publish_if_asked")(table.handle)
+    return table
 
 
 def drop_at(store: Store, created_uuid: str, name: str, *, dry_run: bool = False) -> None:

@@ -155,7 +155,7 @@ class ChangeStream(Stream):
         return [total_of(sizes)] if self._keyed else sizes
 
     def _sizes(self, commit: Commit, columns: tuple[Column, ...] | None) -> Sizes:
-        check_passes(commit, self._log.uuid, self._log.name)
+        check_passes(commit, self._follower.incarnation, self._log.name)
         self._log.check_schema(commit, columns)
         if commit.head.operation in NO_ROWS and not self._loses_values(commit):
             return []

@@ -14,21 +14,24 @@ from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import moment
 from versioned_catalog.stream.offsets import LATEST, OnRewrite, Settings
 
-NO_ROWS = frozenset({"compact", "alter", "tag", "branch", "fence", "expire"})
+NO_ROWS = frozenset({"compact", "alter", "tag", "branch", "fence", "expire", "drop", "undrop"})
 """Operations that add no rows; a compaction writes the same rows again."""
 
 
 def added_segments(
-    commit: Commit, table_uuid: str, on_rewrite: OnRewrite, table: str
+    commit: Commit, incarnation: TableState, on_rewrite: OnRewrite, table: str
 ) -> tuple[LiveSegment, ...]:
     """The segments whose rows a commit adds to a stream of one incarnation, in the order of the log.
+
+    Args:
+        incarnation: its newest state.
 
     Raises:
         NotFoundError: as ``check_passes``.
         InvalidRequestError: it removed or rewrote rows, and the stream does not skip such commits.
     """
     head = commit.head
-    check_passes(commit, table_uuid, table)
+    check_passes(commit, incarnation, table)
     if head.operation in NO_ROWS:
         return ()
     if not commit.removed and not commit.marked and head.operation != "rollback":
@@ -47,10 +50,18 @@ def added_segments(
     )
 
 
-def check_passes(commit: Commit, table_uuid: str, table: str) -> None:
-    """Refuse a commit that drops or replaces the table of a stream. Raises NotFoundError."""
+def check_passes(commit: Commit, incarnation: TableState, table: str) -> None:
+    """Refuse a commit that drops or replaces the table of a stream; one that was undropped goes on.
+
+    Args:
+        incarnation: the newest state of the incarnation that the stream reads.
+
+    Raises:
+        NotFoundError: the table was dropped or replaced.
+    """
     head = commit.head
-    if head.table_uuid != table_uuid or head.operation == "drop":
+    is_gone = head.operation == "drop" and incarnation.dropped
+    if head.table_uuid != incarnation.table_uuid or is_gone:
         raise gone(table, head.version, replaced=head.operation in NEW_INCARNATION)
 
 

@@ -97,7 +97,9 @@ class TableStream(Stream):
     def _added(self, commit: Commit, columns: tuple[Column, ...] | None) -> tuple[LiveSegment, ...]:
         """The segments whose rows a commit adds to the stream; raises if the stream can't pass it."""
         log = self._log
-        segments = added_segments(commit, log.uuid, log.settings.on_rewrite, log.name)
+        segments = added_segments(
+            commit, log.follower.incarnation, log.settings.on_rewrite, log.name
+        )
         log.check_schema(commit, columns)
         return segments
 

@@ -124,9 +124,12 @@ class Draft:
         return not sources <= state.schema.visible.ids
 
     def _is_left_out(self, state: TableState) -> bool:
-        """Whether Iceberg can't express a version; the newest one was checked before."""
-        out = state.version != self.checked and any(
-            True for _ in obstacles(state, self.format_version)
+        """Whether there was no table at a version, or Iceberg can't express it.
+
+        The newest version was checked before.
+        """
+        out = state.version != self.checked and (
+            state.dropped or any(True for _ in obstacles(state, self.format_version))
         )
         if out:
             self.newest, self.left_out = None, self.left_out + 1

@@ -156,7 +156,8 @@ def _continued(
         return None
     same_place = metadata["location"] == f"{root}/iceberg"
     version = metadata["current-snapshot-id"]
-    newer = state.version - KEPT < version <= state.version and version >= state.floor
+    first = max(state.floor, state.created_version)
+    newer = state.version - KEPT < version <= state.version and version >= first
     same_format = metadata["format-version"] == format_version
     return metadata if same_place and newer and same_format else None
 

@@ -1,0 +1,81 @@
+"""Entries that restore a version of an earlier incarnation (FORMAT.md, section 5, *Restore*)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from versioned_catalog.commit.attempt import Attempt
+from versioned_catalog.commit.branch_rules import no_branches_lost
+from versioned_catalog.commit.incarnation_rules import no_pins_lost
+from versioned_catalog.commit.operations import Rollback
+from versioned_catalog.commit.table_entries import features_of, next_head
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.features import RESTORE, WITH_CHECKSUMS, Features
+from versioned_catalog.log.ledger import LedgerChange
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.iceberg import PUBLISH
+
+_FEATURES = Features(frozenset({RESTORE}), frozenset({RESTORE})) | WITH_CHECKSUMS
+
+
+def restores_incarnation(attempt: Attempt[Rollback]) -> bool:
+    """Whether the version to roll back to is of another incarnation than the newest."""
+    then = attempt.at(attempt.operation.version)
+    return then is not None and then.table_uuid != attempt.state.table_uuid
+
+
+def incarnation_can_end(attempt: Attempt[Rollback]) -> None:
+    """Refuse a restore where a replacement would be refused, since both end an incarnation.
+
+    Raises:
+        InvalidRequestError: naming the pin or the branch that would be lost.
+    """
+    if restores_incarnation(attempt):
+        no_pins_lost(attempt)
+        no_branches_lost(attempt)
+
+
+def restore_entry(
+    attempt: Attempt[Rollback], then: TableState, records: tuple[SegmentRecord, ...]
+) -> Commit:
+    """The entry after which the table is the incarnation of a version again.
+
+    Args:
+        then: the state at the version.
+        records: the records of all its segments, as a rollback adds them.
+    """
+    state, marked = attempt.state, then.segments.marks
+    schema = then.schema.numbered(state.schemas.newest.version + 1)
+    features = then.features | features_of(schema, (), marked) | _FEATURES
+    head = replace(next_head(attempt, "restore"), table_uuid=then.table_uuid, features=features)
+    return Commit(
+        head,
+        state.next_column_id,
+        schema=schema,
+        first_schema_version=then.first_schema_version,
+        properties=_properties(then, state) or None,
+        comment=then.comment,
+        sets_comment=then.comment is not None,
+        added=records,
+        marked=dict(marked),
+        pins=dict(then.pins) or None,
+        roots=dict(then.roots) or None,
+        imported=LedgerChange(then.ledger, complete=True) if then.ledger else None,
+        batches=_last_batches(then, state),
+        details={"to": then.version},
+    )
+
+
+def _properties(then: TableState, state: TableState) -> dict[str, str]:
+    """The properties of the version; engines that follow what is published go on to do so."""
+    publish = {key: text for key, text in state.properties.items() if key == PUBLISH}
+    return publish | dict(then.properties)
+
+
+def _last_batches(then: TableState, state: TableState) -> dict[str, int]:
+    """The last batch of each application, so that none is committed twice."""
+    batches = {name: last.id for name, last in then.applications.items()}
+    for name, last in state.applications.items():
+        batches[name] = max(last.id, batches.get(name, last.id))
+    return batches
