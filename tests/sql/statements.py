@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,5 +99,7 @@ def _text(value: Any) -> str:
             return "NaN" if value != value else repr(value)  # noqa: PLR0124
         case dt.datetime():
             return value.isoformat(" ")
+        case list():
+            return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
         case _:
             return str(value)

@@ -437,7 +437,7 @@ SELECT id FROM versioned.shop.row VERSION AS OF 'first';
 --> 3
 --> 4
 CALL versioned.system.rollback_to_version(table => 'shop.row', version => 1);
---> 13 | 14
+--> 13 | 14 | ["column size is removed: size BIGINT DEFAULT 7","column weight is removed: weight DOUBLE","column good is removed: good BOOLEAN"]
 SELECT * FROM versioned.shop.row WHERE id > 2;
 --> 3 | c | 2026-01-02
 --> 4 | NULL | NULL

@@ -40,13 +40,13 @@ def ids(table: Table) -> list[int]:
 
 
 def test_going_back(sql_spark: SparkSession, table: Table, ns: str) -> None:
-    assert call(sql_spark, ns, "rollback_to_snapshot('db.sample', 1)") == [(4, 5)]
+    assert call(sql_spark, ns, "rollback_to_snapshot('db.sample', 1)") == [(4, 5, [])]
     assert ids(table) == [1]
-    assert call(sql_spark, ns, "set_current_snapshot('db.sample', 3)") == [(5, 6)]
+    assert call(sql_spark, ns, "set_current_snapshot('db.sample', 3)") == [(5, 6, [])]
     assert ids(table) == [1, 2, 3]
     table.refresh().set_tag("s1", 2)
     assert call(sql_spark, ns, "set_current_snapshot(table => 'db.sample', ref => 's1')") == [
-        (7, 8)
+        (7, 8, [])
     ]
     assert ids(table) == [1, 2]
     with pytest.raises(Exception, match="either snapshot_id or ref"):

@@ -361,7 +361,7 @@ def test_dropping_a_constraint_that_is_not_there(
 
 def test_restore(sql_spark: SparkSession, table: Table, ns: str) -> None:
     t = f"versioned.{ns}.t"
-    assert rows_of(sql_spark, f"RESTORE TABLE {t} TO VERSION AS OF 1") == [(2, 3)]
+    assert rows_of(sql_spark, f"RESTORE TABLE {t} TO VERSION AS OF 1") == [(2, 3, [])]
     assert ids(table) == [1, 2]
     time = table.as_of(2).state.time.strftime("%Y-%m-%d %H:%M:%S.%f+00:00")
     sql_spark.sql(f"RESTORE TABLE {t} TO TIMESTAMP AS OF '{time}'")

@@ -346,17 +346,23 @@ def test_names_that_mean_other_columns_stop_a_stream_by_python_alone(
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("is_dropped", "why"), [(False, "dropped or replaced"), (True, "there is no table at")]
+)
 def test_a_table_that_is_replaced_stops_a_stream(
-    source: Source, table: Table, catalog: Catalog, ns: str
+    source: Source, table: Table, catalog: Catalog, ns: str, is_dropped: bool, why: str
 ) -> None:
     source.put(1)
     query = source.writer().trigger(processingTime="0 seconds").toTable(f"versioned.{ns}.t")
     try:
         query.processAllAvailable()
-        catalog.drop_table(f"{ns}.t")
-        catalog.create_table(f"{ns}.t", COLUMNS)
+        if is_dropped:
+            catalog.drop_table(f"{ns}.t")
+            catalog.create_table(f"{ns}.t", COLUMNS)
+        else:
+            catalog.replace_table(f"{ns}.t", COLUMNS)
         source.put(2)
-        with pytest.raises(StreamingQueryException, match="dropped or replaced"):
+        with pytest.raises(StreamingQueryException, match=why):
             query.processAllAvailable()
     finally:
         query.stop()

@@ -9,12 +9,14 @@ from datetime import timedelta
 from pyspark_versioned.sql.metadata_requests import cells
 from pyspark_versioned.sql.procedure import (
     TABLE,
+    TAKES_BACK,
     Invocation,
     Parameter,
     Procedure,
     Row,
     one_commit,
     optional,
+    rolled_back,
 )
 from pyspark_versioned.sql.values import parse_timestamp
 from versioned_catalog import InvalidRequestError, NotFoundError, Table
@@ -30,7 +32,7 @@ _KEEP = optional(
 )
 _SET_TAG = "STRUCT<tag: STRING, tagged_version: BIGINT, version: BIGINT>"
 _MODES = ("create", "create or replace", "create if not exists", "replace")
-_ROLLBACK = "STRUCT<previous_version: BIGINT, version: BIGINT>"
+_ROLLBACK = f"STRUCT<previous_version: BIGINT, version: BIGINT, {TAKES_BACK}>"
 
 
 def _set_partitioning(table: Table, call: Invocation) -> int:
@@ -167,7 +169,7 @@ PROCEDURES = {
         "Restores the rows and columns of an earlier version, in a new version.",
         (TABLE, Parameter("version", "BIGINT", "the version to restore")),
         _ROLLBACK,
-        one_commit(_rollback_to_version, lambda call, before, version: (before, version)),
+        one_commit(_rollback_to_version, rolled_back),
     ),
     "rollback_to_timestamp": Procedure(
         "Restores the rows and columns as of a time, in a new version.",
@@ -176,7 +178,7 @@ PROCEDURES = {
             Parameter("timestamp", "TIMESTAMP", "the newest version up to this time is restored"),
         ),
         _ROLLBACK,
-        one_commit(_rollback_to_timestamp, lambda call, before, version: (before, version)),
+        one_commit(_rollback_to_timestamp, rolled_back),
     ),
     "set_tag": Procedure(
         "Names a version, for VERSION AS OF.",

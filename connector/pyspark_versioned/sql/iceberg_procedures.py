@@ -10,12 +10,14 @@ from datetime import timedelta
 from pyspark_versioned.sql import analyze_procedure, compact_procedure
 from pyspark_versioned.sql.procedure import (
     TABLE,
+    TAKES_BACK,
     Invocation,
     Parameter,
     Procedure,
     Row,
     one_commit,
     optional,
+    rolled_back,
 )
 from pyspark_versioned.sql.protocol.names import ProcedureJob
 from pyspark_versioned.sql.values import parse_timestamp
@@ -24,7 +26,7 @@ from versioned_catalog.model.keys import parse_sort_by
 from versioned_catalog.model.schema import SortField
 from versioned_catalog.model.type_text import quote
 
-_CURRENT = "STRUCT<previous_snapshot_id: BIGINT, current_snapshot_id: BIGINT>"
+_CURRENT = f"STRUCT<previous_snapshot_id: BIGINT, current_snapshot_id: BIGINT, {TAKES_BACK}>"
 _EXPIRED_AFTER, _ORPHAN_AFTER = timedelta(days=5), timedelta(days=3)
 """The defaults of Iceberg's documentation."""
 
@@ -38,10 +40,6 @@ INSTEAD: Mapping[str, str] = {
     "snapshot": "CALL system.import_files takes the files of a Hive or Spark table in, in place",
 }
 """What to write instead of procedures that are missing."""
-
-
-def _rolled_back(call: Invocation, before: int, version: int) -> Row:
-    return before, version
 
 
 def _rollback_to_snapshot(table: Table, call: Invocation) -> int:
@@ -224,13 +222,13 @@ PROCEDURES = {
         "Restores the rows and columns of an earlier version, in a new version.",
         (TABLE, Parameter("snapshot_id", "BIGINT", "the version to restore")),
         _CURRENT,
-        one_commit(_rollback_to_snapshot, _rolled_back),
+        one_commit(_rollback_to_snapshot, rolled_back),
     ),
     "set_current_snapshot": Procedure(
         "Restores the rows and columns of a version or a tag, in a new version.",
         (TABLE, _SNAPSHOT, optional("ref", "STRING", "a tag")),
         _CURRENT,
-        one_commit(_set_current_snapshot, _rolled_back),
+        one_commit(_set_current_snapshot, rolled_back),
     ),
     "expire_snapshots": Procedure(
         "Expires old versions without tags, and deletes the files that only they need.",

@@ -140,6 +140,16 @@ def one_commit(
     return run
 
 
+def rolled_back(call: Invocation, before: int, version: int) -> Row:
+    """The result of a rollback: the versions, and what it has taken back beside rows."""
+    table = call.table
+    takes_back = () if version == before else table.differences(version - 1, version)
+    return before, version, list(map(str, takes_back))
+
+
+TAKES_BACK = "takes_back: ARRAY<STRING>"
+"""The last column of the result of a rollback."""
+
 TABLE = Parameter("table", "STRING", "the table's name, namespace first")
 DRY_RUN = optional("dry_run", "BOOLEAN", "false deletes; true, the default, only reports")
 FORCE = optional("force", "BOOLEAN", "true allows less than an hour")

@@ -15,6 +15,7 @@ from pyspark_versioned.sql import (
     import_procedures,
     maintenance_procedures,
     neighbour_procedures,
+    undo_procedures,
     upkeep_procedures,
 )
 from pyspark_versioned.sql import procedure as defined
@@ -39,6 +40,7 @@ PROCEDURES: dict[str, defined.Procedure] = {
     **import_procedures.PROCEDURES,
     **maintenance_procedures.PROCEDURES,
     **neighbour_procedures.PROCEDURES,
+    **undo_procedures.PROCEDURES,
     **upkeep_procedures.PROCEDURES,
 }
 
@@ -95,7 +97,7 @@ def call(request: messages.Call, commit: Commit) -> messages.CallResult:
                 f"{'.'.join(request.name)}: the argument {parameter.name} is null; it must be "
                 f"{parameter.comment}"
             )
-    table = arguments["table"]
+    table = arguments.get("table")
     name = () if table is None else _table_name(request, table)
     invocation = defined.Invocation(request, commit, open_catalog(request.catalog), name)
     job = procedure.job(invocation) if request.job is None else None

@@ -14,16 +14,18 @@ class Said:
     """What a statement asks for.
 
     Args:
-        table: the table's name, as it stands there.
+        table: the table's name, as it stands there; or that of a namespace, empty for the current one.
         procedure: the procedure to call; empty if the statement is refused.
         arguments: its arguments besides the table, as SQL.
         refused: why the statement is not supported, and what to do instead; None if it is.
+        of_namespace: whether ``table`` is the name of a namespace.
     """
 
     table: ColumnPath
     procedure: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
     refused: str | None = None
+    of_namespace: bool = False
 
 
 def is_at_end(cursor: Cursor) -> bool:

@@ -17,19 +17,21 @@ from pyspark_versioned.sql.maintenance_statements import (
 from pyspark_versioned.sql.order_statements import take_order
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.reference_statements import take_reference
-from pyspark_versioned.sql.statement_text import Said, rest, skip
+from pyspark_versioned.sql.statement_text import Said, is_at_end, rest, skip
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.ddl import take_path
 from versioned_catalog.model.tokens import Cursor, TokenKind, sql_string
-from versioned_catalog.model.type_text import ColumnPath
+from versioned_catalog.model.type_text import ColumnPath, render_path
 
 
 def parse_statement(request: messages.ParseStatement) -> messages.ParsedStatement:
     """The call that a statement stands for; no table if Spark is to parse it."""
     said = parse(request.text)
     if said is None:
-        return messages.ParsedStatement(None, "", {}, None)
-    return messages.ParsedStatement(said.table, said.procedure, said.arguments, said.refused)
+        return messages.ParsedStatement(None, "", {}, None, False)
+    return messages.ParsedStatement(
+        said.table, said.procedure, said.arguments, said.refused, said.of_namespace
+    )
 
 
 def parse(text: str) -> Said | None:
@@ -143,6 +145,36 @@ def _take_restore(cursor: Cursor) -> Said:
     )
 
 
+def _take_undrop(cursor: Cursor) -> Said:
+    """``UNDROP TABLE t [AS name]``; Unity Catalog has ``UNDROP TABLE WITH ID 'uuid'``, too."""
+    cursor.expect_word("TABLE")
+    if cursor.at_word("WITH") and cursor.peek().text.upper() == "ID":
+        cursor.take()
+        cursor.take()
+        uuid = cursor.string()
+        return Said(
+            (uuid,),
+            refused="UNDROP TABLE WITH ID is not supported without the name that the table had: CALL "
+            f"system.undrop(table => 'name', uuid => '{uuid}')",
+        )
+    table = take_path(cursor)
+    if not cursor.accept_word("AS"):
+        return Said(table, "undrop")
+    return Said(table, "undrop", {"new_name": sql_string(render_path(take_path(cursor)))})
+
+
+def _take_show(cursor: Cursor) -> Said:
+    """``SHOW TABLES DROPPED [{FROM | IN} namespace] [[LIKE] 'pattern']``."""
+    cursor.expect_word("TABLES")
+    cursor.expect_word("DROPPED")
+    namespace = take_path(cursor) if cursor.accept_word("FROM", "IN") else ()
+    is_like = bool(cursor.accept_word("LIKE"))
+    arguments = {}
+    if is_like or not is_at_end(cursor):
+        arguments["pattern"] = sql_string(cursor.string())
+    return Said(namespace, "dropped_tables", arguments, of_namespace=True)
+
+
 _STATEMENTS: Mapping[str, Callable[[Cursor], Said]] = {
     "ALTER": _take_alter,
     "ANALYZE": take_analyze,
@@ -152,6 +184,8 @@ _STATEMENTS: Mapping[str, Callable[[Cursor], Said]] = {
     "DESCRIBE": take_describe,
     "DESC": take_describe,
     "RESTORE": _take_restore,
+    "SHOW": _take_show,
+    "UNDROP": _take_undrop,
     "REORG": take_reorg,
     "GENERATE": take_generate,
 }

@@ -36,6 +36,7 @@ class ParsedStatement(Message):
     procedure: str
     arguments: Mapping[str, str]
     refused: str | None
+    of_namespace: bool
 
 
 class ParseStatement(Request[ParsedStatement]):

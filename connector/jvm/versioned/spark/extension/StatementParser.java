@@ -1,5 +1,7 @@
 package versioned.spark.extension;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.SparkSession;
@@ -30,7 +32,7 @@ public final class StatementParser implements ParserInterface {
     /** The beginnings of these statements, so that Python is not asked about others. */
     private static final Pattern STATEMENT = Pattern.compile(
         "(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*+(?:(?:OPTIMIZE|VACUUM|RESTORE|REORG|GENERATE|DESC(?:RIBE)?\\s+(?:HISTORY|DETAIL)"
-            + "|ANALYZE\\s+TABLE)\\s.*|CREATE\\s+(?:OR\\s+REPLACE\\s+)?TABLE\\s.*\\sCLONE\\s.*"
+            + "|(?:ANALYZE|UNDROP)\\s+TABLE)\\s.*|SHOW\\s+TABLES\\s+DROPPED\\b.*|CREATE\\s+(?:OR\\s+REPLACE\\s+)?TABLE\\s.*\\sCLONE\\s.*"
             + "|ALTER\\s+TABLE\\s.*\\s(?:ALTER|CHANGE)\\s+(?:COLUMN\\s+)?\\S+\\s+TYPE\\s.*\\s(?:COMMENT|FIRST|AFTER)\\b.*"
             + "|ALTER\\s+TABLE\\s.*\\sALTER\\s+(?:COLUMN\\s+)?(?!COLUMN\\s)\\S+\\s+"
             + "(?!(?:TYPE|COMMENT|FIRST|AFTER|SET|DROP|SYNC|COLUMN)\\b)\\S+\\s+\\S.*"
@@ -119,11 +121,11 @@ public final class StatementParser implements ParserInterface {
         }
         ParsedStatement parsed = Python.send(new ParseStatement(sql));
         Optional<VersionedTables.Named> named = parsed.table() == null ? Optional.empty()
-            : VersionedTables.find(session, CollectionConverters.asScala(parsed.table()).toSeq());
+            : VersionedTables.find(session, CollectionConverters.asScala(name(parsed)).toSeq());
         if (named.isEmpty()) {
             return others.of(sql);
         }
-        if (named.get().load().isPresent()) {
+        if (!parsed.ofNamespace() && named.get().load().isPresent()) {
             return others.of(call(named.get(), parsed));
         }
         try {
@@ -133,10 +135,20 @@ public final class StatementParser implements ParserInterface {
         }
     }
 
+    /** The table's name; if the statement names a namespace, or none, that of some table in it, which there need not be. */
+    private static List<String> name(ParsedStatement parsed) {
+        List<String> name = new ArrayList<>(parsed.table());
+        if (parsed.ofNamespace()) {
+            name.add("any table");
+        }
+        return name;
+    }
+
     private static String call(VersionedTables.Named named, ParsedStatement parsed) {
         if (parsed.refused() != null) {
             throw Condition.NOT_SUPPORTED.error(named.catalog().name() + "." + named.ident() + ": " + parsed.refused());
         }
-        return Calls.of(named, parsed.procedure(), parsed.arguments());
+        return parsed.ofNamespace() ? Calls.ofNamespace(named, parsed.procedure(), parsed.arguments())
+            : Calls.of(named, parsed.procedure(), parsed.arguments());
     }
 }
