@@ -7,14 +7,14 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from versioned_catalog.commit.operations import Create, Replace
 from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
-from versioned_catalog.errors import AlreadyExistsError, naming_table
+from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, naming_table
 from versioned_catalog.interop import interop
 from versioned_catalog.log.branches import BRANCH_PREFIX
 from versioned_catalog.log.state import TableState
@@ -30,6 +30,7 @@ from versioned_catalog.model.ddl import SOURCE
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.names import changes, dropped, folders, views
+from versioned_catalog.names.clones import Cloned, Cloning, clone
 from versioned_catalog.names.creation import (
     Columns,
     add_name,
@@ -45,7 +46,13 @@ from versioned_catalog.names.names_log import Name, TableName, full_key
 from versioned_catalog.names.references import reference_in
 from versioned_catalog.names.view import View
 from versioned_catalog.names.view_columns import Problem, Shown, ViewReports
-from versioned_catalog.storage.opening import Roots, open_store, reopen, with_roots
+from versioned_catalog.storage.opening import (
+    Roots,
+    allow_warehouse,
+    open_store,
+    reopen,
+    with_roots,
+)
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.table import Table
 from versioned_catalog.write.auto_maintain import AUTO_MAINTAIN, OFF, auto_maintain
@@ -106,7 +113,7 @@ class Catalog:
         return catalog
 
     def _open(self, store: Store) -> None:
-        self._store = store
+        self._store = allow_warehouse(store)
         self._names = Names(store)
         self._cached: OrderedDict[str, TableHandle] = OrderedDict()
 
@@ -403,6 +410,105 @@ class Catalog:
         )
         add_name(self._names, TableName(parts, folder, operation.table_uuid), table, commit_id)
         return table
+
+    def clone_table(
+        self,
+        name: str | Name,
+        source: str | Name | Table,
+        *,
+        shallow: bool = False,
+        version: int | str | None = None,
+        timestamp: datetime | str | None = None,
+        or_replace: bool = False,
+        if_not_exists: bool = False,
+        properties: Mapping[str, str] | None = None,
+        progress: Progress = silent,
+        commit_id: str | None = None,
+    ) -> Table:
+        """Create a table with the rows, columns, keys and properties of another one, and its column IDs.
+
+        From then on, both are written, altered and dropped by themselves. The clone's versions go on
+        from that of the source. It does not have the source's tags, branches, consumers and history.
+
+        Args:
+            name: the name of the clone, including the namespace.
+            source: a table of this catalog by name, or any table or branch, for a deep clone also of
+                another warehouse.
+            shallow: whether the clone reads the source's files instead of copying them. A tag of the
+                source then keeps its version, and it can't be dropped, until the clone needs neither.
+            version, timestamp: the source's version: a number, tag or branch, or a time; by default the
+                newest.
+            or_replace: replace a table of the name, whose history is dropped with it.
+            if_not_exists: do nothing if there is a table of the name.
+            properties: table properties that the clone has besides those of the source, or instead.
+            progress: called with the step and how much of it is done.
+            commit_id: idempotency key; generated if omitted.
+
+        Returns:
+            The clone, or the table that there is.
+
+        Raises:
+            AlreadyExistsError: the name is taken.
+            NotFoundError: there is no such namespace, source or version.
+            InvalidRequestError: the source can't be cloned so, or a property is invalid.
+        """
+        cloned = self.clone_and_tell(
+            name,
+            source,
+            shallow=shallow,
+            version=version,
+            timestamp=timestamp,
+            or_replace=or_replace,
+            if_not_exists=if_not_exists,
+            properties=properties,
+            progress=progress,
+            commit_id=commit_id,
+        )
+        return self.load_table(name) if cloned is None else cloned.table
+
+    def clone_and_tell(
+        self,
+        name: str | Name,
+        source: str | Name | Table,
+        *,
+        shallow: bool = False,
+        version: int | str | None = None,
+        timestamp: datetime | str | None = None,
+        or_replace: bool = False,
+        if_not_exists: bool = False,
+        properties: Mapping[str, str] | None = None,
+        progress: Progress = silent,
+        commit_id: str | None = None,
+    ) -> Cloned | None:
+        """Clone a table, and return what was copied; None if there is a table already."""
+        if or_replace and if_not_exists:
+            raise InvalidRequestError(
+                f"{shown_name(name)}: give or_replace or if_not_exists, not both",
+                condition="INVALID_OPTION",
+            )
+        table = source if isinstance(source, Table) else self.load_table(source)
+        handle = table.handle
+        if isinstance(version, str) and version in table.branches:
+            handle, version = handle.branch(version), None
+        state = handle.at(version, timestamp)
+        request = Cloning(
+            handle, state, shallow, dict(properties or {}), commit_id or str(uuid.uuid4())
+        )
+        parts = parse_path(name)
+        if if_not_exists and self.table_exists(parts) and not self._is_clone(parts, request):
+            return None
+        mode: Mode = "create or replace" if or_replace else "create"
+        with naming_table(shown_name(name)):
+            try:
+                return clone(self._names, parts, mode, request, progress)
+            except AlreadyExistsError:
+                if not (if_not_exists and self.table_exists(parts)):
+                    raise
+                return None
+
+    def _is_clone(self, name: Name, request: Cloning) -> bool:
+        """Whether an earlier attempt has made a clone."""
+        return self._names.find(self._names.state(), name).table_uuid == request.table_uuid
 
     # Namespaces
 

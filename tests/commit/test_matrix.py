@@ -75,7 +75,7 @@ def test_every_cell_has_its_cases(cell: Cell) -> None:
                 (True, False),
                 (False, True),
             }
-        case "ok; an expire: check" | "ok; a drop: check":
+        case "ok; an expire: check ; a drop: check" | "ok; a drop: check":
             assert plain == {True}
             assert {(note, ok) for note in cell.notes for ok in (True, False)} <= found
         case other:

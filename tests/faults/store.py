@@ -64,7 +64,8 @@ class FaultyStore(Store):
         self.location = inner.location
 
     def child(self, path: str) -> Store:
-        return FaultyStore(self._inner.child(path), self._plan, f"{self._prefix}{path}/")
+        child = FaultyStore(self._inner.child(path), self._plan, f"{self._prefix}{path}/")
+        return child.allow_roots(self.location.roots)
 
     def _fault(self, method: str, path: str) -> Fault | None:
         """Count a call, and return what happens at it."""

@@ -72,7 +72,6 @@ class Jar:
             distribution_mode=None,
             carried=carried,
             change_column=None,
-            checked=False,
         )
 
 

@@ -158,6 +158,40 @@ T = ("prod", "db", "sample")
             "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS `a b`, c",
             Said(("t",), "analyze", {"columns": "'`a b`, c'"}),
         ),
+        (
+            "CREATE TABLE a.t SHALLOW CLONE b.`s t` VERSION AS OF 3;",
+            Said(
+                ("a", "t"),
+                "clone",
+                {
+                    **{"source_table": "'b.`s t`'", "shallow": "true", "mode": "'create'"},
+                    "version": "'3'",
+                },
+            ),
+        ),
+        (
+            "create or replace table t clone s version as of 'tag' tblproperties (a.b = 'c', 'd' 5)",
+            Said(
+                ("t",),
+                "clone",
+                {
+                    **{"source_table": "'s'", "shallow": "false", "mode": "'create or replace'"},
+                    **{"version": "'tag'", "properties": "map('a.b', 'c', 'd', '5')"},
+                },
+            ),
+        ),
+        (
+            "CREATE TABLE IF NOT EXISTS t DEEP CLONE s TIMESTAMP AS OF '2026-01-31'",
+            Said(
+                ("t",),
+                "clone",
+                {
+                    "source_table": "'s'",
+                    **{"shallow": "false", "mode": "'create if not exists'"},
+                    "timestamp": "TIMESTAMP'2026-01-31'",
+                },
+            ),
+        ),
         ("DESC HISTORY t LIMIT 1", Said(("t",), "describe_history", {"newest": "1"})),
         ("DESCRIBE DETAIL t", Said(("t",), "describe_detail")),
         (
@@ -199,6 +233,8 @@ def test_what_is_said(statement: str, expected: Said) -> None:
             "CREATE TABLE t AS SELECT 'a CLONE b'",
             "CREATE TABLE t (clone INT)",
             "CREATE TABLE t LIKE s",
+            "CREATE OR REPLACE TABLE IF NOT EXISTS t CLONE s",
+            "CREATE TABLE t CLONE s TBLPROPERTIES ('a' = 'b', 'a' = 'c')",
         ),
         *("ALTER TABLE t ALTER COLUMN a SET DEFAULT 5", "ALTER TABLE t ALTER COLUMN a b"),
         *("ALTER TABLE t ALTER COLUMN a TYPE INT", "VACUUM t RETAIN '0, force => true' HOURS"),
@@ -222,8 +258,8 @@ def test_spark_parses_the_rest(statement: str) -> None:
         ("RESTORE t TIMESTAMP AS OF date_sub(current_date(), 1)", "write it as a text"),
         ("ANALYZE TABLE t PARTITION (day = '1970-01-01') COMPUTE STATISTICS", "FOR ALL COLUMNS"),
         ("GENERATE symlink_format_manifest FOR TABLE t", "system.publish"),
-        ("CREATE TABLE t SHALLOW CLONE other VERSION AS OF 3", "LIKE copies"),
-        ("CREATE OR REPLACE TABLE t CLONE other", "LIKE copies"),
+        ("CREATE TABLE t SHALLOW CLONE other TIMESTAMP AS OF current_timestamp()", "as a text"),
+        ("CREATE OR REPLACE TABLE t CLONE other LOCATION '/x'", "leave out LOCATION"),
         ("VACUUM t USING INVENTORY (SELECT * FROM x)", "leave it out"),
         (
             "REORG TABLE t APPLY (UPGRADE UNIFORM(ICEBERG_COMPAT_VERSION=2))",

@@ -28,6 +28,7 @@ def call(warehouse: Path, procedure: str, **arguments: str | None) -> Any:
         "namespace": [],
         "arguments": {"table": "n.t", **arguments},
         "job": None,
+        "source": None,
         "results": [],
     }
     given = {"request": "call", "body": body, "commit": {"id": "c" * 36, "retry": False, "by": {}}}

@@ -7,6 +7,7 @@ import click
 from versioned_catalog.cli import (
     alter,
     branches,
+    clones,
     inspect,
     maintenance,
     schemas,
@@ -90,6 +91,7 @@ _COMMANDS = (
     sources.import_,
     sources.convert,
     sources.sync,
+    clones.clone,
     alter.alter,
     schemas.ddl,
     schemas.plan,

@@ -10,6 +10,7 @@ from typing import Any
 from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.operations import (
     Create,
+    Drop,
     DropLapsedTags,
     Purge,
     Replace,
@@ -22,6 +23,7 @@ from versioned_catalog.errors import (
     InvalidRequestError,
     NotFoundError,
 )
+from versioned_catalog.log.clones import protections
 from versioned_catalog.log.features import UNDROP, check_writable
 from versioned_catalog.model.pin_changes import PINS, refuses_breaks
 
@@ -108,6 +110,24 @@ def _dropped(table: str, version: int) -> CommitConflictError:
         f"{table} was dropped since version {version}, on which this was planned; if there is a table "
         "again, load it and run it again"
     )
+
+
+def no_clones_lost(attempt: Attempt[Drop]) -> None:
+    """Refuse to drop a table whose files clones read.
+
+    Raises:
+        InvalidRequestError: naming the clones.
+    """
+    clones = protections(attempt.state.tags)
+    if clones:
+        folders = ", ".join(sorted(clone.folder for clone in clones.values()))
+        raise InvalidRequestError(
+            f"{attempt.table} can't be dropped, since shallow clones read its files: those in the "
+            f"folders {folders} of the warehouse. Drop them first, or let them copy the rows (compact "
+            "them with the strategy full, and expire); one that was dropped counts until a vacuum of "
+            f"its folder has purged it. Or give one up: drop the tag {min(clones)}",
+            condition="NOT_SUPPORTED",
+        )
 
 
 def same_dropped_table(attempt: Attempt[Undrop | Purge]) -> None:

@@ -218,6 +218,7 @@ MATRIX: Mapping[type, Row] = {
             *ON_TABLE,
             schema_rules.in_current_schema,
             incarnation_rules.no_pins_lost,
+            incarnation_rules.no_clones_lost,
         ),
         entry=table_entries.drop_entry,
     ),

@@ -29,6 +29,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.features import ADOPTIONS, EXTERNAL_ROOTS, IMPORTS, Features
+from versioned_catalog.log.kept_statistics import kept_statistics
 from versioned_catalog.log.ledger import LedgerChange, added_files, adopted_files
 from versioned_catalog.log.marks import Mark
 from versioned_catalog.log.record import SegmentRecord
@@ -237,6 +238,20 @@ def _records(then: TableState, paths: list[str], log: TableLog) -> tuple[Segment
     if not then.schema.is_keyed:
         return tuple(record for record, _ in records)
     return tuple(_in_order(record, order) for record, order in records)
+
+
+def records_in_order(state: TableState, log: TableLog) -> list[SegmentRecord]:
+    """Records of all live segments, which say by themselves how old the rows of each are."""
+    records = records_of(state, state.segments.paths, log)
+    bare = [record.path for record, _ in records if not record.columns]
+    kept = kept_statistics(state, bare) if bare else {}
+    records = [
+        (replace(record, columns=kept.get(record.path, record.columns)), order)
+        for record, order in records
+    ]
+    if not state.schema.is_keyed:
+        return [record for record, _ in records]
+    return [_in_order(record, order) for record, order in records]
 
 
 def records_of(

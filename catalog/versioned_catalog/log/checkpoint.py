@@ -36,6 +36,7 @@ from versioned_catalog.log.branches import (
     on_branch_from_json,
     on_branch_to_json,
 )
+from versioned_catalog.log.clones import cloned_from
 from versioned_catalog.log.entry import (
     applications_from_json,
     applications_to_json,
@@ -258,7 +259,8 @@ def _check_core(table: pa.Table) -> None:
     external = table.filter(pc.starts_with(paths, PREFIX))
     for path in external["path"].to_pylist():
         safe_path(path)
-    if external["id_map"].null_count:
+    written_by_us = external.filter(pc.is_null(external["id_map"]))["path"].to_pylist()
+    if any(cloned_from(path) is None for path in written_by_us):
         raise CorruptTableError("a segment below an external root has no ID map")
     for name, (low, high) in _RANGES.items():
         ends = pc.min_max(table[name].cast(pa.int64())) if table.num_rows else None

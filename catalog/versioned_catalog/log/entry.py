@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ from versioned_catalog.log.features import FORMAT, Features, features_from_json,
 from versioned_catalog.log.ledger import ImportedFile, LedgerChange
 from versioned_catalog.log.marks import Mark
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.log.times import time_from_text, time_to_text
+from versioned_catalog.log.times import UNIX_EPOCH, time_from_text, time_to_text
 from versioned_catalog.model.pins import Pin
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import Json, check_members, member
@@ -112,6 +113,20 @@ class Stub:
     commit_id: str
     time: datetime
     floor: int
+
+    @property
+    def begins_at(self) -> int | None:
+        """The version that the log begins at, if this one was before it; None for a commit."""
+        match = _BEGINS.fullmatch(self.commit_id)
+        return None if match is None else int(match[1])
+
+
+_BEGINS = re.compile(r"begins at ([1-9][0-9]{0,15})")
+
+
+def before_first(version: int, begins_at: int) -> Stub:
+    """The stub of a version before the one that a log begins at (FORMAT.md, section 18)."""
+    return Stub(version, f"begins at {begins_at}", UNIX_EPOCH, begins_at)
 
 
 HEAD_MEMBERS = frozenset(

@@ -38,6 +38,7 @@ from versioned_catalog.log.entry import (
 from versioned_catalog.log.features import (
     APPLICATION_RETENTION,
     BRANCHES,
+    CLONES,
     MANIFEST,
     MANIFESTS,
     MARKS,
@@ -261,9 +262,10 @@ def _commit(value: Json) -> Commit:
 
 
 def _batches(value: dict[str, Any], features: Features) -> dict[str, int]:
-    if {BRANCHES, RESTORE}.isdisjoint(features.read & features.write):
+    if {BRANCHES, RESTORE, CLONES}.isdisjoint(features.read & features.write):
         raise CorruptTableError(
-            f"the entry takes over last batches without the feature {BRANCHES} or {RESTORE}"
+            f"the entry takes over last batches without the feature {BRANCHES}, {RESTORE} or "
+            f"{CLONES}"
         )
     return {name: batch_from_json(value, name) for name in value}
 
@@ -282,14 +284,17 @@ def _first_schema_version(value: Json, head: Head) -> int | None:
     return version
 
 
-_OF_BRANCHES = ("schemas", "branches", "branch")
+_ONLY_BRANCHES = ("branches", "branch")
+_OF_BRANCHES = ("schemas", *_ONLY_BRANCHES)
 
 
 def _of_branches(value: Json, head: Head) -> dict[str, Any]:
-    """The members of an entry that only a table with branches has."""
+    """The members of an entry that only a table with branches has, and the first one of a clone."""
     if value.keys().isdisjoint(_OF_BRANCHES):
         return {}
-    if BRANCHES not in head.features.read & head.features.write:
+    features = head.features.read & head.features.write
+    begins_clone = CLONES in features and head.operation == "create"
+    if BRANCHES not in features and not (begins_clone and value.keys().isdisjoint(_ONLY_BRANCHES)):
         raise CorruptTableError(f"the entry has to do with branches without the feature {BRANCHES}")
     return {
         "schemas": tuple(map(schema_from_json, optional(value, "schemas", list) or ())),

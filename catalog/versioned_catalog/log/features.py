@@ -122,8 +122,12 @@ UNDROP = "undrop"
 RESTORE = "restore"
 """Feature of tables that were restored to a version of an earlier incarnation."""
 
+CLONES = "clones"
+"""Feature of tables that began as a clone of another one."""
+
 KNOWN_FEATURES: frozenset[str] = frozenset(
     {
+        CLONES,
         KEYED,
         PATCH,
         MANIFEST,

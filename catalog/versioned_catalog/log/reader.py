@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from versioned_catalog.errors import CorruptTableError, NotFoundError
 from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
 from versioned_catalog.log.bounded_files import Hint, hint_from_bytes
-from versioned_catalog.log.entry import Codec, E, Head, S, Stub
+from versioned_catalog.log.entry import Codec, E, Head, S, Stub, before_first, stub_to_bytes
 from versioned_catalog.log.features import CHECKPOINTS, HINT, KEPT, delta_path, entry_path
 from versioned_catalog.storage.store import Store
 
@@ -154,9 +154,24 @@ class LogReader(Generic[E, S]):
             contents = self.store.read_in_order([self.entry_path(v) for v in versions])
             for version, data in zip(versions, contents, strict=False):
                 if data is None:
-                    return
+                    end = version
+                    break
                 yield version, data
-            start, count = end, min(end - first, MOST_AT_ONCE)
+            else:
+                start, count = end, min(end - first, MOST_AT_ONCE)
+                continue
+            # Of a log that begins at a later version, the ones before it were never written.
+            begin = self._begins_at() if until is not None and end <= until else 0
+            if end >= begin:
+                return
+            start = min(begin, (until or 0) + 1)
+            yield from ((v, stub_to_bytes(before_first(v, begin))) for v in range(end, start))
+
+    def _begins_at(self) -> int:
+        """The version that the log begins at."""
+        first = self.store.read(self.entry_path(0))
+        entry = None if first is None else self._bare(0, first)
+        return (entry.begins_at or 0) if isinstance(entry, Stub) else 0
 
     def _from_floor(self, stub: Stub, until: int | None) -> LoadedState[S]:
         if until is not None and until < stub.floor:

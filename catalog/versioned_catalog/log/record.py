@@ -10,6 +10,7 @@ from typing import Any
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS, VERSIONS
+from versioned_catalog.log.clones import cloned_from
 from versioned_catalog.log.features import DELETE_ROW, PATCH_ROW, PUT_ROW
 from versioned_catalog.log.marks import Mark
 from versioned_catalog.log.statistics import ColumnStats, columns_from_json, columns_to_json
@@ -173,7 +174,7 @@ def check_external(path: str, id_map: IdMap | None, constants: Constants, delta:
         CorruptTableError: naming the segment.
     """
     if id_map is None:
-        if path.startswith(PREFIX) or constants:
+        if constants or (path.startswith(PREFIX) and cloned_from(path) is None):
             raise CorruptTableError(f"the segment {path} needs an ID map, and its record has none")
         return
     if delta != PLAIN:

@@ -14,6 +14,7 @@ from versioned_catalog.log.entry import ENDS, NEW_INCARNATION, Commit, Consumer,
 from versioned_catalog.log.features import (
     APPLICATION_RETENTION,
     CHECKSUMS,
+    CLONES,
     EXTERNAL_ROOTS,
     IMPORTS,
     RESOLVED,
@@ -136,7 +137,7 @@ class TableState:
     @property
     def purged(self) -> bool:
         """Whether the table was dropped, and its files may be deleted."""
-        return self.dropped and self.version > 1 and self.floor == self.version - 1
+        return self.dropped and self.created_version < self.floor == self.version - 1
 
     @property
     def can_be_undropped(self) -> bool:
@@ -182,10 +183,8 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     before = _new_incarnation(state, commit) if commit.head.operation in NEW_INCARNATION else state
     assert before is not None
     schemas = before.schemas
-    for schema in commit.schemas:
+    for schema in _schemas_of(commit)[commit.head.operation in NEW_INCARNATION :]:
         schemas = schemas.grown(schema)
-    if commit.schema is not None and commit.head.operation not in NEW_INCARNATION:
-        schemas = schemas.grown(commit.schema)
     _check_records(schemas, commit)
     segments = before.segments.remove(commit.removed)
     segments = segments.add(commit.added, commit.head.version, commit.head.time, schemas)
@@ -342,8 +341,9 @@ def _new_incarnation(state: TableState | None, commit: Commit) -> TableState:
     schema, replaces = commit.schema, commit.head.operation != "create"
     if schema is None:
         raise CorruptTableError("a commit that creates or replaces a table holds no schema")
-    first = schema.version if commit.first_schema_version is None else commit.first_schema_version
-    if first > schema.version:
+    first = _schemas_of(commit)[0]
+    begins = first.version if commit.first_schema_version is None else commit.first_schema_version
+    if begins > schema.version:
         raise CorruptTableError("a commit restores an incarnation that had not begun")
     return TableState(
         table_uuid=commit.head.table_uuid,
@@ -352,29 +352,37 @@ def _new_incarnation(state: TableState | None, commit: Commit) -> TableState:
         commit_id=commit.head.commit_id,
         time=commit.head.time,
         created_version=commit.head.version,
-        first_schema_version=first,
-        schemas=state.schemas.grown(schema) if state else Schemas(schema, {}),
+        first_schema_version=begins,
+        schemas=state.schemas.grown(first) if state else Schemas(first, {}),
         schema_version=schema.version,
         next_column_id=commit.next_column_id,
         tags=state.tags if state and replaces else {},
         tags_kept=state.tags_kept if state and replaces else {},
         fence=state.fence if state else 0,
-        floor=state.floor if state else 0,
+        floor=state.floor if state else commit.head.version,
     )
+
+
+def _schemas_of(commit: Commit) -> tuple[Schema, ...]:
+    """The schemas that a commit adds, in the order of their versions."""
+    return commit.schemas if commit.schema is None else (*commit.schemas, commit.schema)
 
 
 def _check_follows(state: TableState | None, commit: Commit) -> None:
     head = commit.head
     expected = 0 if state is None else state.version + 1
-    if head.version != expected:
+    begins_late = state is None and CLONES in head.features.read & head.features.write
+    if head.version != expected and not begins_late:
         raise CorruptTableError(f"the entry of version {expected} says version {head.version}")
     begins = head.operation in NEW_INCARNATION
-    schemas = commit.schemas if commit.schema is None else (*commit.schemas, commit.schema)
+    schemas = _schemas_of(commit)
     if any(max(schema.ids, default=0) >= commit.next_column_id for schema in schemas):
         raise CorruptTableError(f"version {head.version} has column IDs above its next column ID")
     if state is None:
         if head.operation != "create":
             raise CorruptTableError("the log does not begin with a create")
+        if [schema.version - schemas[0].version for schema in schemas] != [*range(len(schemas))]:
+            raise CorruptTableError(f"version {head.version} skips or repeats a schema version")
         return
     _check_dropped(state, commit)
     if begins == (head.table_uuid == state.table_uuid):

@@ -149,8 +149,9 @@ def check_log(timeline: TableLog, versions: list[int], report: Report) -> Iterat
     state: TableState | None = None
     floors: set[int] = set()
     previous = -1
+    begins_at: int | None = None
     for version, entry in zip(versions, _entries(timeline, versions, report), strict=True):
-        if version != previous + 1:
+        if version != previous + 1 and not (previous == 0 and version == begins_at):
             first, last = previous + 1, version - 1
             report(
                 timeline.entry_path(first),
@@ -162,6 +163,7 @@ def check_log(timeline: TableLog, versions: list[int], report: Report) -> Iterat
         previous, before = version, state
         state = None
         if isinstance(entry, Stub):
+            begins_at = begins_at or entry.begins_at
             floors.add(entry.floor)
             if not version < entry.floor <= versions[-1]:
                 report(

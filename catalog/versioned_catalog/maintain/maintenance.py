@@ -12,6 +12,7 @@ from versioned_catalog.interop import interop
 from versioned_catalog.maintain import expiry
 from versioned_catalog.maintain.advice import Advice, MaintenanceBounds, advise
 from versioned_catalog.maintain.analyze import Analyzed, analyze
+from versioned_catalog.maintain.clone_release import release_unneeded
 from versioned_catalog.maintain.expiry import Expired, expire
 from versioned_catalog.maintain.log_check import Verified
 from versioned_catalog.maintain.upkeep import Maintained, maintain
@@ -241,7 +242,8 @@ class Maintenance:
 
         Tagged versions and the newest version stay readable. ``history`` keeps the time and commit ID
         of expired versions, and ``find_commit`` finds them. Applications that have written no batch for
-        the property ``application_retention``, by default 30 days, are forgotten.
+        the property ``application_retention``, by default 30 days, are forgotten. Tags that keep a
+        version for a shallow clone are dropped once the clone needs no file of the table any more.
 
         Args:
             older_than: expire versions that were replaced longer ago than this.
@@ -257,6 +259,10 @@ class Maintenance:
             CommitConflictError: a version was tagged meanwhile, or the table was replaced or dropped.
             CorruptTableError: the log cannot be read.
         """
+        expiry.check_retention(older_than, self._handle.name, expiry.RISKS, force=force)
+        expiry.check_keep_last(keep_last, self._handle.name)
+        if not dry_run:
+            release_unneeded(self._handle)
         return expire(
             self._handle,
             older_than,

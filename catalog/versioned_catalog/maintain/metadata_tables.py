@@ -176,13 +176,18 @@ SCHEMAS: dict[str, pa.Schema] = {
 
 def history(entries: Iterable[Commit | Stub], schema_version: int) -> pa.Table:
     """See ``Inspection.history``; ``schema_version`` is that of the last entry."""
-    rows = [_history_row(entry) for entry in entries]
+    rows = [_history_row(entry) for entry in _since_first(entries)]
     return table_of([*_with_schema_versions(reversed(rows), schema_version)][::-1], HISTORY)
 
 
 def commits(newest_first: Iterable[Commit | Stub], schema_version: int) -> Iterator[dict[str, Any]]:
     """See ``Inspection.commits``; ``schema_version`` is that of the first of these entries."""
-    return _with_schema_versions(map(_history_row, newest_first), schema_version)
+    return _with_schema_versions(map(_history_row, _since_first(newest_first)), schema_version)
+
+
+def _since_first(entries: Iterable[Commit | Stub]) -> Iterator[Commit | Stub]:
+    """Entries without those before the version that the log of a clone begins at."""
+    return (e for e in entries if not (isinstance(e, Stub) and e.begins_at is not None))
 
 
 def _with_schema_versions(

@@ -18,10 +18,12 @@ from versioned_catalog.errors import (
     VersionedError,
 )
 from versioned_catalog.log.branches import branch_of_file, name_tag
+from versioned_catalog.log.clones import copy_tag, is_copy
 from versioned_catalog.log.commit_log import table_log
 from versioned_catalog.log.entry import WRITER, Batch, Commit, Head
 from versioned_catalog.log.entry_json import commit_to_bytes
 from versioned_catalog.log.features import (
+    CLONES,
     IMPORTS,
     IMPORTS_FOLDER,
     LOG,
@@ -189,7 +191,9 @@ def _copy_segment(
     (partition,) = contents.partitions or {()}
     # The name starts with the base version, which vacuum compares with the fence.
     branch_id = branch_of_file(footer.path)
-    path = f"{DATA}/{new_name(0, '' if branch_id is None else name_tag(branch_id))}.parquet"
+    tag = "" if branch_id is None else name_tag(branch_id)
+    tag = copy_tag() if is_copy(footer.path) else tag  # of a deep clone
+    path = f"{DATA}/{new_name(0, tag)}.parquet"
     size = crc = 0
     with opened(broken, footer.path) as source, new.create(path) as sink:
         while chunk := source.read(_CHUNK):
@@ -316,6 +320,8 @@ def _write_log(new: Store, commits: list[Commit]) -> TableState:
             features |= features_of(commit.schema, commit.added)
         if commit.marked:
             features |= Features(frozenset({MARKS}), frozenset({MARKS}))
+        if any(is_copy(record.path) for record in commit.added):
+            features |= Features(frozenset({CLONES}), frozenset({CLONES}))
         if commit.imported is not None:
             features |= Features(write=frozenset({IMPORTS}))
         features |= features_of_properties(commit.properties or {})

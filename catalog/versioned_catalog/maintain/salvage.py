@@ -12,6 +12,7 @@ from typing import Any
 from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import CorruptTableError, StorageError, VersionedError
 from versioned_catalog.log.branches import branch_of_file
+from versioned_catalog.log.clones import cloned_from, is_copy
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit, LastBatch
 from versioned_catalog.log.ledger import Ledger, LedgerChange
@@ -108,7 +109,7 @@ def _newest_time(timeline: TableLog, state: TableState | None) -> datetime:
 def _entries(timeline: TableLog) -> tuple[dict[int, Commit], list[str]]:
     entries: dict[int, Commit] = {}
     unreadable: list[str] = []
-    versions = entry_versions(timeline)
+    versions, begins_at = entry_versions(timeline), 0
     for version in versions:
         try:
             read = timeline.read(version)
@@ -119,7 +120,11 @@ def _entries(timeline: TableLog) -> tuple[dict[int, Commit], list[str]]:
             unreadable.append(timeline.entry_path(version))
         elif isinstance(read[0], Commit):
             entries[version] = read[0]
+        else:
+            begins_at = read[0].begins_at or begins_at
     for before, after in zip([-1, *versions], versions, strict=False):
+        if before == 0 and after == begins_at:
+            continue
         unreadable += [timeline.entry_path(v) for v in range(before + 1, min(after, before + 1000))]
     return entries, sorted(unreadable)
 
@@ -219,6 +224,9 @@ class Incarnation:
 
 
 def _why_absent(path: str) -> str:
+    source = cloned_from(path)
+    if source is not None:
+        return f"is a file of the table in {source}, which is still where it was: clone that again"
     if path.startswith(PREFIX):
         return "is a file of somebody else, which is still where it was: import it again"
     return "is missing"
@@ -242,10 +250,10 @@ def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
     schemas = dict(incarnation.schemas)
     guessed: list[Footer] = []
     for footer in segments.footers.values():
+        if footer.path in live:
+            continue
         if footer.table_uuid != incarnation.table_uuid:
             left[footer.path] = "is of another table, or of an earlier incarnation of this one"
-        elif footer.path in live:
-            continue
         elif footer.path in log.mentioned:
             left[footer.path] = "was removed by a commit"
         elif branch_of_file(footer.path) is not None:
@@ -294,8 +302,8 @@ def _incarnation_of_state(state: TableState) -> Incarnation:
 
 
 def _renumbered(versions: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """The schema versions of the segments that were written on branches."""
-    return {path: version for path, version in versions if branch_of_file(path) is not None}
+    """The schema versions of segments whose footers may have others: of branches, and copies."""
+    return {p: version for p, version in versions if branch_of_file(p) is not None or is_copy(p)}
 
 
 def _after_commit(incarnation: Incarnation, commit: Commit) -> Incarnation:

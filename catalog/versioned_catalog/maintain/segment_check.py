@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.branches import branch_of_file
+from versioned_catalog.log.clones import is_copy
 from versioned_catalog.log.footer_statistics import footer_stats
 from versioned_catalog.log.marks import Mark, mark_from_text, marked_rows
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
@@ -41,6 +42,7 @@ from versioned_catalog.read.planning import record_task
 from versioned_catalog.read.segment_file import SegmentTask, open_segment
 from versioned_catalog.read.segment_layout import SCHEMA
 from versioned_catalog.read.tasks import read_segment
+from versioned_catalog.storage.opening import open_file
 from versioned_catalog.storage.parquet import check_column_chunks, translate_errors
 from versioned_catalog.storage.store import Store
 from versioned_catalog.write.segment_writer import split
@@ -290,7 +292,8 @@ def _footer_problems(file: pq.ParquetFile, schema: Schema, record: SegmentRecord
         footer_schema = None if stored is None else json.loads(stored)
     except (ValueError, RecursionError):
         footer_schema = None
-    if branch_of_file(record.path) is not None and isinstance(footer_schema, dict):
+    may_differ = branch_of_file(record.path) is not None or is_copy(record.path)
+    if may_differ and isinstance(footer_schema, dict):
         # A merge numbers the schemas of a branch anew.
         recorded["schema_version"] = footer_schema.get("schema_version")
     if footer_schema != recorded:
@@ -314,8 +317,8 @@ def checksum_of(store: Store, path: str) -> str:
 
 @contextmanager
 def opened(store: Store, path: str) -> Iterator[Any]:
-    """Open a file of a store for sequential reading."""
-    source = store.open(path)
+    """Open the file of a segment for sequential reading."""
+    source = open_file(store, path)
     with translate_errors(f"{store.url}/{path}"):
         if not isinstance(source, str):
             yield source

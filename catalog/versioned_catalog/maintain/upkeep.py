@@ -16,6 +16,7 @@ from versioned_catalog.maintain.advice import (
     advise,
     expire_within,
 )
+from versioned_catalog.maintain.clone_release import release_unneeded
 from versioned_catalog.maintain.expiry import Expired
 from versioned_catalog.maintain.vacuum import Vacuumed, vacuum
 from versioned_catalog.write.bounded_compaction import compact_within, plan_within
@@ -74,6 +75,9 @@ def maintain(
     handle: TableHandle, bounds: MaintenanceBounds, *, dry_run: bool, progress: Progress
 ) -> Maintained:
     """Do the maintenance of a table that is due. See ``Maintenance.maintain``."""
+    if not dry_run:
+        bounds.check(handle.name)
+        release_unneeded(handle)
     advice = advise(handle, bounds)
     if dry_run:
         return _report(handle, advice, None, None, None, None, dry_run=True)

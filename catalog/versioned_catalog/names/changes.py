@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -14,8 +15,10 @@ from versioned_catalog.errors import (
     UnsupportedFeatureError,
     VersionedError,
 )
+from versioned_catalog.log.clones import protections
+from versioned_catalog.maintain.clone_release import release_clones
 from versioned_catalog.model.type_text import render_path
-from versioned_catalog.names.folders import drop_at, undrop_at
+from versioned_catalog.names.folders import drop_at, load_at, undrop_at
 from versioned_catalog.names.names import (
     Names,
     altered,
@@ -33,6 +36,7 @@ from versioned_catalog.names.names_log import (
     WarehouseState,
     full_key,
 )
+from versioned_catalog.storage.store import Store
 
 
 def create_namespace(
@@ -89,7 +93,7 @@ def drop_namespace(names: Names, name: Name, *, cascade: bool) -> None:
                 f"the namespace {render_path(name)} is not empty; drop its contents first, or "
                 "use cascade"
             )
-        _check_droppable(names, dropped)
+        check_droppable(names, dropped)
         return WarehouseEntry(
             head_of("drop_namespace"),
             remove_namespaces=tuple(spaces),
@@ -98,7 +102,7 @@ def drop_namespace(names: Names, name: Name, *, cascade: bool) -> None:
         )
 
     names.commit(change)
-    _drop_unnamed(names, dropped)
+    drop_unnamed(names, dropped)
 
 
 def rename_table(names: Names, old: Name, new: Name) -> None:
@@ -116,7 +120,7 @@ def rename_table(names: Names, old: Name, new: Name) -> None:
 def drop_table(names: Names, name: Name) -> None:
     """Drop a table and its name. See ``Catalog.drop_table``."""
     table = names.find(names.state(), name)
-    _check_droppable(names, [table])
+    check_droppable(names, [table])
 
     def change(state: WarehouseState) -> WarehouseEntry:
         if names.find(state, name).table_uuid != table.table_uuid:
@@ -127,17 +131,18 @@ def drop_table(names: Names, name: Name) -> None:
         return WarehouseEntry(head_of("drop_table"), remove_tables=(name,))
 
     names.commit(change)
-    _drop_unnamed(names, [table])
+    drop_unnamed(names, [table])
 
 
-def _check_droppable(names: Names, tables: Iterable[TableName]) -> None:
-    """Refuse to drop tables if the rules forbid it for one of them.
+def check_droppable(names: Names, tables: Iterable[TableName]) -> None:
+    """Refuse to drop tables if the rules forbid it for one of them; clones that are gone forbid nothing.
 
     Names are removed first, in another log. The rules apply again when each drop is committed.
     """
     for table in tables:
         store, name = names.store.child(table.location), render_path(table.name)
         try:
+            _release_clones(store, name)
             drop_at(store, table.table_uuid, name, dry_run=True)
         except CorruptTableError as error:
             raise CorruptTableError(
@@ -146,7 +151,15 @@ def _check_droppable(names: Names, tables: Iterable[TableName]) -> None:
             ) from error
 
 
-def _drop_unnamed(names: Names, tables: Iterable[TableName]) -> None:
+def _release_clones(store: Store, name: str) -> None:
+    """Drop the tags that a table has for clones that were dropped, or need its files no more."""
+    with suppress(NotFoundError):
+        handle = load_at(store, name).handle
+        if protections(handle.state.tags):
+            release_clones(handle, store.now())
+
+
+def drop_unnamed(names: Names, tables: Iterable[TableName]) -> None:
     """Drop tables whose names were removed; a table that must not be dropped gets its name back.
 
     One that was undropped since its name was removed, while its drop was still missing, exists.

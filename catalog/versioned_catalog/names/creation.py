@@ -224,6 +224,11 @@ def _check_still_named(names: Names, name: Name, placement: Placement) -> None:
         )
 
 
+def name_commit(commit_id: str) -> str:
+    """The commit ID of the warehouse's entry that names a table, by that of the table's creation."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"the name of {commit_id}"))
+
+
 def add_name(
     names: Names, named: TableName, table: Table, commit_id: str, *, again: bool = False
 ) -> None:
@@ -236,7 +241,7 @@ def add_name(
         again: whether an earlier attempt made the first commit. It may have added the name, too,
             which may have been dropped since and must not come back.
     """
-    own_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"the name of {commit_id}"))
+    own_id = name_commit(commit_id)
     if again and names.has_landed(own_id):
         return
 

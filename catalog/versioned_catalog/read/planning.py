@@ -32,6 +32,7 @@ from versioned_catalog.read.overlaps import key_ranges, members_in_order, overla
 from versioned_catalog.read.projection import FileLayout, SegmentPlan, layout_of, plan_layout
 from versioned_catalog.read.segment_file import WHOLE, SegmentTask
 from versioned_catalog.read.tasks import Task
+from versioned_catalog.storage.store import PREFIX
 
 
 @dataclass(frozen=True)
@@ -294,7 +295,7 @@ class TaskPlanner:
             bytes=row["bytes"],
             id_map=layout.id_map,
             constants=self._constants(layout, row["constants"]),
-            recorded_roots=self.roots if layout.id_map is not None else _NO_ROOTS,
+            recorded_roots=self.roots if row["path"].startswith(PREFIX) else _NO_ROOTS,
             mark=mark_from_text(row["mark"]) if self.marks and row["mark"] is not None else None,
         )
 

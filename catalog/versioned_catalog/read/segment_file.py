@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, NotFoundError, VersionedError
 from versioned_catalog.log.branches import branch_of_file
+from versioned_catalog.log.clones import cloned_from, is_copy
 from versioned_catalog.log.commit_log import TableLog, table_log
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.marks import Mark, files_of
@@ -179,8 +180,9 @@ def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
     options["page_checksum_verification"] = True
     if task.id_map is not None:
         options = open_options(source)
-        if size_of(source) != task.bytes:
-            raise changed_error(url, f"has {size_of(source)} bytes instead of {task.bytes}")
+    is_others = task.id_map is not None or cloned_from(task.path) is not None
+    if is_others and size_of(source) != task.bytes:
+        raise changed_error(url, f"has {size_of(source)} bytes instead of {task.bytes}")
     parquet = open_parquet(source, url, **options)
     file = SegmentFile(
         task, source, parquet, footer_of(source, parquet), url, _selection(store, task)
@@ -208,10 +210,11 @@ def _selection(store: Store, task: SegmentTask) -> RowSelection:
 def _check(file: SegmentFile, url: str) -> None:
     task, metadata = file.task, file.parquet.metadata
     stored = metadata.metadata or {}
-    if stored.get(TABLE_UUID) != task.table_uuid.encode():
+    is_clones = is_copy(task.path) or cloned_from(task.path) is not None
+    if not is_clones and stored.get(TABLE_UUID) != task.table_uuid.encode():
         raise CorruptTableError(f"{url} is not a segment of this table")
     # A merge numbers the schemas of a branch anew; the columns are compared below.
-    is_renumbered = branch_of_file(task.path) is not None
+    is_renumbered = branch_of_file(task.path) is not None or is_copy(task.path)
     if not is_renumbered and stored.get(SCHEMA_VERSION) != str(task.schema_version).encode():
         raise CorruptTableError(
             f"{url} was not written with schema version {task.schema_version}, which the log records "
@@ -302,6 +305,12 @@ def missing_segment_error(
 
     ``version`` is that of the snapshot that is read; negative for none.
     """
+    source = cloned_from(path)
+    if source is not None and str(error).endswith("is missing"):
+        return CorruptTableError(
+            f"{error}, and version {version} needs it: this table is a clone of the one in {source}, "
+            "whose tag for the clone was dropped. Restore the file, or clone the table again"
+        )
     if split_root(path) is not None:
         if not str(error).endswith("is missing"):
             return error

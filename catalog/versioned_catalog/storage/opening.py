@@ -17,6 +17,7 @@ from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.memory import MemoryStore
 from versioned_catalog.storage.secrets import check_url
 from versioned_catalog.storage.store import (
+    WAREHOUSE_ROOT,
     Location,
     RootPath,
     Store,
@@ -182,6 +183,15 @@ def _other(protocol: str, url: str, options: Mapping[str, Any]) -> Store:
 def reopen(location: Location) -> Store:
     """Open the store of a location again, possibly in another process."""
     return open_store(location.url, dict(location.options)).allow_roots(location.roots)
+
+
+def allow_warehouse(store: Store) -> Store:
+    """Let the tables of a warehouse share files (FORMAT.md, section 18), and return its store."""
+    location = store.location
+    if WAREHOUSE_ROOT in dict(location.roots):
+        return store  # by the configuration
+    here = (WAREHOUSE_ROOT, Location(location.url, location.options))
+    return store.allow_roots((*location.roots, here))
 
 
 def plain_url(url: str) -> str:

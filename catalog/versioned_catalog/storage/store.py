@@ -254,6 +254,9 @@ def new_name(base_version: int, tag: str = "") -> str:
 PREFIX = "root:"
 """How the paths of external segments begin, and no others."""
 
+WAREHOUSE_ROOT = "this-warehouse"
+"""The root that every catalog allows: its own warehouse, in which tables may share files."""
+
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _ADOPTION = re.compile(r"[1-9][0-9]{0,15}")
 

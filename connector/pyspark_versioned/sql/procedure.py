@@ -10,8 +10,9 @@ from typing import Any
 
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit
-from pyspark_versioned.sql.snapshots import landed
+from pyspark_versioned.sql.snapshots import landed, open_catalog
 from versioned_catalog import Catalog, InvalidRequestError, Table
+from versioned_catalog.model.type_text import parse_path
 from versioned_catalog.names.names_log import Name
 
 Row = tuple[Any, ...]
@@ -149,6 +150,20 @@ def rolled_back(call: Invocation, before: int, version: int) -> Row:
 
 TAKES_BACK = "takes_back: ARRAY<STRING>"
 """The last column of the result of a rollback."""
+
+
+def table_name(request: messages.Call, text: str) -> tuple[str, ...]:
+    """A table's name in its catalog.
+
+    Users may write the catalog's name before it, and leave out the current namespace.
+    """
+    catalog, parts = open_catalog(request.catalog), parse_path(text)
+    within = (*request.namespace, *parts)
+    if len(parts) == 1 and (catalog.table_exists(within) or not catalog.table_exists(parts)):
+        return within
+    is_full = parts[0] == request.catalog.name and not catalog.table_exists(parts)
+    return parts[1:] if is_full else parts
+
 
 TABLE = Parameter("table", "STRING", "the table's name, namespace first")
 DRY_RUN = optional("dry_run", "BOOLEAN", "false deletes; true, the default, only reports")

@@ -9,6 +9,7 @@ from pyspark_versioned.sql import (
     analyze_procedure,
     branch_procedures,
     changelogs,
+    clone_procedure,
     commit_procedures,
     compact_procedure,
     iceberg_procedures,
@@ -24,7 +25,6 @@ from pyspark_versioned.sql.protocol.base import Commit, SparkType
 from pyspark_versioned.sql.snapshots import open_catalog
 from versioned_catalog import InvalidRequestError, NotFoundError
 from versioned_catalog.model.ddl import parse_type
-from versioned_catalog.model.type_text import parse_path
 from versioned_catalog.model.types import Struct
 from versioned_catalog.spelling import meant
 
@@ -34,6 +34,7 @@ PROCEDURES: dict[str, defined.Procedure] = {
     **analyze_procedure.PROCEDURES,
     **branch_procedures.PROCEDURES,
     **changelogs.PROCEDURES,
+    **clone_procedure.PROCEDURES,
     **commit_procedures.PROCEDURES,
     **compact_procedure.PROCEDURES,
     **iceberg_procedures.PROCEDURES,
@@ -98,7 +99,7 @@ def call(request: messages.Call, commit: Commit) -> messages.CallResult:
                 f"{parameter.comment}"
             )
     table = arguments.get("table")
-    name = () if table is None else _table_name(request, table)
+    name = () if table is None else defined.table_name(request, table)
     invocation = defined.Invocation(request, commit, open_catalog(request.catalog), name)
     job = procedure.job(invocation) if request.job is None else None
     if job is not None:
@@ -114,19 +115,6 @@ def _cell(value: object) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     return None if value is None else str(value)
-
-
-def _table_name(request: messages.Call, text: str) -> tuple[str, ...]:
-    """A table's name in its catalog.
-
-    Users may write the catalog's name before it, and leave out the current namespace.
-    """
-    catalog, parts = open_catalog(request.catalog), parse_path(text)
-    within = (*request.namespace, *parts)
-    if len(parts) == 1 and (catalog.table_exists(within) or not catalog.table_exists(parts)):
-        return within
-    is_full = parts[0] == request.catalog.name and not catalog.table_exists(parts)
-    return parts[1:] if is_full else parts
 
 
 HANDLERS = (load_procedure, list_procedures, call)

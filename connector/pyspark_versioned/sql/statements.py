@@ -21,7 +21,7 @@ from pyspark_versioned.sql.statement_text import Said, is_at_end, rest, skip
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.ddl import take_path
 from versioned_catalog.model.tokens import Cursor, TokenKind, sql_string
-from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.type_text import ColumnPath, quote, render_path
 
 
 def parse_statement(request: messages.ParseStatement) -> messages.ParsedStatement:
@@ -101,22 +101,82 @@ def _take_sync_identity(cursor: Cursor, table: ColumnPath) -> Said:
 
 
 def _take_create(cursor: Cursor) -> Said:
-    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t [SHALLOW | DEEP] CLONE s``."""
+    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t [SHALLOW | DEEP] CLONE s [VERSION AS OF n]``."""
+    mode = "create"
     if cursor.accept_word("OR"):
         cursor.expect_word("REPLACE")
+        mode = "create or replace"
     cursor.expect_word("TABLE")
-    if cursor.accept_word("IF"):
+    if mode == "create" and cursor.accept_word("IF"):
         cursor.expect_word("NOT")
         cursor.expect_word("EXISTS")
+        mode = "create if not exists"
     table = take_path(cursor)
-    cursor.accept_word("SHALLOW", "DEEP")
+    is_shallow = cursor.accept_word("SHALLOW", "DEEP") == "SHALLOW"
     cursor.expect_word("CLONE")
-    skip(cursor)
-    return Said(
-        table,
-        refused="CLONE is not supported: CREATE TABLE ... LIKE copies the columns and properties of a "
-        "table, and INSERT INTO ... SELECT its rows",
-    )
+    arguments = {
+        "source_table": sql_string(".".join(map(quote, take_path(cursor)))),
+        "shallow": "true" if is_shallow else "false",
+        "mode": sql_string(mode),
+    }
+    what = cursor.accept_word("VERSION", "TIMESTAMP")
+    if what is not None:
+        cursor.expect_word("AS")
+        cursor.expect_word("OF")
+        version = _take_version(cursor) if what == "VERSION" else _take_time(cursor)
+        if version is None:
+            time = rest(cursor)
+            return Said(
+                table,
+                refused=f"CLONE of the time {time} is not supported: write it as a text, as in "
+                "TIMESTAMP AS OF '2026-01-31 12:00:00'",
+            )
+        arguments[what.lower()] = version
+    if cursor.accept_word("TBLPROPERTIES"):
+        pairs = [part for pair in _take_properties(cursor).items() for part in pair]
+        arguments["properties"] = f"map({', '.join(map(sql_string, pairs))})"
+    if cursor.accept_word("LOCATION"):
+        cursor.string()
+        return Said(
+            table,
+            refused="CLONE ... LOCATION is not supported: the tables of a catalog are in its warehouse; "
+            "leave out LOCATION",
+        )
+    return Said(table, "clone", arguments)
+
+
+def _take_version(cursor: Cursor) -> str:
+    """The number of a version, or the name of a tag or branch, as the text of a text."""
+    if cursor.token.kind is TokenKind.STRING:
+        return sql_string(cursor.string())
+    return sql_string(str(cursor.integer()))
+
+
+def _take_time(cursor: Cursor) -> str | None:
+    """A time that is written as text; None for another expression."""
+    if cursor.token.kind is TokenKind.WORD and cursor.peek().kind is TokenKind.STRING:
+        cursor.expect_word("TIMESTAMP", "DATE")
+    if cursor.token.kind is not TokenKind.STRING:
+        return None
+    return f"TIMESTAMP{sql_string(cursor.string())}"
+
+
+def _take_properties(cursor: Cursor) -> dict[str, str]:
+    """``('key' = 'value', a.b = 'value', ...)``."""
+    properties: dict[str, str] = {}
+    cursor.expect("(")
+    while True:
+        is_text = cursor.token.kind is TokenKind.STRING
+        key = cursor.string() if is_text else ".".join(take_path(cursor))
+        cursor.accept("=")
+        is_text = cursor.token.kind is TokenKind.STRING
+        value = cursor.string() if is_text else cursor.take().text
+        if properties.setdefault(key, value) != value:
+            raise cursor.error("a property is given twice")
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return properties
 
 
 _FIELD = re.compile(r"\w+\s+PARTITION\s+FIELD\s.+", re.IGNORECASE | re.DOTALL)
@@ -133,10 +193,8 @@ def _take_restore(cursor: Cursor) -> Said:
     cursor.expect_word("OF")
     if what == "VERSION":
         return Said(table, "rollback_to_version", {"version": str(cursor.integer())})
-    if cursor.token.kind is TokenKind.WORD and cursor.peek().kind is TokenKind.STRING:
-        cursor.expect_word("TIMESTAMP", "DATE")
-    if cursor.token.kind is TokenKind.STRING:
-        time = f"TIMESTAMP{sql_string(cursor.string())}"
+    time = _take_time(cursor)
+    if time is not None:
         return Said(table, "rollback_to_timestamp", {"timestamp": time})
     return Said(
         table,

@@ -57,6 +57,8 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
         FunctionCatalog {
     private static final String STORAGE = "storage.";
     private static final String ROOT = "root.";
+    /** The external root that every catalog allows: its own warehouse, in which tables may share files. */
+    private static final String WAREHOUSE_ROOT = ROOT + "this-warehouse";
 
     private CatalogRequests requests;
 
@@ -75,6 +77,7 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
                 storage.put(key.toLowerCase(), value);
             }
         });
+        storage.putIfAbsent(WAREHOUSE_ROOT, warehouse);
         requests = CatalogRequests.of(name, warehouse, storage);
     }
 

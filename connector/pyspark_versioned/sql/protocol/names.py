@@ -159,10 +159,16 @@ class ListProcedures(Request[Names]):
     namespace: Sequence[str]
 
 
+class NamedTable(Message):
+    catalog: CatalogRef
+    name: Sequence[str]
+
+
 class Call(CommittingRequest[CallResult]):
     catalog: CatalogRef
     name: Sequence[str]
     namespace: Sequence[str]
     arguments: Mapping[str, str | None]
+    source: NamedTable | None
     job: str | None
     results: Sequence[Sequence[str]]

@@ -6,13 +6,18 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkCatalogs;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.*;
@@ -23,6 +28,9 @@ import versioned.spark.python.Values;
 
 /** {@code CALL <catalog>.system.<procedure>(...)}: Python describes the procedure and runs it. */
 public final class VersionedProcedure implements UnboundProcedure, BoundProcedure {
+    /** The parameter that names another table, of whatever catalog. */
+    private static final String SOURCE = "source_table";
+
     private final CatalogRef catalog;
     private final List<String> fullName;
     private final Procedure procedure;
@@ -73,10 +81,11 @@ public final class VersionedProcedure implements UnboundProcedure, BoundProcedur
             arguments.put(parameters[i].name(), Values.argument(value, parameters[i].dataType()));
         }
         List<String> namespace = SparkCatalogs.currentNamespace(catalog.name());
+        NamedTable source = source(arguments.get(SOURCE));
         String id = Commits.newId();
-        CallResult found = Commits.send(new Call(catalog, fullName, namespace, arguments, null, List.of()), id);
+        CallResult found = Commits.send(new Call(catalog, fullName, namespace, arguments, source, null, List.of()), id);
         if (found instanceof ProcedureJob job) {
-            found = Commits.send(new Call(catalog, fullName, namespace, arguments, job.job(), results(job)), id);
+            found = Commits.send(new Call(catalog, fullName, namespace, arguments, source, job.job(), results(job)), id);
         }
         ProcedureRows rows = (ProcedureRows) found;
         if (rows.table() != null) {
@@ -86,6 +95,22 @@ public final class VersionedProcedure implements UnboundProcedure, BoundProcedur
             SparkSession.active().sql(rows.statement());
         }
         return List.<Scan>of(LocalRows.parse("VersionedProcedure " + name(), procedure.result(), rows.rows())).iterator();
+    }
+
+    /** The table of another one's name, as Spark finds it; null if it is no name, or of none of our catalogs. */
+    private static NamedTable source(String name) {
+        if (name == null) {
+            return null;
+        }
+        ParserInterface parser = CatalystSqlParser$.MODULE$;
+        try {
+            return VersionedTables.find(SparkSession.active(), parser.parseMultipartIdentifier(name))
+                .map(found -> new NamedTable(found.catalog().requests().catalog(),
+                    Stream.concat(Stream.of(found.ident().namespace()), Stream.of(found.ident().name())).toList()))
+                .orElse(null);
+        } catch (ParseException e) {
+            return null;
+        }
     }
 
     /** Runs the tasks of a job on executors. */
