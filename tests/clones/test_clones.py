@@ -74,6 +74,12 @@ def clean(table: Table) -> None:
     table.maintenance.vacuum(timedelta(0), force=True, dry_run=False)
 
 
+def purge(catalog: Catalog) -> None:
+    """Delete the tables that were dropped, so that they can't be undropped."""
+    for table in catalog.dropped_tables("n"):
+        Catalog.vacuum_path(table.location, timedelta(0), force=True, dry_run=False)
+
+
 def kept_for(table: Table) -> list[str]:
     """The folders of the clones that a table keeps versions for."""
     return sorted(each.folder for each in protections(table.refresh().tags).values())
@@ -258,21 +264,39 @@ def test_a_branch_of_a_clone_needs_the_files(catalog: Catalog, source: Table) ->
     assert kept_for(source) == []
 
 
-def test_a_source_can_be_dropped_once_its_clone_is(catalog: Catalog, source: Table) -> None:
+def test_a_source_can_be_dropped_once_its_clone_is_purged(catalog: Catalog, source: Table) -> None:
     catalog.clone_table("n.b", "n.a", shallow=True)
     catalog.drop_table("n.b")
-    source.maintenance.expire(timedelta(days=1), dry_run=False)
-    source.maintenance.maintain()
-    assert kept_for(source), "somebody may still read it"
+    source.overwrite(numbers(9))
+    clean(source)
+    source.maintenance.maintain(MaintenanceBounds(retention=timedelta(0), force=True))
+    assert kept_for(source), "the clone can be undropped"
+    with pytest.raises(InvalidRequestError, match="counts until a vacuum"):
+        catalog.drop_table("n.a")
+    assert ids(catalog.undrop("n.b")) == [1, 2, 3]
+    catalog.drop_table("n.b")
+    purge(catalog)
     expire(source)
     assert kept_for(source) == []
     catalog.clone_table("n.b", "n.a", shallow=True)
     catalog.drop_table("n.b")
+    purge(catalog)
     source.maintenance.maintain(MaintenanceBounds(retention=timedelta(0), force=True))
     assert kept_for(source) == []
     catalog.clone_table("n.b", "n.a", shallow=True)
     catalog.drop_table("n.b")
+    purge(catalog)
     catalog.drop_table("n.a")
+
+
+def test_a_clone_that_is_dropped_at_once_can_be_undropped(catalog: Catalog, source: Table) -> None:
+    location = catalog.clone_table("n.b", "n.a", shallow=True).location
+    catalog.drop_table("n.b")
+    assert ids(catalog.undrop("n.b")) == [1, 2, 3]
+    catalog.drop_table("n.b")
+    Catalog.vacuum_path(location, timedelta(0), force=True, dry_run=False)
+    with pytest.raises(NotFoundError):
+        catalog.undrop("n.b")
 
 
 def test_a_deep_clone_needs_nothing_of_its_source(catalog: Catalog, source: Table) -> None:
@@ -365,6 +389,7 @@ def test_replacing(catalog: Catalog, source: Table, shallow: bool) -> None:
         old.refresh().scan()
     again = catalog.clone_table("n.b", "n.a", shallow=shallow, or_replace=True)
     assert ids(again) == [1, 2, 3]
+    purge(catalog)
     clean(source)
     assert len(kept_for(source)) == shallow
 
@@ -383,6 +408,7 @@ def test_what_can_not_be_replaced(catalog: Catalog, source: Table) -> None:
     with pytest.raises(InvalidRequestError, match="not both"):
         catalog.clone_table("n.p", "n.a", or_replace=True, if_not_exists=True)
     catalog.drop_table("n.b")
+    purge(catalog)
     assert ids(catalog.clone_table("n.a", "n.a", version=1, or_replace=True)) == [1, 2]
 
 

@@ -87,6 +87,14 @@ def check(folder: Path, kind: str, plan: Plan, what: object) -> None:
         verified = catalog.load_table(("n", name)).maintenance.verify(deep=True)
         assert verified.findings == (), what
     catalog.drop_table("n.b")
+    purge(catalog)
     if kind == "of a clone":
         catalog.drop_table("n.m")
+        purge(catalog)
     catalog.drop_table("n.a")
+
+
+def purge(catalog: Catalog) -> None:
+    """Delete the tables that were dropped, so that they can't be undropped."""
+    for table in catalog.dropped_tables("n"):
+        Catalog.vacuum_path(table.location, timedelta(0), force=True, dry_run=False)

@@ -122,6 +122,8 @@ def test_two_that_replace_one_table(tmp_path: Path) -> None:
         )
         assert any(isinstance(result, str) for result in results)
         assert ids(catalog, "b") == [0, 1, 2]
+        for dropped in catalog.dropped_tables():
+            Catalog.vacuum_path(dropped.location, timedelta(0), force=True, dry_run=False)
         clean(folder)
         clean(folder, "b")
         assert ids(catalog, "b") == [0, 1, 2]

@@ -93,7 +93,8 @@ def test_a_primary_key_by_a_constraint(
     ddl = shown(sql_spark, f"SHOW CREATE TABLE {t}")
     sql_spark.sql(f"DROP TABLE {t}")
     sql_spark.sql(ddl)
-    assert key_of(catalog.load_table(f"{ns}.t")) == ["dc", "a.host", "ts"]
+    table = catalog.load_table(f"{ns}.t")
+    assert key_of(table) == ["dc", "a.host", "ts"]
     sql_spark.sql(f"CREATE OR REPLACE TABLE {t} (a INT, b INT PRIMARY KEY)")
     assert key_of(table) == ["b"]
     assert "PRIMARY KEY (b) NOT ENFORCED RELY" in shown(sql_spark, f"DESCRIBE EXTENDED {t}")

@@ -64,7 +64,7 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.names.changes import check_droppable, drop_unnamed
 from versioned_catalog.names.creation import add_name, name_commit
-from versioned_catalog.names.folders import Mode, drop_at, load_at
+from versioned_catalog.names.folders import Mode, discard_at, load_at
 from versioned_catalog.names.names import Names, check_free, head_of, safe_folder
 from versioned_catalog.names.names_log import (
     Name,
@@ -469,6 +469,6 @@ def _name(
         try:
             names.commit(change, name_commit(commit_id))
         except CommitConflictError:
-            drop_at(table.store, named.table_uuid, table.name)
+            discard_at(table.store, named.table_uuid, table.name)
             raise
     drop_unnamed(names, [replaced])

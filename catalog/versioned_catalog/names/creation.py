@@ -34,7 +34,7 @@ from versioned_catalog.names.folders import (
     Mode,
     Placement,
     create_at,
-    drop_at,
+    discard_at,
     load_at,
     plan_creation_at,
     timeline_at,
@@ -256,5 +256,5 @@ def add_name(
     try:
         names.commit(change, own_id)
     except (AlreadyExistsError, NotFoundError):
-        drop_at(table.store, named.table_uuid, table.name)
+        discard_at(table.store, named.table_uuid, table.name)
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
@@ -10,7 +11,7 @@ from typing import Literal
 import pyarrow as pa
 
 from versioned_catalog.commit.matrix import propose
-from versioned_catalog.commit.operations import Base, Create, Drop, Replace, Undrop
+from versioned_catalog.commit.operations import Base, Create, Drop, Purge, Replace, Undrop
 from versioned_catalog.commit.table_entries import first_column_id
 from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import CommitConflictError, NotFoundError
@@ -241,3 +242,14 @@ def drop_at(store: Store, created_uuid: str, name: str, *, dry_run: bool = False
         except NotFoundError:
             pass
         return
+
+
+def discard_at(store: Store, created_uuid: str, name: str) -> None:
+    """Drop a table that has got no name, and purge it: it could be undropped by no name either."""
+    drop_at(store, created_uuid, name)
+    timeline = timeline_at(store)
+    loaded = timeline.load()
+    state = loaded.state
+    if state is not None and state.can_be_undropped and state.created_uuid == created_uuid:
+        with suppress(CommitConflictError):
+            TableHandle(timeline, loaded, name).commit(Purge(created_uuid))
