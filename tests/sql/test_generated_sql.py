@@ -305,3 +305,25 @@ def test_a_writer_through_a_pin_computes(sql_spark: SparkSession, table: Table, 
     frame = spark.createDataFrame([(9,)], "id long")
     frame.writeTo(t).option("schemaVersion", "old").append()
     assert (9, None, 1, 7, None) in rows(spark, t)
+
+
+def test_show_create_table_creates_the_same_table(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, t: str
+) -> None:
+    spark = session(sql_spark)
+    spark.sql(
+        f"CREATE TABLE {t} (a INT NOT NULL COMMENT 'first, (b)', `b c` INT GENERATED ALWAYS AS (a * 2), "
+        "d STRING DEFAULT 'x' COMMENT 'e', "
+        "e STRING GENERATED ALWAYS AS (substring(d, 1, 2)) COMMENT 'f', "
+        "CONSTRAINT k CHECK (a > 0)) PARTITIONED BY (e) COMMENT 'b c INT'"
+    )
+    shown = spark.sql(f"SHOW CREATE TABLE {t}").first()[0]
+    assert "  `b c` INT GENERATED ALWAYS AS (a * 2),\n" in shown
+    assert "COMMENT 'f' GENERATED ALWAYS AS (substring(d, 1, 2))" in shown
+    before = catalog.load_table(f"{ns}.t")
+    spark.sql(f"DROP TABLE {t}")
+    spark.sql(shown)
+    after = catalog.load_table(f"{ns}.t")
+    assert after.generated == before.generated
+    assert after.checks == {"k": "a > 0"}
+    assert spark.sql(f"SHOW CREATE TABLE {t}").first()[0] == shown

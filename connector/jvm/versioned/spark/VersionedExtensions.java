@@ -28,6 +28,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectResolutionRule(session -> new AllowSetNotNull());
         extensions.injectResolutionRule(session -> new HideUnseenColumns());
         extensions.injectResolutionRule(session -> new StreamsAreNullable());
+        extensions.injectPostHocResolutionRule(session -> new ShowGenerated(session));
         extensions.injectPostHocResolutionRule(session -> new CheckReplacedRows());
         extensions.injectPostHocResolutionRule(session -> new CharsAsChars());
         extensions.injectOptimizerRule(session -> new DeleteAllRows());

@@ -154,13 +154,27 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         return generations(loaded);
     }
 
+    /** The expressions by which generated columns are computed, for people, by name. */
+    public Map<String, String> shownGenerations() {
+        return shownGenerations(loaded);
+    }
+
+    /** The same table, as if its generated columns were plain ones. */
+    public VersionedTable plain() {
+        return new VersionedTable(role, withoutGenerated(loaded.checks()));
+    }
+
+    private LoadedTable withoutGenerated(List<Check> checks) {
+        return new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(), loaded.primaryKey(),
+            loaded.rowKey(), loaded.properties(), loaded.comment(), loaded.unseen(), loaded.rows(), checks, List.of());
+    }
+
     /** The same table for rows that bring the values of its generated columns, which constraints check. */
     public VersionedTable computed() {
         List<Check> all = new ArrayList<>(loaded.checks());
         loaded.generated().forEach(column -> all.add(new Check(column.column() + " AS " + column.shown(),
             Transforms.quoted(column.column()) + " <=> (" + column.sql() + ")", true)));
-        LoadedTable bare = new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(),
-            loaded.primaryKey(), loaded.rowKey(), loaded.properties(), loaded.comment(), loaded.unseen(), loaded.rows(), all, List.of());
+        LoadedTable bare = withoutGenerated(all);
         return (role == Role.EVOLVING ? evolving(bare) : new VersionedTable(role, bare)).planned(plan);
     }
 

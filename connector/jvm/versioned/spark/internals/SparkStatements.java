@@ -2,18 +2,23 @@ package versioned.spark.internals;
 
 import java.lang.reflect.Method;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
 import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
@@ -22,7 +27,10 @@ import org.apache.spark.sql.connector.catalog.SupportsV1OverwriteWithSaveAsTable
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.Option;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 
 /** How Spark runs statements, queries and streams. */
 public final class SparkStatements {
@@ -46,6 +54,18 @@ public final class SparkStatements {
     public static void run(SparkSession session, LogicalPlan statement) {
         Dataset.ofRows((org.apache.spark.sql.classic.SparkSession) session, statement)
             .queryExecution().commandExecuted();
+    }
+
+    /** The only text that a statement returns. */
+    public static String onlyText(SparkSession session, LogicalPlan statement) {
+        Row row = (Row) Dataset.ofRows((org.apache.spark.sql.classic.SparkSession) session, statement).head();
+        return row.getString(0);
+    }
+
+    /** A relation of one text. */
+    public static LogicalPlan ofText(Seq<Attribute> output, String text) {
+        InternalRow row = InternalRow.apply(CollectionConverters.asScala(List.<Object>of(UTF8String.fromString(text))).toSeq());
+        return LocalRelation$.MODULE$.apply(output, CollectionConverters.asScala(List.of(row)).toSeq(), false, Option.empty());
     }
 
     /** The schema of a query, and nothing if Spark can't analyse it by itself: the whole statement tells why, or can. */
