@@ -135,8 +135,6 @@ def test_statistics(sql_spark: SparkSession, table: Table, ns: str) -> None:
         ("cherrypick_snapshot('db.sample', 1)", "system.merge_branch"),
         ("publish_changes('db.sample', 'w')", "spark.wap.branch"),
         ("migrate('db.sample')", "system.import_files"),
-        ("register_table('db.sample', 'a/file.json')", "system.convert"),
-        ("create_changelog_view(table => 'db.sample')", "CHANGES FROM VERSION"),
     ],
 )
 @pytest.mark.thorough
