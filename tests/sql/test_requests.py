@@ -128,6 +128,21 @@ def test_a_commit_whose_response_was_lost_is_not_repeated(ask: Any, tmp_path: Pa
     assert load(ask)["table"]["version"] == 1
 
 
+def test_a_commit_trusts_the_constraints_that_spark_has_checked(ask: Any, tmp_path: Path) -> None:
+    """A file that is no segment of the table shows whether the commit reads it."""
+    table = Catalog(tmp_path).load_table("n.t")
+    table.alter().add_check("c", "a IN (1, 3)").commit()
+    ref = load(ask)["table"]
+    unchecked = commit(ask, ref, [segment(tmp_path, 2, "x", "x")])
+    assert "is not a segment of this table" in unchecked["error"]["message"]
+    trusted = commit(ask, ref, [segment(tmp_path, 2, "x", "x")], "d" * 36, checked=True)
+    assert trusted["response"]["version"] == 2
+    table.refresh().overwrite(table.scan(limit=0).to_arrow())
+    table.alter().add_check("new", "a IN (1, 5)").commit()
+    late = commit(ask, ref, [segment(tmp_path, 4, "x", "x")], "e" * 36, checked=True)
+    assert "is not a segment of this table" in late["error"]["message"]
+
+
 def test_a_retry_commits_if_the_first_attempt_did_not_land(ask: Any, tmp_path: Path) -> None:
     table = load(ask)["table"]
     assert commit(ask, table, [segment(tmp_path, 1, "x", "x")], retry=True) == {
