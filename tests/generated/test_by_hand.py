@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -28,6 +29,7 @@ GENERATED = {
     "half": "CAST(pmod(id, 2) AS INT)",
     "code": "substring(s.name, 1, 2) || '-' || CAST(id AS STRING)",
 }
+ARROW = {"INT": pa.int32(), "FLOAT": pa.float32()}
 NIGHT = datetime(2026, 1, 31, 23, 30, tzinfo=UTC)
 
 
@@ -163,6 +165,9 @@ CASES: list[tuple[str, str, Any, str, Any]] = [
     ),
     ("x INT", "INT", -7, "pmod(x, 3)", 2),
     ("x INT", "INT", -7, "x % 3", -1),
+    ("x TINYINT", "INT", -100, "pmod(x, CAST(-128 AS TINYINT))", -100),
+    ("x SMALLINT", "INT", -20_000, "pmod(x, CAST(-32768 AS SMALLINT))", -20_000),
+    ("x TINYINT", "BIGINT", -100, "pmod(x, 3000000000)", 2_999_999_900),
     ("x INT", "DOUBLE", 7, "x / 2", 3.5),
     ("x INT", "BIGINT", -7, "abs(x)", 7),
     ("x INT", "INT", None, "coalesce(x, -1)", -1),
@@ -189,6 +194,8 @@ REFUSED: list[tuple[str, dict[str, str], str]] = [
     ("a INT, b INT", {"b": "upper(a)"}, "a function was expected"),
     ("a INT, b INT", {"b": "a +"}, "b GENERATED ALWAYS AS"),
     ("a INT, b STRING", {"b": "a"}, "int32"),
+    ("a INT, b INT", {"b": "concat(a)"}, "takes text"),
+    ("a DECIMAL(4,2), b INT", {"b": "pmod(a, 2)"}, "takes integers"),
     ("a INT, b INT", {"b": "1 + 1"}, "DEFAULT instead"),
     ("a INT, b INT, c INT", {"b": "a", "c": "b"}, "generated column, too"),
     ("a INT, b INT", {"b": "b"}, "generated column, too"),
@@ -259,6 +266,19 @@ def test_a_widening_must_not_change_what_is_computed(catalog: Catalog) -> None:
     refused(
         lambda: other.alter().change_type("y", "DOUBLE").change_type("x", "DOUBLE").commit(), "y"
     )
+    for old, new, sql in (("INT", "DOUBLE", "x * 0.1"), ("FLOAT", "DOUBLE", "x + 1")):
+        table = catalog.create_table(f"w{old}", f"x {old}, y DOUBLE", generated={"y": sql})
+        table.append(pa.table({"x": pa.array([3], pa.int32()).cast(ARROW[old])}))
+        exact = sql == "x + 1"  # 4.0 in both
+        if exact:
+            table.alter().change_type("x", new).commit()
+        else:
+            refused(lambda t=table, n=new: t.alter().change_type("x", n).commit(), "y", "x = '3")
+    rounded = catalog.create_table("d", "x DECIMAL(10,4), y DECIMAL(10,2)", generated={"y": "x"})
+    rounded.append(pa.table({"x": pa.array([Decimal("1.2345")], pa.decimal128(10, 4))}))
+    refused(lambda: rounded.alter().change_type("y", "DECIMAL(12,4)").commit(), "1.23")
+    rounded.overwrite(pa.table({"x": pa.array([Decimal("1.2300")], pa.decimal128(10, 4))}))
+    rounded.alter().change_type("y", "DECIMAL(12,4)").commit()
     ints = catalog.create_table("v", "x INT, y STRING", generated={"y": "CAST(x AS STRING)"})
     ints.append(pa.table({"x": pa.array([1], pa.int32())}))
     ints.alter().change_type("x", "BIGINT").commit()
@@ -363,3 +383,19 @@ def test_parts_of_a_time_are_those_of_the_zone(tmp_path: Path, at: datetime, hou
     assert table.scan(["h"]).to_arrow()["h"].to_pylist() == [None, hour, hour]
     count = len(table.scan(["h"], filters=[("at", "=", at)]).to_arrow())
     assert count == 2
+
+
+def test_a_stored_local_time_that_differs_is_found(tmp_path: Path) -> None:
+    """As Spark writes it in a region whose past Java and Python know differently."""
+    operation = creation(
+        "at TIMESTAMP, day DATE", generated={"day": "CAST(at AS DATE)"}, zone="Atlantic/Reykjavik"
+    )
+    catalog = Catalog(tmp_path)
+    placement = catalog.plan_creation("t", "create", operation.table_uuid)
+    table = catalog.commit_creation("t", placement, operation, "c")
+    at = datetime(1960, 1, 1, 0, 30, tzinfo=UTC)
+    by_java = pa.table({"at": pa.array([at], pa.timestamp("us", "UTC")), "day": [date(1960, 1, 1)]})
+    plan = table.transaction().plan_write(by_java.schema)
+    records = replace(plan, generated=()).write(by_java.schema, by_java.to_batches())
+    table.transaction().commit_append(plan, records)
+    assert table.scan(filters=[("at", "=", at)]).to_arrow()["day"].to_pylist() == [date(1960, 1, 1)]

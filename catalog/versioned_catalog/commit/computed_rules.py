@@ -24,7 +24,7 @@ from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.model.generated import Generated, generated_of
 from versioned_catalog.model.keys import TTL, TTL_FLOOR
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.types import is_floating
+from versioned_catalog.model.types import is_integer, is_text
 from versioned_catalog.read.arrays import column_of
 from versioned_catalog.read.computed import (
     Computed,
@@ -86,13 +86,13 @@ def _is_trusted(attempt: Attempt[Any], column: Generated, schema: Schema) -> boo
 
 
 def _may_change(column: Generated, before: Schema, after: Schema) -> bool:
-    """Whether other types may change what is computed: those of numbers that are rounded."""
+    """Whether other types may change what is computed; longer integers and texts do not."""
+    both = [i for i in (*column.sources, column.column_id) if i in before.ids and i in after.ids]
     return any(
-        column_id in before.ids
-        and column_id in after.ids
-        and before.column(column_id).type != after.column(column_id).type
-        and is_floating(before.column(column_id).type)
-        for column_id in (*column.sources, column.column_id)
+        old != new
+        and not (is_integer(old) and is_integer(new))
+        and not (is_text(old) and is_text(new))
+        for old, new in ((before.column(i).type, after.column(i).type) for i in both)
     )
 
 

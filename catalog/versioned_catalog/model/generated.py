@@ -29,6 +29,11 @@ class Generated:
     zone: str
 
     @property
+    def in_region(self) -> bool:
+        """Whether the zone is a region, of which libraries know the offsets by tables of their own."""
+        return self.zone != "UTC" and _OFFSET.fullmatch(self.zone) is None
+
+    @property
     def sources(self) -> tuple[int, ...]:
         """The IDs of the columns of the expression, each once."""
         return tuple(dict.fromkeys(column_ids(self.sql)))
@@ -91,7 +96,7 @@ def _needed(generated: Generated, source: int, before: Schema) -> InvalidRequest
 
 
 _UTC = frozenset({"UTC", "Z", "GMT", "Etc/UTC", "Etc/GMT"})
-_OFFSET = re.compile(r"[+-](0\d|1[0-8]):[0-5]\d")
+_OFFSET = re.compile(r"[+-](?:(?:0\d|1[0-7]):[0-5]\d|18:00)")
 
 
 def zone_name(zone: str) -> str:

@@ -264,6 +264,10 @@ def _implied(computed: Computed, values: Mapping[int, tuple[Literal, ...]]) -> B
     sources = computed.generated.sources
     if computed.column.hidden or any(source not in values for source in sources):
         return None
+    if computed.generated.in_region and any(
+        computed.schema.column(source).type is Atom.TIMESTAMP for source in sources
+    ):
+        return None  # Spark may have written another local time than the one that is computed here
     rows = list(islice(product(*(values[source] for source in sources)), _MOST_IMPLIED + 1))
     if not rows or len(rows) > _MOST_IMPLIED:
         return None
@@ -276,13 +280,13 @@ def _implied(computed: Computed, values: Mapping[int, tuple[Literal, ...]]) -> B
         node, zone = computed.node, computed.generated.zone
         result = evaluate(node, lambda field: arrays[_id_of(field)], zone)
         stored = to_stored(result, to_arrow_type(computed.column.type))
-    except (pa.ArrowException, TypeError):
-        return None
-    wanted = (stored if isinstance(stored, pa.Array) else pa.array([stored.as_py()])).unique()
-    if wanted.null_count:
-        return None
-    path = computed.schema.path(computed.column.id)
-    return bind_filter(OneOf(path, tuple(wanted.to_pylist())), partial(resolve, computed.schema))
+        wanted = stored.unique().to_pylist() if isinstance(stored, pa.Array) else [stored.as_py()]
+        if None in wanted:
+            return None
+        equal = OneOf(computed.schema.path(computed.column.id), tuple(wanted))
+        return bind_filter(equal, partial(resolve, computed.schema))
+    except (pa.ArrowException, TypeError, OverflowError, ValueError, InvalidRequestError):
+        return None  # it can't be computed, or is a value that no literal says
 
 
 def differing(stored: pa.Array, computed: pa.Array) -> pa.Array:

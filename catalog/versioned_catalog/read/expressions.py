@@ -126,6 +126,11 @@ def _coalesce(*values: Values) -> Values:
 def _modulo(left: Values, right: Values) -> Values:
     """The remainder of integers, which is not negative for a positive divisor."""
     left, right = _numbers(left, right, "pmod")
+    if not (left.type in _INTEGER_DIGITS and right.type in _INTEGER_DIGITS):
+        raise TypeError("pmod takes integers")
+    wider = max(left.type, right.type, key=_INTEGER_DIGITS.__getitem__)
+    if wider in (pa.int8(), pa.int16()):  # which Java adds as INT
+        return _modulo(left.cast(pa.int32()), right.cast(pa.int32())).cast(wider)
     rest = _remainder(left, right)
     return pc.if_else(pc.less(rest, 0), _remainder(pc.add(rest, right), right), rest)
 
@@ -209,7 +214,7 @@ def _absolute(values: Values) -> Values:
 
 
 def _concat(*values: Values) -> Values:
-    return reduce(_concatenate, values)
+    return reduce(_concatenate, values, pa.scalar(""))
 
 
 def _day_of_week(values: Values) -> Values:
