@@ -327,3 +327,35 @@ def test_show_create_table_creates_the_same_table(
     assert after.generated == before.generated
     assert after.checks == {"k": "a > 0"}
     assert spark.sql(f"SHOW CREATE TABLE {t}").first()[0] == shown
+
+
+def test_a_merge_that_adds_a_column_computes(sql_spark: SparkSession, table: Table, t: str) -> None:
+    spark = session(sql_spark)
+    source = "SELECT id, id * 2 AS extra FROM VALUES (1L), (7L) v(id)"
+    for extra in ("extra", "more"):
+        spark.sql(
+            f"MERGE WITH SCHEMA EVOLUTION INTO {t} t USING ({source.replace('extra', extra)}) s "
+            f"ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = s.id + 9, {extra} = s.{extra} "
+            f"WHEN NOT MATCHED THEN INSERT (id, {extra}) VALUES (s.id, s.{extra})"
+        )
+        found = spark.sql(f"SELECT id, part, {extra} FROM {t} WHERE {extra} > 0 ORDER BY id")
+        expected = [(7, 3, 14), (10, 2, 2)] if extra == "extra" else [(1, 1, 2), (16, 0, 14)]
+        assert [tuple(row) for row in found.collect()] == expected
+    spark.sql(f"INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME SELECT 5L AS id, 'x' AS last")
+    assert [tuple(r) for r in spark.sql(f"SELECT part, last FROM {t} WHERE id = 5").collect()] == [
+        (1, "x")
+    ]
+    assert len(table.refresh().generated) == 3
+
+
+def test_a_local_time_of_a_region_that_spark_computed_is_found(
+    sql_spark: SparkSession, t: str
+) -> None:
+    spark = session(sql_spark, zone="Atlantic/Reykjavik")
+    spark.sql(
+        f"CREATE TABLE {t} (at TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(at AS DATE))) "
+        "PARTITIONED BY (day)"
+    )
+    spark.sql(f"INSERT INTO {t} (at) VALUES (TIMESTAMP '1960-01-01 00:30:00Z')")
+    found = spark.sql(f"SELECT count(*) FROM {t} WHERE at = TIMESTAMP '1960-01-01 00:30:00Z'")
+    assert found.first()[0] == 1

@@ -23,12 +23,20 @@ public final class EvolvingCatalog implements TableCatalog, FunctionCatalog {
     private final TableCatalog catalog;
     private final Identifier ident;
     private VersionedTable table;
+    private boolean isComputed;
 
     /** @param catalog for all tables but the one that may change */
     public EvolvingCatalog(TableCatalog catalog, Identifier ident, VersionedTable table) {
         this.catalog = catalog;
         this.ident = ident;
         this.table = table;
+    }
+
+    /** Notes that the statement computes generated columns itself, also after a change of the table; returns the table for it. */
+    public VersionedTable computed() {
+        isComputed = true;
+        table = table.computed();
+        return table;
     }
 
     @Override
@@ -56,7 +64,8 @@ public final class EvolvingCatalog implements TableCatalog, FunctionCatalog {
         if (!wanted.equals(ident)) {
             throw refused("change " + wanted);
         }
-        table = VersionedTable.evolving(Python.send(new Evolve(table.ref(), Changes.of(changes, table.schema()))));
+        VersionedTable evolved = VersionedTable.evolving(Python.send(new Evolve(table.ref(), Changes.of(changes, table.schema()))));
+        table = isComputed ? evolved.computed() : evolved;
         return table;
     }
 

@@ -25,6 +25,7 @@ import org.apache.spark.sql.types.DataType;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import versioned.spark.catalog.EvolvingCatalog;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkCatalogs;
@@ -84,9 +85,13 @@ public final class ComputeGenerated extends PlanRule {
                 Stream.concat(strings(alias.identifier().qualifier()), Stream.of(alias.identifier().name())).toList()));
         }
         if (plan instanceof DataSourceV2Relation relation && relation.table() instanceof VersionedTable table) {
-            return table.generations().isEmpty() ? Optional.empty() : Optional.of(new Target(table, with(relation, 0, table.computed()), List.of()));
+            return table.generations().isEmpty() ? Optional.empty() : Optional.of(new Target(table, with(relation, 0, computed(relation, table)), List.of()));
         }
         return plan instanceof UnresolvedRelation relation ? loaded(relation) : Optional.empty();
+    }
+
+    private static VersionedTable computed(DataSourceV2Relation relation, VersionedTable table) {
+        return relation.catalog().nonEmpty() && relation.catalog().get() instanceof EvolvingCatalog evolving ? evolving.computed() : table.computed();
     }
 
     private Optional<Target> loaded(UnresolvedRelation relation) {
