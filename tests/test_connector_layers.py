@@ -14,7 +14,6 @@ PYTHON = CONNECTOR / "pyspark_versioned"
 JVM = CONNECTOR / "jvm" / "versioned" / "spark"
 
 INTERNALS = {
-    "commit.append_only",
     "commit.branch_rules",
     "commit.mark_rules",
     "commit.operations",

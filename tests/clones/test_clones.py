@@ -733,3 +733,35 @@ def test_an_earlier_schema_is_no_source(catalog: Catalog, source: Table) -> None
     source.pin_schema("job", 0)
     with pytest.raises(InvalidRequestError, match="seen in an earlier schema"):
         catalog.clone_table("n.b", source.seen_as("job"))
+
+
+def test_another_table_in_the_folder_of_a_clone_can_be_rolled_back_to_it(
+    catalog: Catalog, source: Table
+) -> None:
+    clone = catalog.clone_table("n.b", "n.a", shallow=True)
+    clone.append(numbers(4))
+    catalog.drop_table("n.b")
+    roots = {"this-warehouse": catalog._store.url}
+    options = {f"root.{name}": url for name, url in roots.items()}
+    other = Catalog.create_path(clone.location, "x INT", storage_options=options)
+    source.overwrite(numbers(9))
+    clean(source)
+    assert kept_for(source)
+    other.rollback(clone.version)
+    assert ids(other) == [1, 2, 3, 4]
+    other.append(numbers(5))
+    other.maintenance.compact(strategy="full")
+    clean(other)
+    clean(source)
+    assert kept_for(source) == []
+    assert ids(other) == [1, 2, 3, 4, 5]
+
+
+@KINDS
+def test_a_property_of_the_clone_brings_its_feature(
+    catalog: Catalog, source: Table, shallow: bool
+) -> None:
+    given = {"append_only": "true"}
+    clone = catalog.clone_table("n.b", "n.a", shallow=shallow, properties=given)
+    assert "append-only" in clone.state.features.write
+    assert "append-only" not in source.refresh().state.features.write

@@ -418,3 +418,32 @@ def test_a_name_with_parts_is_shown(catalog: Catalog) -> None:
     catalog.drop_table(("a b", "t"))
     (dropped,) = catalog.dropped_tables(("a b",))
     assert render_path(dropped.name) == "`a b`.t"
+
+
+def test_tags_that_lapse_survive_a_restore(catalog: Catalog) -> None:
+    table = catalog.create_table("lapsing", "id INT")
+    table.append(rows(1))
+    table = catalog.replace_table("lapsing", "x INT")
+    table.set_tag("k", table.version, keep=timedelta(days=3))
+    table.rollback(1)
+    restored = Catalog(catalog._store.url).load_table("lapsing")
+    assert shown(restored) == [(1,)]
+    assert restored.tags == {"k": 2}
+    assert restored.state.tags_kept == {"k": timedelta(days=3)}
+    assert restored.maintenance.verify().findings == ()
+
+
+@pytest.mark.parametrize("lost", [2, 3])
+def test_a_restored_table_whose_log_has_lost_an_entry_is_recovered(
+    catalog: Catalog, tmp_path: Path, lost: int
+) -> None:
+    table = catalog.create_table("broken", "id INT")
+    table.append(rows(1, 2))
+    table = catalog.replace_table("broken", "q INT")
+    table.append(pa.table({"q": pa.array([1], INTS)}))
+    table.rollback(1)
+    table.append(rows(3))
+    Path(table.location, f"_versioned/log/{lost:020d}.json").unlink()
+    target = tmp_path / "recovered"
+    Catalog.recover(table.location, target)
+    assert shown(Catalog.load_path(target)) == [(1,), (2,), (3,)]

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.operations import Compact, Resolve
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
-from versioned_catalog.log.features import APPEND_ONLY_FEATURE, Features
-
-APPEND_ONLY = "append_only"
-"""The property of tables whose rows are neither changed nor removed."""
+from versioned_catalog.model.keys import APPEND_ONLY
 
 
 def is_append_only(properties: Mapping[str, str], *, keyed: bool = False) -> bool:
@@ -38,8 +34,8 @@ def is_append_only(properties: Mapping[str, str], *, keyed: bool = False) -> boo
     return value == "true"
 
 
-def without_lost_rows(entry: Commit, attempt: Attempt[Any]) -> Commit:
-    """An entry, unless it takes rows away from a table that is only appended to.
+def check_keeps_rows(entry: Commit, attempt: Attempt[Any]) -> None:
+    """Refuse an entry that takes rows away from a table that is only appended to.
 
     Raises:
         InvalidRequestError: it removes or marks rows, or replaces the table.
@@ -54,11 +50,3 @@ def without_lost_rows(entry: Commit, attempt: Attempt[Any]) -> Commit:
                 "unset it to change or remove rows",
                 condition="NOT_SUPPORTED",
             )
-    earlier = {} if state is None or begins else state.properties
-    properties = earlier if entry.properties is None else entry.properties
-    if properties.get(APPEND_ONLY) != "true":
-        return entry
-    return replace(entry, head=replace(entry.head, features=entry.head.features | _FEATURES))
-
-
-_FEATURES = Features(write=frozenset({APPEND_ONLY_FEATURE}))

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Any
 
 from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.operations import Compact, Resolve, Rollback, Write
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
-from versioned_catalog.log.features import features_of_properties
-from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.log.state import TableState, apply, properties_after
 from versioned_catalog.model.checks import check_columns_stay, checks_of, column_ids, with_names
 from versioned_catalog.read.checks import bound_check, violating_row
 
 
-def without_violations(entry: Commit, attempt: Attempt[Any]) -> Commit:
-    """An entry, unless a row that it adds violates a constraint, or a row violates one that it adds.
+def check_constraints(entry: Commit, attempt: Attempt[Any]) -> None:
+    """Refuse an entry that adds a row which violates a constraint, or a constraint that a row violates.
 
     Rows that are moved are not looked at again, nor rows that were there before, unless a column of a
     constraint has another type now. A schema is refused in which a constraint compares a column with a
@@ -27,17 +25,11 @@ def without_violations(entry: Commit, attempt: Attempt[Any]) -> Commit:
         InvalidRequestError: naming the constraint and the row.
     """
     state = attempt.newest
-    begins = entry.head.operation in NEW_INCARNATION
-    earlier = {} if state is None or begins else state.properties
-    properties = earlier if entry.properties is None else entry.properties
-    checks = checks_of(properties)
-    if not checks:
-        return entry
-    features = entry.head.features | features_of_properties(properties)
-    entry = replace(entry, head=replace(entry.head, features=features))
-    if isinstance(attempt.operation, Compact | Resolve | Rollback):
-        return entry
-    before = checks_of(earlier)
+    begins = state is None or entry.head.operation in NEW_INCARNATION
+    checks = checks_of(properties_after(state, entry))
+    if not checks or isinstance(attempt.operation, Compact | Resolve | Rollback):
+        return
+    before = {} if state is None or begins else checks_of(state.properties)
     new = {name for name, text in checks.items() if before.get(name) != text}
     if entry.added or new or entry.schema is not None:
         after = apply(state, entry)
@@ -46,7 +38,6 @@ def without_violations(entry: Commit, attempt: Attempt[Any]) -> Commit:
             new |= _retyped(checks, state, after)
         _check_names(checks, attempt.table)
         _look_for_violations(attempt, entry, after, new)
-    return entry
 
 
 def _retyped(checks: Mapping[str, str], before: TableState, after: TableState) -> set[str]:

@@ -18,14 +18,13 @@ from versioned_catalog.commit.operations import (
     Write,
 )
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log.entry import NEW_INCARNATION, Commit
-from versioned_catalog.log.features import features_of_properties
-from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.state import TableState, apply, properties_after
 from versioned_catalog.model.generated import Generated, generated_of
-from versioned_catalog.model.keys import TTL, TTL_FLOOR
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import is_integer, is_text
 from versioned_catalog.read.arrays import column_of
+from versioned_catalog.read.checks import with_all_rows
 from versioned_catalog.read.computed import (
     Computed,
     check_types,
@@ -41,8 +40,8 @@ _COMPUTED_BEFORE = Compact | Create | Replace | Resolve | Rollback
 """Operations whose rows are moved, or were computed by their plan."""
 
 
-def with_computed_values(entry: Commit, attempt: Attempt[Any]) -> Commit:
-    """An entry, unless a row that it adds holds another value than the one that is computed.
+def check_computed_values(entry: Commit, attempt: Attempt[Any]) -> None:
+    """Refuse an entry that adds a row with another value than the one that is computed.
 
     Rows that were there are looked at again only where a new type may change what is computed.
 
@@ -50,28 +49,20 @@ def with_computed_values(entry: Commit, attempt: Attempt[Any]) -> Commit:
         InvalidRequestError: naming the column and the row.
     """
     state = attempt.newest
-    begins = entry.head.operation in NEW_INCARNATION
-    earlier = {} if state is None or begins else state.properties
-    properties = earlier if entry.properties is None else entry.properties
-    generated = generated_of(properties)
-    if not generated:
-        return entry
-    features = entry.head.features | features_of_properties(properties)
-    entry = replace(entry, head=replace(entry.head, features=features))
-    if state is None or isinstance(attempt.operation, _COMPUTED_BEFORE):
-        return entry
+    generated = generated_of(properties_after(state, entry))
+    if not generated or state is None or isinstance(attempt.operation, _COMPUTED_BEFORE):
+        return
     if not entry.added and entry.schema is None:
-        return entry
+        return
     after = apply(state, entry)
     if entry.schema is not None:
-        check_types(properties, after.schema)
+        check_types(generated, after.schema)
     added = [record.path for record in entry.added]
     for column in generated:
         if _may_change(column, state.schema, after.schema):
             _compare(attempt, after, None, column)
         elif added and not _is_trusted(attempt, column, after.schema):
             _compare(attempt, after, added, column)
-    return entry
 
 
 def _is_trusted(attempt: Attempt[Any], column: Generated, schema: Schema) -> bool:
@@ -118,11 +109,7 @@ def _differing_row(
     Args:
         paths: the segments to look into; None for all. Rows that have expired count.
     """
-    properties = {
-        key: text for key, text in state.properties.items() if key not in (TTL, TTL_FLOOR)
-    }
-    segments = state.segments if paths is None else state.segments.only(paths)
-    state = replace(state, properties=properties, segments=segments, lens=None)
+    state = with_all_rows(state, paths)
     ids = (*computed.generated.sources, computed.generated.column_id)
     names = dict.fromkeys(computed.schema.path(column_id)[0] for column_id in ids)
     columns = [resolve(computed.schema, (name,)) for name in names]

@@ -29,8 +29,9 @@ from versioned_catalog.commit.attempt import Attempt, Rule
 from versioned_catalog.commit.authorship import signed
 from versioned_catalog.commit.segment_entries import write_entry
 from versioned_catalog.log.commit_log import TableLog
-from versioned_catalog.log.entry import NEW_INCARNATION, Commit
-from versioned_catalog.log.state import TableState
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.features import features_of_properties
+from versioned_catalog.log.state import TableState, properties_after
 from versioned_catalog.log.times import settled_time
 from versioned_catalog.model.keys import hides_rows, without_false_floor
 
@@ -277,16 +278,17 @@ def propose(
     for rule in row.rules:
         rule(attempt)
     entry = branch_rules.checked(signed(row.entry(attempt)), attempt)
-    entry = append_only.without_lost_rows(entry, attempt)
-    entry = check_rules.without_violations(entry, attempt)
-    entry = computed_rules.with_computed_values(entry, attempt)
+    needed = features_of_properties(properties_after(state, entry))
+    entry = replace(entry, head=replace(entry.head, features=entry.head.features | needed))
+    append_only.check_keeps_rows(entry, attempt)
+    check_rules.check_constraints(entry, attempt)
+    computed_rules.check_computed_values(entry, attempt)
     return entry if state is None else _without_future_ttl_floor(entry, state, log)
 
 
 def _without_future_ttl_floor(entry: Commit, state: TableState, log: TableLog) -> Commit:
     """Remove a ``ttl_floor`` that a clock which was ahead left in the properties (section 13, *TTL*)."""
-    kept = {} if entry.head.operation in NEW_INCARNATION else state.properties
-    properties = kept if entry.properties is None else entry.properties
+    properties = properties_after(state, entry)
     if not hides_rows(properties):
         return entry
     sound = without_false_floor(properties, settled_time(log.store, state.version, state.time))

@@ -8,7 +8,7 @@ from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.branch_rules import no_branches_lost
 from versioned_catalog.commit.incarnation_rules import no_pins_lost
 from versioned_catalog.commit.operations import Rollback
-from versioned_catalog.commit.table_entries import features_of, next_head
+from versioned_catalog.commit.table_entries import features_of, features_of_tags, next_head
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.features import RESTORE, WITH_CHECKSUMS, Features
 from versioned_catalog.log.ledger import LedgerChange
@@ -48,6 +48,7 @@ def restore_entry(
     state, marked = attempt.state, then.segments.marks
     schema = then.schema.numbered(state.schemas.newest.version + 1)
     features = then.features | features_of(schema, (), marked) | _FEATURES
+    features |= features_of_tags(state.tags_kept)  # tags survive
     head = replace(next_head(attempt, "restore"), table_uuid=then.table_uuid, features=features)
     return Commit(
         head,

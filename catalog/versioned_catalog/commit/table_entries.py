@@ -84,7 +84,10 @@ def create_entry(attempt: Attempt[Create]) -> Commit:
     return _first_commit(attempt.operation, attempt.newest, head)
 
 
-_TAG_RETENTION = Features(frozenset({TAG_RETENTION}), frozenset({TAG_RETENTION}))
+def features_of_tags(kept: Mapping[str, timedelta]) -> Features:
+    """The features that tags need which are kept for a time."""
+    names = frozenset({TAG_RETENTION} if kept else ())
+    return Features(names, names)
 
 
 def replace_entry(attempt: Attempt[Replace]) -> Commit:
@@ -93,7 +96,7 @@ def replace_entry(attempt: Attempt[Replace]) -> Commit:
     head = next_head(attempt, "replace", operation.base_version)
     entry = _first_commit(operation.creation, attempt.newest, head)
     # Tags survive.
-    needed = _TAG_RETENTION if attempt.state.tags_kept else Features()
+    needed = features_of_tags(attempt.state.tags_kept)
     return replace(entry, head=replace(entry.head, features=entry.head.features | needed))
 
 
@@ -257,7 +260,7 @@ def _tags_entry(
     attempt: Attempt[Any], tags: Mapping[str, int], kept: Mapping[str, timedelta]
 ) -> Commit:
     head, state = next_head(attempt, "tag"), attempt.state
-    needed = _TAG_RETENTION if kept else Features()
+    needed = features_of_tags(kept)
     return Commit(
         replace(head, features=head.features | needed),
         state.next_column_id,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
 from versioned_catalog.model.arrow import array_of
-from versioned_catalog.model.keys import CHECK_PREFIX, GENERATED_PREFIX
+from versioned_catalog.model.keys import APPEND_ONLY, CHECK_PREFIX, GENERATED_PREFIX
 from versioned_catalog.model.schema_json import Json, member
 
 FOLDER = "_versioned"
@@ -169,12 +169,14 @@ class Features:
 
 
 def features_of_properties(properties: Mapping[str, str]) -> Features:
-    """The features that constraints and generated columns need."""
+    """The features that the properties of a table need of its writers."""
     names = {
         feature
         for prefix, feature in ((CHECK_PREFIX, CHECKS), (GENERATED_PREFIX, GENERATED))
         if any(key.startswith(prefix) for key in properties)
     }
+    if properties.get(APPEND_ONLY) == "true":
+        names.add(APPEND_ONLY_FEATURE)
     return Features(write=frozenset(names))
 
 

@@ -173,6 +173,15 @@ class TableState:
         return [schema for version, schema in sorted(self.schemas.items()) if version >= first]
 
 
+def properties_after(state: TableState | None, commit: Commit) -> Mapping[str, str]:
+    """The properties of the table after one more commit."""
+    if commit.properties is not None:
+        return commit.properties
+    if state is None or commit.head.operation in NEW_INCARNATION:
+        return {}
+    return state.properties
+
+
 def apply(state: TableState | None, commit: Commit) -> TableState:
     """The state after one more commit.
 

@@ -62,10 +62,9 @@ def _is_needed(store: Store, protection: Protection, now: datetime) -> bool:
     state = log.load().state
     if state is None:
         return now - protection.made < PENDING
-    if state.created_uuid != protection.clone:
-        return False
     if state.dropped:
         return not state.purged  # it can be undropped until then
+    # Another table in the folder can be rolled back to what is retained of the clone.
     return folder in sources_of(state.segments.paths) or _reads(log, state, folder)
 
 

@@ -250,13 +250,16 @@ def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
     schemas = dict(incarnation.schemas)
     guessed: list[Footer] = []
     for footer in segments.footers.values():
+        is_of_branch = branch_of_file(footer.path) is not None
+        if footer.table_uuid == incarnation.table_uuid and not is_of_branch:
+            schemas.setdefault(footer.schema.version, footer.schema)
         if footer.path in live:
             continue
         if footer.table_uuid != incarnation.table_uuid:
             left[footer.path] = "is of another table, or of an earlier incarnation of this one"
         elif footer.path in log.mentioned:
             left[footer.path] = "was removed by a commit"
-        elif branch_of_file(footer.path) is not None:
+        elif is_of_branch:
             left[footer.path] = "was written on a branch, and no readable entry has merged it"
         elif state is not None and footer.base < state.version and footer.modified < log.newest:
             left[footer.path] = (
@@ -265,9 +268,6 @@ def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
             )
         else:
             guessed.append(footer)
-        is_of_branch = branch_of_file(footer.path) is not None
-        if footer.table_uuid == incarnation.table_uuid and not is_of_branch:
-            schemas.setdefault(footer.schema.version, footer.schema)
     guessed.sort(key=lambda footer: (footer.base, footer.modified, footer.path))
     highest = max((max(schema.ids, default=0) for schema in schemas.values()), default=0)
     return replace(

@@ -124,6 +124,9 @@ _MICROSECOND = timedelta(microseconds=1)
 ANALYZED = "analyzed_columns"
 """The property with what ANALYZE TABLE has found out (FORMAT.md, section 7)."""
 
+APPEND_ONLY = "append_only"
+"""The property of tables whose rows are neither changed nor removed."""
+
 CHECK_PREFIX = "__check."
 """How the properties of constraints begin; see ``checks``."""
 

@@ -41,6 +41,7 @@ from versioned_catalog.log.features import (
     RESOLVED,
     WITH_CHECKSUMS,
     Features,
+    features_of_properties,
 )
 from versioned_catalog.log.ledger import (
     Ledger,
@@ -313,6 +314,7 @@ def _first_entry(store: Store, cloning: Cloning, progress: Progress) -> Commit:
         outside = frozenset({EXTERNAL_ROOTS, ADOPTIONS})
         features = Features(features.read - outside, features.write - outside)
     features |= features_of(schema, moved, marks) | WITH_CHECKSUMS
+    features |= features_of_properties(properties)
     features |= Features(frozenset({CLONES}), frozenset({CLONES}))
     kind = "shallow" if cloning.shallow else "deep"
     batches = {} if cloning.shallow else {name: b.id for name, b in then.applications.items()}

@@ -148,6 +148,15 @@ def bound_check(name: str, text: str, schema: Schema) -> BoundFilter:
         raise InvalidRequestError(f"the constraint {name}: {error}") from error
 
 
+def with_all_rows(state: TableState, paths: Iterable[str] | None) -> TableState:
+    """A state that shows all rows of some segments, or of all (None), also those that have expired."""
+    properties = {
+        key: text for key, text in state.properties.items() if key not in (TTL, TTL_FLOOR)
+    }
+    segments = state.segments if paths is None else state.segments.only(paths)
+    return replace(state, properties=properties, segments=segments, lens=None)
+
+
 def violating_row(
     store: Store,
     state: TableState,
@@ -164,11 +173,7 @@ def violating_row(
         violated: the filter of such rows.
         ids: the columns of the constraint.
     """
-    properties = {
-        key: text for key, text in state.properties.items() if key not in (TTL, TTL_FLOOR)
-    }
-    segments = state.segments if paths is None else state.segments.only(paths)
-    state = replace(state, properties=properties, segments=segments, lens=None)
+    state = with_all_rows(state, paths)
     shown = [state.schema.path(column_id) for column_id in dict.fromkeys(ids)]
     columns = [resolve(state.schema, (name,)) for name in dict.fromkeys(path[0] for path in shown)]
     rows = Scan(store, state, columns, violated, limit=1).to_arrow()

@@ -215,13 +215,13 @@ def _check_type(computed: Computed, what: str) -> None:
         )
 
 
-def check_types(properties: Mapping[str, str], schema: Schema) -> None:
+def check_types(columns: Iterable[Generated], schema: Schema) -> None:
     """Refuse a schema in which a generated column can't be computed any more.
 
     Raises:
         InvalidRequestError: naming the column.
     """
-    for computed in computed_columns(generated_of(properties), schema):
+    for computed in computed_columns(columns, schema):
         _check_type(computed, f"the column {computed.column.name}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from versioned_catalog.commit.append_only import APPEND_ONLY, is_append_only
+from versioned_catalog.commit.append_only import is_append_only
 from versioned_catalog.commit.branch_rules import WAP_ENABLED, stages_writes
 from versioned_catalog.commit.mark_rules import ROW_CHANGES
 from versioned_catalog.commit.row_rules import ISOLATION, isolation_of
@@ -13,6 +13,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.iceberg import PUBLISH, publishes
 from versioned_catalog.model.keys import (
     ANALYZED,
+    APPEND_ONLY,
     PRIMARY_KEY,
     SORT_BY,
     TIME_INDEX,

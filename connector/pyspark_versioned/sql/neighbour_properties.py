@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.commit.append_only import APPEND_ONLY
 from versioned_catalog.commit.mark_rules import ROW_CHANGES
 from versioned_catalog.commit.row_rules import ISOLATION
 from versioned_catalog.model.iceberg import ICEBERG, PUBLISH
+from versioned_catalog.model.keys import APPEND_ONLY
 from versioned_catalog.write.auto_maintain import AUTO_MAINTAIN, OFF, ON
 from versioned_catalog.write.partitions import DISTRIBUTION_MODE
 from versioned_catalog.write.retry import APPLICATION_RETENTION
