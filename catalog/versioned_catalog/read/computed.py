@@ -22,13 +22,7 @@ from versioned_catalog.model.type_text import parse_path, quote, render_path
 from versioned_catalog.model.types import Atom, Char, Column, is_nested, is_repeated
 from versioned_catalog.read.arrays import column_of
 from versioned_catalog.read.dialects import Field, Node
-from versioned_catalog.read.expressions import (
-    Values,
-    evaluate,
-    parse,
-    render,
-    to_stored,
-)
+from versioned_catalog.read.expressions import evaluate, parse, render
 from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import (
     And,
@@ -40,6 +34,7 @@ from versioned_catalog.read.filters import (
     OneOf,
     Op,
 )
+from versioned_catalog.read.functions import Values, to_stored
 from versioned_catalog.read.scan_columns import resolve
 
 _IN_UTC = "timestampadd(MICROSECOND, unix_micros({}), TIMESTAMP_NTZ '1970-01-01 00:00:00')"

@@ -15,7 +15,8 @@ from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.model.types import Column, is_repeated
 from versioned_catalog.read.arrays import column_of
 from versioned_catalog.read.dialects import Field
-from versioned_catalog.read.expressions import Values, evaluate, parse, to_stored
+from versioned_catalog.read.expressions import evaluate, parse
+from versioned_catalog.read.functions import Values, to_stored
 
 
 @dataclass(frozen=True, slots=True)
