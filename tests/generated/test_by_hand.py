@@ -399,3 +399,25 @@ def test_a_stored_local_time_that_differs_is_found(tmp_path: Path) -> None:
     records = replace(plan, generated=()).write(by_java.schema, by_java.to_batches())
     table.transaction().commit_append(plan, records)
     assert table.scan(filters=[("at", "=", at)]).to_arrow()["day"].to_pylist() == [date(1960, 1, 1)]
+
+
+def test_a_null_prunes_nothing(catalog: Catalog) -> None:
+    table = catalog.create_table("t", "a INT, g INT", generated={"g": "a + NULL"})
+    table.append(pa.table({"a": pa.array([1], pa.int32())}))
+    assert table.scan(filters=[("a", "=", 1)]).to_arrow().to_pylist() == [{"a": 1, "g": None}]
+
+
+def test_a_pin_keeps_a_dropped_column_computed(catalog: Catalog) -> None:
+    table = catalog.create_table("t", "a INT, b INT, g INT", generated={"g": "a * 2"})
+    table.pin_schema("old")
+    refused(lambda: table.alter().drop_column("a").commit(), "g is computed from it")
+    table.alter().drop_column("g").commit()
+    table.append(pa.table({"a": pa.array([4], pa.int32())}))
+    assert table.scan(filters=[("a", "=", 4)]).to_arrow().to_pylist() == [{"a": 4, "b": None}]
+    assert table.seen_as("old").scan(["g"]).to_arrow()["g"].to_pylist() == [8]
+
+
+def test_a_type_in_which_nothing_can_be_computed_is_refused(catalog: Catalog) -> None:
+    """Also of a table without rows."""
+    table = catalog.create_table("t", "a INT, g INT", generated={"g": "a % 3"})
+    refused(lambda: table.alter().change_type("a", "DOUBLE").commit(), "g", "% takes integers")

@@ -141,6 +141,9 @@ def test_a_commit_trusts_the_constraints_that_spark_has_checked(ask: Any, tmp_pa
     table.alter().add_check("new", "a IN (1, 5)").commit()
     late = commit(ask, ref, [segment(tmp_path, 4, "x", "x")], "e" * 36, checked=True)
     assert "is not a segment of this table" in late["error"]["message"]
+    table.refresh().alter().drop_check("new").change_type("a", "BIGINT").commit()
+    retyped = commit(ask, ref, [segment(tmp_path, 7, "x", "x")], "f" * 36, checked=True)
+    assert "is not a segment of this table" in retyped["error"]["message"]
 
 
 def test_a_retry_commits_if_the_first_attempt_did_not_land(ask: Any, tmp_path: Path) -> None:

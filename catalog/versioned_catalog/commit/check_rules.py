@@ -75,10 +75,9 @@ def _checked_before(attempt: Attempt[Any], after: TableState) -> Mapping[str, st
     if not (isinstance(operation, Write) and operation.base.checked):
         return {}
     base = attempt.at(operation.base.version)
-    if base is None or base.table_uuid != after.table_uuid:
-        return {}
-    retyped = _retyped(checks_of(base.properties), base, after)
+    assert base is not None, "the rule same_incarnation comes first"
     checks = checks_of(base.properties)
+    retyped = _retyped(checks, base, after)
     return {name: text for name, text in checks.items() if name not in retyped}
 
 

@@ -12,6 +12,7 @@ from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.operations import (
     Compact,
     Create,
+    Operation,
     Replace,
     Resolve,
     Rollback,
@@ -61,19 +62,15 @@ def check_computed_values(entry: Commit, attempt: Attempt[Any]) -> None:
     for column in generated:
         if _may_change(column, state.schema, after.schema):
             _compare(attempt, after, None, column)
-        elif added and not _is_trusted(attempt, column, after.schema):
+        elif added and not _is_trusted(attempt.operation, column, after.schema):
             _compare(attempt, after, added, column)
 
 
-def _is_trusted(attempt: Attempt[Any], column: Generated, schema: Schema) -> bool:
+def _is_trusted(operation: Operation, column: Generated, schema: Schema) -> bool:
     """Whether the writer has computed the values, from columns of these types."""
-    operation = attempt.operation
     if not (isinstance(operation, Write) and operation.base.computed):
         return False
-    base = operation.base.of_segments
-    return base.table_uuid == attempt.state.table_uuid and not _may_change(
-        column, base.schema, schema
-    )
+    return not _may_change(column, operation.base.of_segments.schema, schema)
 
 
 def _may_change(column: Generated, before: Schema, after: Schema) -> bool:
