@@ -442,3 +442,13 @@ def test_two_columns_do_not_share_a_name_in_files(table: Table) -> None:
     assert table.refresh().schema.get((name,)).physical_name == name
     with pytest.raises(InvalidRequestError, match="the column c of the branch has a name in files"):
         table.merge_branch("b")
+
+
+def test_two_names_of_one_partition_field_are_a_conflict(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", "id BIGINT")
+    table.create_branch("b")
+    for on, name in (("t.branch_b", "shard"), ("t", "piece")):
+        target = table.branch("b") if name == "shard" else table
+        target.alter_sql(f"ALTER TABLE {on} ADD PARTITION FIELD bucket(4, id) AS {name}").commit()
+    with pytest.raises(CommitConflictError, match="is called piece and shard"):
+        table.refresh().merge_branch("b")

@@ -6,12 +6,12 @@ conflict. Names play no part: a column that one side renamed and the other widen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
-from versioned_catalog.model.keys import TTL_FLOOR
+from versioned_catalog.model.keys import PARTITION_PREFIX, TTL_FLOOR
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.transforms import parse_transform, result_type
 from versioned_catalog.model.type_text import ColumnPath, render_path
@@ -223,8 +223,20 @@ def united_properties(
             value = union.either(*values, f"the property {key}")
         if value is not None:
             properties[key] = value
+    union.conflicts += _fields_of_two_names(properties)
     union.check()
     return properties
+
+
+def _fields_of_two_names(properties: Mapping[str, str]) -> Iterator[str]:
+    """What both sides have named differently: a field of the partitioning has one name."""
+    names: dict[str, str] = {}
+    for key, text in properties.items():
+        if key.startswith(PARTITION_PREFIX):
+            name = key.removeprefix(PARTITION_PREFIX)
+            other = names.setdefault(text, name)
+            if other != name:
+                yield f"one field of the partitioning is called {other} and {name}"
 
 
 def united_comment(
