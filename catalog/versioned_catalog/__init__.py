@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from versioned_catalog.maintain.advice import MaintenanceBounds
     from versioned_catalog.maintain.inspection import Inspection
     from versioned_catalog.maintain.maintenance import Maintenance
+    from versioned_catalog.model.identity import Identity
     from versioned_catalog.model.schema import Schema
     from versioned_catalog.read.scan import Scan
     from versioned_catalog.snapshot import Snapshot
@@ -44,6 +45,7 @@ __all__ = [
     "CommitOutcomeUnknown",
     "CorruptTableError",
     "ExternalFile",
+    "Identity",
     "Inspection",
     "InvalidRequestError",
     "Maintenance",
@@ -67,6 +69,7 @@ _MODULES = {
     "Catalog": "catalog",
     "Changes": "stream.change_feed",
     "ExternalFile": "write.external",
+    "Identity": "model.identity",
     "Inspection": "maintain.inspection",
     "Maintenance": "maintain.maintenance",
     "MaintenanceBounds": "maintain.advice",

@@ -27,6 +27,7 @@ from versioned_catalog.maintain.upkeep import Maintained, Unmaintained
 from versioned_catalog.maintain.vacuum import Vacuumed
 from versioned_catalog.maintain.verify import verify
 from versioned_catalog.model.ddl import SOURCE
+from versioned_catalog.model.identity import Identity
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.names import changes, dropped, folders, views
@@ -177,6 +178,7 @@ class Catalog:
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
         generated: Mapping[str, str] | None = None,
+        identity: Mapping[str, Identity] | None = None,
     ) -> Table:
         """Create a table.
 
@@ -195,6 +197,7 @@ class Catalog:
             comment: the table comment.
             generated: columns that are computed from others, and the SQL that computes them:
                 ``{"day": "CAST(ts AS DATE)"}``, with times in UTC; see docs/sql.md.
+            identity: columns that number rows, ``{"id": Identity()}``; they become NOT NULL.
 
         Raises:
             AlreadyExistsError: the name is taken.
@@ -210,6 +213,7 @@ class Catalog:
                 primary_key,
                 time_index,
                 generated=generated,
+                identity=identity,
             )
             return self._create_now(name, operation, "create")
 
@@ -224,13 +228,14 @@ class Catalog:
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
         generated: Mapping[str, str] | None = None,
+        identity: Mapping[str, Identity] | None = None,
         or_create: bool = False,
     ) -> Table:
         """Replace the columns, rows and properties of a table in one commit; its history stays.
 
         Args:
-            name, schema, partitioned_by, primary_key, time_index, properties, comment, generated: as in
-                ``create_table``.
+            name, schema, partitioned_by, primary_key, time_index, properties, comment, generated,
+                identity: as in ``create_table``.
             or_create: create the table if it does not exist.
 
         Raises:
@@ -247,6 +252,7 @@ class Catalog:
                 primary_key,
                 time_index,
                 generated=generated,
+                identity=identity,
             )
             mode: Mode = "create or replace" if or_create else "replace"
             return self._create_now(name, operation, mode)
@@ -812,6 +818,7 @@ class Catalog:
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
         generated: Mapping[str, str] | None = None,
+        identity: Mapping[str, Identity] | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Table:
         """Create a table in a folder, outside any warehouse. See ``create_table``."""
@@ -825,6 +832,7 @@ class Catalog:
                 primary_key,
                 time_index,
                 generated=generated,
+                identity=identity,
             )
         return folders.create_at(store, operation, store.url, str(uuid.uuid4()))
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from versioned_catalog.commit.attempt import Attempt
+from versioned_catalog.commit.identity_rules import numbered_after_checks
 from versioned_catalog.commit.operations import Compact, Resolve, Rollback, Write
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
@@ -77,8 +78,10 @@ def _checked_before(attempt: Attempt[Any], after: TableState) -> Mapping[str, st
     base = attempt.at(operation.base.version)
     assert base is not None, "the rule same_incarnation comes first"
     checks = checks_of(base.properties)
-    retyped = _retyped(checks, base, after)
-    return {name: text for name, text in checks.items() if name not in retyped}
+    unsure = _retyped(checks, base, after)
+    numbered = numbered_after_checks(base)
+    unsure |= {name for name, text in checks.items() if numbered & set(column_ids(text))}
+    return {name: text for name, text in checks.items() if name not in unsure}
 
 
 def _look_for_violations(

@@ -12,6 +12,7 @@ from versioned_catalog.commit import (
     branch_rules,
     check_rules,
     computed_rules,
+    identity_rules,
     incarnation_rules,
     mark_rules,
     merge_entries,
@@ -283,6 +284,7 @@ def propose(
     append_only.check_keeps_rows(entry, attempt)
     check_rules.check_constraints(entry, attempt)
     computed_rules.check_computed_values(entry, attempt)
+    identity_rules.check_identity_columns(entry, attempt)
     return entry if state is None else _without_future_ttl_floor(entry, state, log)
 
 

@@ -40,6 +40,7 @@ from versioned_catalog.model.bound_changes import apply_all
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.iceberg import PUBLISH
 from versioned_catalog.model.id_map import id_map_from_text
+from versioned_catalog.model.identity import latest
 from versioned_catalog.model.pin_changes import PINS, check_no_breaks, refuses_breaks, rolled_back
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.storage.store import PREFIX, adopted_at
@@ -204,7 +205,8 @@ def _restored_properties(then: TableState, state: TableState) -> dict[str, str]:
     The latter are the protection of the pins, and whether each commit is published: if a rollback ended
     publishing, other engines would stay on the rows that it takes back.
     """
-    properties = {key: text for key, text in then.properties.items() if key not in _KEPT}
+    before = latest(state.properties, then.properties)
+    properties = {key: text for key, text in before.items() if key not in _KEPT}
     return properties | {key: state.properties[key] for key in _KEPT if key in state.properties}
 
 

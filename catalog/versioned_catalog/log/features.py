@@ -10,7 +10,12 @@ import pyarrow as pa
 
 from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
 from versioned_catalog.model.arrow import array_of
-from versioned_catalog.model.keys import APPEND_ONLY, CHECK_PREFIX, GENERATED_PREFIX
+from versioned_catalog.model.keys import (
+    APPEND_ONLY,
+    CHECK_PREFIX,
+    GENERATED_PREFIX,
+    IDENTITY_PREFIX,
+)
 from versioned_catalog.model.schema_json import Json, member
 
 FOLDER = "_versioned"
@@ -113,6 +118,9 @@ TAG_RETENTION = "tag-retention"
 GENERATED = "generated"
 """Feature of tables that have, or had, generated columns."""
 
+IDENTITY = "identity"
+"""Feature of tables that have, or had, identity columns."""
+
 BRANCHES = "branches"
 """Feature of tables that have, or had, branches."""
 
@@ -150,6 +158,7 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         APPEND_ONLY_FEATURE,
         CHECKS,
         GENERATED,
+        IDENTITY,
         UNDROP,
         RESTORE,
     }
@@ -168,11 +177,14 @@ class Features:
         return Features(self.read | other.read, self.write | other.write)
 
 
+_BY_PREFIX = {CHECK_PREFIX: CHECKS, GENERATED_PREFIX: GENERATED, IDENTITY_PREFIX: IDENTITY}
+
+
 def features_of_properties(properties: Mapping[str, str]) -> Features:
     """The features that the properties of a table need of its writers."""
     names = {
         feature
-        for prefix, feature in ((CHECK_PREFIX, CHECKS), (GENERATED_PREFIX, GENERATED))
+        for prefix, feature in _BY_PREFIX.items()
         if any(key.startswith(prefix) for key in properties)
     }
     if properties.get(APPEND_ONLY) == "true":

@@ -37,6 +37,7 @@ from versioned_catalog.model.evolution import (
     used_below,
     value_text,
 )
+from versioned_catalog.model.identity_changes import GiveBackNumbers, SyncIdentity, TakeNumbers
 from versioned_catalog.model.pin_changes import hide_or_remove
 from versioned_catalog.model.schema import check_new_name, name_key
 from versioned_catalog.model.table_changes import (
@@ -471,5 +472,8 @@ Change = (
     | DropCheck
     | PinSchema
     | RetirePin
+    | TakeNumbers
+    | GiveBackNumbers
+    | SyncIdentity
 )
 """Every change of a table."""

@@ -136,7 +136,10 @@ PARTITION_PREFIX = "__partition."
 GENERATED_PREFIX = "__generated."
 """How the properties of generated columns begin; see ``generated``."""
 
-BY_COLUMN = (CHECK_PREFIX, PARTITION_PREFIX, GENERATED_PREFIX)
+IDENTITY_PREFIX = "__identity."
+"""How the properties of identity columns begin; see ``identity``."""
+
+BY_COLUMN = (CHECK_PREFIX, PARTITION_PREFIX, GENERATED_PREFIX, IDENTITY_PREFIX)
 """How the properties begin that are about columns, which they name by ID."""
 
 MAINTAINED = frozenset({TTL_FLOOR, ANALYZED, SOURCE, SOURCE_COLUMNS, APPLIED_PROPERTIES})
@@ -378,6 +381,12 @@ def check_not_key(key: str) -> None:
         raise InvalidRequestError(
             f"the property {key} can't be set, since generated columns have such names; write GENERATED "
             "ALWAYS AS in CREATE TABLE",
+            condition="INVALID_OPTION",
+        )
+    if key.startswith(IDENTITY_PREFIX):
+        raise InvalidRequestError(
+            f"the property {key} can't be set, since identity columns have such names; write GENERATED "
+            "ALWAYS AS IDENTITY in CREATE TABLE, or ALTER TABLE ... ALTER COLUMN c SYNC IDENTITY",
             condition="INVALID_OPTION",
         )
     if key == ANALYZED:

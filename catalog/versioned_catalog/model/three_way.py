@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
-from versioned_catalog.model.keys import PARTITION_PREFIX, TTL_FLOOR
+from versioned_catalog.model.identity import latest
+from versioned_catalog.model.keys import IDENTITY_PREFIX, PARTITION_PREFIX, TTL_FLOOR
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.transforms import parse_transform, result_type
 from versioned_catalog.model.type_text import ColumnPath, render_path
@@ -215,10 +216,13 @@ def united_properties(
     """
     union = _Union(sides)
     properties: dict[str, str] = {}
+    taken = latest(branch, main)
     for key in {**base, **main, **branch}:
         values = base.get(key), main.get(key), branch.get(key)
         if key == TTL_FLOOR:
             value = max(filter(None, values[1:]), key=int, default=None)
+        elif key.startswith(IDENTITY_PREFIX):
+            value = taken.get(key) if key in branch else None
         else:
             value = union.either(*values, f"the property {key}")
         if value is not None:

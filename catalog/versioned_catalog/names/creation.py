@@ -24,6 +24,12 @@ from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.changes import AddCheck, Change, SetPartitioning, SetProperty
 from versioned_catalog.model.checks import Condition
 from versioned_catalog.model.evolution import Evolution
+from versioned_catalog.model.identity import (
+    Identity,
+    check_identities,
+    declared_identities,
+    numbering_columns,
+)
 from versioned_catalog.model.keys import KeyNames, key_names, render_sort_by, take_key
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
@@ -68,6 +74,7 @@ def creation(
     checks: Sequence[tuple[str, Condition]] = (),
     generated: Mapping[str, str] | None = None,
     zone: str = "UTC",
+    identity: Mapping[str, Identity] | None = None,
 ) -> Create:
     """Return the operation that creates a table; equal arguments give equal operations in any process.
 
@@ -77,6 +84,7 @@ def creation(
         table_uuid: the table UUID; generated if omitted.
         checks: names and conditions of CHECK constraints; see ``Alteration.add_check``.
         generated: the expressions of generated columns, by the paths of the columns.
+        identity: the columns that number rows, by their names, which become NOT NULL.
         zone: the time zone in which these take parts of a TIMESTAMP.
 
     Raises:
@@ -92,6 +100,7 @@ def creation(
         key = key_names(schema)
     check_properties(new_properties, keyed=bool(key.primary_key))
     columns, kept_by, kept_sort = _declared(schema)
+    columns = numbering_columns(columns, identity or {})
     partitions = transform_texts(partitioned_by) or kept_by
     requests: list[Change] = [SetPartitioning(partitions)] if partitions else []
     requests += [SetProperty(key, value) for key, value in {**kept_sort, **new_properties}.items()]
@@ -101,10 +110,13 @@ def creation(
         after = replace(evolution, schema=key.apply(evolution.schema))
         if requests:
             _, after = plan_changes(requests, after, after.schema.version)
-        if not generated:
+        if not generated and not identity:
             return after
-        computed = declared(after.schema, generated, zone)
-        return replace(after, properties={**after.properties, **computed})
+        computed = declared(after.schema, generated or {}, zone)
+        numbered = declared_identities(after.schema, identity or {})
+        properties = {**after.properties, **computed, **numbered}
+        check_identities(properties, after.schema)
+        return replace(after, properties=properties)
 
     if not columns:
         raise InvalidRequestError("a table needs at least one column")

@@ -17,8 +17,9 @@ from versioned_catalog.log.branches import name_tag_of
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.bound_changes import plan_changes
-from versioned_catalog.model.evolution import BoundChange
+from versioned_catalog.model.evolution import BoundChange, Evolution
 from versioned_catalog.model.generated import Generated, generated_of
+from versioned_catalog.model.identity import IdentityColumn, identities_of
 from versioned_catalog.model.pins import Overflow, Seen
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.types import walk
@@ -32,6 +33,7 @@ from versioned_catalog.write.delta_rows import (
     last_changes,
     row_fields,
 )
+from versioned_catalog.write.numbering import numbered, with_nulls
 from versioned_catalog.write.row_schema import (
     merges_schema,
     merging_changes,
@@ -60,6 +62,8 @@ class WritePlan:
         only: the condition that the rows must match, of an overwrite of some rows.
         untyped: columns of untyped nulls, which are left out until a write has values of them.
         generated: the columns whose values are computed.
+        identities: the columns that number rows.
+        branch: the branch that is written to; None for the table's own.
     """
 
     location: Location
@@ -74,6 +78,13 @@ class WritePlan:
     only: RowCondition | None = None
     untyped: tuple[str, ...] = ()
     generated: tuple[Generated, ...] = ()
+    identities: tuple[IdentityColumn, ...] = ()
+    branch: str | None = None
+
+    @property
+    def loose(self) -> Seen:
+        """The columns of rows that may lack numbers."""
+        return with_nulls(self.seen, self.identities)
 
     @property
     def based_on(self) -> Base:
@@ -97,11 +108,16 @@ class WritePlan:
         Raises:
             InvalidRequestError: the rows do not fit the table.
         """
-        bound = self._bound(arrow, batches, scratch)
-        return write_segments(store or reopen(self.location), self.spec, bound, scratch)
+        opened = store or reopen(self.location)
+        bound = self._bound(arrow, batches, opened, scratch)
+        return write_segments(opened, self.spec, bound, scratch)
 
     def _bound(
-        self, arrow: pa.Schema, batches: Iterable[pa.RecordBatch], scratch: str | None
+        self,
+        arrow: pa.Schema,
+        batches: Iterable[pa.RecordBatch],
+        store: Store,
+        scratch: str | None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows as they are stored."""
         if self.untyped:
@@ -113,9 +129,15 @@ class WritePlan:
             changes = map(feed.convert, batches)
             return last_changes(changes, self.spec.schema, scratch, versioned=feed.versioned)
         convert = DeltaConverter if self.spec.ops else converter_of
-        converter = convert(arrow, self.seen, self.table, self.now, self.generated)
-        rows = map(converter.convert, batches)
+        converter = convert(arrow, self.loose, self.table, self.now, self.generated)
+        rows = self._numbered(map(converter.convert, batches), store)
         return rows if self.only is None else self.only.checked(rows, self.table)
+
+    def _numbered(self, rows: Iterator[pa.RecordBatch], store: Store) -> Iterator[pa.RecordBatch]:
+        if not self.identities:
+            return rows
+        schema = self.spec.schema
+        return numbered(rows, self.identities, schema, store, self.table, self.branch)
 
     def write_mixed(
         self,
@@ -133,11 +155,11 @@ class WritePlan:
                 schema = batch.schema
                 if schema not in converters:
                     converters[schema] = converter_of(
-                        schema, self.seen, self.table, self.now, self.generated
+                        schema, self.loose, self.table, self.now, self.generated
                     )
                 yield converters[schema].convert(batch)
 
-        return write_segments(store, self.spec, converted(), scratch)
+        return write_segments(store, self.spec, self._numbered(converted(), store), scratch)
 
 
 def plan_write(
@@ -198,7 +220,7 @@ def plan_write(
     )
     try:
         # Refuse before anything is written.
-        converter_of(arrow, seen, table, plan.now, plan.generated)
+        converter_of(arrow, plan.loose, table, plan.now, plan.generated)
     except InvalidRequestError as error:
         raise (error if merges else refusal(error, arrow, state, table)) from None
     return plan
@@ -327,6 +349,8 @@ def plan_now(store: Store, state: TableState, table: str) -> WritePlan:
         datetime.now(UTC),
         state.seen,
         generated=generated_of(state.properties),
+        identities=identities_of(state.properties),
+        branch=None if state.branch is None else state.branch.name,
     )
 
 
@@ -343,9 +367,25 @@ def plan_create(
     spec = WriteSpec(operation.table_uuid, base_version, evolution.schema, size)
     now, seen = datetime.now(UTC), Seen(evolution.schema.visible, evolution.schema)
     generated = generated_of(evolution.properties)
+    check_begins_empty(evolution, table)
     if arrow is not None:
         converter_of(arrow, seen, table, now, generated)  # refuse before anything is written
     return WritePlan(store.location, table, None, (), spec, now, seen, generated=generated)
+
+
+def check_begins_empty(evolution: Evolution, table: str) -> None:
+    """Refuse to create a table with identity columns together with its rows.
+
+    Raises:
+        InvalidRequestError: naming the column.
+    """
+    for column in identities_of(evolution.properties):
+        name = evolution.schema.path_text(column.column_id)
+        raise InvalidRequestError(
+            f"{table}: the column {name} numbers rows, which needs a table that is there; create it "
+            "first, and append the rows",
+            condition="NOT_SUPPORTED",
+        )
 
 
 def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

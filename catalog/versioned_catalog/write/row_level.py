@@ -33,6 +33,7 @@ from versioned_catalog.read.tasks import read_segment
 from versioned_catalog.storage.store import Store
 from versioned_catalog.write.copy_on_write import Rewritten, with_updates, without_matches
 from versioned_catalog.write.delta_rows import key_schema, tombstones, with_op
+from versioned_catalog.write.numbering import check_assigns_no_number
 from versioned_catalog.write.plan import (
     WritePlan,
     batches_of,
@@ -192,6 +193,7 @@ def update(
     state = handle.state
     check_changes_rows(state, handle.name)
     bound, plan = bind_filters(filters, state.known), plan_now(handle.store, state, handle.name)
+    check_assigns_no_number(assignments, plan.identities, state.seen.schema, handle.name)
     updater = updater_of(assignments, state.seen, handle.name, plan.now, plan.generated)
     if state.schema.is_keyed:
         check_assigns_no_key(assignments, state.seen.schema, handle.name)

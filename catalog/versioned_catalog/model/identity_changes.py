@@ -1,0 +1,125 @@
+"""Changes of the numbers that are free in an identity column (FORMAT.md, section 4.9)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, replace
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.evolution import Evolution, SchemaChange
+from versioned_catalog.model.identity import (
+    GREATEST,
+    LEAST,
+    IdentityColumn,
+    identities_of,
+    with_identities,
+)
+from versioned_catalog.model.type_text import ColumnPath, render_path
+
+
+@dataclass(frozen=True, slots=True)
+class TakeNumbers(SchemaChange[None]):
+    """Take numbers of an identity column.
+
+    Args:
+        column_id: the column.
+        count: how many numbers.
+        earliest: none before this one, since another branch has it.
+    """
+
+    column_id: int
+    count: int
+    earliest: int
+
+    kind = "property"
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> None:
+        return None
+
+    def apply(self, target: None, evolution: Evolution) -> Evolution:
+        column = _identity(self.column_id, evolution)
+        first = column.later(column.next, self.earliest)
+        following = first + column.identity.step * self.count
+        if not LEAST <= following <= GREATEST:
+            raise InvalidRequestError(
+                f"the identity column {evolution.schema.path_text(self.column_id)} has less than "
+                f"{self.count} numbers left after {first}; create another table, and copy the rows",
+                condition="NOT_SUPPORTED",
+            )
+        return _with(replace(column, next=following), evolution)
+
+    def describe(self) -> str:
+        return f"TAKE {self.count} NUMBERS OF COLUMN #{self.column_id}"
+
+    def clauses(self, before: Evolution, after: Evolution) -> list[str]:
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBackNumbers(SchemaChange[None]):
+    """Make numbers free again that were taken last; nothing if others were taken since.
+
+    Args:
+        column_id: the column.
+        first: the first number to give back.
+        end: the one after the last.
+    """
+
+    column_id: int
+    first: int
+    end: int
+
+    kind = "property"
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> None:
+        return None
+
+    def apply(self, target: None, evolution: Evolution) -> Evolution:
+        for column in identities_of(evolution.properties):
+            if column.column_id == self.column_id and column.next == self.end:
+                return _with(replace(column, next=self.first), evolution)
+        return evolution
+
+    def describe(self) -> str:
+        return f"GIVE BACK NUMBERS OF COLUMN #{self.column_id}"
+
+    def clauses(self, before: Evolution, after: Evolution) -> list[str]:
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class SyncIdentity(SchemaChange[None]):
+    """Take all numbers up to one that a row holds.
+
+    Args:
+        path: the column, as it was called.
+        column_id: the column.
+        number: the last number in the table; None if it has no rows.
+    """
+
+    path: ColumnPath
+    column_id: int
+    number: int | None
+
+    kind = "property"
+
+    def target(self, evolution: Evolution, time: dt.datetime) -> None:
+        return None
+
+    def apply(self, target: None, evolution: Evolution) -> Evolution:
+        column = _identity(self.column_id, evolution)
+        return evolution if self.number is None else _with(column.after(self.number), evolution)
+
+    def describe(self) -> str:
+        return f"ALTER COLUMN {render_path(self.path)} SYNC IDENTITY"
+
+
+def _identity(column_id: int, evolution: Evolution) -> IdentityColumn:
+    for column in identities_of(evolution.properties):
+        if column.column_id == column_id:
+            return column
+    raise InvalidRequestError(f"the identity column #{column_id} no longer exists")
+
+
+def _with(column: IdentityColumn, evolution: Evolution) -> Evolution:
+    return replace(evolution, properties=with_identities(evolution.properties, [column]))
