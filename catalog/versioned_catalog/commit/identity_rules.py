@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.operations import Import
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState, properties_after
-from versioned_catalog.model.identity import check_identities, identities_of
+from versioned_catalog.model.identity import (
+    Taken,
+    check_identities,
+    identities_of,
+    with_identities,
+)
 from versioned_catalog.storage.store import PREFIX
 
 
@@ -36,6 +44,44 @@ def check_identity_columns(entry: Commit, attempt: Attempt[Any]) -> None:
                     "append their rows without the column",
                     condition="NOT_SUPPORTED",
                 )
+
+
+def given_back(
+    properties: dict[str, str], taken: Iterable[Taken], records: Sequence[SegmentRecord]
+) -> dict[str, str]:
+    """The properties without the numbers that were taken last and that no row holds.
+
+    Args:
+        properties: those of the newest state.
+        taken: what was taken for the rows.
+        records: their segments. A number that a row brought itself, after those, keeps them all.
+    """
+    columns = {column.column_id: column for column in identities_of(properties)}
+    for numbers in taken:
+        column = columns.get(numbers.column_id)
+        if column is None or column.next != numbers.end:
+            continue
+        following = _after_last(numbers, records)
+        if following is not None:
+            properties = with_identities(properties, [replace(column, next=following)])
+    return properties
+
+
+def _after_last(numbers: Taken, records: Sequence[SegmentRecord]) -> int | None:
+    """The first number that no row holds, and none after it; None if that is not known."""
+    following, step = numbers.first, numbers.step
+    for record in records:
+        stats = record.columns.get(numbers.column_id)
+        end = None if stats is None else stats.max if step > 0 else stats.min
+        if end is None:
+            return None
+        last = (int(end) - numbers.first) // step
+        if last >= numbers.count:
+            return None
+        if last >= 0:
+            beyond = numbers.first + step * (last + 1)
+            following = max(following, beyond) if step > 0 else min(following, beyond)
+    return following
 
 
 def numbered_after_checks(state: TableState) -> frozenset[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 from versioned_catalog.commit.operations import Alter, Base
 from versioned_catalog.commit.table_handle import TableHandle
@@ -18,31 +17,9 @@ from versioned_catalog.log.branch_store import BranchStore
 from versioned_catalog.log.commit_log import table_log
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.evolution import BoundChange, SchemaChange
-from versioned_catalog.model.identity import IdentityColumn, identities_of
+from versioned_catalog.model.identity import IdentityColumn, Taken, identities_of
 from versioned_catalog.model.identity_changes import GiveBackNumbers, TakeNumbers
 from versioned_catalog.storage.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """Numbers that a writer may give to its rows, and nobody else.
-
-    Args:
-        column_id: the identity column.
-        first: the first number.
-        count: how many there are.
-        step: from one to the next.
-    """
-
-    column_id: int
-    first: int
-    count: int
-    step: int
-
-    @property
-    def end(self) -> int:
-        """The number after the last."""
-        return self.first + self.step * self.count
 
 
 def numbered_table(store: Store, table: str, branch: str | None) -> TableHandle:
@@ -58,7 +35,7 @@ def take(handle: TableHandle, column: IdentityColumn, count: int) -> Taken:
     Args:
         handle: the table or branch.
         column: the column as the write was planned; if it was dropped since, no row shows the numbers.
-        count: how many.
+        count: how many; fewer are taken if no more are left.
 
     Raises:
         InvalidRequestError: the column has no more numbers.
@@ -80,11 +57,23 @@ def take(handle: TableHandle, column: IdentityColumn, count: int) -> Taken:
             raise
         mine = _in(handle.state, column)
         assert mine is not None, "the commit has found the column"
-        taken = Taken(column.column_id, mine.next - step * count, count, step)
+        first = (
+            mine.next - step * count
+            if mine.left_from(mine.next)
+            else _first(handle, mine, earliest)
+        )
+        taken = Taken(column.column_id, first, (mine.next - first) // step, step)
         if all(
             other.later(other.next, taken.first) == taken.first for other in _others(handle, column)
         ):
             return taken
+
+
+def _first(handle: TableHandle, column: IdentityColumn, earliest: int) -> int:
+    """The first number that the newest commit has taken; it may not have got as many as it asked for."""
+    before = handle.log.load(handle.loaded.version - 1).state
+    found = None if before is None else _in(before, column)
+    return earliest if found is None else column.later(found.next, earliest)
 
 
 def give_back(handle: TableHandle, taken: Taken, used: int) -> None:

@@ -15,6 +15,7 @@ from versioned_catalog.log.ledger import ImportedFile
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.evolution import BoundChange, Evolution
+from versioned_catalog.model.identity import Taken
 from versioned_catalog.model.keys import ANALYZED, BY_COLUMN
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column
@@ -32,6 +33,7 @@ class Base:
             were planned again.
         computed: whether the writer has computed the generated columns of its rows.
         checked: whether the writer has checked its rows against the constraints of this snapshot.
+        taken: numbers that were taken for its rows, of which those that no row holds are given back.
     """
 
     table_uuid: str
@@ -44,6 +46,7 @@ class Base:
     replanned: Base | None = None
     computed: bool = False
     checked: bool = False
+    taken: tuple[Taken, ...] = ()
 
     @property
     def of_segments(self) -> Base:

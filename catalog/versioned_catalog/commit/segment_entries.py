@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.commit.attempt import Attempt, once
+from versioned_catalog.commit.identity_rules import given_back
 from versioned_catalog.commit.mark_rules import write_marks
 from versioned_catalog.commit.moved_rows import MOVED, counts_of, removal
 from versioned_catalog.commit.operations import (
@@ -77,6 +78,7 @@ def write_entry(attempt: Attempt[Write]) -> Commit:
     head, records = next_head(attempt, _kind(operation)), _with_identity(attempt)
     schema = schema_after(attempt)
     properties = dict(state.properties if evolved is None else evolved.properties)
+    properties = given_back(properties, operation.base.taken, operation.records)
     marking = write_marks(attempt)
     features = head.features | features_of(schema, records, marking.marks)
     if isinstance(operation, Import):

@@ -70,11 +70,39 @@ class IdentityColumn:
         """The later of two numbers, in the order in which they are given."""
         return max(one, other) if self.identity.step > 0 else min(one, other)
 
+    def left_from(self, number: int) -> int:
+        """How many numbers there are from this one on, in a BIGINT."""
+        step = self.identity.step
+        distance = GREATEST - number if step > 0 else number - LEAST
+        return max(0, distance // abs(step) + 1)
+
     def after(self, number: int) -> IdentityColumn:
         """The column once all numbers up to this one are taken; unchanged if they are already."""
         step, start = self.identity.step, self.identity.start
         beyond = start + ((number - start) // step + 1) * step
         return replace(self, next=self.later(self.next, beyond))
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Numbers that a writer may give to its rows, and nobody else.
+
+    Args:
+        column_id: the identity column.
+        first: the first number.
+        count: how many there are.
+        step: from one to the next.
+    """
+
+    column_id: int
+    first: int
+    count: int
+    step: int
+
+    @property
+    def end(self) -> int:
+        """The number after the last."""
+        return self.first + self.step * self.count
 
 
 def identities_of(properties: Mapping[str, str]) -> tuple[IdentityColumn, ...]:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.evolution import Evolution, SchemaChange
 from versioned_catalog.model.identity import (
-    GREATEST,
-    LEAST,
     IdentityColumn,
     identities_of,
     with_identities,
@@ -23,7 +21,7 @@ class TakeNumbers(SchemaChange[None]):
 
     Args:
         column_id: the column.
-        count: how many numbers.
+        count: how many numbers; as many as there are left, if these are fewer.
         earliest: none before this one, since another branch has it.
     """
 
@@ -39,14 +37,14 @@ class TakeNumbers(SchemaChange[None]):
     def apply(self, target: None, evolution: Evolution) -> Evolution:
         column = _identity(self.column_id, evolution)
         first = column.later(column.next, self.earliest)
-        following = first + column.identity.step * self.count
-        if not LEAST <= following <= GREATEST:
+        count = min(self.count, column.left_from(first))
+        if not count:
+            name = evolution.schema.path_text(self.column_id)
             raise InvalidRequestError(
-                f"the identity column {evolution.schema.path_text(self.column_id)} has less than "
-                f"{self.count} numbers left after {first}; create another table, and copy the rows",
+                f"the identity column {name} has no numbers left, as {first} is no BIGINT; create another table, and copy the rows",
                 condition="NOT_SUPPORTED",
             )
-        return _with(replace(column, next=following), evolution)
+        return _with(replace(column, next=first + column.identity.step * count), evolution)
 
     def describe(self) -> str:
         return f"TAKE {self.count} NUMBERS OF COLUMN #{self.column_id}"

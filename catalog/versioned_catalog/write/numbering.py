@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.commit.numbers import Taken, give_back, numbered_table, take
+from versioned_catalog.commit.numbers import give_back, numbered_table, take
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.arrow import to_arrow_schema
-from versioned_catalog.model.identity import IdentityColumn
+from versioned_catalog.model.identity import IdentityColumn, Taken
 from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.type_text import parse_path

@@ -17,7 +17,7 @@ from versioned_catalog.log.branches import name_tag_of
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.bound_changes import plan_changes
-from versioned_catalog.model.evolution import BoundChange, Evolution
+from versioned_catalog.model.evolution import BoundChange
 from versioned_catalog.model.generated import Generated, generated_of
 from versioned_catalog.model.identity import IdentityColumn, identities_of
 from versioned_catalog.model.pins import Overflow, Seen
@@ -136,6 +136,7 @@ class WritePlan:
     def _numbered(self, rows: Iterator[pa.RecordBatch], store: Store) -> Iterator[pa.RecordBatch]:
         if not self.identities:
             return rows
+        check_begins_empty(self)
         schema = self.spec.schema
         return numbered(rows, self.identities, schema, store, self.table, self.branch)
 
@@ -367,23 +368,32 @@ def plan_create(
     spec = WriteSpec(operation.table_uuid, base_version, evolution.schema, size)
     now, seen = datetime.now(UTC), Seen(evolution.schema.visible, evolution.schema)
     generated = generated_of(evolution.properties)
-    check_begins_empty(evolution, table)
     if arrow is not None:
         converter_of(arrow, seen, table, now, generated)  # refuse before anything is written
-    return WritePlan(store.location, table, None, (), spec, now, seen, generated=generated)
+    return WritePlan(
+        store.location,
+        table,
+        None,
+        (),
+        spec,
+        now,
+        seen,
+        generated=generated,
+        identities=identities_of(evolution.properties),
+    )
 
 
-def check_begins_empty(evolution: Evolution, table: str) -> None:
+def check_begins_empty(plan: WritePlan) -> None:
     """Refuse to create a table with identity columns together with its rows.
 
     Raises:
         InvalidRequestError: naming the column.
     """
-    for column in identities_of(evolution.properties):
-        name = evolution.schema.path_text(column.column_id)
+    for column in plan.identities if plan.base is None else ():
+        name = plan.spec.schema.path_text(column.column_id)
         raise InvalidRequestError(
-            f"{table}: the column {name} numbers rows, which needs a table that is there; create it "
-            "first, and append the rows",
+            f"{plan.table}: the column {name} numbers rows, which needs a table that is there; create "
+            "it first, and append the rows",
             condition="NOT_SUPPORTED",
         )
 

@@ -52,6 +52,10 @@ def _alter_column(table: Table, call: Invocation) -> int:
     return table.alter_sql(statement).commit(commit_id=call.commit.id)
 
 
+def _sync_identity(table: Table, call: Invocation) -> int:
+    return table.sync_identity(call.text("column"), commit_id=call.commit.id)
+
+
 def _rollback_to_version(table: Table, call: Invocation) -> int:
     return table.rollback(int(call.text("version")), commit_id=call.commit.id)
 
@@ -164,6 +168,12 @@ PROCEDURES = {
         ),
         "STRUCT<version: BIGINT>",
         one_commit(_alter_column, lambda call, before, version: (version,)),
+    ),
+    "sync_identity": Procedure(
+        "Lets an identity column go on after the last number of a row: ALTER COLUMN ... SYNC IDENTITY.",
+        (TABLE, Parameter("column", "STRING", "the identity column")),
+        "STRUCT<version: BIGINT>",
+        one_commit(_sync_identity, lambda call, before, version: (version,)),
     ),
     "rollback_to_version": Procedure(
         "Restores the rows and columns of an earlier version, in a new version.",

@@ -15,6 +15,7 @@ from versioned_catalog import InvalidRequestError
 from versioned_catalog.commit.operations import Create
 from versioned_catalog.model.checks import Condition
 from versioned_catalog.model.generated import generated_of
+from versioned_catalog.model.identity import Identity, identities_of
 from versioned_catalog.model.keys import SORT_BY
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
@@ -40,6 +41,7 @@ class Declaration:
         checks: names and conditions of CHECK constraints.
         generated: the expressions of generated columns by their names.
         zone: the time zone in which these take parts of a TIMESTAMP.
+        identity: the columns that number rows, by name.
     """
 
     name: tuple[str, ...]
@@ -52,6 +54,7 @@ class Declaration:
     checks: tuple[tuple[str, Condition], ...] = ()
     generated: Mapping[str, str] = field(default_factory=dict)
     zone: str = "UTC"
+    identity: Mapping[str, Identity] = field(default_factory=dict)
 
     def operation(self) -> Create:
         """The operation that creates the table."""
@@ -64,6 +67,7 @@ class Declaration:
             checks=self.checks,
             generated=self.generated,
             zone=self.zone,
+            identity=self.identity,
         )
 
 
@@ -113,7 +117,27 @@ def parse_declaration(
         _checks(declaration.constraints, table),
         generated,
         zone,
+        _identity(declaration, like),
     )
+
+
+def _identity(declaration: messages.Declaration, like: messages.Like | None) -> dict[str, Identity]:
+    """The columns that number rows, by name; those of a table like another begin anew."""
+    if like is not None:
+        _, state = open_table(like.table)
+        schema = state.seen.schema
+        return {
+            schema.path_text(column.column_id): column.identity
+            for column in identities_of(state.properties)
+            if column.column_id in schema.ids
+        }
+    return {
+        render_path((column.name,)): Identity(
+            column.identity.always, column.identity.start, column.identity.step
+        )
+        for column in declaration.columns
+        if column.identity is not None
+    }
 
 
 def _generated(

@@ -74,7 +74,7 @@ def _take_alter(cursor: Cursor) -> Said:
         )
     if is_column_change(cursor.text[cursor.token.start :]):
         return take_column_change(cursor, table)
-    if word == "ALTER":
+    if word in ("ALTER", "CHANGE"):
         return _take_sync_identity(cursor, table)
     word = cursor.expect_word("SET", "DROP")
     cursor.expect_word("IDENTIFIER")
@@ -88,16 +88,13 @@ def _take_alter(cursor: Cursor) -> Said:
 
 
 def _take_sync_identity(cursor: Cursor, table: ColumnPath) -> Said:
-    cursor.expect_word("ALTER")
+    """``{ALTER | CHANGE} [COLUMN] c SYNC IDENTITY``."""
+    cursor.expect_word("ALTER", "CHANGE")
     cursor.accept_word("COLUMN")
-    take_path(cursor)
+    column = render_path(take_path(cursor))
     cursor.expect_word("SYNC")
     cursor.expect_word("IDENTITY")
-    return Said(
-        table,
-        refused="SYNC IDENTITY is not supported: tables have no identity columns; write the numbers "
-        "yourself",
-    )
+    return Said(table, "sync_identity", {"column": sql_string(column)})
 
 
 def _take_create(cursor: Cursor) -> Said:

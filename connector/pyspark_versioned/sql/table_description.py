@@ -16,6 +16,7 @@ from versioned_catalog import Table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.generated import Generated, generated_of
+from versioned_catalog.model.identity import identities_of
 from versioned_catalog.model.keys import (
     PRIMARY_KEY,
     key_properties,
@@ -59,8 +60,25 @@ def describe(
     )
     unseen = [_column(column) for column in unseen_columns(state.seen)]
     checks = () if state.lens is not None else _checks(state)
+    identities = identities_of(state.properties)
+    numbered = {column.column_id for column in identities}
     return replace(
         described,
+        columns=[
+            replace(column, nullable=True) if column.id in numbered else column
+            for column in described.columns
+        ]
+        if numbered
+        else described.columns,
+        identities=[
+            messages.IdentityColumn(
+                state.seen.schema.path_text(column.column_id),
+                column.identity.sql,
+                column.identity.always,
+            )
+            for column in identities
+            if column.column_id in state.seen.schema.ids
+        ],
         unseen=unseen,
         rows=state.segments.shown_rows,
         checks=checks,
@@ -119,6 +137,7 @@ def describe_schema(
         rows=0,
         checks=(),
         generated=(),
+        identities=(),
     )
 
 

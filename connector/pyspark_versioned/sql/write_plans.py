@@ -31,6 +31,7 @@ from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS, META
 from versioned_catalog.read.segment_layout import file_schema
 from versioned_catalog.write import plan as planning
 from versioned_catalog.write.delta_rows import FeedConverter, check_feed
+from versioned_catalog.write.plan import check_begins_empty
 
 
 def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
@@ -66,6 +67,9 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
         if request.carried is not None:
             check_projected(rows, table)
         is_native = is_native and rows is not None
+    check_begins_empty(plan)
+    if request.carried is not None:  # rows that stay have their numbers
+        plan = with_numbers_of_their_own(plan)
     return _described(
         plan,
         distribution_of(seen.schema, properties, request.distribution_mode)
@@ -123,7 +127,21 @@ def _described(
         partitioning=[_source(field, schema) for field in schema.partitioning],
         distribution=distribution,
         rows=rows,
+        numbered=[
+            messages.NumberedColumn(
+                next(at for at, c in enumerate(schema.columns) if c.id == column.column_id),
+                schema.path_text(column.column_id),
+                column.identity.always,
+            )
+            for column in plan.identities
+        ],
     )
+
+
+def with_numbers_of_their_own(plan: planning.WritePlan) -> planning.WritePlan:
+    """The plan for rows that may have numbers, although the table gives them always."""
+    loose = (replace(c, identity=replace(c.identity, always=False)) for c in plan.identities)
+    return replace(plan, identities=tuple(loose))
 
 
 def plan_creation(creation: messages.Creation) -> planning.WritePlan:

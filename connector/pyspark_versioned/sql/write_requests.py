@@ -19,6 +19,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.options import parse_batch
 from pyspark_versioned.sql.declarations import parse_declaration
+from pyspark_versioned.sql.number_requests import taken_of
 from pyspark_versioned.sql.predicates import all_of, translated
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
@@ -41,6 +42,7 @@ from pyspark_versioned.sql.write_plans import (
     plan_creation,
     plan_of,
     plan_write,
+    with_numbers_of_their_own,
 )
 from pyspark_versioned.sql.written_segments import parse_records
 from pyspark_versioned.worker_errors import shows_errors
@@ -119,6 +121,7 @@ def truncate(request: messages.Truncate, commit: Commit) -> messages.Committed:
         batch=None,
         change_column=None,
         checked=False,
+        taken=(),
     )
     return committed(
         opened.table, lambda: commit_records(write, opened.table, plan_of(opened), (), commit)
@@ -146,6 +149,9 @@ def commit_records(
         return done
     if write.checked and write.table.seen is None:  # else Spark did not know the constraints
         plan = replace(plan, base=replace(plan.based_on, checked=True))
+    if write.taken:
+        taken = tuple(map(taken_of, write.taken))
+        plan = replace(plan, base=replace(plan.based_on, taken=taken))
     batch = _batch_of(write, table.name)
     if _adds_nothing(write, records):
         return table.state.version
@@ -370,6 +376,8 @@ class JarWriter(PlannedWriter):
         if request.write is not None:
             write = request.write
             plan = plan_of(open_snapshot(write.table), write.mode, write.change_column)
+            if write.mode == "rewrite":
+                plan = with_numbers_of_their_own(plan)
             return JarWriter(of_stored_rows(plan) if request.stored else plan, request)
         raise InvalidRequestError("the option commit names neither a write nor a table to create")
 

@@ -95,7 +95,8 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
     public Set<TableCatalogCapability> capabilities() {
         return Set.of(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE,
             TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT,
-            TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS);
+            TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS,
+            TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_IDENTITY_COLUMNS);
     }
 
     // Tables

@@ -202,6 +202,24 @@ class WritePlan(Message):
     partitioning: Sequence[PartitionSource]
     distribution: Distribution
     rows: StoredRows | None
+    numbered: Sequence[NumberedColumn]
+
+
+class NumberedColumn(Message):
+    index: Int32
+    name: str
+    always: bool
+
+
+class TakenNumbers(Message):
+    column_id: int
+    first: int
+    count: int
+    step: int
+
+
+class Taken(Message):
+    numbers: Sequence[TakenNumbers]
 
 
 class StoredRows(Message):
@@ -271,6 +289,7 @@ class Write(Message):
     batch: WriteBatch | None
     change_column: str | None
     checked: bool
+    taken: Sequence[TakenNumbers]
 
 
 class WriteBatch(Message):
@@ -347,6 +366,16 @@ class PlanWrite(Request[WritePlan]):
     distribution_mode: str | None
     carried: Sequence[str] | None
     change_column: str | None
+
+
+class TakeNumbers(Request[Taken]):
+    table: TableRef
+    partitions: Int32
+
+
+class GiveBackNumbers(Request[Done]):
+    table: TableRef
+    taken: Sequence[TakenNumbers]
 
 
 class OpenSink(Request[LoadedTable]):

@@ -45,12 +45,19 @@ class LoadedTable(Variant):
     rows: int
     checks: Sequence[Check]
     generated: Sequence[GeneratedColumn]
+    identities: Sequence[IdentityColumn]
 
 
 class GeneratedColumn(Message):
     column: str
     shown: str
     sql: str
+
+
+class IdentityColumn(Message):
+    column: str
+    shown: str
+    always: bool
 
 
 class LoadedColumn(Message):
@@ -124,6 +131,13 @@ class DeclaredColumn(Message):
     comment: str | None
     default_value: Default | None
     generation: Generation | None
+    identity: IdentitySpec | None
+
+
+class IdentitySpec(Message):
+    always: bool
+    start: int
+    step: int
 
 
 class Generation(Message):

@@ -17,6 +17,7 @@ import versioned.spark.internals.SparkDefaults;
 import versioned.spark.protocol.DeclaredColumn;
 import versioned.spark.protocol.Default;
 import versioned.spark.protocol.Generation;
+import versioned.spark.protocol.IdentitySpec;
 import versioned.spark.protocol.LoadedColumn;
 import versioned.spark.python.Values;
 
@@ -64,7 +65,12 @@ final class Columns {
         return Stream.of(columns).map(column -> new DeclaredColumn(column.name(), column.dataType(), column.nullable(),
             column.comment(), column.defaultValue() == null ? null
                 : defaultOf(column.name(), column.dataType(), column.defaultValue().getSql()),
-            column.generationExpression() == null ? null : new Generation(column.generationExpression(), Constraints.timeZone()))).toList();
+            column.generationExpression() == null ? null : new Generation(column.generationExpression(), Constraints.timeZone()),
+            identityOf(column.identityColumnSpec()))).toList();
+    }
+
+    private static IdentitySpec identityOf(IdentityColumnSpec spec) {
+        return spec == null ? null : new IdentitySpec(!spec.isAllowExplicitInsert(), spec.getStart(), spec.getStep());
     }
 
     /**

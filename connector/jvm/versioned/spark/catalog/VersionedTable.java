@@ -137,7 +137,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     public VersionedTable described() {
         LoadedTable shown = new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(),
             loaded.primaryKey(), loaded.rowKey(), loaded.properties(), loaded.comment(), List.of(), loaded.rows(),
-            loaded.checks(), loaded.generated());
+            loaded.checks(), loaded.generated(), loaded.identities());
         return loaded.unseen().isEmpty() && loaded.generated().isEmpty() ? this : new VersionedTable(role, shown, true);
     }
 
@@ -159,14 +159,27 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         return shownGenerations(loaded);
     }
 
-    /** The same table, as if its generated columns were plain ones. */
-    public VersionedTable plain() {
-        return new VersionedTable(role, withoutGenerated(loaded.checks()));
+    /** The columns that number rows. */
+    public List<IdentityColumn> identities() {
+        return loaded.identities();
     }
 
-    private LoadedTable withoutGenerated(List<Check> checks) {
+    /** The clauses of CREATE TABLE that say how columns get their values, by column. */
+    public Map<String, String> valueClauses() {
+        Map<String, String> clauses = new TreeMap<>();
+        shownGenerations().forEach((column, sql) -> clauses.put(column, "GENERATED ALWAYS AS (" + sql + ")"));
+        identities().forEach(column -> clauses.put(column.column(), column.shown()));
+        return clauses;
+    }
+
+    /** The same table, as if its generated and identity columns were plain ones. */
+    public VersionedTable plain() {
+        return new VersionedTable(role, withoutGenerated(loaded.checks(), List.of()));
+    }
+
+    private LoadedTable withoutGenerated(List<Check> checks, List<IdentityColumn> identities) {
         return new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(), loaded.primaryKey(),
-            loaded.rowKey(), loaded.properties(), loaded.comment(), loaded.unseen(), loaded.rows(), checks, List.of());
+            loaded.rowKey(), loaded.properties(), loaded.comment(), loaded.unseen(), loaded.rows(), checks, List.of(), identities);
     }
 
     /** The same table for rows that bring the values of its generated columns, which constraints check. */
@@ -174,7 +187,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         List<Check> all = new ArrayList<>(loaded.checks());
         loaded.generated().forEach(column -> all.add(new Check(column.column() + " AS " + column.shown(),
             Transforms.quoted(column.column()) + " <=> (" + column.sql() + ")", true)));
-        LoadedTable bare = withoutGenerated(all);
+        LoadedTable bare = withoutGenerated(all, loaded.identities());
         return (role == Role.EVOLVING ? evolving(bare) : new VersionedTable(role, bare)).planned(plan);
     }
 

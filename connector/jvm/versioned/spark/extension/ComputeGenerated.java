@@ -50,9 +50,13 @@ public final class ComputeGenerated extends PlanRule {
 
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
-        return node instanceof UpdateTable || node instanceof MergeIntoTable
-            ? target((LogicalPlan) node.productElement(0)).map(target -> with(assigned(node, target), 0, target.relation()))
-            : Optional.empty();
+        if (!(node instanceof UpdateTable || node instanceof MergeIntoTable)) {
+            return Optional.empty();
+        }
+        Optional<Target> target = target((LogicalPlan) node.productElement(0));
+        target.ifPresent(found -> KeepNumbers.check(node, found.table(), assignment -> path(assignment, found), session));
+        return target.filter(found -> !found.table().generations().isEmpty())
+            .map(found -> with(assigned(node, found), 0, found.relation()));
     }
 
     private static LogicalPlan assigned(LogicalPlan node, Target target) {
@@ -78,16 +82,20 @@ public final class ComputeGenerated extends PlanRule {
             SparkCatalogs.members(action, SparkCatalogs.memberNamed(action, "assignments").orElseThrow(), assignments));
     }
 
-    /** The table of a statement, if it has generated columns that are not computed yet. */
+    /** The table of a statement, if it numbers rows, or has generated columns that are not computed yet. */
     private Optional<Target> target(LogicalPlan plan) {
         if (plan instanceof SubqueryAlias alias) {
             return target(alias.child()).map(target -> new Target(target.table(), with(alias, 1, target.relation()),
                 Stream.concat(strings(alias.identifier().qualifier()), Stream.of(alias.identifier().name())).toList()));
         }
         if (plan instanceof DataSourceV2Relation relation && relation.table() instanceof VersionedTable table) {
-            return table.generations().isEmpty() ? Optional.empty() : Optional.of(new Target(table, with(relation, 0, computed(relation, table)), List.of()));
+            return isPlain(table) ? Optional.empty() : Optional.of(new Target(table, with(relation, 0, computed(relation, table)), List.of()));
         }
         return plan instanceof UnresolvedRelation relation ? loaded(relation) : Optional.empty();
+    }
+
+    private static boolean isPlain(VersionedTable table) {
+        return table.generations().isEmpty() && table.identities().isEmpty();
     }
 
     private static VersionedTable computed(DataSourceV2Relation relation, VersionedTable table) {
@@ -96,7 +104,7 @@ public final class ComputeGenerated extends PlanRule {
 
     private Optional<Target> loaded(UnresolvedRelation relation) {
         return VersionedTables.find(session, relation.multipartIdentifier()).flatMap(named ->
-            named.load(relation.options()).filter(table -> !table.generations().isEmpty() && !table.isPast()).map(table -> {
+            named.load(relation.options()).filter(table -> !isPlain(table) && !table.isPast()).map(table -> {
                 LogicalPlan found = DataSourceV2Relation.create(table.computed(), Option.apply(named.catalog()), Option.apply(named.ident()),
                     relation.options(), Option.empty());
                 return new Target(table, SparkCatalogs.named(found, named.catalog().name(), named.ident()),
@@ -115,7 +123,7 @@ public final class ComputeGenerated extends PlanRule {
         Map<String, String> generations = new HashMap<>();
         target.table().generations().forEach((name, sql) -> generations.put(lower(name), sql));
         for (Assignment assignment : CollectionConverters.asJava(assignments)) {
-            List<String> path = assignment.key() instanceof UnresolvedAttribute key ? path(strings(key.nameParts()).toList(), target) : List.of();
+            List<String> path = path(assignment, target);
             boolean isGenerated = path.size() == 1 && generations.containsKey(path.get(0));
             if (isGenerated && isDefault(assignment.value())) {
                 continue;
@@ -164,6 +172,10 @@ public final class ComputeGenerated extends PlanRule {
     /** A column under the name of its table; the columns of an INSERT clause have none. */
     private static List<String> qualified(Target target, List<String> path, boolean inserts) {
         return inserts ? path : Stream.concat(target.qualifier().stream(), path.stream()).toList();
+    }
+
+    private static List<String> path(Assignment assignment, Target target) {
+        return assignment.key() instanceof UnresolvedAttribute key ? path(strings(key.nameParts()).toList(), target) : List.of();
     }
 
     /** The path of a column in lower case, without the name of the table that may precede it. */

@@ -10,7 +10,7 @@ import versioned.spark.catalog.VersionedTable;
 import versioned.spark.internals.SparkStatements;
 import versioned.spark.python.Transforms;
 
-/** Has SHOW CREATE TABLE show the expressions of generated columns, which Spark leaves out, each in the line of its column. */
+/** Has SHOW CREATE TABLE show the clauses of generated and identity columns, which Spark leaves out, each in the line of its column. */
 public final class ShowGenerated extends PlanRule {
     private static final String INDENT = "  ";
 
@@ -23,23 +23,23 @@ public final class ShowGenerated extends PlanRule {
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
         if (!(node instanceof ShowCreateTable && node.productElement(0) instanceof ResolvedTable resolved
-                && resolved.table() instanceof VersionedTable table && !table.generations().isEmpty())) {
+                && resolved.table() instanceof VersionedTable table && !table.valueClauses().isEmpty())) {
             return Optional.empty();
         }
         LogicalPlan plain = with(node, 0, with(resolved, 2, table.plain()));
         String statement = SparkStatements.onlyText(session, plain);
-        return Optional.of(SparkStatements.ofText(node.output(), shown(statement, table.shownGenerations())));
+        return Optional.of(SparkStatements.ofText(node.output(), shown(statement, table.valueClauses())));
     }
 
-    private static String shown(String statement, Map<String, String> expressions) {
+    private static String shown(String statement, Map<String, String> clauses) {
         StringBuilder shown = new StringBuilder();
         boolean isColumn = true;
         for (String line : statement.split("(?<=\n)")) {
-            Optional<String> expression = isColumn ? expressions.entrySet().stream()
+            Optional<String> clause = isColumn ? clauses.entrySet().stream()
                 .filter(entry -> line.startsWith(INDENT + entry.getKey() + " ") || line.startsWith(INDENT + Transforms.quoted(entry.getKey()) + " "))
                 .map(Map.Entry::getValue).findFirst() : Optional.empty();
             int end = line.stripTrailing().length() - 1; // a comma or a parenthesis ends the line of a column
-            shown.append(expression.map(sql -> line.substring(0, end) + " GENERATED ALWAYS AS (" + sql + ")" + line.substring(end)).orElse(line));
+            shown.append(clause.map(sql -> line.substring(0, end) + " " + sql + line.substring(end)).orElse(line));
             isColumn = isColumn && !line.stripTrailing().endsWith(")");
         }
         return shown.toString();

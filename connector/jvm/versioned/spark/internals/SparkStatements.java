@@ -189,6 +189,16 @@ public final class SparkStatements {
         return ((Dataset<?>) session.sql(query)).queryExecution().analyzed();
     }
 
+    /** The columns of a query that is not resolved yet; none if it can't be resolved by itself. */
+    public static List<String> columnsOf(SparkSession session, LogicalPlan query) {
+        try {
+            LogicalPlan resolved = ((org.apache.spark.sql.classic.SparkSession) session).sessionState().analyzer().execute(query);
+            return resolved.resolved() ? CollectionConverters.asJava(resolved.output()).stream().map(Attribute::name).toList() : List.of();
+        } catch (Exception e) {
+            return List.of();
+        }
+    }
+
     /** Whether this thread starts a stream, and so looks for its target. The epochs of a stream run in another thread. */
     public static boolean isStartingStream() {
         return isRunBy(STREAM_WRITER);

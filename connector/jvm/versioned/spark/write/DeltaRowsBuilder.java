@@ -28,7 +28,7 @@ public record DeltaRowsBuilder(WriteTarget target, StructType schema, StructType
             operation.equals("delete") ? null : List.of(carried.fieldNames())));
         DeltaLayout layout = DeltaLayout.of(table.name(), schema, carried, rowKey, info.schema(), plan.rows());
         RowDistribution distribution = RowDistribution.of(plan.distribution());
-        Write write = new Write(table, "delta", operation, filters, false, List.of(), null, null, true);
+        Write write = new Write(table, "delta", operation, filters, false, List.of(), null, null, true, List.of());
         return new DeltaRows(TranslatingWrite.of(SparkPython.write(info.queryId(), layout.written(),
             TableRefs.sourceOptions(table, new PythonCommit(target.commitId(), write, null, plan.rows() != null,
                 SparkStatements.author()))), target::runCommit),

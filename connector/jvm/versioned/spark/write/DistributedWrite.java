@@ -1,11 +1,18 @@
 package versioned.spark.write;
 
+import java.util.List;
 import org.apache.spark.sql.connector.distributions.Distribution;
 import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
+import versioned.spark.protocol.TakenNumbers;
 
 /** A write that requires Spark to distribute and sort its rows. */
 interface DistributedWrite extends RequiresDistributionAndOrdering {
+    /** The numbers that were taken for its rows. */
+    default List<TakenNumbers> taken() {
+        return List.of();
+    }
+
     /** What it requires. */
     RowDistribution distribution();
 

@@ -91,13 +91,26 @@ record MarkingWrite(WriteTarget target, Write write, DistributedWrite rows, Batc
         }
         metrics.wrote(segments);
         metrics.marked(marks.count());
-        target.runCommit(() -> metrics.committed(
-            Commits.send(new CommitWrite(write, segments, byPython, marks.rows()))));
+        Runnable commit = () -> target.runCommit(() -> metrics.committed(
+            Commits.send(new CommitWrite(withNumbers(), segments, byPython, marks.rows()))));
+        if (batch instanceof VersionedWrite own) {
+            own.numbers().commit(commit);
+        } else {
+            commit.run();
+        }
     }
 
+    private Write withNumbers() {
+        return new Write(write.table(), write.mode(), write.operation(), write.filters(), write.ownRows(), write.removed(),
+            write.batch(), write.changeColumn(), write.checked(), rows == null ? List.of() : rows.taken());
+    }
+
+    /** The commit may have landed before its response was lost, so no file is deleted; vacuum does. */
     @Override
     public void abort(WriterCommitMessage[] messages) {
-        // The commit may have landed before its response was lost, so nothing is deleted; vacuum does.
+        if (batch instanceof VersionedWrite own) {
+            own.numbers().giveBack();
+        }
     }
 
     private record Factory(DataWriterFactory rows) implements DeltaWriterFactory {

@@ -22,12 +22,13 @@ final class TaskWriter implements DataWriter<InternalRow> {
      * Makes a task's writer.
      *
      * @param projection of the rows to the stored columns; null if they are that
+     * @param numbers of the rows in identity columns; null without such columns
      */
     record Factory(SparkParquetWriting writing, String location, String prefix, long targetBytes,
-            List<PartitionSource> partitioning, StoredProjection projection) implements DataWriterFactory {
+            List<PartitionSource> partitioning, StoredProjection projection, Numbers.ForTasks numbers) implements DataWriterFactory {
         @Override
         public DataWriter<InternalRow> createWriter(int partition, long task) {
-            return new TaskWriter(this);
+            return new TaskWriter(this, partition);
         }
     }
 
@@ -35,16 +36,18 @@ final class TaskWriter implements DataWriter<InternalRow> {
     private final SparkParquetWriting.Files files;
     private final PartitionKey key;
     private final StoredProjection.Task projection;
+    private final Numbers.Task numbers;
     private final FinishedSegments finished = new FinishedSegments();
     private List<String> partition;
     private OpenSegment open;
     private OpenSegment latest;
 
-    TaskWriter(Factory factory) {
+    TaskWriter(Factory factory, int task) {
         this.factory = factory;
         this.files = factory.writing().files();
         this.key = new PartitionKey(factory.partitioning(), factory.writing().schema());
         this.projection = factory.projection() == null ? null : factory.projection().task();
+        this.numbers = factory.numbers() == null ? null : factory.numbers().of(task);
     }
 
     @Override
@@ -57,7 +60,8 @@ final class TaskWriter implements DataWriter<InternalRow> {
         store(projection == null ? row : projection.replace(metadata, row));
     }
 
-    private void store(InternalRow row) throws IOException {
+    private void store(InternalRow given) throws IOException {
+        InternalRow row = numbers == null ? given : numbers.numbered(given);
         List<String> values = key.of(row);
         if (open != null && !values.equals(partition)) {
             finish();

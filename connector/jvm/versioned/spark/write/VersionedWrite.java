@@ -11,12 +11,13 @@ import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import versioned.spark.internals.SparkParquetWriting;
 import versioned.spark.protocol.TableRef;
+import versioned.spark.protocol.TakenNumbers;
 import versioned.spark.protocol.WritePlan;
 import versioned.spark.protocol.WrittenSegment;
 
 /** Rows written by Spark's own Parquet writer; {@code commit} takes the segments of all tasks, and {@code metrics} what it did. */
 record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projection, RowDistribution distribution,
-        WriteMetrics metrics, Consumer<List<WrittenSegment>> commit) implements DistributedWrite, BatchWrite {
+        Numbers numbers, WriteMetrics metrics, Consumer<List<WrittenSegment>> commit) implements DistributedWrite, BatchWrite {
     @Override
     public String description() {
         return "VersionedWrite " + table.name();
@@ -25,6 +26,11 @@ record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projectio
     @Override
     public BatchWrite toBatch() {
         return this;
+    }
+
+    @Override
+    public List<TakenNumbers> taken() {
+        return numbers.taken();
     }
 
     @Override
@@ -41,7 +47,7 @@ record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projectio
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
         SparkParquetWriting writing = SparkParquetWriting.of(table.hadoop(), plan.schema(), plan.ids(), plan.footer());
         return new TaskWriter.Factory(writing, table.hadoop().url(), plan.prefix(), plan.targetBytes(),
-            new ArrayList<>(plan.partitioning()), projection);
+            new ArrayList<>(plan.partitioning()), projection, numbers.take(info.numPartitions(), plan.schema()));
     }
 
     @Override
@@ -53,11 +59,12 @@ record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projectio
             }
         }
         metrics.wrote(segments);
-        commit.accept(segments);
+        numbers.commit(() -> commit.accept(segments));
     }
 
     @Override
     public void abort(WriterCommitMessage[] messages) {
-        // The commit may have landed before its response was lost, so nothing is deleted; vacuum deletes what is left.
+        // The commit may have landed before its response was lost, so no file is deleted; vacuum deletes what is left.
+        numbers.giveBack();
     }
 }

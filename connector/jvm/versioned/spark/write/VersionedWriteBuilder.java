@@ -93,13 +93,15 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         RowDistribution distribution = isGrouped ? RowDistribution.of(plan.distribution()) : RowDistribution.NONE;
         if (plan.isNative() && isGrouped && !TableOptions.isPython(options) && HadoopFolders.isReachable(table.hadoop())) {
             WriteMetrics metrics = WriteMetrics.ofRows(table);
-            return target.streaming(new VersionedWrite(table, plan, projection, distribution, metrics, segments -> {
+            Numbers numbers = new Numbers(table, plan.numbered(), rewrite == null || rewrite.operation().equals("merge"),
+                rewrite != null);
+            return target.streaming(new VersionedWrite(table, plan, projection, distribution, numbers, metrics, segments -> {
                 List<String> removed = rewrite == null ? List.of() : rewrite.removed();
                 metrics.replaced(removed);
-                target.commit(write(removed), segments, metrics::committed);
+                target.commit(write(removed, numbers.taken()), segments, metrics::committed);
             }));
         }
-        Write write = write(rewrite == null ? List.of() : rewrite.fixRemoved());
+        Write write = write(rewrite == null ? List.of() : rewrite.fixRemoved(), List.of());
         PythonCommit commit = new PythonCommit(target.commitId(), creation == null ? write : null, creation,
             rewrite != null && projection != null, SparkStatements.author());
         StructType rows = commit.stored() ? projection.schema() : info.schema();
@@ -133,10 +135,10 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             && options.isEmpty() && !SQLConf.get().charVarcharAsString();
     }
 
-    private Write write(List<String> removed) {
+    private Write write(List<String> removed, List<TakenNumbers> taken) {
         return rewrite == null ? new Write(target.ref(), mode, "insert", condition, ownRows, removed, batch(), changeColumn(),
-                target.batch() == null && changeColumn() == null)
-            : new Write(target.ref(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed, null, null, true);
+                target.batch() == null && changeColumn() == null, taken)
+            : new Write(target.ref(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed, null, null, true, taken);
     }
 
     /** The column of rows that are changes to apply; null for rows of the table. */
