@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from versioned_catalog.commit.attempt import Attempt
-from versioned_catalog.commit.operations import Import
+from versioned_catalog.commit.operations import Append, Import, Overwrite, Rewrite
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.record import SegmentRecord
@@ -35,7 +35,7 @@ def check_identity_columns(entry: Commit, attempt: Attempt[Any]) -> None:
     assert schema is not None, "the first entry of a table has a schema"
     check_identities(properties, schema)
     adopts = any(record.path.startswith(PREFIX) for record in entry.added)
-    if adopts and isinstance(attempt.operation, Import):
+    if adopts and isinstance(attempt.operation, Append | Import | Overwrite | Rewrite):
         for column in columns:
             if column.identity.always:
                 raise InvalidRequestError(

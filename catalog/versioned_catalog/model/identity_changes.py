@@ -41,7 +41,8 @@ class TakeNumbers(SchemaChange[None]):
         if not count:
             name = evolution.schema.path_text(self.column_id)
             raise InvalidRequestError(
-                f"the identity column {name} has no numbers left, as {first} is no BIGINT; create another table, and copy the rows",
+                f"the identity column {name} has no numbers left, as {first} is no BIGINT; create "
+                "another table, and copy the rows",
                 condition="NOT_SUPPORTED",
             )
         return _with(replace(column, next=first + column.identity.step * count), evolution)
