@@ -16,6 +16,7 @@ JVM = CONNECTOR / "jvm" / "versioned" / "spark"
 INTERNALS = {
     "commit.branch_rules",
     "commit.mark_rules",
+    "commit.numbers",
     "commit.operations",
     "commit.row_rules",
     "commit.version_rules",
@@ -41,6 +42,7 @@ INTERNALS = {
     "model.evolution",
     "model.generated",
     "model.iceberg",
+    "model.identity",
     "model.id_map",
     "model.keys",
     "model.parquet_forms",
@@ -110,6 +112,7 @@ INTERNALS = {
     "write.compaction_choice",
     "write.conditions",
     "write.delta_rows",
+    "write.numbering",
     "write.partitions",
     "write.plan",
     "write.retry",

@@ -1,4 +1,4 @@
-"""Random histories of a table with an identity column, its branches and a clone, against a set of numbers."""
+"""Random histories of a table with an identity column and its branches, against a set of numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STEPS = 30
 
 
 class History:
-    """A table, and what is known of its rows: their keys by branch and version, and the number of each."""
+    """A table, the keys of its rows by branch and version, and the number of each key."""
 
     def __init__(self, folder: Path, random: Random) -> None:
         self.random, self.catalog = random, Catalog(folder)

@@ -83,6 +83,7 @@ def write(table: Table, mode: str = "append") -> Write:
         filters=(),
         own_rows=False,
         checked=False,
+        taken=(),
         removed=(),
         batch=WriteBatch("job", "3", epoch=False),
         change_column="_change_type",

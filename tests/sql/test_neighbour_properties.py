@@ -20,7 +20,7 @@ class Statements(Jar):
         column = {"name": "a", "type": "integer", "nullable": True, "comment": None}
         declaration = {
             "name": ["n", "t"],
-            "columns": [{**column, "default_value": None, "generation": None}],
+            "columns": [{**column, "default_value": None, "generation": None, "identity": None}],
             "partitioning": list(partitioning),
             "constraints": [],
             "properties": properties,

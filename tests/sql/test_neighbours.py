@@ -266,7 +266,6 @@ def test_spark_parses_the_rest(statement: str) -> None:
             "'publish' = 'iceberg'",
         ),
         ("ALTER TABLE t DROP FEATURE 'typeWidening' TRUNCATE HISTORY", "leave it out"),
-        ("ALTER TABLE t ALTER COLUMN id SYNC IDENTITY", "yourself"),
     ],
 )
 @pytest.mark.thorough

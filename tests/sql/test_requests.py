@@ -103,6 +103,7 @@ def commit(
         "batch": None,
         "change_column": None,
         "checked": False,
+        "taken": [],
         **members,
     }
     response: Json = ask(
@@ -345,6 +346,7 @@ def test_bytes_must_be_attached(ask: Any, tmp_path: Path) -> None:
         "batch": None,
         "change_column": None,
         "checked": False,
+        "taken": [],
     }
     for index in (1, -1, "AAE=", True, None):
         written = {**segment(tmp_path, 1, "x", "x"), "footer": index}

@@ -25,6 +25,14 @@ class Identity:
         always: whether rows bring no number of their own.
         start: the first number.
         step: from one number to the next; negative to count down.
+
+    >>> import pyarrow as pa
+    >>> from versioned_catalog import Identity
+    >>> table = catalog.create_table("visits", "id BIGINT, page STRING", identity={"id": Identity()})
+    >>> table.append(pa.table({"page": ["home", "search"]}))
+    2
+    >>> table.scan().to_arrow()["id"].to_pylist()
+    [1, 2]
     """
 
     always: bool = True

@@ -31,6 +31,7 @@ from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS, META
 from versioned_catalog.read.segment_layout import file_schema
 from versioned_catalog.write import plan as planning
 from versioned_catalog.write.delta_rows import FeedConverter, check_feed
+from versioned_catalog.write.numbering import with_nulls
 from versioned_catalog.write.plan import check_begins_empty
 
 
@@ -63,7 +64,8 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
     is_native = is_native and _is_computed_by_spark(plan, request, seen)
     rows, by_name = None, plan.change_column is None and request.table.written_as is None
     if not seen.is_whole and (is_native or by_name):
-        rows = stored_rows(seen, request.carried, table, plan.now)
+        loose = with_nulls(seen, plan.identities)
+        rows = stored_rows(loose, request.carried, table, plan.now)
         if request.carried is not None:
             check_projected(rows, table)
         is_native = is_native and rows is not None

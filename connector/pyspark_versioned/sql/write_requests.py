@@ -377,7 +377,10 @@ class JarWriter(PlannedWriter):
             write = request.write
             plan = plan_of(open_snapshot(write.table), write.mode, write.change_column)
             if write.mode == "rewrite":
-                plan = with_numbers_of_their_own(plan)
+                adds_rows = write.operation == "merge"
+                plan = (
+                    with_numbers_of_their_own(plan) if adds_rows else replace(plan, identities=())
+                )
             return JarWriter(of_stored_rows(plan) if request.stored else plan, request)
         raise InvalidRequestError("the option commit names neither a write nor a table to create")
 
