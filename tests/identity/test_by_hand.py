@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -321,6 +322,25 @@ def test_a_drop_and_an_undrop(catalog: Catalog, table: Table) -> None:
     assert ids(back) == [1, 2]
 
 
+def test_a_recovered_table_goes_on_after_its_rows(
+    catalog: Catalog, table: Table, tmp_path: Path
+) -> None:
+    table.append(names("a"))
+    table.log.write_checkpoint(table.state)
+    for name in "bc":
+        table.append(names(name))
+    log = tmp_path / "tab/_versioned/log"
+    for entry in sorted(log.iterdir())[3:]:
+        entry.unlink()
+    Catalog.recover(tmp_path / "tab", tmp_path / "new")
+    back = Catalog.load_path(tmp_path / "new")
+    before = ids(back)
+    assert before[0] == 1
+    assert before[-1] > 1
+    back.append(names("d"))
+    assert shown(back)[-1] == (before[-1] + 1, "d")
+
+
 def test_a_pin_that_does_not_see_the_column(catalog: Catalog) -> None:
     table = catalog.create_table("tab", "id BIGINT, name STRING", identity={"id": Identity()})
     table.pin_schema("old")
@@ -380,6 +400,23 @@ def test_what_was_taken_last_is_given_back(catalog: Catalog, table: Table) -> No
     give_back(table.handle, second, 0)  # others were taken since
     assert third.first == 15
     assert take(table.handle, column, 1).first == 25
+
+
+def test_rows_give_back_only_what_was_taken_last(catalog: Catalog, table: Table) -> None:
+    """As the jar commits: numbers are taken first, and told with the rows."""
+    (column,) = identities_of(table.state.properties)
+    rows = numbered(1, 2)
+    mine = take(table.handle, column, 100)
+    plan = table.transaction().plan_write(rows.schema)
+    plan = replace(plan, identities=(), base=replace(plan.based_on, taken=(mine,)))
+    records = plan.write(rows.schema, rows.to_batches())
+    other = take(catalog.load_table("tab").handle, column, 10)
+    table.transaction().commit_append(plan, records)
+    assert stored(table).endswith('"next":111}')
+    again = replace(plan, base=replace(plan.based_on, taken=(other,)))
+    records = plan.write(rows.schema, rows.to_batches())
+    table.transaction().commit_append(again, records)
+    assert stored(table).endswith('"next":101}')  # no row holds one of those
 
 
 def test_a_write_that_fails_gives_the_rest_back(table: Table) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -82,6 +82,18 @@ def _after_last(numbers: Taken, records: Sequence[SegmentRecord]) -> int | None:
             beyond = numbers.first + step * (last + 1)
             following = max(following, beyond) if step > 0 else min(following, beyond)
     return following
+
+
+def past_rows(properties: Mapping[str, str], records: Sequence[SegmentRecord]) -> dict[str, str]:
+    """The properties of a table whose log was lost, without the numbers that rows hold."""
+    moved = []
+    for column in identities_of(properties):
+        for record in records:
+            stats = record.columns.get(column.column_id)
+            end = None if stats is None else stats.max if column.identity.step > 0 else stats.min
+            column = column if end is None else column.after(int(end))
+        moved.append(column)
+    return with_identities(properties, moved)
 
 
 def numbered_after_checks(state: TableState) -> frozenset[int]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
+from versioned_catalog.commit.identity_rules import past_rows
 from versioned_catalog.commit.table_entries import features_of
 from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import (
@@ -294,7 +295,7 @@ def _commits(
             head("create"),
             next_id,
             schema=schema,
-            properties=dict(incarnation.properties) or None,
+            properties=past_rows(incarnation.properties, records) or None,
             comment=incarnation.comment,
             sets_comment=incarnation.comment is not None,
         )
