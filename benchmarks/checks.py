@@ -1,8 +1,8 @@
-"""Compare what CHECK constraints and generated columns add to an INSERT in our tables and in Delta.
+"""Compare what constraints, generated and identity columns add to an INSERT, in our tables and in Delta.
 
 The same rows are inserted into a table without constraints, with one that statistics decide, and with
 one that they do not decide; and into one with a fifth column, which the rows bring or the table
-generates. Iceberg has neither. Each format runs on the newest Spark that it supports.
+generates or numbers. Iceberg has none of these. Each format runs on the newest Spark that it supports.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ KINDS = {
     "not by statistics": Kind(("id >= 0 AND n < 1000", "n <> 1000 AND host <> 'h-250x'")),
     "a fifth column": Kind(column=", g INT", value=f"{G} AS g"),
     "a generated column": Kind(column=f", g INT GENERATED ALWAYS AS ({G})", base="a fifth column"),
+    "a number": Kind(column=", k BIGINT", value="id AS k"),
+    "an identity column": Kind(column=", k BIGINT GENERATED ALWAYS AS IDENTITY", base="a number"),
 }
 
 
