@@ -39,6 +39,7 @@ INTERNALS = {
     "model.changes",
     "model.checks",
     "model.ddl",
+    "model.default_expressions",
     "model.evolution",
     "model.generated",
     "model.iceberg",

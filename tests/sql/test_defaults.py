@@ -6,8 +6,10 @@ The tests with a session need a JVM because Spark's parser and analyzer process 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import types as spark_types
 
@@ -70,7 +72,8 @@ def test_functions_for_the_current_date_or_time_are_kept(
     [
         ("DATE", default("now()", "now", one=True)),
         ("TIMESTAMP_NTZ", default("current_timestamp()", "current_timestamp", one=True)),
-        ("TIMESTAMP", default("current_timestamp() + INTERVAL 1 HOUR", "current_timestamp")),
+        ("TIMESTAMP", default("current_timestamp() + make_interval(1)", "current_timestamp")),
+        ("DATE", default("current_timestamp() + INTERVAL 1 HOUR", "current_timestamp")),
         ("STRING", default("current_user()", "current_user", one=True)),
         ("TIMESTAMP", default("TIMESTAMP 'now'")),
         ("TIMESTAMP", default("array(timestamp_ltz'Today CET')[0]")),
@@ -131,14 +134,64 @@ def test_defaults_by_sql(sql_spark: SparkSession, catalog: Catalog, ns: str) -> 
     assert column("k").write_default == Constant('"3"')
     for statement in (
         f"CREATE TABLE {table}2 (x STRING DEFAULT current_user())",
-        f"CREATE OR REPLACE TABLE {table} (x TIMESTAMP_NTZ DEFAULT localtimestamp())",
-        f"ALTER TABLE {table} ADD COLUMN e DATE DEFAULT current_date() + 30",
-        f"ALTER TABLE {table} ALTER COLUMN x SET DEFAULT current_timestamp() - INTERVAL 1 DAY",
+        f"CREATE OR REPLACE TABLE {table} (x TIMESTAMP DEFAULT localtimestamp())",
+        f"ALTER TABLE {table} ADD COLUMN e DATE DEFAULT last_day(current_date())",
+        f"ALTER TABLE {table} ALTER COLUMN x SET DEFAULT current_timestamp() - make_dt_interval(1)",
     ):
         with pytest.raises(Exception, match=f"{ns}.t.*the column [xe]: DEFAULT .*can't be stored"):
             sql_spark.sql(statement)
     assert not catalog.table_exists(f"{ns}.t2")
     assert column("x").write_default is Now.TIMESTAMP
+
+
+EXPRESSIONS = {
+    "a": ("TIMESTAMP", "current_timestamp() + INTERVAL 1 HOUR"),
+    "b": ("TIMESTAMP_NTZ", "localtimestamp()"),
+    "c": ("STRING", "CAST(current_date() + INTERVAL 1 MONTH AS STRING)"),
+    "d": ("STRING", "current_timezone()"),
+    "e": ("DATE", "date_sub(current_date(), 1) - INTERVAL 1 YEAR"),
+    "f": ("STRING", "'v' || year(current_date()) || '.' || month(add_months(current_date(), 1))"),
+    "g": ("TIMESTAMP", "CAST(current_date() AS TIMESTAMP) - INTERVAL 1 DAY 3 HOURS"),
+    "h": ("INT", "day(current_date() + 2)"),
+    "i": ("STRING", "CAST(current_timestamp() AS STRING)"),
+}
+
+
+@pytest.mark.thorough
+def test_expressions_have_one_value_in_spark_and_python(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    spark = sql_spark.newSession()
+    spark.conf.set("spark.versioned.io", "native")
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    table = f"versioned.{ns}.t"
+    columns = [f"{name} {type_} DEFAULT {sql}" for name, (type_, sql) in EXPRESSIONS.items()]
+    spark.sql(f"CREATE TABLE {table} (k INT, {', '.join(columns)})")
+    spark.sql(f"INSERT INTO {table} (k) VALUES (1), (2)")
+    own = catalog.load_table(f"{ns}.t")
+    own.append(pa.table({"k": pa.array([3], pa.int32())}))
+    spark.sql(
+        f"MERGE INTO {table} USING (SELECT 4 AS n) ON k = n WHEN NOT MATCHED THEN INSERT (k) VALUES (n)"
+    )
+    rows = own.refresh().scan().to_arrow().sort_by("k").to_pylist()
+    first = dict(rows[0], k=2)
+    assert first == rows[1]  # one value for all rows of a statement
+    for row in rows[2:]:
+        for name in "cdefgh":
+            assert row[name] == first[name], name
+        for name in "ab":
+            assert abs(row[name] - first[name]) < timedelta(minutes=5)
+        assert row["i"][:10] == first["i"][:10]
+    spark.sql(f"UPDATE {table} SET d = DEFAULT, e = DEFAULT WHERE k = 3")
+    (shown,) = (row[0] for row in spark.sql(f"SHOW CREATE TABLE {table}").collect())
+    for _, sql in list(EXPRESSIONS.values())[:2]:
+        assert f"DEFAULT {sql}" in shown
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN z DATE DEFAULT current_date() + 1")
+    assert spark.sql(f"SELECT count(z) FROM {table}").first()[0] == 4
+    spark.sql(f"ALTER TABLE {table} ALTER COLUMN z SET DEFAULT current_date() - 1")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    spark.sql(f"INSERT INTO {table} (k) VALUES (5)")
+    assert spark.sql(f"SELECT d FROM {table} WHERE k = 5").first()[0] == "Asia/Tokyo"
 
 
 @pytest.mark.thorough
@@ -150,12 +203,12 @@ def test_defaults_by_the_catalog_api(sql_spark: SparkSession, catalog: Catalog, 
         )
 
     name = f"versioned.{ns}.t"
-    changing = schema("now() + INTERVAL 1 HOUR")
+    changing = schema("now() + make_interval(1)")
     with pytest.raises(Exception, match=r"the column x: DEFAULT .*can't be stored"):
         sql_spark.catalog.createTable(name, source="versioned", schema=changing)
     sql_spark.catalog.createTable(name, source="versioned", schema=schema("now()")).count()
     assert catalog.load_table(f"{ns}.t").schema.get(("x",)).write_default is Now.TIMESTAMP
     # A table that is created from a query gets no defaults of the query's columns.
-    frame = sql_spark.createDataFrame([], schema("now() + INTERVAL 1 HOUR"))
+    frame = sql_spark.createDataFrame([], schema("now() + make_interval(1)"))
     frame.writeTo(f"{name}2").create()
     assert catalog.load_table(f"{ns}.t2").schema.get(("x",)).write_default is None

@@ -26,6 +26,7 @@ from versioned_catalog.log.features import (
     ADOPTIONS,
     APPLICATION_RETENTION,
     CONSUMERS,
+    DEFAULT_EXPRESSIONS,
     EXTERNAL_ROOTS,
     HIDDEN,
     ID_MAP,
@@ -51,7 +52,7 @@ from versioned_catalog.model.evolution import BoundChange, Evolution, used_physi
 from versioned_catalog.model.keys import hides_rows, with_ttl_floor
 from versioned_catalog.model.pins import Pin
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.types import FIRST_INTERNAL_ID, walk
+from versioned_catalog.model.types import FIRST_INTERNAL_ID, Evaluated, walk
 from versioned_catalog.storage.store import split_root
 
 _Mark = TypeVar("_Mark")
@@ -122,6 +123,8 @@ def features_of(
     names = {KEYED} if schema.row_key else set()
     if any(column.hidden for column, _ in walk(schema.columns)):
         names.add(HIDDEN)
+    if any(isinstance(column.write_default, Evaluated) for column, _ in walk(schema.columns)):
+        names.add(DEFAULT_EXPRESSIONS)
     if marked:
         names |= {MARKS, RESOLVED} if schema.is_keyed else {MARKS}
     if any(record.delta.patch is not None for record in records):

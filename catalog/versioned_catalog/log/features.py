@@ -115,6 +115,9 @@ NULL_ORDER = "null-order"
 TAG_RETENTION = "tag-retention"
 """Feature of tables that have, or had, a tag that is kept for a time."""
 
+DEFAULT_EXPRESSIONS = "default-expressions"
+"""Feature of tables with a schema that has a write default which is an expression."""
+
 GENERATED = "generated"
 """Feature of tables that have, or had, generated columns."""
 
@@ -159,6 +162,7 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         CHECKS,
         GENERATED,
         IDENTITY,
+        DEFAULT_EXPRESSIONS,
         UNDROP,
         RESTORE,
     }

@@ -57,6 +57,7 @@ from versioned_catalog.model.types import (
     UNASSIGNED,
     Column,
     DataType,
+    Evaluated,
     Map,
     Now,
     children,
@@ -67,8 +68,8 @@ from versioned_catalog.model.value_changes import (
     ChangeType,
     DropDefault,
     SetDefault,
-    now_as_constant,
     stored_default,
+    value_at,
 )
 from versioned_catalog.model.widening import type_name
 
@@ -122,8 +123,8 @@ class AddColumn(ColumnChange[Addition]):
     Args:
         path: its path: ``("zip",)``, ``("address", "zip")``, ``("tags", "element", "x")``.
         type: its type; IDs in it are ignored.
-        default: its read and write default: a Python value, or a Constant or Now of that type. The
-            read default of a Now is its value at the ALTER.
+        default: its read and write default: a Python value, or a Constant, Now or Evaluated of that
+            type. The read default of the latter two is its value at the ALTER.
         nullable: whether nulls are allowed; if not, it needs a default that is not null.
         comment: free text for people.
         first: whether it becomes the first among its siblings.
@@ -154,8 +155,8 @@ class AddColumn(ColumnChange[Addition]):
             self.path[-1],
             self.type,
             self.nullable,
-            read_default=now_as_constant(default, self.type, time)
-            if isinstance(default, Now)
+            read_default=value_at(default, self.type, time)
+            if isinstance(default, Now | Evaluated)
             else default,
             write_default=default,
             comment=self.comment,

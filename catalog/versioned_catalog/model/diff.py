@@ -17,7 +17,16 @@ from versioned_catalog.model.sql_literals import constant_from_sql
 from versioned_catalog.model.table_text import APPLIED_SCHEMA, Definition
 from versioned_catalog.model.transforms import parse_transform, render_field, result_type
 from versioned_catalog.model.type_text import ColumnPath, parse_path
-from versioned_catalog.model.types import Column, Map, Now, Struct, children, is_nested, walk
+from versioned_catalog.model.types import (
+    Column,
+    Evaluated,
+    Map,
+    Now,
+    Struct,
+    children,
+    is_nested,
+    walk,
+)
 from versioned_catalog.model.value_changes import default_text
 
 
@@ -238,7 +247,7 @@ class _Differ:
                 for inner in children(new):
                     self._column(inner)
             case old, new if old != new:
-                if isinstance(column.write_default, Now):
+                if isinstance(column.write_default, Now | Evaluated):
                     self._emit(changes.DropDefault(self._schema.path(column_id)), column_id)
                 self._emit(changes.ChangeType(self._schema.path(column_id), new), column_id)
         self._options(column_id, target)

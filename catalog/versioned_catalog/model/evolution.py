@@ -28,6 +28,7 @@ from versioned_catalog.model.types import (
     Column,
     Constant,
     DataType,
+    Evaluated,
     Map,
     Now,
     Struct,
@@ -266,6 +267,8 @@ def value_text(value: object, type_: DataType | None = None) -> str:
             text = "NULL"
         case Now():
             text = value.value.upper()
+        case Evaluated(sql):
+            text = sql
         case Constant(stored):
             text = stored if type_ is None else to_sql(value, type_)
         case bool():

@@ -103,6 +103,8 @@ def _write_default_to_json(default: types.WriteDefault) -> Json:
             return {"value": json.loads(text)}
         case types.Now():
             return {"function": default.value}
+        case types.Evaluated(sql):
+            return {"expression": sql}
 
 
 def column_from_json(value: Json) -> types.Column:
@@ -155,6 +157,8 @@ def _write_default_from_json(value: Json) -> types.WriteDefault | None:
             raise CorruptTableError(
                 f"{str(value['function'])[:100]!r} is not a write default"
             ) from None
+    if isinstance(value, dict) and "expression" in value:
+        return types.Evaluated(member(value, "expression", str))
     return _constant(member(value, "value", (str, list, dict)))
 
 

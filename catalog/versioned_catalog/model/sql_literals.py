@@ -9,7 +9,7 @@ from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.limits import TYPE_DEPTH
-from versioned_catalog.model import calendars, types
+from versioned_catalog.model import calendars, default_expressions, types
 from versioned_catalog.model.calendars import temporal
 from versioned_catalog.model.constants import (
     constant,
@@ -29,6 +29,7 @@ from versioned_catalog.model.types import (
     Atom,
     DataType,
     DayTimeInterval,
+    Evaluated,
     Family,
     Now,
     Time,
@@ -77,7 +78,50 @@ def take_default(cursor: Cursor, type_: DataType) -> WriteDefault | None:
     Raises:
         InvalidRequestError: it is not a constant, or does not fit the type exactly.
     """
-    start = cursor.token.start
+    start, place = cursor.token.start, cursor.place
+    try:
+        return _take_constant(cursor, type_, start)
+    except InvalidRequestError as error:
+        cursor.place = place
+        found = _take_expression(cursor, type_)
+        if found is None:
+            raise error from None
+        return found
+
+
+def _take_expression(cursor: Cursor, type_: DataType) -> Evaluated | None:
+    """The default at the cursor, if it is an expression of the time of a write.
+
+    Raises:
+        InvalidRequestError: its values are of another type.
+    """
+    try:
+        node = default_expressions.take(cursor)
+        _check_end(cursor)
+    except InvalidRequestError:
+        return None
+    if not default_expressions.changes(node) or default_expressions.is_now(node):
+        return None
+    return evaluated(node, type_)
+
+
+def evaluated(node: default_expressions.Node, type_: DataType) -> Evaluated:
+    """A default that is an expression.
+
+    Raises:
+        InvalidRequestError: its values are of another type than the column.
+    """
+    sql, found = default_expressions.render(node), default_expressions.type_of(node)
+    if found is not type_:
+        raise InvalidRequestError(
+            f"the default {sql} is a {render_type(found)}, and the column is a {render_type(type_)}; "
+            "write CAST(... AS ...), or give the column another type",
+            condition="NOT_SUPPORTED",
+        )
+    return Evaluated(sql)
+
+
+def _take_constant(cursor: Cursor, type_: DataType, start: int) -> WriteDefault | None:
     try:
         value = _take(cursor, 0)
         _check_end(cursor)
@@ -105,7 +149,8 @@ def _check_end(cursor: Cursor) -> None:
 def _not_a_constant(cursor: Cursor) -> InvalidRequestError:
     return cursor.error(
         "defaults are constants (a literal, array(…), map(…), named_struct(…), "
-        "current_timestamp() or current_date()); give any other value in the write"
+        "current_timestamp() or current_date()) or expressions of the time; give any other value in "
+        "the write"
     )
 
 
@@ -320,6 +365,8 @@ def to_sql(default: types.WriteDefault, type_: types.DataType) -> str:
     """The SQL of a default. Raises CorruptTableError if it is not a constant of the type."""
     if isinstance(default, types.Now):
         return f"{default.value}()"
+    if isinstance(default, types.Evaluated):
+        return default.sql
     return _sql(decode_raw(parse_json(default.json), type_), type_)
 
 

@@ -190,6 +190,15 @@ class Cursor:
         self.columns.append(self.token.start)
 
     @property
+    def place(self) -> int:
+        """How many tokens were consumed; set it to an earlier value to parse from there again."""
+        return self._at
+
+    @place.setter
+    def place(self, at: int) -> None:
+        self._at = at
+
+    @property
     def token(self) -> Token:
         """The next token."""
         return self._tokens[self._at]

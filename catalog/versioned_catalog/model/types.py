@@ -341,7 +341,14 @@ NOW_FUNCTIONS = {**{now.value: now for now in Now}, "now": Now.TIMESTAMP, "curda
 """The functions of Spark's SQL, in lower case, that are such a default."""
 
 
-WriteDefault = Constant | Now
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A write default that is evaluated once per write, as SQL; see ``model.default_expressions``."""
+
+    sql: str
+
+
+WriteDefault = Constant | Now | Evaluated
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import datetime as dt
 from dataclasses import dataclass, replace
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model import default_expressions
 from versioned_catalog.model.ddl import render_type
 from versioned_catalog.model.evolution import (
     ColumnChange,
@@ -21,7 +22,13 @@ from versioned_catalog.model.evolution import (
 )
 from versioned_catalog.model.hidden_columns import visible, with_hidden_defaults
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.sql_literals import constant, rekey_constant, to_sql, widen
+from versioned_catalog.model.sql_literals import (
+    constant,
+    evaluated,
+    rekey_constant,
+    to_sql,
+    widen,
+)
 from versioned_catalog.model.table_changes import check_arrangement
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import (
@@ -30,6 +37,7 @@ from versioned_catalog.model.types import (
     Column,
     Constant,
     DataType,
+    Evaluated,
     Now,
     Varchar,
     WriteDefault,
@@ -59,10 +67,11 @@ class ChangeType(ColumnChange[Ref]):
         if column.type == self.type:
             return evolution
         check_widens(column.type, self.type, schema.path_text(column_id))
-        if isinstance(column.write_default, Now):
+        if isinstance(column.write_default, Now | Evaluated):
             raise InvalidRequestError(
                 f"the type of {schema.path_text(column_id)} can't be changed, since its default "
-                f"{column.write_default.value} is {type_name(column.type)}; drop the default first"
+                f"{value_text(column.write_default)} is {type_name(column.type)}; drop the default "
+                "first"
             )
         changed = schema.replace_column(column_id, lambda c: replace(c, type=self.type))
         top = (*changed.ancestors(column_id), changed.column(column_id))[0]
@@ -142,12 +151,12 @@ class SetDefault(ColumnChange[Default]):
         match default:
             case Constant():
                 default = _rebased_constant(default, target, evolution, type_)
-            case Now() if type_ != target.type:
+            case Now() | Evaluated() if type_ != target.type:
                 raise InvalidRequestError(
-                    f"the default {default.value} does not fit the column "
+                    f"the default {value_text(default)} does not fit the column "
                     f"{schema.path_text(column_id)}, which is {type_name(type_)} now"
                 )
-            case Now() | None:
+            case Now() | Evaluated() | None:
                 pass
         return edit_column(evolution, target.column, write_default=default)
 
@@ -222,6 +231,8 @@ def stored_default(value: object, type_: DataType, where: str) -> WriteDefault |
                 f"{type_name(value.type)}; give a constant"
             )
         return value
+    if isinstance(value, Evaluated):
+        return evaluated(default_expressions.parsed(value.sql), type_)
     if isinstance(value, Constant):
         return value
     try:
@@ -230,7 +241,14 @@ def stored_default(value: object, type_: DataType, where: str) -> WriteDefault |
         raise InvalidRequestError(f"column {where}: {error}", condition="INVALID_VALUE") from None
 
 
-def now_as_constant(now: Now, type_: DataType, time: dt.datetime) -> Constant | None:
-    """The value of ``now`` at a time, in UTC."""
-    moment = time.astimezone(dt.UTC)
+def value_at(default: Now | Evaluated, type_: DataType, time: dt.datetime) -> Constant | None:
+    """The value of a default at a time, in UTC.
+
+    Raises:
+        InvalidRequestError: it is out of range.
+    """
+    if isinstance(default, Evaluated):
+        value = default_expressions.evaluate(default_expressions.parsed(default.sql), time)
+        return constant(value, type_)
+    now, moment = default, time.astimezone(dt.UTC)
     return constant(moment.date() if now is Now.DATE else moment, type_)

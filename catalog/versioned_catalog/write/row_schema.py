@@ -28,6 +28,7 @@ from versioned_catalog.model.types import (
     Column,
     Constant,
     DataType,
+    Evaluated,
     Map,
     Now,
     Struct,
@@ -36,6 +37,7 @@ from versioned_catalog.model.types import (
     is_opaque,
     walk,
 )
+from versioned_catalog.model.value_changes import value_at
 from versioned_catalog.model.widening import common_type, widens
 from versioned_catalog.read import projection
 from versioned_catalog.read.apply_plan import Adapter
@@ -339,6 +341,8 @@ def default_value(column: Column, path: ColumnPath, table: str, now: datetime) -
             return constant(now if is_zoned else now.replace(tzinfo=None), column.type)
         case Now.DATE:
             return constant(now.date(), column.type)
+        case Evaluated() as default:
+            return value_at(default, column.type, now)
         case Constant() as value:
             return value
         case None:

@@ -16,7 +16,8 @@ from pyspark_versioned.sql.protocol.common import Default, TypedValue
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.log.times import moment_of_micros
 from versioned_catalog.model.ddl import render_type
-from versioned_catalog.model.sql_literals import constant, decode
+from versioned_catalog.model.default_expressions import is_now, parse
+from versioned_catalog.model.sql_literals import constant, decode, evaluated
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import (
     NOW_FUNCTIONS,
@@ -80,18 +81,29 @@ def parse_default(default: Default | None, type_: DataType, column: str) -> Writ
     if now is not None and now.type is type_:
         return now
     if changing:
-        raise InvalidRequestError(
-            f"{column}: DEFAULT {sql} of a {render_type(type_)} can't be stored, since its value is "
-            f"not the same at all times ({', '.join(changing)}). A default is a constant, "
-            "current_timestamp() of a TIMESTAMP or current_date() of a DATE; leave it out, and give "
-            "the value in the statement that writes"
-        )
+        return _expression(sql, type_, column, changing)
     if default.literal is None:
         raise InvalidRequestError(f"{column}: the type that DEFAULT {sql} is for is not known")
     try:
         return constant(parse_value(default.literal), type_)
     except InvalidRequestError as error:
         raise InvalidRequestError(f"{column}: {error}") from None
+
+
+def _expression(
+    sql: str, type_: DataType, column: str, changing: Sequence[str]
+) -> WriteDefault | None:
+    try:
+        node = parse(sql)
+        if is_now(node):
+            raise InvalidRequestError("a CAST to the type of the column is needed")
+        return evaluated(node, type_)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(
+            f"{column}: DEFAULT {sql} of a {render_type(type_)} can't be stored, since its value is "
+            f"not the same at all times ({', '.join(changing)}), and Python can't evaluate it: {error}; "
+            "write another one, or leave it out, and give the value in the statement that writes"
+        ) from None
 
 
 _SPECIAL = re.compile(
