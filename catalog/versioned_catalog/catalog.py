@@ -41,6 +41,7 @@ from versioned_catalog.names.creation import (
     shown_name,
 )
 from versioned_catalog.names.dropped import DroppedTable
+from versioned_catalog.names.external import has_table, register
 from versioned_catalog.names.folders import Mode, Placement
 from versioned_catalog.names.names import Names, check_namespace, names_inside, parse_namespace
 from versioned_catalog.names.names_log import Name, TableName, full_key
@@ -145,7 +146,7 @@ class Catalog:
     def _load(self, parts: Name) -> Table:
         table_name = self._names.find(self._names.existing(), parts)
         location = table_name.location
-        store, cached = self._store.child(location), self._cached.get(location)
+        store, cached = self._names.folder(location), self._cached.get(location)
         loaded = None if cached is None else cached.loaded
         table = folders.load_at(store, render_path(parts), table_name.table_uuid, loaded)
         self._cached[location] = table.handle
@@ -179,6 +180,7 @@ class Catalog:
         comment: str | None = None,
         generated: Mapping[str, str] | None = None,
         identity: Mapping[str, Identity] | None = None,
+        location: str | os.PathLike[str] | None = None,
     ) -> Table:
         """Create a table.
 
@@ -198,11 +200,14 @@ class Catalog:
             generated: columns that are computed from others, and the SQL that computes them:
                 ``{"day": "CAST(ts AS DATE)"}``, with times in UTC; see docs/sql.md.
             identity: columns that number rows, ``{"id": Identity()}``; they become NOT NULL.
+            location: the folder, an empty one below the warehouse or one of its ``roots``; chosen by the
+                name if omitted. The files of such a table stay when it is dropped.
 
         Raises:
-            AlreadyExistsError: the name is taken.
+            AlreadyExistsError: the name is taken, or there is a table in the folder.
             NotFoundError: there is no such namespace.
-            InvalidRequestError: the schema, key, partitioning or a property is invalid.
+            InvalidRequestError: the schema, key, partitioning or a property is invalid, or the folder is
+                not allowed or not empty.
         """
         with naming_table(shown_name(name)):
             operation = creation(
@@ -215,7 +220,42 @@ class Catalog:
                 generated=generated,
                 identity=identity,
             )
-            return self._create_now(name, operation, "create")
+            return self._create_now(name, operation, "create", location)
+
+    def register_table(
+        self,
+        name: str | Name,
+        location: str | os.PathLike[str],
+        *,
+        declared: Create | None = None,
+        commit_id: str | None = None,
+    ) -> Table:
+        """Give a table that exists a name in this warehouse; its files stay where they are.
+
+        Args:
+            name: the name, including the namespace.
+            location: the folder of the table, below the warehouse or one of its ``roots``.
+            declared: the ``creation(...)`` of the table as it must be.
+            commit_id: idempotency key; generated if omitted.
+
+        Raises:
+            AlreadyExistsError: the name is taken, or the table has one in this warehouse.
+            NotFoundError: there is no such table or namespace.
+            InvalidRequestError: the folder is not allowed, or the table is not as declared.
+        """
+        return register(self._names, name, os.fspath(location), declared, commit_id)
+
+    def has_table_at(self, name: str | Name, location: str | os.PathLike[str]) -> bool:
+        """Whether there is a table in a folder that is to be the location of another one.
+
+        Raises:
+            InvalidRequestError: the folder is not allowed.
+        """
+        return has_table(self._names, name, os.fspath(location))
+
+    def is_external(self, name: str | Name) -> bool:
+        """Whether a table was created or registered with a location, as of the last look at its name."""
+        return self._names.is_external(parse_path(name))
 
     def replace_table(
         self,
@@ -257,8 +297,14 @@ class Catalog:
             mode: Mode = "create or replace" if or_create else "replace"
             return self._create_now(name, operation, mode)
 
-    def _create_now(self, name: str | Name, operation: Create, mode: Mode) -> Table:
-        placement = self.plan_creation(name, mode, operation.table_uuid)
+    def _create_now(
+        self,
+        name: str | Name,
+        operation: Create,
+        mode: Mode,
+        location: str | os.PathLike[str] | None = None,
+    ) -> Table:
+        placement = self.plan_creation(name, mode, operation.table_uuid, location)
         return self.commit_creation(name, placement, operation, str(uuid.uuid4()))
 
     def rename_table(self, name: str | Name, new_name: str | Name) -> None:
@@ -272,6 +318,9 @@ class Catalog:
 
     def drop_table(self, name: str | Name) -> None:
         """Drop a table; ``undrop`` brings it back until ``vacuum_path`` deletes its files.
+
+        A table with a location of its own just loses its name: its files stay, and ``register_table`` or
+        ``undrop`` gives it a name again.
 
         Raises:
             NotFoundError: there is no such table.
@@ -318,7 +367,11 @@ class Catalog:
         return dropped.dropped_tables(self._names, parse_namespace(namespace))
 
     def plan_creation(
-        self, name: str | Name, mode: Mode = "create", table_uuid: str | None = None
+        self,
+        name: str | Name,
+        mode: Mode = "create",
+        table_uuid: str | None = None,
+        location: str | os.PathLike[str] | None = None,
     ) -> Placement:
         """Determine the folder of a new table, and the table it replaces; nothing is written.
 
@@ -326,12 +379,17 @@ class Catalog:
             name: the table's name.
             mode: ``create``, ``replace`` or ``create or replace``.
             table_uuid: the new table UUID; generated if omitted.
+            location: the folder that a user chose; see ``create_table``.
 
         Raises:
-            AlreadyExistsError: the name is taken, and the mode is ``create``.
+            AlreadyExistsError: the name is taken, and the mode is ``create``; or there is a table in the
+                folder.
             NotFoundError: there is no such table, and the mode is ``replace``; or no such namespace.
+            InvalidRequestError: the folder is not allowed, or that of another table than the replaced
+                one.
         """
-        return plan_creation(self._names, name, mode, table_uuid)
+        chosen = None if location is None else os.fspath(location)
+        return plan_creation(self._names, name, mode, table_uuid, chosen)
 
     def plan_rows(
         self,
@@ -349,7 +407,7 @@ class Catalog:
             arrow: the schema of the rows, to refuse them early if they do not fit.
         """
         placed = replace(operation, table_uuid=placement.table_uuid)
-        store, shown = self._store.child(placement.folder), render_path(parse_path(name))
+        store, shown = self._names.folder(placement.folder), render_path(parse_path(name))
         return folders.plan_rows_at(store, placed, shown, arrow, placement.base_version)
 
     def commit_creation(
@@ -428,6 +486,7 @@ class Catalog:
         or_replace: bool = False,
         if_not_exists: bool = False,
         properties: Mapping[str, str] | None = None,
+        location: str | os.PathLike[str] | None = None,
         progress: Progress = silent,
         commit_id: str | None = None,
     ) -> Table:
@@ -447,6 +506,7 @@ class Catalog:
             or_replace: replace a table of the name, whose history is dropped with it.
             if_not_exists: do nothing if there is a table of the name.
             properties: table properties that the clone has besides those of the source, or instead.
+            location: the folder of the clone; see ``create_table``.
             progress: called with the step and how much of it is done.
             commit_id: idempotency key; generated if omitted.
 
@@ -467,6 +527,7 @@ class Catalog:
             or_replace=or_replace,
             if_not_exists=if_not_exists,
             properties=properties,
+            location=location,
             progress=progress,
             commit_id=commit_id,
         )
@@ -483,6 +544,7 @@ class Catalog:
         or_replace: bool = False,
         if_not_exists: bool = False,
         properties: Mapping[str, str] | None = None,
+        location: str | os.PathLike[str] | None = None,
         progress: Progress = silent,
         commit_id: str | None = None,
     ) -> Cloned | None:
@@ -498,7 +560,12 @@ class Catalog:
             handle, version = handle.branch(version), None
         state = handle.at(version, timestamp)
         request = Cloning(
-            handle, state, shallow, dict(properties or {}), commit_id or str(uuid.uuid4())
+            handle,
+            state,
+            shallow,
+            dict(properties or {}),
+            commit_id or str(uuid.uuid4()),
+            None if location is None else os.fspath(location),
         )
         parts = parse_path(name)
         if if_not_exists and self.table_exists(parts) and not self._is_clone(parts, request):
@@ -962,7 +1029,7 @@ class Catalog:
             NotFoundError: no table has the name.
         """
         parts = parse_path(name)
-        store = self._store.child(self._names.find(self._names.state(), parts).location)
+        store = self._names.folder(self._names.find(self._names.state(), parts).location)
         shown = render_path(parts)
         return verify(store, shown, deep=deep, every_version=every_version, progress=progress)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 STATEMENTS = statements()
 CATALOGS = ("prod", "local", "hive_prod", "catalog_name", "lake", "delta")
 NAMESPACES = ("db", "my_app", "default")
-LEAST = 330
+LEAST = 335
 """Number of statements that work."""
 
 
@@ -65,12 +65,15 @@ def failure(
         for key, value in settings.items():
             own = str(home / name) if key.endswith(".warehouse") else value
             session.conf.set(key.replace("catalog.versioned", f"catalog.{name}"), own)
+        session.conf.set(f"spark.sql.catalog.{name}.root.raw", str(home / "raw"))
         for namespace in NAMESPACES:
             Catalog(home / name).create_namespace(namespace)
+    raw = str(home / "raw")
     for sql in before:
-        session.sql(sql)
+        session.sql(sql.replace("$RAW", raw))
     try:
-        session.sql((statement.run or statement.sql).rstrip().rstrip(";")).collect()
+        text = (statement.run or statement.sql).replace("$RAW", raw)
+        session.sql(text.rstrip().rstrip(";")).collect()
     except Exception as error:  # Spark's errors have many types
         return str(error)
     return None

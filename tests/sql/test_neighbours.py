@@ -192,6 +192,17 @@ T = ("prod", "db", "sample")
                 },
             ),
         ),
+        (
+            "CREATE TABLE t SHALLOW CLONE s LOCATION '/a b/t'",
+            Said(
+                ("t",),
+                "clone",
+                {
+                    **{"source_table": "'s'", "shallow": "true", "mode": "'create'"},
+                    "location": "'/a b/t'",
+                },
+            ),
+        ),
         ("DESC HISTORY t LIMIT 1", Said(("t",), "describe_history", {"newest": "1"})),
         ("DESCRIBE DETAIL t", Said(("t",), "describe_detail")),
         (
@@ -259,7 +270,6 @@ def test_spark_parses_the_rest(statement: str) -> None:
         ("ANALYZE TABLE t PARTITION (day = '1970-01-01') COMPUTE STATISTICS", "FOR ALL COLUMNS"),
         ("GENERATE symlink_format_manifest FOR TABLE t", "system.publish"),
         ("CREATE TABLE t SHALLOW CLONE other TIMESTAMP AS OF current_timestamp()", "as a text"),
-        ("CREATE OR REPLACE TABLE t CLONE other LOCATION '/x'", "leave out LOCATION"),
         ("VACUUM t USING INVENTORY (SELECT * FROM x)", "leave it out"),
         (
             "REORG TABLE t APPLY (UPGRADE UNIFORM(ICEBERG_COMPAT_VERSION=2))",

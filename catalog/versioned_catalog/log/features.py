@@ -67,6 +67,9 @@ MANIFEST = "manifest"
 VIEWS = "views"
 """Feature of warehouses that hold views."""
 
+EXTERNAL_TABLES = "external-tables"
+"""Feature of warehouses that name, or named, a table whose folder is not their own."""
+
 SCHEMA_DELTAS = "schema-deltas"
 """Feature of a checkpoint that stores old schemas as deltas."""
 
@@ -143,6 +146,7 @@ KNOWN_FEATURES: frozenset[str] = frozenset(
         PATCH,
         MANIFEST,
         VIEWS,
+        EXTERNAL_TABLES,
         SCHEMA_DELTAS,
         PINS,
         HIDDEN,

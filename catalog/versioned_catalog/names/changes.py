@@ -137,10 +137,13 @@ def drop_table(names: Names, name: Name) -> None:
 def check_droppable(names: Names, tables: Iterable[TableName]) -> None:
     """Refuse to drop tables if the rules forbid it for one of them; clones that are gone forbid nothing.
 
-    Names are removed first, in another log. The rules apply again when each drop is committed.
+    Names are removed first, in another log. The rules apply again when each drop is committed. An
+    external table that can't be read just loses its name.
     """
     for table in tables:
-        store, name = names.store.child(table.location), render_path(table.name)
+        if table.is_external and not _is_readable(names, table):
+            continue
+        store, name = names.folder(table.location), render_path(table.name)
         try:
             _release_clones(store, name)
             drop_at(store, table.table_uuid, name, dry_run=True)
@@ -149,6 +152,14 @@ def check_droppable(names: Names, tables: Iterable[TableName]) -> None:
                 f"{name} can't be dropped, since its log is damaged ({error}); recover it, or "
                 f"delete its folder {store.url} and drop it again"
             ) from error
+
+
+def _is_readable(names: Names, table: TableName) -> bool:
+    try:
+        load_at(names.folder(table.location), render_path(table.name), table.table_uuid)
+    except VersionedError:
+        return False
+    return True
 
 
 def _release_clones(store: Store, name: str) -> None:
@@ -162,14 +173,17 @@ def _release_clones(store: Store, name: str) -> None:
 def drop_unnamed(names: Names, tables: Iterable[TableName]) -> None:
     """Drop tables whose names were removed; a table that must not be dropped gets its name back.
 
-    One that was undropped since its name was removed, while its drop was still missing, exists.
+    One that was undropped since its name was removed, while its drop was still missing, exists. External
+    tables stay as they are.
 
     Raises:
         VersionedError: the first failure; the other tables are dropped.
     """
     failures: list[VersionedError] = []
     for table in tables:
-        store, name = names.store.child(table.location), render_path(table.name)
+        if table.is_external:
+            continue
+        store, name = names.folder(table.location), render_path(table.name)
         try:
             if names.state().name_of(table.table_uuid) is not None:
                 continue

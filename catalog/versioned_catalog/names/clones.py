@@ -66,6 +66,7 @@ from versioned_catalog.model.type_text import render_path
 from versioned_catalog.names.changes import check_droppable, drop_unnamed
 from versioned_catalog.names.creation import add_name, name_commit
 from versioned_catalog.names.folders import Mode, discard_at, load_at
+from versioned_catalog.names.locations import check_empty, external_location
 from versioned_catalog.names.names import Names, check_free, head_of, safe_folder
 from versioned_catalog.names.names_log import (
     Name,
@@ -119,6 +120,7 @@ class Cloning:
         shallow: whether the clone reads the source's files instead of copying them.
         properties: properties that the clone has besides those of the source, or instead.
         commit_id: idempotency key.
+        location: the folder of the clone that a user chose, or None.
     """
 
     source: TableHandle
@@ -126,6 +128,7 @@ class Cloning:
     shallow: bool
     properties: Mapping[str, str]
     commit_id: str
+    location: str | None = None
 
     @property
     def table_uuid(self) -> str:
@@ -155,12 +158,18 @@ def clone(names: Names, name: Name, mode: Mode, cloning: Cloning, progress: Prog
                 "a dropped table; roll it back, or make a deep clone (DEEP CLONE, shallow=False)",
                 condition="NOT_SUPPORTED",
             )
+        if replaced.is_external:
+            raise InvalidRequestError(
+                f"{shown} is at {names.folder(replaced.location).url}, and a clone would be in a "
+                "folder of its own; drop the table first, whose files stay, or clone under another name",
+                condition="NOT_SUPPORTED",
+            )
         check_droppable(names, [replaced])
     removed = (
         None if replaced is None else load_at(names.store.child(replaced.location), shown).state
     )
-    folder = f"{safe_folder(name)}-{identity[:8]}"
-    store = names.store.child(folder)
+    folder = _folder(names, name, cloning)
+    store = names.folder(folder)
     if table_log(store).load().state is None:
         check_clonable(cloning)
         _described(cloning)  # refuses properties before anything is written
@@ -168,7 +177,9 @@ def clone(names: Names, name: Name, mode: Mode, cloning: Cloning, progress: Prog
         if cloning.shallow and entry_versions(table_log(store)):
             made = _protected_since(cloning.source, identity)
         elif cloning.shallow:
-            _protect(names, cloning, Protection(identity, made, folder))
+            below = folder_below(store)
+            assert below is not None, "no other folder is accepted for a shallow clone"
+            _protect(names, cloning, Protection(identity, made, below))
         _write(store, cloning, made, progress)
     table = load_at(store, shown, identity)
     if not is_done:
@@ -188,6 +199,36 @@ def clone(names: Names, name: Name, mode: Mode, cloning: Cloning, progress: Prog
         first.segments.count if copied else 0,
         first.segments.bytes if copied else 0,
     )
+
+
+def _folder(names: Names, name: Name, cloning: Cloning) -> str:
+    """The folder of a clone, which no other table has.
+
+    Raises:
+        AlreadyExistsError, InvalidRequestError: the folder that a user chose can't be that of the clone.
+    """
+    if cloning.location is None:
+        return f"{safe_folder(name)}-{cloning.table_uuid[:8]}"
+    shown = render_path(name)
+    location = external_location(names.store, cloning.location, shown)
+    store = names.folder(location)
+    state = table_log(store).load().state
+    if state is None or state.created_uuid != cloning.table_uuid:
+        check_empty(store, shown)
+        if state is not None:
+            raise InvalidRequestError(
+                f"{shown}: there was a table at {store.url}, whose log can't be that of a clone; choose "
+                "another location",
+                condition="NOT_SUPPORTED",
+            )
+    if cloning.shallow and folder_below(store) is None:
+        raise InvalidRequestError(
+            f"{shown}: LOCATION {store.url} is outside the warehouse {names.store.url}, in which a "
+            "shallow clone stays; choose a location there, or make a deep clone (DEEP CLONE, "
+            "shallow=False)",
+            condition="NOT_SUPPORTED",
+        )
+    return location
 
 
 def check_clonable(cloning: Cloning) -> None:

@@ -45,6 +45,7 @@ from versioned_catalog.names.folders import (
     plan_creation_at,
     timeline_at,
 )
+from versioned_catalog.names.locations import check_empty, check_same_folder, external_location
 from versioned_catalog.names.names import Names, check_free, head_of, safe_folder
 from versioned_catalog.names.names_log import (
     Name,
@@ -54,7 +55,7 @@ from versioned_catalog.names.names_log import (
     full_key,
 )
 from versioned_catalog.read.computed import declared
-from versioned_catalog.storage.store import Store
+from versioned_catalog.storage.store import Store, split_root
 from versioned_catalog.table import Table
 from versioned_catalog.write.properties import check_properties
 
@@ -150,18 +151,27 @@ def shown_name(name: str | Name) -> str:
 
 
 def plan_creation(
-    names: Names, name: str | Name, mode: Mode, table_uuid: str | None = None
+    names: Names,
+    name: str | Name,
+    mode: Mode,
+    table_uuid: str | None = None,
+    location: str | None = None,
 ) -> Placement:
     """Determine the folder of a new table. See ``Catalog.plan_creation``."""
     parts, state = parse_path(name), names.state()
-    identity = table_uuid or str(uuid.uuid4())
+    identity, shown = table_uuid or str(uuid.uuid4()), render_path(parts)
+    wanted = None if location is None else external_location(names.store, location, shown)
     if mode == "replace" or (mode != "create" and full_key(parts) in state.tables):
         replaced = names.find(state, parts)
-        store = names.store.child(replaced.location)
+        store = names.folder(replaced.location)
+        if wanted is not None:
+            check_same_folder(store, names.folder(wanted), shown)
         return plan_creation_at(store, replaced.location, identity, mode, replaced.table_uuid)
     check_free(state, parts)
-    folder = _free_folder(names.store, parts, identity)
-    return plan_creation_at(names.store.child(folder), folder, identity, mode)
+    if wanted is not None:
+        check_empty(names.folder(wanted), shown)
+    folder = wanted or _free_folder(names.store, parts, identity)
+    return plan_creation_at(names.folder(folder), folder, identity, mode)
 
 
 def _free_folder(store: Store, name: Name, table_uuid: str) -> str:
@@ -191,7 +201,9 @@ def commit_creation(
                     f"{render_path(parts)} was created, dropped or changed by another commit since "
                     "this was planned; run it again"
                 ) from error
-        placement = plan_creation(names, parts, placement.mode)
+        chosen = placement.folder if placement.replaced_uuid is None else None
+        location = chosen if chosen is not None and split_root(chosen) is not None else None
+        placement = plan_creation(names, parts, placement.mode, location=location)
     raise CommitConflictError(
         f"others created and dropped {render_path(parts)} {_TRIES} times meanwhile; try again later"
     )
@@ -200,7 +212,7 @@ def commit_creation(
 def _create(
     names: Names, name: Name, placement: Placement, creation: Create, commit_id: str
 ) -> Table:
-    store, operation = names.store.child(placement.folder), placement.operation(creation)
+    store, operation = names.folder(placement.folder), placement.operation(creation)
     since, shown = placement.base_version, render_path(name)
     if isinstance(operation, Replace):
         check = partial(_check_still_named, names, name, placement)

@@ -20,7 +20,13 @@ from versioned_catalog.maintain.expiry import store_time, time_before
 from versioned_catalog.maintain.upkeep import Maintained, Unmaintained
 from versioned_catalog.maintain.vacuum import UNDROP_RETENTION, Vacuumed
 from versioned_catalog.model.type_text import render_path
-from versioned_catalog.names.folders import drop_at, timeline_at, undrop_at, vacuum_at
+from versioned_catalog.names.folders import (
+    drop_at,
+    load_at,
+    timeline_at,
+    undrop_at,
+    vacuum_at,
+)
 from versioned_catalog.names.names import (
     Names,
     check_free,
@@ -87,7 +93,7 @@ def undrop(
     table = _find(names, name, uuid)
     new_name = new_name or table.name
     table = replace(table, name=new_name)
-    store, shown = names.store.child(table.location), render_path(new_name)
+    store, shown = names.folder(table.location), render_path(new_name)
     holder = names.state().tables.get(full_key(new_name))
     if holder is None or holder.table_uuid != table.table_uuid:
         _check_free(names.state(), new_name)
@@ -95,7 +101,10 @@ def undrop(
         landed = commit_id and timeline_at(store).find_commit(commit_id, -1, existing.version)
         if landed is None:
             raise AlreadyExistsError(f"{shown} is not dropped", condition="TABLE_ALREADY_EXISTS")
-    undropped = undrop_at(store, table.table_uuid, shown, commit_id)
+    if table.is_external:
+        undropped = load_at(store, shown, table.table_uuid)
+    else:
+        undropped = undrop_at(store, table.table_uuid, shown, commit_id)
 
     def change(state: WarehouseState) -> WarehouseEntry | None:
         if state.name_of(table.table_uuid) is not None:
@@ -106,7 +115,8 @@ def undrop(
     try:
         names.commit(change)
     except (AlreadyExistsError, NotFoundError):
-        drop_at(store, table.table_uuid, shown)
+        if not table.is_external:
+            drop_at(store, table.table_uuid, shown)
         raise
     other = names.state().name_of(table.table_uuid)
     if other is not None and full_key(other) != full_key(new_name):
@@ -125,6 +135,8 @@ def maintain_dropped(
     cutoff = time_before(store_time(names.store, dry_run=dry_run), retention)
     for removed in _removed(names):
         table, shown = removed.table, render_path(removed.table.name)
+        if table.is_external:
+            continue
         try:
             state = _loaded(names, table) if removed.time <= cutoff else None
             if state is None or not state.can_be_undropped or state.time > cutoff:
@@ -132,7 +144,7 @@ def maintain_dropped(
             if auto_maintain(state.properties) == OFF:
                 yield Unmaintained(shown, f"the property {AUTO_MAINTAIN} is {OFF}")
                 continue
-            store = names.store.child(table.location)
+            store = names.folder(table.location)
             done = vacuum_at(
                 store, retention, dry_run=dry_run, force=bounds.force, progress=progress
             )
@@ -224,7 +236,7 @@ def _removed(names: Names) -> list[_Removed]:
 
 def _loaded(names: Names, table: TableName) -> TableState | None:
     """The newest state of a table; None if its folder is empty or holds another table."""
-    state = timeline_at(names.store.child(table.location)).load().state
+    state = timeline_at(names.folder(table.location)).load().state
     return state if state is not None and state.created_uuid == table.table_uuid else None
 
 
@@ -235,9 +247,9 @@ def _described(names: Names, removed: _Removed) -> DroppedTable | None:
         state = _loaded(names, table)
     except VersionedError:
         return None  # damaged, or in need of a newer library
-    if state is None or (state.dropped and not state.can_be_undropped):
+    if state is None or (state.dropped and (table.is_external or not state.can_be_undropped)):
         return None
-    store = names.store.child(table.location)
+    store = names.folder(table.location)
     dropped, user = removed.time, None
     if state.dropped:
         dropped = state.time

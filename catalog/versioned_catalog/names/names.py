@@ -16,8 +16,10 @@ from versioned_catalog.log.features import WITH_CHECKSUMS, Features, check_writa
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.model.type_text import has_control_characters, parse_path, render_path
+from versioned_catalog.names.locations import folder_of
 from versioned_catalog.names.names_log import (
     WAREHOUSE_CODEC,
+    WITH_EXTERNAL_TABLES,
     Name,
     Namespace,
     TableName,
@@ -60,6 +62,16 @@ class Names:
         self._loaded = self.log.load() if loaded is None else self.log.advance(loaded)
         return self._loaded.state or _empty_warehouse()
 
+    def is_external(self, name: Name) -> bool:
+        """Whether a table is external, as of the state that was loaded last; False without a table."""
+        state = self.state() if self._loaded is None else self._loaded.state
+        table = None if state is None else state.tables.get(full_key(name))
+        return table is not None and table.is_external
+
+    def folder(self, location: str) -> Store:
+        """The store of a table's folder. See ``folder_of``."""
+        return folder_of(self.store, location)
+
     def existing(self) -> WarehouseState:
         """The newest state of a warehouse whose folder exists.
 
@@ -98,6 +110,8 @@ class Names:
             if entry is None:
                 raise _NothingToDo
             needed = WITH_CHECKSUMS if current.version < 0 else current.features
+            if any(table.is_external for table in entry.set_tables):
+                needed |= WITH_EXTERNAL_TABLES
             head = Head(
                 table_uuid=current.warehouse_uuid,
                 version=current.version + 1,

@@ -24,6 +24,7 @@ from versioned_catalog.log.entry import (
 )
 from versioned_catalog.log.features import (
     CHECKSUMS,
+    EXTERNAL_TABLES,
     FORMAT,
     VIEWS,
     Features,
@@ -34,13 +35,16 @@ from versioned_catalog.log.times import time_from_text, time_to_text
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.schema_json import Json, check_members, member, optional, texts
 from versioned_catalog.names.view import View, name_from_json, view_from_json, view_to_json
-from versioned_catalog.storage.store import safe_path
+from versioned_catalog.storage.store import OWN_FOLDERS, safe_path, split_root
 
 Name = tuple[str, ...]
 T = TypeVar("T")
 
 WITH_VIEWS = Features(write=frozenset({VIEWS}))
 """Features of a warehouse with views: readers of tables need not know them."""
+
+WITH_EXTERNAL_TABLES = Features(frozenset({EXTERNAL_TABLES}), frozenset({EXTERNAL_TABLES}))
+"""Features of a warehouse with external tables: others would look for them in the wrong folder."""
 
 
 def full_key(name: Name) -> Name:
@@ -54,13 +58,18 @@ class TableName:
 
     Args:
         name: the parts of its namespace, then its own name.
-        location: its folder in the warehouse.
+        location: its folder in the warehouse; of an external table ``root:<root>/<path>``.
         table_uuid: created UUID of the table, since another table may use the folder later.
     """
 
     name: Name
     location: str
     table_uuid: str
+
+    @property
+    def is_external(self) -> bool:
+        """Whether the warehouse owns only the name, and not the files."""
+        return split_root(self.location) is not None
 
 
 @dataclass(frozen=True)
@@ -288,5 +297,20 @@ def _namespace_from_json(value: Json) -> Namespace:
 def _table_from_json(value: Json) -> TableName:
     check_members(value, _TABLE_MEMBERS)
     (name,) = _names_from_json([member(value, "name", list)])
-    location = safe_path(member(value, "location", str))
+    location = check_location(safe_path(member(value, "location", str)))
     return TableName(name, location, member(value, "table_uuid", str))
+
+
+def check_location(location: str) -> str:
+    """Check that the location of a table is not inside the folders of another one, and return it.
+
+    Raises:
+        CorruptTableError: an external table can't be there.
+    """
+    place = split_root(location)
+    if place is not None and (place.adoption or _OWN & set(place.path.lower().split("/"))):
+        raise CorruptTableError(f"no external table can be at {location!r}")
+    return location
+
+
+_OWN = frozenset(OWN_FOLDERS)

@@ -108,6 +108,20 @@ def split_options(
     return others, {name: RootOptions(url, inner.get(name)) for name, url in urls.items()}
 
 
+def options_of(location: Location) -> dict[str, Any]:
+    """The storage options that open a location again by its URL, with its roots.
+
+    >>> here = Location("/w", roots=(("lake", Location("s3://b/raw", (("anon", True),))),))
+    >>> options_of(here)
+    {'root.lake': 's3://b/raw', 'root.lake.anon': True}
+    """
+    options = dict(location.options)
+    for name, root in location.roots:
+        options[f"{ROOT_OPTION}{name}"] = root.url
+        options |= {f"{ROOT_OPTION}{name}.{key}": value for key, value in root.options}
+    return options
+
+
 def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Store:
     """Open the store of a folder, given by a local path, or a URL such as ``s3://bucket/folder``.
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark_versioned.options import MAIN
 from pyspark_versioned.sql.protocol.common import CatalogRef
-from pyspark_versioned.sql.snapshots import remember
+from pyspark_versioned.sql.snapshots import remember, storage_of
 from versioned_catalog import AlreadyExistsError, InvalidRequestError, Table
 from versioned_catalog.commit.branch_rules import stages_writes
 
@@ -35,7 +33,7 @@ def chosen(
         )
     explicit = option if named is None else named
     if explicit is not None:
-        return table if explicit == MAIN else on_branch(table, explicit, catalog.storage)
+        return table if explicit == MAIN else on_branch(table, explicit, catalog)
     return _staged(table, catalog, writes=writes)
 
 
@@ -57,9 +55,9 @@ def _staged(table: Table, catalog: CatalogRef, *, writes: bool) -> Table:
             table.create_branch(name)
         except AlreadyExistsError:
             table.refresh()
-    return on_branch(table, name, catalog.storage)
+    return on_branch(table, name, catalog)
 
 
-def on_branch(table: Table, name: str, storage: Mapping[str, str]) -> Table:
+def on_branch(table: Table, name: str, catalog: CatalogRef) -> Table:
     """A branch of a table, which later requests find again."""
-    return remember(table.branch(name), storage)
+    return remember(table.branch(name), storage_of(catalog, table.store.location))

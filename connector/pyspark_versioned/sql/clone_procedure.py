@@ -49,6 +49,7 @@ def _clone(call: Invocation) -> Iterable[Row]:
         or_replace=mode == "create or replace",
         if_not_exists=mode == "create if not exists",
         properties=properties,
+        location=call.arguments["location"],
         commit_id=call.commit.id,
     )
     if done is not None:
@@ -102,6 +103,9 @@ PROCEDURES = {
             optional("timestamp", "TIMESTAMP", "the version at a time"),
             optional("mode", "STRING", f"{', '.join(_MODES[:-1])} or {_MODES[-1]}"),
             optional("properties", "MAP<STRING, STRING>", "properties to set besides the source's"),
+            optional(
+                "location", "STRING", "the folder of the clone; by default chosen by its name"
+            ),
         ),
         "STRUCT<source_table_size: BIGINT, source_num_of_files: BIGINT, num_removed_files: BIGINT, "
         "num_copied_files: BIGINT, removed_files_size: BIGINT, copied_files_size: BIGINT>",

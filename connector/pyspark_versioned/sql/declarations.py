@@ -21,6 +21,7 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import UNASSIGNED, Column
 from versioned_catalog.names.creation import creation
+from versioned_catalog.storage.opening import plain_url
 
 _ADDED_BY_SPARK = ("owner", "table_type", "is_managed_location")
 """Properties that Spark adds by itself."""
@@ -42,6 +43,7 @@ class Declaration:
         generated: the expressions of generated columns by their names.
         zone: the time zone in which these take parts of a TIMESTAMP.
         identity: the columns that number rows, by name.
+        location: the folder of LOCATION, or None.
     """
 
     name: tuple[str, ...]
@@ -55,6 +57,24 @@ class Declaration:
     generated: Mapping[str, str] = field(default_factory=dict)
     zone: str = "UTC"
     identity: Mapping[str, Identity] = field(default_factory=dict)
+    location: str | None = None
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing is said but the name and the location.
+
+        Raises:
+            InvalidRequestError: there are no columns, and more is said.
+        """
+        if self.columns:
+            return False
+        if self.partitioned_by or self.properties or self.comment is not None or self.primary_key:
+            raise InvalidRequestError(
+                f"{render_path(self.name)}: write the columns, or leave out all but LOCATION, to "
+                "register the table that is there as it is; ALTER it then",
+                condition="NOT_SUPPORTED",
+            )
+        return True
 
     def operation(self) -> Create:
         """The operation that creates the table."""
@@ -87,12 +107,17 @@ def parse_declaration(
     properties = dict(declaration.properties)
     provider = properties.pop("provider", "versioned")
     _check_provider(provider, declaration.default_provider, table)
-    if "location" in properties or properties.pop("external", "false") != "false":
+    location = properties.pop("location", None)
+    if location is None and properties.pop("external", "false") != "false":
         raise InvalidRequestError(
-            f"{table}: the tables of a catalog are in its warehouse; leave out LOCATION, or create it "
-            "with Catalog.create_path and read it with spark.read.format('versioned').load(path)",
+            f"{table}: an EXTERNAL table needs a LOCATION; write one, or leave out EXTERNAL",
             condition="NOT_SUPPORTED",
         )
+    properties.pop("external", None)
+    path = properties.get("option.path")
+    if location is not None and path is not None and plain_url(path) == plain_url(location):
+        properties.pop("option.path")  # spark.catalog.createTable says it thrice
+        properties.pop("path", None)
     if any(key.startswith("option.") for key in properties):
         raise InvalidRequestError(
             f"{table}: OPTIONS have no effect; write them as TBLPROPERTIES",
@@ -118,6 +143,7 @@ def parse_declaration(
         generated,
         zone,
         _identity(declaration, like),
+        location,
     )
 
 
@@ -243,3 +269,12 @@ def _column(declared: messages.DeclaredColumn, table: str, *, defaults: bool) ->
         write_default=default,
         comment=declared.comment,
     )
+
+
+def check_location(location: str | None, folder: str, table: str) -> None:
+    """Refuse a LOCATION of saveAsTable that is not the folder of the table that it overwrites."""
+    if location is not None and plain_url(location) != plain_url(folder):
+        raise InvalidRequestError(
+            f"{table} is at {folder}; leave out the location {location}, or drop the table first",
+            condition="NOT_SUPPORTED",
+        )

@@ -18,6 +18,8 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.evolution import BoundChange
 from versioned_catalog.model.type_text import render_path
+from versioned_catalog.storage.opening import options_of, plain_url
+from versioned_catalog.storage.store import Location
 from versioned_catalog.stream.change_stream import ChangeStream
 from versioned_catalog.stream.follower import gone
 from versioned_catalog.stream.row_stream import TableStream
@@ -65,6 +67,16 @@ def open_catalog(ref: CatalogRef) -> Catalog:
     """The catalog of a reference."""
     key = (ref.warehouse, _options(ref.storage))
     return _catalogs.get(key, lambda: Catalog(ref.warehouse, ref.storage))
+
+
+def storage_of(catalog: CatalogRef, location: Location) -> Mapping[str, str]:
+    """The storage options that open a table of a catalog by its path.
+
+    Those of the catalog, except for a table below an external root, which may be on another file system.
+    """
+    if plain_url(location.url).startswith(f"{plain_url(catalog.warehouse)}/"):
+        return catalog.storage
+    return {key: str(value) for key, value in options_of(location).items()}
 
 
 def full_name(catalog: CatalogRef, name: Sequence[str]) -> str:

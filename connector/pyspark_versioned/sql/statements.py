@@ -133,12 +133,7 @@ def _take_create(cursor: Cursor) -> Said:
         pairs = [part for pair in _take_properties(cursor).items() for part in pair]
         arguments["properties"] = f"map({', '.join(map(sql_string, pairs))})"
     if cursor.accept_word("LOCATION"):
-        cursor.string()
-        return Said(
-            table,
-            refused="CLONE ... LOCATION is not supported: the tables of a catalog are in its warehouse; "
-            "leave out LOCATION",
-        )
+        arguments["location"] = sql_string(cursor.string())
     return Said(table, "clone", arguments)
 
 

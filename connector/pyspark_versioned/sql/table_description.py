@@ -38,6 +38,8 @@ def describe(
     storage: Mapping[str, str],
     pending: Sequence[messages.Change] = (),
     overflow: str = "error",
+    *,
+    external: bool = False,
 ) -> messages.LoadedTable:
     """A table at one version, which has the pending changes of the running statement already."""
     ref = messages.TableRef(
@@ -83,6 +85,7 @@ def describe(
         rows=state.segments.shown_rows,
         checks=checks,
         generated=generated_columns(generated_of(state.properties), state.seen),
+        external=external,
     )
 
 
@@ -138,6 +141,7 @@ def describe_schema(
         checks=(),
         generated=(),
         identities=(),
+        external=False,
     )
 
 

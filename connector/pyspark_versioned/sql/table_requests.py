@@ -11,7 +11,7 @@ from pyspark_versioned.option_names import Use, accepted
 from pyspark_versioned.options import Target, parse_options, parse_overflow
 from pyspark_versioned.sql.branch_choice import chosen
 from pyspark_versioned.sql.changes import notes, parse_changes
-from pyspark_versioned.sql.declarations import parse_declaration
+from pyspark_versioned.sql.declarations import Declaration, check_location, parse_declaration
 from pyspark_versioned.sql.metadata_requests import (
     describe_metadata,
     described_table,
@@ -26,6 +26,7 @@ from pyspark_versioned.sql.snapshots import (
     open_catalog,
     open_table,
     remember,
+    storage_of,
 )
 from pyspark_versioned.sql.table_description import describe
 from pyspark_versioned.sql.values import parse_timestamp, parse_type
@@ -39,6 +40,8 @@ from versioned_catalog.model.changes import ChangeType
 from versioned_catalog.model.type_text import quote, render_path
 from versioned_catalog.model.types import Struct
 from versioned_catalog.model.widening import widens
+from versioned_catalog.names.creation import name_commit
+from versioned_catalog.names.names_log import Name
 from versioned_catalog.names.references import TAG_PREFIX, Reference, reference_in
 from versioned_catalog.write.conditions import unknown_columns
 
@@ -67,12 +70,12 @@ def _load(request: _AnyLoad) -> tuple[messages.Loaded, Opened | None]:
         return messages.Loaded(_load_metadata(catalog, request), (), past=False), None
     table = _opened(catalog.load_table(named.table), request.catalog, named.table)
     if named.tag is not None:
-        return messages.Loaded(_at_tag(table, named.tag, request), (), past=True), None
+        return messages.Loaded(_at_tag(table, named, named.tag, request), (), past=True), None
     table, is_past = _chosen(table, named, request)
     table = _seen(table, request)
     state = table.state if is_past else _snapshot(table, request)
     overflow = parse_overflow(request.overflow)
-    loaded = describe(table, state, request.catalog.storage, overflow=overflow)
+    loaded = _described(table, state, request.catalog, named.table, overflow)
     hidden = hidden_warning(catalog, named.table)
     warnings = () if hidden is None else (hidden,)
     return messages.Loaded(loaded, warnings, past=is_past), Opened(table, state, state, ())
@@ -95,7 +98,7 @@ def _chosen(table: Table, named: Reference, request: _AnyLoad) -> tuple[Table, b
     return chosen(table, catalog, branch, request.branch, writes=False), False
 
 
-def _at_tag(table: Table, tag: str, request: _AnyLoad) -> messages.LoadedTable:
+def _at_tag(table: Table, named: Reference, tag: str, request: _AnyLoad) -> messages.LoadedTable:
     """A table at a tag, by a name such as ``ns.t.tag_x``.
 
     Raises:
@@ -111,12 +114,8 @@ def _at_tag(table: Table, tag: str, request: _AnyLoad) -> messages.LoadedTable:
             f"{table.name}: leave out VERSION AS OF, or the tag {TAG_PREFIX}{tag}"
         )
     version = table.version_of(tag)
-    return describe(
-        table,
-        _seen(table, request).at(version),
-        request.catalog.storage,
-        overflow=parse_overflow(request.overflow),
-    )
+    state, overflow = _seen(table, request).at(version), parse_overflow(request.overflow)
+    return _described(table, state, request.catalog, named.table, overflow)
 
 
 def _is_past(request: messages.Load) -> bool:
@@ -133,8 +132,8 @@ def _load_metadata(catalog: Catalog, request: _AnyLoad) -> messages.LoadedMetada
     if described is None:
         raise Refused("missing")
     table = _opened(described, request.catalog, name[:-1])
-    ref = describe(table, _snapshot(table, request), request.catalog.storage).table
-    return describe_metadata(ref, name[-1])
+    loaded = _described(table, _snapshot(table, request), request.catalog, name[:-1])
+    return describe_metadata(loaded.table, name[-1])
 
 
 def _refuse_view(request: _AnyLoad) -> NoReturn:
@@ -163,7 +162,7 @@ def _refuse_view(request: _AnyLoad) -> NoReturn:
 
 def _opened(table: Table, catalog: messages.CatalogRef, name: Sequence[str]) -> Table:
     """A table that was just loaded, under the name that errors use."""
-    remembered = remember(table, catalog.storage)
+    remembered = remember(table, storage_of(catalog, table.store.location))
     remembered.name = full_name(catalog, name)
     return remembered
 
@@ -224,14 +223,46 @@ def create(request: messages.Create, commit: Commit) -> messages.Altered:
     if catalog.view_exists(declared.name):
         raise Refused("exists")
     if not catalog.table_exists(declared.name):
-        placement = catalog.plan_creation(declared.name)
-        created = catalog.commit_creation(declared.name, placement, declared.operation(), commit.id)
+        created = _create(catalog, declared, commit)
     else:
         created = catalog.load_table(declared.name)
-        if landed(commit, created) is None:
+        if landed(commit, created) is None and not _is_registered(catalog, commit):
             raise Refused("exists")
     table = _opened(created, request.catalog, declared.name)
-    return messages.Altered(describe(table, table.state, request.catalog.storage), declared.notes)
+    loaded = _described(table, table.state, request.catalog, declared.name)
+    return messages.Altered(loaded, declared.notes)
+
+
+def _create(catalog: Catalog, declared: Declaration, commit: Commit) -> Table:
+    """Create a table, or give its name to the one that is at its location."""
+    name, location = declared.name, declared.location
+    if location is not None and (not declared.columns or catalog.has_table_at(name, location)):
+        as_is = None if declared.is_bare else declared.operation()
+        return catalog.register_table(name, location, declared=as_is, commit_id=commit.id)
+    placement = catalog.plan_creation(name, location=location)
+    return catalog.commit_creation(name, placement, declared.operation(), commit.id)
+
+
+def _is_registered(catalog: Catalog, commit: Commit) -> bool:
+    """Whether the commit has named a table that was there before, which only a retry can find."""
+    return commit.retry and catalog.has_landed(name_commit(commit.id))
+
+
+def _described(
+    table: Table,
+    state: TableState,
+    catalog: messages.CatalogRef,
+    name: Name,
+    overflow: str = "error",
+) -> messages.LoadedTable:
+    """A table of a catalog at one version."""
+    return describe(
+        table,
+        state,
+        storage_of(catalog, table.store.location),
+        overflow=overflow,
+        external=open_catalog(catalog).is_external(name),
+    )
 
 
 def alter(request: messages.Alter, commit: Commit) -> messages.Altered:
@@ -244,7 +275,7 @@ def alter(request: messages.Alter, commit: Commit) -> messages.Altered:
     table = _opened(catalog.load_table(name), request.catalog, name)
     table = chosen(table, request.catalog, named.branch, None, writes=True)
     if landed(commit, table) is not None:
-        return messages.Altered(describe(table, table.state, request.catalog.storage), ())
+        return messages.Altered(_described(table, table.state, request.catalog, name), ())
     label = request.catalog.schema_label
     if label in table.state.pins:
         raise InvalidRequestError(
@@ -259,7 +290,7 @@ def alter(request: messages.Alter, commit: Commit) -> messages.Altered:
     problems = []
     if table.state.branch is None:  # views read the table itself
         problems = catalog.problems_since(name, before, partial(full_name, request.catalog))
-    loaded = describe(table, table.state, request.catalog.storage)
+    loaded = _described(table, table.state, request.catalog, name)
     said = notes(request.changes, table.name)
     return messages.Altered(loaded, [*said, *(problem.text for problem in problems)])
 
@@ -305,6 +336,7 @@ def check_save(request: messages.CheckSave) -> messages.Done:
     """Refuse another format, place or partitioning than that of a table that saveAsTable overwrites."""
     declared = parse_declaration(request.declaration)
     table, state = open_table(request.table)
+    check_location(declared.location, table.location, table.name)
     check_partitioning(declared.partitioned_by or None, state.seen.schema, table.name)
     return messages.Done()
 
@@ -312,6 +344,12 @@ def check_save(request: messages.CheckSave) -> messages.Done:
 def drop(request: messages.Drop, commit: Commit) -> messages.Dropped:
     """Drop a table."""
     catalog, name = open_catalog(request.catalog), tuple(request.name)
+    if request.purge and catalog.table_exists(name) and catalog.is_external(name):
+        raise InvalidRequestError(
+            f"{full_name(request.catalog, name)} has a LOCATION, and its files are not the catalog's: "
+            "leave out PURGE, and delete the folder that DESCRIBE EXTENDED shows",
+            condition="NOT_SUPPORTED",
+        )
     if not catalog.table_exists(name) and described_table(catalog, name) is not None:
         raise InvalidRequestError(
             f"{full_name(request.catalog, name)} is a metadata table of {render_path(name[:-1])} and "

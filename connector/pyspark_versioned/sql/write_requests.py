@@ -31,6 +31,7 @@ from pyspark_versioned.sql.snapshots import (
     open_catalog,
     open_snapshot,
     open_table,
+    storage_of,
 )
 from pyspark_versioned.sql.table_description import describe_schema
 from pyspark_versioned.sql.write_plans import (
@@ -305,10 +306,12 @@ def stage(request: messages.Stage) -> messages.Staged:
         raise Refused("exists")
     if request.mode == "replace" and not exists:
         raise Refused("missing")
-    placement = _sent(catalog.plan_creation(declared.name, cast(Mode, request.mode)))
+    mode = cast(Mode, request.mode)
+    planned = catalog.plan_creation(declared.name, mode, location=declared.location)
+    placement = _sent(planned)
     creation = messages.Creation(request.catalog, request.declaration, placement, True, None)
     plan = plan_creation(creation)
-    location, storage = plan.location.url, request.catalog.storage
+    location, storage = plan.location.url, storage_of(request.catalog, plan.location)
     table = messages.TableRef(
         location,
         storage,
@@ -324,7 +327,10 @@ def stage(request: messages.Stage) -> messages.Staged:
         branch=None,
     )
     schema = plan.spec.schema
-    described = describe_schema(table, schema, dict(declared.properties), declared.comment)
+    described = replace(
+        describe_schema(table, schema, dict(declared.properties), declared.comment),
+        external=catalog.is_external(declared.name) or declared.location is not None,
+    )
     plan_of_rows = describe_plan(plan, declared.properties)
     return messages.Staged(described, placement, plan_of_rows, declared.notes)
 

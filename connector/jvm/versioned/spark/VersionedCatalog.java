@@ -195,12 +195,16 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
 
     @Override
     public boolean dropTable(Identifier ident) {
-        return Commits.send(new Drop(requests.catalog(), CatalogRequests.name(ident))).dropped();
+        return drop(ident, false);
     }
 
     @Override
     public boolean purgeTable(Identifier ident) {
-        return dropTable(ident);
+        return drop(ident, true);
+    }
+
+    private boolean drop(Identifier ident, boolean purge) {
+        return Commits.send(new Drop(requests.catalog(), CatalogRequests.name(ident), purge)).dropped();
     }
 
     @Override

@@ -46,6 +46,7 @@ class LoadedTable(Variant):
     checks: Sequence[Check]
     generated: Sequence[GeneratedColumn]
     identities: Sequence[IdentityColumn]
+    external: bool
 
 
 class GeneratedColumn(Message):
@@ -272,6 +273,7 @@ class NeedsChange(Request[Needed]):
 class Drop(CommittingRequest[Dropped]):
     catalog: CatalogRef
     name: Sequence[str]
+    purge: bool
 
 
 class Rename(CommittingRequest[Renamed]):

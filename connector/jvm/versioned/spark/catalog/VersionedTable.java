@@ -126,7 +126,10 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         Map<String, String> properties = new TreeMap<>(loaded.properties());
         properties.put(TableCatalog.PROP_PROVIDER, "versioned");
         properties.put(TableCatalog.PROP_LOCATION, loaded.table().location());
-        properties.put(TableCatalog.PROP_IS_MANAGED_LOCATION, "true");
+        properties.put(TableCatalog.PROP_IS_MANAGED_LOCATION, String.valueOf(!loaded.external()));
+        if (loaded.external()) {
+            properties.put(TableCatalog.PROP_EXTERNAL, "true");
+        }
         if (loaded.comment() != null) {
             properties.put(TableCatalog.PROP_COMMENT, loaded.comment());
         }
@@ -137,7 +140,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     public VersionedTable described() {
         LoadedTable shown = new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(),
             loaded.primaryKey(), loaded.rowKey(), loaded.properties(), loaded.comment(), List.of(), loaded.rows(),
-            loaded.checks(), loaded.generated(), loaded.identities());
+            loaded.checks(), loaded.generated(), loaded.identities(), loaded.external());
         return loaded.unseen().isEmpty() && loaded.generated().isEmpty() ? this : new VersionedTable(role, shown, true);
     }
 
@@ -179,7 +182,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     private LoadedTable withoutGenerated(List<Check> checks, List<IdentityColumn> identities) {
         return new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(), loaded.primaryKey(),
-            loaded.rowKey(), loaded.properties(), loaded.comment(), loaded.unseen(), loaded.rows(), checks, List.of(), identities);
+            loaded.rowKey(), loaded.properties(), loaded.comment(), loaded.unseen(), loaded.rows(), checks, List.of(), identities, loaded.external());
     }
 
     /** The same table for rows that bring the values of its generated columns, which constraints check. */

@@ -1,0 +1,133 @@
+"""Registration of external tables: a name for a table that exists (FORMAT.md, section 12)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from versioned_catalog.commit.matrix import propose
+from versioned_catalog.commit.operations import Create
+from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
+from versioned_catalog.log.commit_log import TableLog
+from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.model.checks import shown_checks
+from versioned_catalog.model.generated import generated_of
+from versioned_catalog.model.keys import key_properties, user_properties
+from versioned_catalog.model.partitioning import partition_fields
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.type_text import parse_path, render_path
+from versioned_catalog.names.creation import name_commit
+from versioned_catalog.names.folders import load_at, timeline_at
+from versioned_catalog.names.locations import external_location, missing_table
+from versioned_catalog.names.names import Names, check_free, head_of
+from versioned_catalog.names.names_log import Name, TableName, WarehouseEntry, WarehouseState
+from versioned_catalog.table import Table
+
+
+def has_table(names: Names, name: str | Name, location: str) -> bool:
+    """Whether there is a table in a folder. See ``Catalog.has_table_at``."""
+    folder = external_location(names.store, location, render_path(parse_path(name)))
+    state = timeline_at(names.folder(folder)).load().state
+    return state is not None and not state.dropped
+
+
+def register(
+    names: Names, name: str | Name, location: str, declared: Create | None, commit_id: str | None
+) -> Table:
+    """Give a table that exists a name. See ``Catalog.register_table``."""
+    parts = parse_path(name)
+    shown, own_id = render_path(parts), name_commit(commit_id or str(uuid.uuid4()))
+    folder = external_location(names.store, location, shown)
+    store = names.folder(folder)
+    try:
+        table = load_at(store, shown)
+    except NotFoundError:
+        raise missing_table(store, shown) from None
+    if declared is not None:
+        check_declared(table, declared)
+    named = TableName(parts, folder, table.state.created_uuid)
+
+    def change(state: WarehouseState) -> WarehouseEntry:
+        check_free(state, parts)
+        other = state.name_of(named.table_uuid)
+        if other is not None:
+            raise AlreadyExistsError(
+                f"{shown}: the table at {store.url} has the name {render_path(other)} in this "
+                "warehouse; rename that, or make a clone",
+                condition="TABLE_ALREADY_EXISTS",
+            )
+        return WarehouseEntry(head_of("create_table"), set_tables=(named,))
+
+    if commit_id is None or not names.has_landed(own_id):
+        names.commit(change, own_id)
+    return table
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What a declaration says of a table, by clause, as users write it."""
+
+    columns: str
+    partitioned_by: tuple[str, ...]
+    primary_key: Mapping[str, str]
+    checks: Mapping[str, str]
+    generated: Mapping[str, str]
+    comment: str | None
+    properties: Mapping[str, str]
+
+
+def check_declared(table: Table, declared: Create) -> None:
+    """Refuse to register a table that is not as a statement declares it.
+
+    Columns, partitioning, key, constraints and generated columns must be the same; of properties and the
+    comment, those that are declared.
+
+    Raises:
+        InvalidRequestError: naming the first difference.
+    """
+    wanted = _declared(declared, table.name, table.handle.log)
+    existing = _described(table.state)
+    for clause, asked, there in _compared(wanted, existing):
+        if asked != there:
+            raise InvalidRequestError(
+                f"{table.name}: {clause} declared as {asked or 'none'}, but the table at "
+                f"{table.location} has {there or 'none'}; leave out the columns to register it as it "
+                "is, and ALTER it then",
+                condition="NOT_SUPPORTED",
+            )
+
+
+def _compared(wanted: _Described, existing: _Described) -> Iterator[tuple[str, object, object]]:
+    yield "columns are", wanted.columns, existing.columns
+    yield "partitioning is", list(wanted.partitioned_by), list(existing.partitioned_by)
+    yield "the key is", dict(wanted.primary_key), dict(existing.primary_key)
+    yield "constraints are", dict(wanted.checks), dict(existing.checks)
+    yield "generated columns are", dict(wanted.generated), dict(existing.generated)
+    if wanted.comment is not None:
+        yield "the comment is", wanted.comment, existing.comment
+    for key, value in wanted.properties.items():
+        yield f"the property {key} is", value, existing.properties.get(key)
+
+
+def _declared(declared: Create, table: str, log: TableLog) -> _Described:
+    """What the table would be that the operation creates."""
+    entry = propose(declared, None, str(uuid.uuid4()), table, log)
+    assert entry is not None, "a creation is a commit"
+    return _described(apply(None, entry))
+
+
+def _described(state: TableState) -> _Described:
+    schema: Schema = state.schema
+    return _Described(
+        str(schema),
+        tuple(partition_fields(schema)),
+        key_properties(schema),
+        shown_checks(state.properties, schema),
+        {
+            schema.path_text(column.column_id): column.shown(schema)
+            for column in generated_of(state.properties)
+        },
+        state.comment,
+        user_properties(state.properties),
+    )
