@@ -105,6 +105,7 @@ INTERNALS = {
     "transaction",
     "versioned_interop.convert.convert",
     "versioned_interop.imports.disagreements",
+    "versioned_interop.imports.listing",
     "versioned_interop.imports.options",
     "write",
     "write.auto_maintain",

@@ -122,6 +122,11 @@ class Catalog:
     def __repr__(self) -> str:
         return f"Catalog({self._store.url!r})"
 
+    @property
+    def store(self) -> Store:
+        """The store of the warehouse's folder."""
+        return self._store
+
     # Tables
 
     def load_table(
@@ -1107,6 +1112,7 @@ class Catalog:
         *,
         partitioned_by: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
+        location: str | os.PathLike[str] | None = None,
         progress: Progress = silent,
         **options: Any,
     ) -> Imported:
@@ -1117,7 +1123,7 @@ class Catalog:
 
         Args:
             source: a folder, file or pattern (``s3://bucket/raw/**/*.parquet``, ``root:lake/raw``).
-            partitioned_by, properties: of a new table, as in ``create_table``.
+            partitioned_by, properties, location: of a new table, as in ``create_table``.
             progress: called with the step and how much of it is done.
             options:
                 - ``copy``: convert the rows into segments of the table's own.
@@ -1145,7 +1151,11 @@ class Catalog:
 
         def create(ddl: str) -> TableHandle:
             table = self.create_table(
-                name, ddl, partitioned_by=partitioned_by, properties=properties
+                name,
+                ddl,
+                partitioned_by=partitioned_by,
+                properties=properties,
+                location=location,
             )
             return table.handle
 

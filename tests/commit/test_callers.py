@@ -77,7 +77,10 @@ ENDINGS: dict[str, tuple[type, Callable[[Catalog], Any]]] = {
     "Table.drop": (operations.Drop, lambda c: c.load_table("n.m.t").drop()),
     "Catalog.drop_table": (operations.Drop, lambda c: c.drop_table("n.m.t")),
     "Catalog.drop_namespace": (operations.Drop, lambda c: c.drop_namespace("n", cascade=True)),
-    "DROP TABLE": (operations.Drop, lambda c: request(c, "drop", name=["n", "m", "t"], purge=False)),
+    "DROP TABLE": (
+        operations.Drop,
+        lambda c: request(c, "drop", name=["n", "m", "t"], purge=False),
+    ),
     "DROP NAMESPACE": (
         operations.Drop,
         lambda c: request(c, "drop_namespace", namespace=["n"], cascade=True),

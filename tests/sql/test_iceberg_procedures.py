@@ -134,7 +134,7 @@ def test_statistics(sql_spark: SparkSession, table: Table, ns: str) -> None:
     [
         ("cherrypick_snapshot('db.sample', 1)", "system.merge_branch"),
         ("publish_changes('db.sample', 'w')", "spark.wap.branch"),
-        ("migrate('db.sample')", "system.import_files"),
+        ("migrate('db.sample')", "system.snapshot"),
     ],
 )
 @pytest.mark.thorough

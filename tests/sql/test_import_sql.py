@@ -130,5 +130,7 @@ def test_add_files_refuses_what_it_can_not_find(lake: Lake) -> None:
     lake.sql("CREATE TABLE @t (n BIGINT)")
     with pytest.raises(Exception, match="no table nope"):
         lake.sql(add.replace("'t'", "'nope'") + f"'`parquet`.`{lake.folder}`')")
-    with pytest.raises(Exception, match="write its folder, which DESCRIBE EXTENDED shows"):
+    with pytest.raises(
+        Exception, match=r"no table db\.src in spark_catalog; write its name, or its folder"
+    ):
         lake.sql(f"{add}'db.src')")

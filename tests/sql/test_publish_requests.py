@@ -29,6 +29,7 @@ def call(warehouse: Path, procedure: str, **arguments: str | None) -> Any:
         "arguments": {"table": "n.t", **arguments},
         "job": None,
         "source": None,
+        "session_table": None,
         "results": [],
     }
     given = {"request": "call", "body": body, "commit": {"id": "c" * 36, "retry": False, "by": {}}}

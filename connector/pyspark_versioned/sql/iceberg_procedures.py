@@ -34,10 +34,11 @@ _ZORDER = re.compile(r"\s*zorder\s*\((.+)\)\s*", re.IGNORECASE)
 
 INSTEAD: Mapping[str, str] = {
     "cherrypick_snapshot": "CALL system.merge_branch takes over all that a branch has changed",
-    "migrate": "CALL system.import_files takes the files of a Hive or Spark table in, in place",
+    "migrate": "a table of Spark's own catalog stays there, since its name can't become one of this "
+    "catalog; CALL system.snapshot(source_table => 'spark_catalog.db.t', table => 'db.t') makes a table "
+    "of its files, in place, and DROP TABLE of an external table there leaves the files",
     "publish_changes": "stage writes in a branch by spark.wap.branch, and CALL system.fast_forward",
     "rewrite_table_path": "paths are relative to the table's folder, so copy the folder as it is",
-    "snapshot": "CALL system.import_files takes the files of a Hive or Spark table in, in place",
 }
 """What to write instead of procedures that are missing."""
 

@@ -6,9 +6,11 @@ import glob
 from collections.abc import Iterable
 from typing import Any
 
+from pyspark_versioned.sql.neighbour_properties import translated
 from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row, optional
-from versioned_catalog import InvalidRequestError
-from versioned_catalog.model.type_text import parse_path
+from pyspark_versioned.sql.source_files import ORC, files_of
+from versioned_catalog import AlreadyExistsError, VersionedError
+from versioned_catalog.model.type_text import render_path
 from versioned_interop.convert.convert import Conversion, Request, Synced
 from versioned_interop.imports.disagreements import Dialect
 from versioned_interop.imports.options import parse_aliases, parse_paths
@@ -63,31 +65,57 @@ def _import_files(call: Invocation) -> Iterable[Row]:
     )
 
 
-_ADDED = ("parquet", "orc")
-
-
 def _add_files(call: Invocation) -> Iterable[Row]:
     table = call.table
-    kind, *path = parse_path(call.text("source_table"))
-    if kind.lower() not in _ADDED or len(path) != 1:
-        raise InvalidRequestError(
-            f"{table.name}: add_files can't look up the table {call.text('source_table')}; "
-            "write its folder, which DESCRIBE EXTENDED shows, as in "
-            f" source_table => '`parquet`.`{_EXAMPLE}`'",
-            condition="NOT_SUPPORTED",
-        )
-    folder, partitions = path[0].rstrip("/"), call.pairs("partition_filter")
+    files, partitions = files_of(call, table.name), call.pairs("partition_filter")
+    files.check(table.store, table.name)
     levels = "".join(f"/**/{glob.escape(f'{key}={text}')}" for key, text in partitions.items())
-    source = f"{folder}{levels}/**" if levels else folder
+    source = f"{files.folder}{levels}/**" if levels else files.folder
     result = call.catalog.import_files(
-        call.name, source, dialect=Dialect.SQL, format=kind.lower(), copy=kind.lower() == "orc"
+        call.name, source, dialect=Dialect.SQL, format=files.format, copy=files.format == ORC
     )
     segments = call.table.inspect.segments().select(["sequence", "partition"]).to_pylist()
     changed = {tuple(s["partition"] or ()) for s in segments if s["sequence"] > table.version}
     yield result.files, len(changed), result.version
 
 
-_EXAMPLE = "/data/sales"
+def _snapshot(call: Invocation) -> Iterable[Row]:
+    catalog, name, shown = call.catalog, call.name, render_path(call.name)
+    files, store = files_of(call, shown), call.catalog.store
+    if catalog.table_exists(name) and not call.commit.retry:
+        raise AlreadyExistsError(
+            f"{shown}: there is a table of that name already; choose another name",
+            condition="TABLE_ALREADY_EXISTS",
+        )
+    files.check(store, shown)
+    properties, _ = translated(call.pairs("properties"), shown)
+    partitions, location = files.partitioned_by(store), call.arguments["location"]
+    schema = files.schema
+    if schema is not None and next(files.listed(store), None) is None:
+        catalog.create_table(
+            name, schema, partitioned_by=partitions, properties=properties, location=location
+        )
+        yield (0,)
+        return
+    try:
+        done = catalog.import_files(
+            name,
+            files.folder,
+            partitioned_by=partitions,
+            properties=properties,
+            location=location,
+            dialect=Dialect.SQL,
+            format=files.format,
+            copy=files.format == ORC,
+            schema=schema,
+        )
+    except AlreadyExistsError:
+        raise
+    except VersionedError:
+        if catalog.table_exists(name):
+            catalog.drop_table(name)  # some of its files are missing
+        raise
+    yield (done.files + done.known,)
 
 
 def _register_table(call: Invocation) -> Iterable[Row]:
@@ -118,6 +146,12 @@ def _sync(call: Invocation) -> Iterable[Row]:
     yield _row(call.table.sync(call.arguments["source"]))
 
 
+_SOURCE = Parameter(
+    "source_table",
+    "STRING",
+    "a table of spark_catalog, or a folder, as in '`parquet`.`/data/sales`'",
+)
+
 PROCEDURES = {
     "import_files": Procedure(
         "Imports files of somebody else: Parquet in place or copied; ORC, CSV and JSON copied.",
@@ -132,10 +166,11 @@ PROCEDURES = {
         _import_files,
     ),
     "add_files": Procedure(
-        "Imports the Parquet files of a folder in place, or copies ORC, into a table that exists.",
+        "Imports the Parquet files of a table or folder in place, or copies ORC, into a table that "
+        "exists.",
         (
             TABLE,
-            Parameter("source_table", "STRING", f"a folder, as in '`parquet`.`{_EXAMPLE}`'"),
+            _SOURCE,
             optional("partition_filter", "MAP<STRING, STRING>", "takes files in these partitions"),
             optional(
                 "check_duplicate_files", "BOOLEAN", "changes nothing: each file comes in once"
@@ -144,6 +179,20 @@ PROCEDURES = {
         ),
         "STRUCT<added_files_count: BIGINT, changed_partition_count: BIGINT, version: BIGINT>",
         _add_files,
+    ),
+    "snapshot": Procedure(
+        "Creates a table of the Parquet files of a table of spark_catalog, in place, or copies ORC.",
+        (
+            _SOURCE,
+            TABLE,
+            optional(
+                "location", "STRING", "the folder of the table; by default chosen by its name"
+            ),
+            optional("properties", "MAP<STRING, STRING>", "table properties"),
+            optional("parallelism", "INT", "changes nothing"),
+        ),
+        "STRUCT<imported_files_count: BIGINT>",
+        _snapshot,
     ),
     "register_table": Procedure(
         "Converts an Iceberg table in place, by a metadata file.",

@@ -164,11 +164,22 @@ class NamedTable(Message):
     name: Sequence[str]
 
 
+class SessionTable(Message):
+    name: str
+    provider: str
+    serde: str | None
+    location: str
+    schema: SparkStruct
+    partitioned_by: Sequence[str]
+    partitions: Sequence[str] | None
+
+
 class Call(CommittingRequest[CallResult]):
     catalog: CatalogRef
     name: Sequence[str]
     namespace: Sequence[str]
     arguments: Mapping[str, str | None]
     source: NamedTable | None
+    session_table: SessionTable | None
     job: str | None
     results: Sequence[Sequence[str]]

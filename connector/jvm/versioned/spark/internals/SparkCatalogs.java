@@ -52,6 +52,11 @@ public final class SparkCatalogs {
             ? List.of((String[]) call(manager, "currentNamespace")) : List.of();
     }
 
+    /** Spark's own catalog of tables and temporary views. */
+    static SessionCatalog sessionCatalog(SparkSession session) {
+        return (SessionCatalog) call(call(session, "sessionState"), "catalog");
+    }
+
     /** The catalog and the rest of a name; empty for a temporary view, which takes precedence. */
     public static Optional<Named> find(SparkSession session, Seq<String> name) {
         List<String> parts = CollectionConverters.asJava(name);

@@ -17,7 +17,9 @@ import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
+import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTables;
+import versioned.spark.internals.SessionTables;
 import versioned.spark.internals.SparkCatalogs;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.*;
@@ -82,10 +84,11 @@ public final class VersionedProcedure implements UnboundProcedure, BoundProcedur
         }
         List<String> namespace = SparkCatalogs.currentNamespace(catalog.name());
         NamedTable source = source(arguments.get(SOURCE));
+        SessionTable other = sessionTable(arguments.get(SOURCE));
         String id = Commits.newId();
-        CallResult found = Commits.send(new Call(catalog, fullName, namespace, arguments, source, null, List.of()), id);
+        CallResult found = Commits.send(new Call(catalog, fullName, namespace, arguments, source, other, null, List.of()), id);
         if (found instanceof ProcedureJob job) {
-            found = Commits.send(new Call(catalog, fullName, namespace, arguments, source, job.job(), results(job)), id);
+            found = Commits.send(new Call(catalog, fullName, namespace, arguments, source, other, job.job(), results(job)), id);
         }
         ProcedureRows rows = (ProcedureRows) found;
         if (rows.table() != null) {
@@ -108,6 +111,19 @@ public final class VersionedProcedure implements UnboundProcedure, BoundProcedur
                 .map(found -> new NamedTable(found.catalog().requests().catalog(),
                     Stream.concat(Stream.of(found.ident().namespace()), Stream.of(found.ident().name())).toList()))
                 .orElse(null);
+        } catch (ParseException e) {
+            return null;
+        }
+    }
+
+    /** The table of Spark's own catalog that has a name; null if it is no name, or there is none. */
+    private static SessionTable sessionTable(String name) {
+        if (name == null) {
+            return null;
+        }
+        ParserInterface parser = CatalystSqlParser$.MODULE$;
+        try {
+            return SessionTables.find(SparkSession.active(), CollectionConverters.asJava(parser.parseMultipartIdentifier(name))).orElse(null);
         } catch (ParseException e) {
             return null;
         }
