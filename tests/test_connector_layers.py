@@ -47,6 +47,7 @@ INTERNALS = {
     "model.id_map",
     "model.keys",
     "model.parquet_forms",
+    "model.partition_names",
     "model.partitioning",
     "model.pins",
     "model.schema",

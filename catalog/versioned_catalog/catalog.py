@@ -14,7 +14,12 @@ import pyarrow as pa
 
 from versioned_catalog.commit.operations import Create, Replace
 from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
-from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, naming_table
+from versioned_catalog.errors import (
+    AlreadyExistsError,
+    InvalidRequestError,
+    VersionedError,
+    naming_table,
+)
 from versioned_catalog.interop import interop
 from versioned_catalog.log.branches import BRANCH_PREFIX
 from versioned_catalog.log.state import TableState
@@ -42,7 +47,8 @@ from versioned_catalog.names.creation import (
 )
 from versioned_catalog.names.dropped import DroppedTable
 from versioned_catalog.names.external import has_table, register
-from versioned_catalog.names.folders import Mode, Placement
+from versioned_catalog.names.folders import Mode, Placement, timeline_at
+from versioned_catalog.names.locations import external_location
 from versioned_catalog.names.names import Names, check_namespace, names_inside, parse_namespace
 from versioned_catalog.names.names_log import Name, TableName, full_key
 from versioned_catalog.names.references import reference_in
@@ -1164,6 +1170,59 @@ class Catalog:
             self._store, shown, source, options, create, progress
         )
         return done
+
+    def convert_files(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        schema: str | None = None,
+        partitioned_by: Sequence[str] = (),
+        progress: Progress = silent,
+        **options: Any,
+    ) -> tuple[Table, Imported]:
+        """Make a folder of Parquet files a versioned table, which has them in place.
+
+        The table has no name yet: ``register_table`` gives it one. It is read by its path with the root
+        that the folder lies below.
+
+        Args:
+            folder: below the warehouse or one of the catalog's ``roots``; no table.
+            schema: DDL of columns whose types the files do not say, such as those in paths.
+            partitioned_by: partition columns, which come last in the table.
+            progress: called with the step and how much of it is done.
+            options: others of ``import_files``.
+
+        Raises:
+            AlreadyExistsError: there is, or was, a versioned table in the folder.
+            InvalidRequestError: the folder is not allowed, or the files can't be brought together.
+        """
+        shown = os.fspath(folder)
+        store = self._names.folder(external_location(self._store, shown, shown))
+        if timeline_at(store).load().version >= 0:
+            raise AlreadyExistsError(
+                f"{shown} is a versioned table already, or was one; give it a name with CREATE TABLE "
+                "... LOCATION or register_table, or delete its folder _versioned to convert the files "
+                "again",
+                condition="TABLE_ALREADY_EXISTS",
+            )
+        made: list[Table] = []
+
+        def create(ddl: str) -> TableHandle:
+            columns = Schema.parse(ddl).columns
+            last = {parse_path(field)[-1] for field in partitioned_by}
+            ordered = sorted(columns, key=lambda column: column.name in last)
+            operation = creation(Schema(tuple(ordered)), partitioned_by)
+            made.append(folders.create_at(store, operation, store.url, str(uuid.uuid4())))
+            return made[0].handle
+
+        options = {**options, "schema": schema, "format": "parquet"}
+        try:
+            done = interop("import_new")(self._store, shown, shown, options, create, progress)
+        except VersionedError:
+            for table in made:
+                folders.discard_at(store, table.state.created_uuid, table.name)
+            raise
+        return made[0].refresh(), done
 
     def convert(
         self,

@@ -17,6 +17,8 @@ from versioned_catalog.model.checks import Condition
 from versioned_catalog.model.generated import generated_of
 from versioned_catalog.model.identity import Identity, identities_of
 from versioned_catalog.model.keys import SORT_BY
+from versioned_catalog.model.partition_names import field_names, shown_fields
+from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import UNASSIGNED, Column
@@ -134,7 +136,7 @@ def parse_declaration(
     return Declaration(
         tuple(declaration.name),
         _columns(declaration, like, table, defaults=defaults),
-        tuple(field for field in declaration.partitioning if not field.startswith(_CLUSTERING)),
+        _partitioning(declaration, like),
         copied | own,
         comment,
         _key(declaration.constraints, table),
@@ -164,6 +166,15 @@ def _identity(declaration: messages.Declaration, like: messages.Like | None) -> 
         for column in declaration.columns
         if column.identity is not None
     }
+
+def _partitioning(declaration: messages.Declaration, like: messages.Like | None) -> tuple[str, ...]:
+    """The fields of the partitioning; of CREATE TABLE LIKE with their names."""
+    if like is None:
+        fields = (f for f in declaration.partitioning if not f.startswith(_CLUSTERING))
+        return tuple(fields)
+    state = open_table(like.table)[1]
+    schema = state.seen.schema
+    return tuple(shown_fields(partition_fields(schema), field_names(schema, state.properties)))
 
 
 def _generated(

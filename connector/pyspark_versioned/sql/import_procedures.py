@@ -8,9 +8,10 @@ from typing import Any
 
 from pyspark_versioned.sql.neighbour_properties import translated
 from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row, optional
-from pyspark_versioned.sql.source_files import ORC, files_of
-from versioned_catalog import AlreadyExistsError, VersionedError
-from versioned_catalog.model.type_text import render_path
+from pyspark_versioned.sql.source_files import ORC, PARQUET, SourceFiles, files_of
+from versioned_catalog import AlreadyExistsError, InvalidRequestError, VersionedError
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.type_text import quote, render_path
 from versioned_interop.convert.convert import Conversion, Request, Synced
 from versioned_interop.imports.disagreements import Dialect
 from versioned_interop.imports.options import parse_aliases, parse_paths
@@ -118,6 +119,26 @@ def _snapshot(call: Invocation) -> Iterable[Row]:
     yield (done.files + done.known,)
 
 
+def _convert_files(call: Invocation) -> Iterable[Row]:
+    *_, kind, folder = "", *call.name
+    if kind.lower() != PARQUET:
+        raise InvalidRequestError(
+            f"{call.text('table')} is no folder of Parquet files; write parquet.`/data/sales`",
+            condition="INVALID_NAME",
+        )
+    files, declared = (
+        SourceFiles(folder.rstrip("/"), PARQUET, None),
+        call.arguments["partitioned_by"],
+    )
+    partitions = files.partitioned_by(call.catalog.store)
+    if declared is not None:
+        partitions = tuple(quote(column.name) for column in Schema.parse(declared).columns)
+    table, done = call.catalog.convert_files(
+        files.folder, schema=declared, partitioned_by=partitions, dialect=Dialect.SQL
+    )
+    yield table.location, done.files, done.version
+
+
 def _register_table(call: Invocation) -> Iterable[Row]:
     request = Request(call.text("metadata_file"), "iceberg", None, None)
     table, done = call.catalog.convert_and_tell(call.name, request, Conversion(False, [], "copy"))
@@ -193,6 +214,16 @@ PROCEDURES = {
         ),
         "STRUCT<imported_files_count: BIGINT>",
         _snapshot,
+    ),
+    "convert_files": Procedure(
+        "Makes a folder of Parquet files a table without a name, as CONVERT TO DELTA.",
+        (
+            Parameter("table", "STRING", "the folder, as in 'parquet.`/data/sales`'"),
+            optional("partitioned_by", "STRING", "columns with types; by default those in paths"),
+        ),
+        "STRUCT<location: STRING, files: BIGINT, version: BIGINT>",
+        _convert_files,
+        writes=False,
     ),
     "register_table": Procedure(
         "Converts an Iceberg table in place, by a metadata file.",

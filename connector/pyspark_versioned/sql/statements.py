@@ -195,6 +195,37 @@ def _take_restore(cursor: Cursor) -> Said:
     )
 
 
+def _take_convert(cursor: Cursor) -> Said:
+    """``CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (a INT, ...)]``."""
+    cursor.expect_word("TO")
+    cursor.expect_word("DELTA", "VERSIONED")
+    *_, kind, path = "", *take_path(cursor)
+    table = (kind, path) if kind else (path,)
+    arguments = {}
+    if cursor.accept_word("NO"):
+        cursor.expect_word("STATISTICS")  # they are read from footers, at no cost
+    if cursor.accept_word("PARTITIONED"):
+        cursor.expect_word("BY")
+        columns = rest(cursor)
+        if not (columns.startswith("(") and columns.endswith(")")):
+            raise cursor.error("columns in parentheses were expected")
+        arguments["partitioned_by"] = sql_string(columns[1:-1])
+    if kind.lower() == "iceberg":
+        return Said(
+            table,
+            refused=f"CONVERT of an Iceberg table is not supported without a name for it: CALL "
+            f"system.convert('db.name', {sql_string(path)})",
+        )
+    if kind.lower() != "parquet" or "/" not in path:
+        return Said(
+            table,
+            refused="CONVERT of a table is not supported, which keeps its name in its catalog: CALL "
+            "system.snapshot(source_table => 'spark_catalog.db.t', table => 'db.t') makes a table of "
+            "its files, in place",
+        )
+    return Said(table, "convert_files", arguments)
+
+
 def _take_undrop(cursor: Cursor) -> Said:
     """``UNDROP TABLE t [AS name]``; Unity Catalog has ``UNDROP TABLE WITH ID 'uuid'``, too."""
     cursor.expect_word("TABLE")
@@ -238,6 +269,7 @@ _STATEMENTS: Mapping[str, Callable[[Cursor], Said]] = {
     "UNDROP": _take_undrop,
     "REORG": take_reorg,
     "GENERATE": take_generate,
+    "CONVERT": _take_convert,
 }
 
 

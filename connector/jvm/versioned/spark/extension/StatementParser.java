@@ -32,7 +32,7 @@ public final class StatementParser implements ParserInterface {
     /** The beginnings of these statements, so that Python is not asked about others. */
     private static final Pattern STATEMENT = Pattern.compile(
         "(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*+(?:(?:OPTIMIZE|VACUUM|RESTORE|REORG|GENERATE|DESC(?:RIBE)?\\s+(?:HISTORY|DETAIL)"
-            + "|(?:ANALYZE|UNDROP)\\s+TABLE)\\s.*|SHOW\\s+TABLES\\s+DROPPED\\b.*|CREATE\\s+(?:OR\\s+REPLACE\\s+)?TABLE\\s.*\\sCLONE\\s.*"
+            + "|(?:ANALYZE|UNDROP)\\s+TABLE)\\s.*|SHOW\\s+TABLES\\s+DROPPED\\b.*|CONVERT\\s+TO\\s+(?:DELTA|VERSIONED)\\s.*|CREATE\\s+(?:OR\\s+REPLACE\\s+)?TABLE\\s.*\\sCLONE\\s.*"
             + "|ALTER\\s+TABLE\\s.*\\s(?:ALTER|CHANGE)\\s+(?:COLUMN\\s+)?\\S+\\s+TYPE\\s.*\\s(?:COMMENT|FIRST|AFTER)\\b.*"
             + "|ALTER\\s+TABLE\\s.*\\sALTER\\s+(?:COLUMN\\s+)?(?!COLUMN\\s)\\S+\\s+"
             + "(?!(?:TYPE|COMMENT|FIRST|AFTER|SET|DROP|SYNC|COLUMN)\\b)\\S+\\s+\\S.*"
