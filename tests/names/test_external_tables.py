@@ -109,8 +109,8 @@ def test_the_feature_stays_when_the_table_goes(catalog: Catalog, lake: Path, fea
         ("{0}/lake", "is the root lake itself"),
         ("{0}/w/", "is the root this-warehouse itself"),
         ("root:lake", "is the root lake itself"),
-        ("{0}/w/_versioned/t", "has a folder _versioned"),
-        ("{0}/lake/x/Data/t", "has a folder data"),
+        ("{0}/w/_versioned/t", "is in the folder _versioned of a table"),
+        ("{0}/lake/x/_Versioned/t", "is in the folder x/_Versioned of a table"),
         ("root:lake/../t", "parts? that is empty or consists of dots"),
         ("root:lake@3/t", "is not the name of an external root"),
         ("root:lake/a\\b", "backslash"),
@@ -135,6 +135,21 @@ def test_the_root_closest_to_the_table_counts(tmp_path: Path) -> None:
     catalog.create_table("u", "id INT", location=tmp_path / "w/u")
     places = [table["location"] for e in entries(catalog) for table in e["tables"]["set"]]  # type: ignore[index]
     assert places == ["root:near/t", "root:this-warehouse/u"]
+
+
+def test_no_table_is_in_the_data_of_another_one(catalog: Catalog, lake: Path) -> None:
+    catalog.create_table("n.t", "id INT", location=lake / "data/t").append(rows(1))
+    for inner in ("data/t/data/u", "data/t/DATA/x/u"):
+        with pytest.raises(
+            InvalidRequestError, match=r"is in the folder data/t/(data|DATA) of a table"
+        ):
+            catalog.create_table("n.u", "id INT", location=lake / inner)
+    with pytest.raises(InvalidRequestError, match="is in the folder data of a table"):
+        other = Catalog(lake / "w2", roots={"inner": lake / "data/t"})
+        other.create_table("u", "id INT", location=lake / "data/t/data/u")
+    catalog.create_table("n.u", "id INT", location=lake / "data/t/u/data").append(rows(2))
+    catalog.maintain(MaintenanceBounds(retention=timedelta(0), force=True))
+    assert (shown(catalog, "n.t"), shown(catalog, "n.u")) == ([1], [2])
 
 
 def test_a_link_leads_nobody_outside_the_root(catalog: Catalog, lake: Path, tmp_path: Path) -> None:
@@ -164,7 +179,12 @@ def test_a_crafted_location_is_refused(catalog: Catalog, lake: Path) -> None:
     catalog.create_table("n.t", "id INT", location=lake / "t")
     path = max((Path(catalog._store.url) / "_versioned/log").glob("*.json"))
     entry = json.loads(path.read_bytes())
-    for bad in ("root:lake@2/t", "root:lake/x/data/t", "root:lake/../t", "root:lake/_Versioned/t"):
+    for bad in (
+        "root:lake@2/t",
+        "root:lake/x/_versioned/t",
+        "root:lake/../t",
+        "root:lake/_Versioned/t",
+    ):
         entry["tables"]["set"][0]["location"] = bad
         path.write_text(sealed(entry))
         with pytest.raises(

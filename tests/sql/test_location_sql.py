@@ -147,7 +147,7 @@ def test_a_replacement_stays_where_the_table_is(places: Places) -> None:
         ("CREATE TABLE t (a INT) LOCATION '/tmp/elsewhere/t'", r"below neither .*\(raw\)"),
         ("CREATE TABLE t LOCATION '/tmp/elsewhere/t' AS SELECT 1 AS a", "below neither"),
         ("CREATE TABLE t LOCATION '$RAW/../t' AS SELECT 1 AS a", "below neither"),
-        ("CREATE TABLE t (a INT) LOCATION '$HOME/_versioned/t'", "has a folder _versioned"),
+        ("CREATE TABLE t (a INT) LOCATION '$HOME/_versioned/t'", "is in the folder _versioned"),
         ("CREATE TABLE t LOCATION '/tmp/elsewhere/t'", "below neither"),
         ("CREATE TABLE t SHALLOW CLONE s LOCATION '/tmp/elsewhere/t'", "below neither"),
         ("CREATE TABLE t SHALLOW CLONE s LOCATION '$RAW/t'", "outside the warehouse"),

@@ -6,16 +6,17 @@ allows. So nobody gets access to a folder by SQL alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.commit_log import table_log
-from versioned_catalog.log.features import FOLDER, OWN_NAME
+from versioned_catalog.log.features import FOLDER, LOG, OWN_NAME
 from versioned_catalog.storage.opening import check_root_name, plain_url, root_store
 from versioned_catalog.storage.store import (
     OWN_FOLDERS,
     PREFIX,
     WAREHOUSE_ROOT,
+    RootPath,
     Store,
     check_name,
     split_root,
@@ -59,14 +60,22 @@ def external_location(warehouse: Store, text: str, table: str) -> str:
             f"{table}: LOCATION {text} is the root {root} itself; a table needs a folder below it",
             condition="INVALID_NAME",
         )
-    if own := sorted(set(OWN_FOLDERS) & set(path.lower().split("/"))):
-        raise InvalidRequestError(
-            f"{table}: LOCATION {text} has a folder {own[0]} below the root {root}, and files of "
-            "tables are in folders of that name; configure a root below that folder, or choose another "
-            "location",
-            condition="INVALID_NAME",
-        )
-    return f"{PREFIX}{root}/{check_name(path)}"
+    parts = check_name(path).split("/")
+    for number, part in enumerate(parts):
+        own, above = part.lower(), parts[:number]
+        if own == FOLDER or (own in OWN_FOLDERS and _holds_table(warehouse, root, above)):
+            raise InvalidRequestError(
+                f"{table}: LOCATION {text} is in the folder {'/'.join((*above, part))} of a table "
+                f"below the root {root}, in which that has its own files; choose another location",
+                condition="INVALID_NAME",
+            )
+    return f"{PREFIX}{root}/{path}"
+
+
+def _holds_table(warehouse: Store, root: str, parts: Sequence[str]) -> bool:
+    """Whether there is, or was, a table or a warehouse in a folder below a root."""
+    above = root_store(warehouse, RootPath(root, ""))
+    return bool((above.child("/".join(parts)) if parts else above).list(LOG))
 
 
 def _split(warehouse: Store, text: str, table: str) -> tuple[str, str]:

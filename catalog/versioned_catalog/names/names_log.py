@@ -25,6 +25,7 @@ from versioned_catalog.log.entry import (
 from versioned_catalog.log.features import (
     CHECKSUMS,
     EXTERNAL_TABLES,
+    FOLDER,
     FORMAT,
     VIEWS,
     Features,
@@ -35,7 +36,7 @@ from versioned_catalog.log.times import time_from_text, time_to_text
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.schema_json import Json, check_members, member, optional, texts
 from versioned_catalog.names.view import View, name_from_json, view_from_json, view_to_json
-from versioned_catalog.storage.store import OWN_FOLDERS, safe_path, split_root
+from versioned_catalog.storage.store import safe_path, split_root
 
 Name = tuple[str, ...]
 T = TypeVar("T")
@@ -308,9 +309,6 @@ def check_location(location: str) -> str:
         CorruptTableError: an external table can't be there.
     """
     place = split_root(location)
-    if place is not None and (place.adoption or _OWN & set(place.path.lower().split("/"))):
+    if place is not None and (place.adoption or FOLDER in place.path.lower().split("/")):
         raise CorruptTableError(f"no external table can be at {location!r}")
     return location
-
-
-_OWN = frozenset(OWN_FOLDERS)
