@@ -144,8 +144,8 @@ def test_no_table_is_in_the_data_of_another_one(catalog: Catalog, lake: Path) ->
             InvalidRequestError, match=r"is in the folder data/t/(data|DATA) of a table"
         ):
             catalog.create_table("n.u", "id INT", location=lake / inner)
+    other = Catalog(lake / "w2", roots={"inner": lake / "data/t"})
     with pytest.raises(InvalidRequestError, match="is in the folder data of a table"):
-        other = Catalog(lake / "w2", roots={"inner": lake / "data/t"})
         other.create_table("u", "id INT", location=lake / "data/t/data/u")
     catalog.create_table("n.u", "id INT", location=lake / "data/t/u/data").append(rows(2))
     catalog.maintain(MaintenanceBounds(retention=timedelta(0), force=True))
