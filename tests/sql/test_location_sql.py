@@ -196,6 +196,7 @@ def test_frames_and_streams(places: Places, io: str) -> None:
     assert run("SELECT count(*) FROM u") == [(3,)]
     created = spark.catalog.createTable("c", f"{places.raw}/c", "delta", frame.schema)
     assert created.columns == ["id", "s"]
+    assert run("SHOW TBLPROPERTIES c") == []
     assert f"LOCATION '{places.raw}/c'" in run("SHOW CREATE TABLE c")[0][0]
 
 
