@@ -640,7 +640,12 @@ class Table:
         return branches.drop(self._handle, name, commit_id)
 
     def merge_branch(
-        self, name: str, *, fast_forward: bool = False, commit_id: str | None = None
+        self,
+        name: str,
+        *,
+        fast_forward: bool = False,
+        keep: timedelta | None = None,
+        commit_id: str | None = None,
     ) -> int:
         """Take over what a branch has changed since it began or was merged last, in one commit.
 
@@ -651,6 +656,8 @@ class Table:
 
         Args:
             fast_forward: refuse if the table has changed meanwhile.
+            keep: how long after its last commit expiry drops the branch from now on; by default as
+                ``create_branch`` said.
 
         Returns:
             The version of the commit; the current one if the branch has changed nothing.
@@ -659,7 +666,7 @@ class Table:
             NotFoundError: there is no such branch.
             CommitConflictError: both sides have changed the same column, property or rows.
         """
-        return branches.merge(self._handle, name, fast_forward, commit_id)
+        return branches.merge(self._handle, name, fast_forward, keep, commit_id)
 
     def rollback(
         self,

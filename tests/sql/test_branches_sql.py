@@ -146,10 +146,19 @@ def test_what_can_not_be_staged_is_refused(
         with pytest.raises(Exception, match=r"spark\.wap\.branch is set.*visible at once"):
             spark.sql(f"ALTER TABLE {t} {statement}")
     spark.sql(f"OPTIMIZE {t}")
-    spark.conf.unset("spark.wap.branch")
     spark.conf.set("spark.wap.id", "1")
-    with pytest.raises(Exception, match=r"spark\.wap\.id is set.*fast_forward"):
+    with pytest.raises(Exception, match=r"spark\.wap\.id and spark\.wap\.branch are both set"):
         spark.sql(f"INSERT INTO {t} VALUES (100, 'y', 1)")
+    spark.conf.unset("spark.wap.branch")
+    assert count(spark, t) == 101
+    with pytest.raises(Exception, match=r"spark\.wap\.id is set.*visible at once"):
+        frame.write.format("versioned").mode("append").save(table.location)
+    for statement in (
+        f"TRUNCATE TABLE {t}",
+        f"CALL versioned.system.rollback_to_version('{t}', 0)",
+    ):
+        with pytest.raises(Exception, match=r"spark\.wap\.id is set.*visible at once"):
+            spark.sql(statement)
     assert count(spark, t) == 101
 
 

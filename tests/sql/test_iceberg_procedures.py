@@ -132,8 +132,6 @@ def test_statistics(sql_spark: SparkSession, table: Table, ns: str) -> None:
 @pytest.mark.parametrize(
     ("text", "instead"),
     [
-        ("cherrypick_snapshot('db.sample', 1)", "system.merge_branch"),
-        ("publish_changes('db.sample', 'w')", "spark.wap.branch"),
         ("migrate('db.sample')", "system.snapshot"),
     ],
 )

@@ -41,6 +41,9 @@ from versioned_catalog.spelling import listed
 WAP_ENABLED = "write.wap.enabled"
 """Iceberg's property of tables in which sessions stage what they write."""
 
+STAGED_ID = "spark.wap.id"
+"""Iceberg's setting of a session that stages the rows that it writes, and not what it alters."""
+
 
 def stages_writes(properties: Mapping[str, str]) -> bool:
     """Whether sessions that name a branch or an ID stage their writes to the table.
@@ -253,7 +256,8 @@ def checked(entry: Commit, attempt: Attempt[Any]) -> Commit:
 def _check_staged(attempt: Attempt[Any], state: TableState, entry: Commit) -> None:
     """Refuse a change of the table itself by a session that stages what it writes."""
     setting = _staging.get()
-    changes = entry.changes_segments or entry.schema is not None or entry.properties is not None
+    alters = entry.schema is not None or entry.properties is not None
+    changes = entry.changes_segments or (alters and setting != STAGED_ID)
     if setting is None or not changes or not stages_writes(state.properties):
         return
     if isinstance(attempt.operation, MergeBranch | Compact | Resolve):

@@ -55,10 +55,17 @@ def drop(handle: TableHandle, name: str, commit_id: str | None) -> int:
     return handle.commit(DropBranches(Base.of(state), {name: branch.id}), commit_id)
 
 
-def merge(handle: TableHandle, name: str, fast_forward: bool, commit_id: str | None) -> int:
+def merge(
+    handle: TableHandle,
+    name: str,
+    fast_forward: bool,
+    keep: timedelta | None,
+    commit_id: str | None,
+) -> int:
     """Merge a branch as it is now. See ``Table.merge_branch``."""
+    check_keep(keep, handle.name)
     state = handle.state
     branch = branch_of(state, name, handle.name)
     newest = handle.branch(name).state.version
-    operation = MergeBranch(Base.of(state), name, branch.id, newest, fast_forward)
+    operation = MergeBranch(Base.of(state), name, branch.id, newest, fast_forward, keep)
     return handle.commit(operation, commit_id)

@@ -144,7 +144,9 @@ def merge_entry(attempt: Attempt[MergeBranch]) -> Commit:
     properties, comment = _united_texts(attempt)
     head = next_head(attempt, _kind(added, removed, marking))
     features = features_of(after or schema, added, marking.marks) | theirs.features
-    merged_to = (theirs.version, state.version + 1)
+    branch = replace(histories.branch, merged=(theirs.version, state.version + 1))
+    if operation.keep is not None:
+        branch = replace(branch, keep=operation.keep)
     return Commit(
         replace(head, features=head.features | features),
         state.next_column_id,
@@ -157,7 +159,7 @@ def merge_entry(attempt: Attempt[MergeBranch]) -> Commit:
         removed=(*removed, *marking.whole),
         marked=marking.marks,
         batches=_batches(attempt),
-        branches={**state.branches, operation.name: replace(histories.branch, merged=merged_to)},
+        branches={**state.branches, operation.name: branch},
         details={"merged": operation.name, "branch_version": theirs.version},
     )
 

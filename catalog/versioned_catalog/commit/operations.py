@@ -257,6 +257,7 @@ class MergeBranch:
         branch_id: its ID.
         version: the version of the branch.
         forward: whether the table must not have changed meanwhile.
+        keep: how long after its last commit expiry drops the branch from now on; None for no change.
     """
 
     base: Base
@@ -264,6 +265,7 @@ class MergeBranch:
     branch_id: str
     version: int
     forward: bool = False
+    keep: timedelta | None = None
 
 
 @dataclass(frozen=True)

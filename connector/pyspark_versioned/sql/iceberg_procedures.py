@@ -33,11 +33,9 @@ _EXPIRED_AFTER, _ORPHAN_AFTER = timedelta(days=5), timedelta(days=3)
 _ZORDER = re.compile(r"\s*zorder\s*\((.+)\)\s*", re.IGNORECASE)
 
 INSTEAD: Mapping[str, str] = {
-    "cherrypick_snapshot": "CALL system.merge_branch takes over all that a branch has changed",
     "migrate": "a table of Spark's own catalog stays there, since its name can't become one of this "
     "catalog; CALL system.snapshot(source_table => 'spark_catalog.db.t', table => 'db.t') makes a table "
     "of its files, in place, and DROP TABLE of an external table there leaves the files",
-    "publish_changes": "stage writes in a branch by spark.wap.branch, and CALL system.fast_forward",
     "rewrite_table_path": "paths are relative to the table's folder, so copy the folder as it is",
 }
 """What to write instead of procedures that are missing."""

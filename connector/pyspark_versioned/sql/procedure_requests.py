@@ -16,6 +16,7 @@ from pyspark_versioned.sql import (
     import_procedures,
     maintenance_procedures,
     neighbour_procedures,
+    staged_procedures,
     undo_procedures,
     upkeep_procedures,
 )
@@ -41,6 +42,7 @@ PROCEDURES: dict[str, defined.Procedure] = {
     **import_procedures.PROCEDURES,
     **maintenance_procedures.PROCEDURES,
     **neighbour_procedures.PROCEDURES,
+    **staged_procedures.PROCEDURES,
     **undo_procedures.PROCEDURES,
     **upkeep_procedures.PROCEDURES,
 }

@@ -273,7 +273,7 @@ def alter(request: messages.Alter, commit: Commit) -> messages.Altered:
         raise Refused("missing")
     name = named.table
     table = _opened(catalog.load_table(name), request.catalog, name)
-    table = chosen(table, request.catalog, named.branch, None, writes=True)
+    table = chosen(table, request.catalog, named.branch, None, writes=True, alters=True)
     if landed(commit, table) is not None:
         return messages.Altered(_described(table, table.state, request.catalog, name), ())
     label = request.catalog.schema_label
