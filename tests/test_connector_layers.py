@@ -45,6 +45,7 @@ INTERNALS = {
     "model.iceberg",
     "model.identity",
     "model.id_map",
+    "model.identifiers",
     "model.keys",
     "model.parquet_forms",
     "model.partition_names",

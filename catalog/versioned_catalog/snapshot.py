@@ -11,7 +11,8 @@ import pyarrow as pa
 from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain import column_tables, metadata_tables
-from versioned_catalog.model.keys import key_properties, render_sort_by, user_properties
+from versioned_catalog.model.identifiers import shown_properties
+from versioned_catalog.model.keys import key_properties, render_sort_by
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import Definition, render_table, sql_name
@@ -73,7 +74,7 @@ class Snapshot:
     def properties(self) -> dict[str, str]:
         """The table properties at this version; the sort order and the key are among them."""
         sort_by = render_sort_by(self.schema)
-        properties = user_properties(self.state.properties)
+        properties = shown_properties(self.state.properties, self.schema)
         properties |= {"sort_by": sort_by} if sort_by else {}
         return {**properties, **key_properties(self.schema)}
 
@@ -106,7 +107,7 @@ class Snapshot:
     def definition(self, name: str | None = None) -> Definition:
         """Return the definition of this version for CREATE TABLE; ``name`` as for ``ddl``."""
         path = sql_name(self.name) if name is None else parse_path(name)
-        properties = user_properties(self.state.properties)
+        properties = shown_properties(self.state.properties, self.schema)
         ids = frozenset(self.schema.ids)
         uuid = self.state.table_uuid
         return Definition(

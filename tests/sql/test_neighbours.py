@@ -112,6 +112,18 @@ T = ("prod", "db", "sample")
             "ALTER TABLE prod.db.sample WRITE UNORDERED",
             Said(T, "set_write_order", {"distribution": "'none'"}),
         ),
+        (
+            "ALTER TABLE prod.db.sample SET IDENTIFIER FIELDS `a b`.c, id",
+            Said(
+                T,
+                "alter_identifier_fields",
+                {"action": "'set'", "columns": "'`a b`.c, id'"},
+            ),
+        ),
+        (
+            "ALTER TABLE prod.db.sample DROP IDENTIFIER FIELDS id;",
+            Said(T, "alter_identifier_fields", {"action": "'drop'", "columns": "'id'"}),
+        ),
         ("OPTIMIZE events", Said(("events",), "compact")),
         (
             "OPTIMIZE events WHERE date = '2021-11-18' ZORDER BY (eventType, `a b`)",
@@ -264,8 +276,6 @@ def test_spark_parses_the_rest(statement: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "instead"),
     [
-        ("ALTER TABLE t SET IDENTIFIER FIELDS id, data", r"PRIMARY KEY \(...\)"),
-        ("ALTER TABLE t DROP IDENTIFIER FIELDS id", r"PRIMARY KEY \(...\)"),
         ("RESTORE t TIMESTAMP AS OF date_sub(current_date(), 1)", "write it as a text"),
         ("ANALYZE TABLE t PARTITION (day = '1970-01-01') COMPUTE STATISTICS", "FOR ALL COLUMNS"),
         ("GENERATE symlink_format_manifest FOR TABLE t", "system.publish"),
@@ -431,6 +441,37 @@ def test_tags(sql_spark: SparkSession, table: Table, ns: str) -> None:
     sql_spark.sql(f"{alter} DROP TAG IF EXISTS `a-tag`")
     with pytest.raises(Exception, match="a-tag"):
         sql_spark.sql(f"{alter} DROP TAG `a-tag`")
+
+
+@pytest.mark.thorough
+def test_identifier_fields(
+    sql_spark: SparkSession, table: Table, catalog: Catalog, ns: str
+) -> None:
+    t = f"versioned.{ns}.t"
+    with pytest.raises(Exception, match="SET NOT NULL"):
+        sql_spark.sql(f"ALTER TABLE {t} SET IDENTIFIER FIELDS id")
+    with pytest.raises(Exception, match="id is no identifier field; these are: none"):
+        sql_spark.sql(f"ALTER TABLE {t} DROP IDENTIFIER FIELDS id")
+    for column in ("id", "day"):
+        sql_spark.sql(f"ALTER TABLE {t} ALTER COLUMN {column} SET NOT NULL")
+    sql_spark.sql(f"ALTER TABLE {t} SET IDENTIFIER FIELDS day, ID")
+    (created,) = sql_spark.sql(f"SHOW CREATE TABLE {t}").collect()
+    assert "'identifier_fields' = 'day, id'" in created[0]
+    sql_spark.sql(created[0].replace(f"{ns}.t", f"{ns}.t2"))
+    assert catalog.load_table(f"{ns}.t2").properties["identifier_fields"] == "day, id"
+    sql_spark.sql(f"ALTER TABLE {t} DROP IDENTIFIER FIELDS day")
+    assert table.refresh().properties["identifier_fields"] == "id"
+    sql_spark.sql(f"ALTER TABLE {t} DROP IDENTIFIER FIELDS id")
+    assert "identifier_fields" not in table.refresh().properties
+    k = f"versioned.{ns}.k"
+    sql_spark.sql(f"CREATE TABLE {k} (id BIGINT NOT NULL, n INT NOT NULL, PRIMARY KEY (id))")
+    sql_spark.sql(f"ALTER TABLE {k} SET IDENTIFIER FIELDS id")
+    for change, message in (
+        ("SET IDENTIFIER FIELDS n", "key"),
+        ("DROP IDENTIFIER FIELDS id", "key"),
+    ):
+        with pytest.raises(Exception, match=f"primary {message}.*create another table"):
+            sql_spark.sql(f"ALTER TABLE {k} {change}")
 
 
 @pytest.mark.thorough

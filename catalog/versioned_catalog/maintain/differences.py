@@ -9,7 +9,8 @@ from typing import Literal
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.ddl import render_columns
-from versioned_catalog.model.keys import key_names, render_sort_by, user_properties
+from versioned_catalog.model.identifiers import shown_properties
+from versioned_catalog.model.keys import key_names, render_sort_by
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import quote, render_path
@@ -72,7 +73,9 @@ def _differences(before: TableState, after: TableState) -> Iterator[Difference]:
         if ids != new[kind][0]:
             yield Difference(kind, "", text, new[kind][1])
     yield from _named("constraint", _checks(before), _checks(after))
-    old_properties, new_properties = (user_properties(s.properties) for s in (before, after))
+    old_properties, new_properties = (
+        shown_properties(s.properties, s.schema) for s in (before, after)
+    )
     yield from _named("property", old_properties, new_properties)
     if before.comment != after.comment:
         yield Difference("comment", "", before.comment, after.comment)

@@ -16,6 +16,7 @@ from versioned_catalog.model.generated import without_dropped
 from versioned_catalog.model.hidden_columns import visible
 from versioned_catalog.model.iceberg import check_publishable
 from versioned_catalog.model.identity import check_identities, without_dropped_identities
+from versioned_catalog.model.identifiers import check_identifiers_stay
 from versioned_catalog.model.keys import check_ttl
 from versioned_catalog.model.pin_changes import check_pins
 from versioned_catalog.model.schema import Schema
@@ -118,6 +119,7 @@ def finish(before: Evolution, after: Evolution, new_version: int) -> Evolution:
     check_publishable(after.properties, before.schema, after.schema)
     check_pins(before, after)
     check_columns_stay(after.properties, before.schema.visible, after.schema.visible)
+    check_identifiers_stay(after.properties, before.schema.visible, after.schema.visible)
     properties = without_dropped(after.properties, before.schema, after.schema)
     properties = without_dropped_identities(properties, after.schema)
     check_identities(properties, after.schema)

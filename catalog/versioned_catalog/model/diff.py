@@ -10,7 +10,8 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model import changes
 from versioned_catalog.model.bound_changes import finish, utc_now
 from versioned_catalog.model.evolution import Evolution
-from versioned_catalog.model.keys import SORT_BY, is_maintained, user_properties
+from versioned_catalog.model.identifiers import shown_properties
+from versioned_catalog.model.keys import SORT_BY, is_maintained
 from versioned_catalog.model.matching import Matching, match_columns, path_key
 from versioned_catalog.model.schema import PartitionField, Schema, SortField, name_key
 from versioned_catalog.model.sql_literals import constant_from_sql
@@ -332,7 +333,7 @@ class _Differ:
                 f"the property {key} can't be set, since the table maintains it; leave it out",
                 condition="INVALID_OPTION",
             )
-        current = user_properties(self.current.properties)
+        current = shown_properties(self.current.properties, self._schema)
         for key in sorted({*current, *declared} - {APPLIED_SCHEMA}):
             if key not in declared:
                 self._emit(changes.UnsetProperty(key))

@@ -5,7 +5,7 @@ docs/iceberg.md shows the same table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
@@ -70,8 +70,12 @@ def column_children(type_: NestedType) -> dict[str, Column]:
             return {"key": key, "value": value}
 
 
-def schema_json(schema: Schema, format_version: int) -> Json:
-    """Return a schema without its hidden columns. ``unsayable`` finds nothing in it."""
+def schema_json(schema: Schema, format_version: int, identifiers: Sequence[int] = ()) -> Json:
+    """Return a schema without its hidden columns. ``unsayable`` finds nothing in it.
+
+    Args:
+        identifiers: the columns that are declared to identify a row, in a table without a primary key.
+    """
     shown = schema.visible
     out = {
         "type": "struct",
@@ -80,6 +84,8 @@ def schema_json(schema: Schema, format_version: int) -> Json:
     }
     if shown.primary_key:
         out["identifier-field-ids"] = list(shown.row_key)
+    elif identifiers:
+        out["identifier-field-ids"] = list(identifiers)
     return out
 
 

@@ -139,7 +139,13 @@ GENERATED_PREFIX = "__generated."
 IDENTITY_PREFIX = "__identity."
 """How the properties of identity columns begin; see ``identity``."""
 
-BY_COLUMN = (CHECK_PREFIX, PARTITION_PREFIX, GENERATED_PREFIX, IDENTITY_PREFIX)
+IDENTIFIER_FIELDS = "identifier_fields"
+"""The property with the columns that are declared to identify a row, by name; see ``identifiers``."""
+
+IDENTIFIERS = "__identifier_fields"
+"""The property that stores them, by ID."""
+
+BY_COLUMN = (CHECK_PREFIX, PARTITION_PREFIX, GENERATED_PREFIX, IDENTITY_PREFIX, IDENTIFIERS)
 """How the properties begin that are about columns, which they name by ID."""
 
 MAINTAINED = frozenset({TTL_FLOOR, ANALYZED, SOURCE, SOURCE_COLUMNS, APPLIED_PROPERTIES})
@@ -375,6 +381,11 @@ def check_not_key(key: str) -> None:
         raise InvalidRequestError(
             f"the property {key} can't be set, since fields of the partitioning have such names; write "
             "ALTER TABLE ... REPLACE PARTITION FIELD f WITH f AS name",
+            condition="INVALID_OPTION",
+        )
+    if key == IDENTIFIERS:
+        raise InvalidRequestError(
+            f"the property {key} can't be set, since the table maintains it; set {IDENTIFIER_FIELDS}",
             condition="INVALID_OPTION",
         )
     if key.startswith(GENERATED_PREFIX):

@@ -18,9 +18,16 @@ from versioned_catalog.model.evolution import (
     reference,
     value_text,
 )
+from versioned_catalog.model.identifiers import (
+    parse_identifiers,
+    with_identifiers,
+    without_identifiers,
+)
 from versioned_catalog.model.keys import (
     ANALYZED,
+    ASCENDING,
     CHECK_PREFIX,
+    IDENTIFIER_FIELDS,
     SORT_BY,
     TTL,
     Direction,
@@ -58,7 +65,10 @@ SortRefs = tuple[tuple[Ref, Direction], ...]
 
 @dataclass(frozen=True, slots=True)
 class SetProperty(SchemaChange[SortRefs | None]):
-    """Set a property of the table; ``sort_by`` sets the sort order: ``"host, ts DESC"``."""
+    """Set a property of the table; ``sort_by`` sets the sort order: ``"host, ts DESC"``.
+
+    ``identifier_fields`` sets the columns that are declared to identify a row, and stores their IDs.
+    """
 
     key: str
     value: str
@@ -72,12 +82,17 @@ class SetProperty(SchemaChange[SortRefs | None]):
                 "str"
             )
         check_not_key(self.key)
+        if self.key == IDENTIFIER_FIELDS:
+            paths = parse_identifiers(self.value)
+            return tuple((reference(evolution, path), ASCENDING) for path in paths)
         if self.key != SORT_BY:
             return None
         fields = parse_sort_by(self.value)
         return tuple((reference(evolution, path), way) for path, way in fields)
 
     def apply(self, target: SortRefs | None, evolution: Evolution) -> Evolution:
+        if self.key == IDENTIFIER_FIELDS and target is not None:
+            return _identified_by(target, evolution)
         if target is not None:
             return _sorted_by(target, evolution)
         return replace(evolution, properties={**evolution.properties, self.key: self.value})
@@ -113,6 +128,8 @@ class UnsetProperty(SchemaChange[None]):
     def apply(self, target: None, evolution: Evolution) -> Evolution:
         if self.key == SORT_BY:
             return _sorted_by((), evolution)
+        if self.key == IDENTIFIER_FIELDS:
+            return replace(evolution, properties=without_identifiers(evolution.properties))
         properties = {key: text for key, text in evolution.properties.items() if key != self.key}
         return replace(evolution, properties=properties)
 
@@ -291,6 +308,12 @@ class SetPartitioning(SchemaChange[tuple[tuple[Ref, Transform, str | None], ...]
 
     def detail(self, before: Evolution, after: Evolution) -> str:
         return ", ".join(self.texts) or "none"
+
+
+def _identified_by(refs: SortRefs, evolution: Evolution) -> Evolution:
+    ids = [locate(evolution, ref) for ref, _ in refs]
+    properties = with_identifiers(evolution.properties, evolution.schema, ids)
+    return replace(evolution, properties=properties)
 
 
 def _sorted_by(refs: SortRefs, evolution: Evolution) -> Evolution:

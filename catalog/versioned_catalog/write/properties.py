@@ -14,6 +14,7 @@ from versioned_catalog.model.iceberg import PUBLISH, publishes
 from versioned_catalog.model.keys import (
     ANALYZED,
     APPEND_ONLY,
+    IDENTIFIER_FIELDS,
     PRIMARY_KEY,
     SORT_BY,
     TIME_INDEX,
@@ -48,6 +49,7 @@ KNOWN = (
     TIME_INDEX,
     WAP_ENABLED,
     APPEND_ONLY,
+    IDENTIFIER_FIELDS,
 )
 """The known keys; keys of no other format are free for users."""
 

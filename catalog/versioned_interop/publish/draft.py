@@ -11,6 +11,7 @@ from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.iceberg import schema_json
+from versioned_catalog.model.identifiers import identifier_ids
 from versioned_catalog.model.keys import TTL_FLOOR, user_properties
 from versioned_catalog.storage.store import Store
 from versioned_interop.publish.data_files import DATA, DataFiles, live_records
@@ -142,9 +143,9 @@ class Draft:
         versions = {record.schema_version for record in records} | {state.schema_version}
         for version in sorted(versions):
             self.specs, _ = self.specs.including(state.schemas[version])
-        if state.schema_version not in self.schemas:
-            document = schema_json(state.schema, self.format_version)
-            self.schemas[state.schema_version] = document
+        identifiers = identifier_ids(state.properties, state.schema)
+        document = schema_json(state.schema, self.format_version, identifiers)
+        self.schemas[state.schema_version] = document  # what identifies a row may have changed
         manifests = ManifestSet(self.writer, self.specs, state, self.next_row_id, list(rows))
         return manifests, DataFiles(self.specs, self.root, state.schema)
 

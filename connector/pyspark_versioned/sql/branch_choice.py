@@ -59,7 +59,7 @@ def _staged(table: Table, catalog: CatalogRef, *, writes: bool, alters: bool) ->
             )
         if not writes or alters:
             return table  # as in Iceberg: reads are of the table itself, and ALTER changes it
-        return on_branch(table, _begun(table, catalog.wap_id), catalog.storage)
+        return on_branch(table, _begun(table, catalog.wap_id), catalog)
     if name in (None, MAIN) or (not writes and name not in table.branches):
         return table  # a branch begins with the first write
     if name not in table.branches:

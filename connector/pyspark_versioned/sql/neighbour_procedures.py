@@ -16,9 +16,11 @@ from pyspark_versioned.sql.procedure import (
     one_commit,
     optional,
 )
-from versioned_catalog import Table
-from versioned_catalog.model.keys import SORT_BY, user_properties
+from versioned_catalog import InvalidRequestError, Table
+from versioned_catalog.model.identifiers import changed_identifiers, shown_properties
+from versioned_catalog.model.keys import IDENTIFIER_FIELDS, SORT_BY, split_names
 from versioned_catalog.model.partitioning import partition_fields
+from versioned_catalog.model.type_text import parse_path
 from versioned_catalog.write.partitions import DISTRIBUTION_MODE
 
 
@@ -30,6 +32,17 @@ def _set_write_order(table: Table, call: Invocation) -> int:
     elif table.schema.sort_by:
         alteration = alteration.unset_property(SORT_BY)
     return alteration.commit(commit_id=call.commit.id)
+
+
+def _alter_identifier_fields(table: Table, call: Invocation) -> int:
+    paths = [parse_path(name) for name in split_names(call.text("columns"), "columns")]
+    action, alteration = call.text("action"), table.alter()
+    if action.upper() not in ("SET", "DROP"):
+        raise InvalidRequestError(f"action is {action!r}; write set or drop")
+    fields = changed_identifiers(action, paths, table.state.properties, table.schema)
+    if fields:
+        return alteration.set_property(IDENTIFIER_FIELDS, fields).commit(commit_id=call.commit.id)
+    return alteration.unset_property(IDENTIFIER_FIELDS).commit(commit_id=call.commit.id)
 
 
 def _describe_history(call: Invocation) -> Iterable[Row]:
@@ -59,7 +72,7 @@ _HISTORY = {
 def _describe_detail(call: Invocation) -> Iterable[Row]:
     table = call.table
     state, schema = table.state, table.state.schema
-    properties = user_properties(state.properties)
+    properties = shown_properties(state.properties, schema)
     yield (
         *("versioned", state.table_uuid, table.name, state.comment, table.location),
         int(state.time.timestamp() * 1_000_000),
@@ -81,6 +94,16 @@ PROCEDURES = {
         ),
         "STRUCT<version: BIGINT>",
         one_commit(_set_write_order, lambda call, before, version: (version,)),
+    ),
+    "alter_identifier_fields": Procedure(
+        "Declares which columns identify a row, as ALTER TABLE ... IDENTIFIER FIELDS.",
+        (
+            TABLE,
+            Parameter("action", "STRING", "set or drop"),
+            Parameter("columns", "STRING", "columns, as in 'id, day'"),
+        ),
+        "STRUCT<version: BIGINT>",
+        one_commit(_alter_identifier_fields, lambda call, before, version: (version,)),
     ),
     "describe_history": Procedure(
         "Lists the commits, newest first, as DESCRIBE HISTORY.",

@@ -79,11 +79,13 @@ def _take_alter(cursor: Cursor) -> Said:
     word = cursor.expect_word("SET", "DROP")
     cursor.expect_word("IDENTIFIER")
     cursor.expect_word("FIELDS")
-    skip(cursor)
+    columns = [render_path(take_path(cursor))]
+    while cursor.accept(","):
+        columns.append(render_path(take_path(cursor)))
     return Said(
         table,
-        refused=f"{word} IDENTIFIER FIELDS is not supported: the primary key is set when a table is "
-        "created; create another table with PRIMARY KEY (...), and copy the rows",
+        "alter_identifier_fields",
+        {"action": sql_string(word.lower()), "columns": sql_string(", ".join(columns))},
     )
 
 

@@ -17,11 +17,11 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.generated import Generated, generated_of
 from versioned_catalog.model.identity import identities_of
+from versioned_catalog.model.identifiers import shown_properties
 from versioned_catalog.model.keys import (
     PRIMARY_KEY,
     key_properties,
     render_sort_by,
-    user_properties,
 )
 from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.schema import Schema
@@ -56,7 +56,10 @@ def describe(
         written_as=None,
         branch=branch_id_of(state) or branch_id_of(table.state),  # the first version has none
     )
-    properties = {**user_properties(state.properties), **_schema_properties(state.seen.schema)}
+    properties = {
+        **shown_properties(state.properties, state.seen.schema),
+        **_schema_properties(state.seen.schema),
+    }
     described = describe_schema(
         ref, state.seen.schema, properties, state.comment, shown_columns(state)
     )
