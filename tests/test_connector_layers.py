@@ -40,6 +40,7 @@ INTERNALS = {
     "model.checks",
     "model.ddl",
     "model.default_expressions",
+    "model.diff",
     "model.evolution",
     "model.generated",
     "model.iceberg",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 STATEMENTS = statements()
 CATALOGS = ("prod", "local", "hive_prod", "catalog_name", "lake", "delta")
 NAMESPACES = ("db", "my_app", "default")
-LEAST = 337
+LEAST = 338
 """Number of statements that work."""
 
 

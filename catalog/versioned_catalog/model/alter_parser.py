@@ -8,12 +8,14 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model import changes
 from versioned_catalog.model.bound_changes import utc_now
 from versioned_catalog.model.ddl import (
+    take_column,
     take_field,
     take_key,
     take_options,
     take_path,
     take_properties,
 )
+from versioned_catalog.model.diff import replace_columns
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.partitioning import changed_partitioning
 from versioned_catalog.model.schema import Schema
@@ -78,6 +80,14 @@ def _take_action(cursor: Cursor, evolution: Evolution, table: str) -> list[chang
     match word, second:
         case "ADD", "COLUMN" | "COLUMNS":
             return _take_additions(cursor)
+        case "REPLACE", "COLUMNS":
+            cursor.take(), cursor.take()
+            cursor.expect("(")
+            columns = [take_column(cursor, ")")]
+            while cursor.accept(","):
+                columns.append(take_column(cursor, ")"))
+            cursor.expect(")")
+            return replace_columns(evolution, columns)
         case "DROP", "COLUMN" | "COLUMNS":
             return _take_drops(cursor, schema)
         case "RENAME", "COLUMN":
@@ -104,8 +114,6 @@ def _refuse(cursor: Cursor, word: str, second: str, table: str) -> NoReturn:
     """
     instead = {
         ("RENAME", "TO"): "use catalog.rename_table, or ALTER TABLE ... RENAME TO in Spark",
-        ("REPLACE", "COLUMNS"): "it would drop every column with its values; add, drop, rename and "
-        "alter the columns that should change",
         (
             "ADD",
             "CONSTRAINT",

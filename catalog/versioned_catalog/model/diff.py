@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model import changes
 from versioned_catalog.model.bound_changes import finish, utc_now
+from versioned_catalog.model.column_ids import new_schema
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.identifiers import shown_properties
 from versioned_catalog.model.keys import SORT_BY, is_maintained
@@ -116,6 +117,38 @@ def difference_by_id(evolution: Evolution, target: Schema) -> list[Step]:
     return differ.steps
 
 
+def replace_columns(evolution: Evolution, columns: Sequence[Column]) -> list[changes.Change]:
+    """The changes that leave a table these columns, in this order, as ``REPLACE COLUMNS`` lists them.
+
+    A column or field of the same name, in any case, keeps its ID and its values; the others are dropped
+    and added. What the list does not say of a column that stays does not change: its default, its
+    comment, and that it is NOT NULL. Columns have no IDs yet.
+
+    Raises:
+        InvalidRequestError: a type does not widen to the listed one, or a column can't be dropped.
+    """
+    (target, _), shown = new_schema(columns, 1, 0), evolution.schema.visible
+    matching = Matching()
+    _match_names(shown.columns, target.columns, matching)
+    differ = _Differ(evolution, target, matching, keeps_options=True)
+    differ.level(None, target.columns)
+    finish(evolution, differ.current, evolution.schema.version + 1)
+    return [step.change for step in differ.steps]
+
+
+def _match_names(stored: Sequence[Column], declared: Sequence[Column], matching: Matching) -> None:
+    """Add the pairs of columns of the same name, and those inside them."""
+    by_name = {name_key(column.name): column for column in declared}
+    for column in stored:
+        target = by_name.get(name_key(column.name))
+        if target is None:
+            matching.dropped.append(column.id)
+            continue
+        matching.stored[target.id] = column.id
+        if is_nested(column.type) and type(column.type) is type(target.type):
+            _match_names(children(column.type), children(target.type), matching)
+
+
 def _check_same_key(schema: Schema, target: Schema, matching: Matching) -> None:
     stored = tuple(matching.stored.get(column_id) for column_id in target.primary_key)
     index = target.time_index
@@ -131,7 +164,15 @@ def _check_same_key(schema: Schema, target: Schema, matching: Matching) -> None:
 class _Differ:
     """Collect changes, each applied to the result of those before it."""
 
-    def __init__(self, evolution: Evolution, target: Schema, matching: Matching) -> None:
+    def __init__(
+        self,
+        evolution: Evolution,
+        target: Schema,
+        matching: Matching,
+        *,
+        keeps_options: bool = False,
+    ) -> None:
+        self._keeps_options = keeps_options
         self.steps: list[Step] = []
         self.current = evolution.begin()
         self._target = target
@@ -255,6 +296,14 @@ class _Differ:
 
     def _options(self, column_id: int, target: Column) -> None:
         column, path = self._schema.column(column_id), self._schema.path(column_id)
+        if self._keeps_options:
+            if target.write_default is not None and default_text(column) != default_text(target):
+                self._emit(_set_default(path, column, target), column_id)
+            if not target.nullable and column.nullable:
+                self._emit(changes.SetNotNull(path), column_id)
+            if target.comment and column.comment != target.comment:
+                self._emit(changes.SetComment(path, target.comment), column_id)
+            return
         if default_text(column) != default_text(target):
             default = target.write_default
             self._emit(

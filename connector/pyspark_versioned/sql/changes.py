@@ -29,9 +29,12 @@ from versioned_catalog.model.changes import (
     UnsetProperty,
 )
 from versioned_catalog.model.checks import Condition
+from versioned_catalog.model.diff import replace_columns
+from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.keys import SORT_BY
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.type_text import render_path
+from versioned_catalog.model.types import UNASSIGNED, Column
 from versioned_catalog.read.checks import parse_check
 
 _RESERVED = ("provider", "location", "owner", "external", "is_managed_location", "table_type")
@@ -43,7 +46,6 @@ def parse_changes(requested: Sequence[messages.Change], schema: Schema, table: s
     Raises:
         InvalidRequestError: a change is not allowed.
     """
-    _refuse_replacing(requested, schema, table)
     _check_properties(requested, table)
     return [change for sent in requested for change in _parse(sent, schema, table)]
 
@@ -81,17 +83,30 @@ def notes(requested: Sequence[messages.Change], table: str) -> list[str]:
     return said
 
 
-def _refuse_replacing(changes: Sequence[messages.Change], schema: Schema, table: str) -> None:
-    """REPLACE COLUMNS arrives as a drop of every column and new ones, whose values would be lost."""
-    dropped = {name_key(c.path[0]) for c in changes if isinstance(c, messages.DropColumn)}
-    adds = any(isinstance(c, messages.AddColumn) for c in changes)
-    if adds and dropped >= {name_key(column.name) for column in schema.columns}:
-        raise InvalidRequestError(
-            f"{table}: REPLACE COLUMNS would drop every column with its values; use ALTER TABLE ... "
-            "ADD COLUMN, DROP COLUMN, RENAME COLUMN and ALTER COLUMN for what should change, or "
-            "CREATE OR REPLACE TABLE for a new table",
-            condition="NOT_SUPPORTED",
-        )
+def replaced_columns(
+    requested: Sequence[messages.Change], evolution: Evolution, table: str
+) -> list[Change] | None:
+    """The changes of REPLACE COLUMNS, which arrives as a drop of every column and new ones.
+
+    None for other statements.
+
+    Raises:
+        InvalidRequestError: a column can't become what the statement says.
+    """
+    dropped = {name_key(c.path[0]) for c in requested if isinstance(c, messages.DropColumn)}
+    added = [c for c in requested if isinstance(c, messages.AddColumn)]
+    if not added or not dropped >= {name_key(c.name) for c in evolution.schema.visible.columns}:
+        return None
+    return replace_columns(evolution, [_declared(add, table) for add in added])
+
+
+def _declared(add: messages.AddColumn, table: str) -> Column:
+    path = tuple(add.path)
+    type_ = parse_type(add.type, path)
+    default = parse_default(add.default_value, type_, column_in_errors(table, path))
+    return Column(
+        *(UNASSIGNED, path[-1], type_, add.nullable), write_default=default, comment=add.comment
+    )
 
 
 def _parse(requested: messages.Change, schema: Schema, table: str) -> list[Change]:

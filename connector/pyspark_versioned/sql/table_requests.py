@@ -10,7 +10,7 @@ from typing import NoReturn, TypeAlias
 from pyspark_versioned.option_names import Use, accepted
 from pyspark_versioned.options import Target, parse_options, parse_overflow
 from pyspark_versioned.sql.branch_choice import chosen
-from pyspark_versioned.sql.changes import notes, parse_changes
+from pyspark_versioned.sql.changes import notes, parse_changes, replaced_columns
 from pyspark_versioned.sql.declarations import Declaration, check_location, parse_declaration
 from pyspark_versioned.sql.metadata_requests import (
     describe_metadata,
@@ -283,7 +283,9 @@ def alter(request: messages.Alter, commit: Commit) -> messages.Altered:
             f"unset spark.sql.catalog.{request.catalog.name}.schema_label and alter the current schema",
             condition="NOT_SUPPORTED",
         )
-    changes = parse_changes(request.changes, table.schema, table.name)
+    changes = replaced_columns(request.changes, table.state.evolution, table.name)
+    if changes is None:
+        changes = parse_changes(request.changes, table.schema, table.name)
     before = table.state
     if changes:
         table.alter().add_all(changes).commit(commit_id=commit.id)
