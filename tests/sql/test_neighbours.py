@@ -125,6 +125,16 @@ T = ("prod", "db", "sample")
             Said(T, "alter_identifier_fields", {"action": "'drop'", "columns": "'id'"}),
         ),
         ("OPTIMIZE events", Said(("events",), "compact")),
+        ("OPTIMIZE '/a/b c'", Said(("delta", "/a/b c"), "compact")),
+        ('DESC DETAIL "/a/b/"', Said(("delta", "/a/b/"), "describe_detail")),
+        (
+            "DESCRIBE HISTORY '/a' LIMIT 3",
+            Said(("delta", "/a"), "describe_history", {"newest": "3"}),
+        ),
+        (
+            "VACUUM '/a' DRY RUN",
+            Said(("delta", "/a"), "vacuum", {"expire": "true", "dry_run": "true"}),
+        ),
         (
             "OPTIMIZE events WHERE date = '2021-11-18' ZORDER BY (eventType, `a b`)",
             Said(
@@ -249,7 +259,7 @@ def test_what_is_said(statement: str, expected: Said) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        *("SELECT 1", "VACUUM", "OPTIMIZE '/a/path'", "DESCRIBE t", "DESCRIBE history a b"),
+        *("SELECT 1", "VACUUM", "OPTIMIZE 5", "DESCRIBE t", "DESCRIBE history a b"),
         *("ALTER TABLE t ADD COLUMN x INT COMMENT 'create tag y'", "RESTORE t", "OPTIMIZE t WHERE"),
         *("ALTER TABLE t CREATE TAG", "ALTER TABLE t WRITE", "REORG TABLE t APPLY (X)"),
         *(

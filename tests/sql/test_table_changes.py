@@ -5,6 +5,7 @@ Needs a JVM because Spark resolves table functions.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -65,6 +66,25 @@ def test_names(sql_spark: SparkSession, t: str, ns: str) -> None:
     assert [row.n for row in joined.collect()] == [3]
     spark.sql("CREATE TEMP VIEW v AS SELECT * FROM table_changes('t', 0)")
     assert spark.table("v").count() == 4
+
+
+def test_a_path(sql_spark: SparkSession, t: str, tmp_path: Path) -> None:
+    """As Delta has it, a path is a name in the catalog ``delta``."""
+    spark = sql_spark.newSession()
+    with pytest.raises(Exception, match="Catalog spark_catalog does not support"):
+        spark.sql("SELECT * FROM table_changes_by_path('/a/b', 0)")
+    with pytest.raises(Exception, match="VACUUM"):
+        spark.sql("VACUUM '/a/b'")
+    spark.conf.set("spark.sql.catalog.delta", "versioned.spark.VersionedCatalog")
+    spark.conf.set("spark.sql.catalog.delta.warehouse", str(tmp_path))
+    spark.sql("CREATE TABLE delta.`/a/b` AS SELECT 1 AS id, 2 AS n")
+    rows = spark.sql("SELECT id, n, _change_type FROM table_changes_by_path('/a/b', 0)")
+    assert [tuple(row) for row in rows.collect()] == [(1, 2, "insert")]
+    assert [row.version for row in spark.sql("DESCRIBE HISTORY '/a/b'").collect()] == [0]
+    (detail,) = spark.sql('DESC DETAIL "/a/b"').collect()
+    assert detail.numRows == 1
+    with pytest.raises(Exception, match="no table"):
+        spark.sql("OPTIMIZE '/a/c'")
 
 
 REFUSED = {

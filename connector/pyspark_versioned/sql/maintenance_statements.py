@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark_versioned.sql.statement_text import Said, skip, until
+from pyspark_versioned.sql.statement_text import Said, skip, take_table, until
 from versioned_catalog.model.ddl import take_path
 from versioned_catalog.model.tokens import Cursor, TokenKind, sql_string
 from versioned_catalog.model.type_text import quote
@@ -10,7 +10,7 @@ from versioned_catalog.model.type_text import quote
 
 def take_optimize(cursor: Cursor) -> Said:
     """``OPTIMIZE t [FULL] [WHERE ...] [ZORDER BY (...)]``."""
-    table = take_path(cursor)
+    table = take_table(cursor)
     arguments = {"strategy": "'full'"} if cursor.accept_word("FULL") else {}
     if cursor.accept_word("WHERE"):
         arguments["where"] = sql_string(until(cursor, "ZORDER"))
@@ -28,7 +28,7 @@ def take_optimize(cursor: Cursor) -> Said:
 
 def take_vacuum(cursor: Cursor) -> Said:
     """``VACUUM t [LITE | FULL] [RETAIN n HOURS] [DRY RUN]``."""
-    table = take_path(cursor)
+    table = take_table(cursor)
     cursor.accept_word("LITE", "FULL")  # the files of expired versions go either way
     arguments = {"expire": "true", "dry_run": "false"}
     if cursor.accept_word("RETAIN"):
@@ -52,7 +52,7 @@ def take_vacuum(cursor: Cursor) -> Said:
 def take_describe(cursor: Cursor) -> Said:
     """``DESCRIBE HISTORY t [LIMIT n]`` or ``DESCRIBE DETAIL t``."""
     what = cursor.expect_word("HISTORY", "DETAIL")
-    table = take_path(cursor)
+    table = take_table(cursor)
     if what == "DETAIL":
         return Said(table, "describe_detail")
     if not cursor.accept_word("LIMIT"):

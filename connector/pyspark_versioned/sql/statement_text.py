@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from versioned_catalog.model.ddl import take_path
 from versioned_catalog.model.tokens import Cursor, TokenKind
 from versioned_catalog.model.type_text import ColumnPath
 
@@ -26,6 +27,13 @@ class Said:
     arguments: Mapping[str, str] = field(default_factory=dict)
     refused: str | None = None
     of_namespace: bool = False
+
+
+def take_table(cursor: Cursor) -> ColumnPath:
+    """The name of a table, or a path as text, which means ``delta.`path` `` as in Delta."""
+    if cursor.token.kind is TokenKind.STRING:
+        return "delta", cursor.string()
+    return take_path(cursor)
 
 
 def is_at_end(cursor: Cursor) -> bool:

@@ -24,12 +24,18 @@ import versioned.spark.python.Transforms;
 
 /**
  * Delta's {@code table_changes('t', start, end)}: the same as {@code t CHANGES FROM ... TO ... WITH (computeUpdates = 'true')},
- * which Spark has since 4.3.
+ * which Spark has since 4.3. And {@code table_changes_by_path('/a', start, end)}, the same of {@code delta.`/a`}.
  */
 public final class TableChanges extends AbstractFunction1<Seq<Expression>, LogicalPlan> {
     private static final String NAME = "table_changes";
     private static final String USE = NAME + " takes the name of a table as text, the first version or time, and perhaps the last one: "
         + NAME + "('t', 0, 10)";
+
+    private final boolean byPath;
+
+    private TableChanges(boolean byPath) {
+        this.byPath = byPath;
+    }
 
     /** Adds the function where Spark reads changes. */
     public static void inject(SparkSessionExtensions extensions) {
@@ -38,8 +44,13 @@ public final class TableChanges extends AbstractFunction1<Seq<Expression>, Logic
         } catch (ClassNotFoundException e) {
             return;
         }
-        extensions.injectTableFunction(new Tuple3<>(new FunctionIdentifier(NAME),
-            new ExpressionInfo(TableChanges.class.getName(), NAME), new TableChanges()));
+        inject(extensions, NAME, false);
+        inject(extensions, NAME + "_by_path", true);
+    }
+
+    private static void inject(SparkSessionExtensions extensions, String name, boolean byPath) {
+        extensions.injectTableFunction(new Tuple3<>(new FunctionIdentifier(name),
+            new ExpressionInfo(TableChanges.class.getName(), name), new TableChanges(byPath)));
     }
 
     @Override
@@ -59,11 +70,14 @@ public final class TableChanges extends AbstractFunction1<Seq<Expression>, Logic
         }
     }
 
-    private static String table(Expression argument) {
+    private String table(Expression argument) {
         if (!argument.foldable() || !(argument.dataType() instanceof StringType) || argument.eval(null) == null) {
             throw refusal(USE);
         }
         String name = argument.eval(null).toString();
+        if (byPath) {
+            return "delta." + Transforms.quoted(name);
+        }
         try {
             return CollectionConverters.asJava(SparkStatements.name(SparkSession.active(), name)).stream()
                 .map(Transforms::quoted).collect(Collectors.joining("."));
