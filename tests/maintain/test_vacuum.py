@@ -107,6 +107,25 @@ def test_files_of_dead_writers_are_deleted(tmp_path: Path) -> None:
     assert shown(load(tmp_path)) == [1, 2]
 
 
+@pytest.mark.parametrize("below", ["_versioned/log", "_versioned", "data"])
+def test_a_folder_is_looked_at_alone(tmp_path: Path, below: str) -> None:
+    table = make(tmp_path, 1)
+    write(table, 7)
+    table.append(ids(2))
+    temporary = {f"{folder}/.x.tmp" for folder in ("data", "_versioned", "_versioned/log")}
+    for path in temporary:
+        (tmp_path / "t" / path).write_bytes(b"x")
+    tick()
+    result = table.maintenance.vacuum(NOW, dry_run=False, force=True, below=below)
+    assert set(result.others) == {path for path in temporary if path.startswith(f"{below}/")}
+    assert len(result.segments) == (below == "data")
+    left = {path for path in temporary if (tmp_path / "t" / path).exists()}
+    assert left == temporary - set(result.others)
+    assert shown(load(tmp_path)) == [1, 2]
+    with pytest.raises(InvalidRequestError, match="no folder 'log'"):
+        table.maintenance.vacuum(NOW, dry_run=False, force=True, below="log")
+
+
 def test_a_version_tagged_in_a_retained_version_is_kept(tmp_path: Path) -> None:
     """In a retained version, a tag still exists that was dropped later."""
     table = make(tmp_path)

@@ -112,8 +112,23 @@ def test_expiring(sql_spark: SparkSession, table: Table, ns: str) -> None:
         call(sql_spark, ns, "expire_snapshots('db.sample', current_timestamp())")
     with pytest.raises(Exception, match="use older_than or retain_last"):
         call(sql_spark, ns, "expire_snapshots(table => 'db.sample', snapshot_ids => ARRAY(123))")
-    with pytest.raises(Exception, match="location is not supported"):
-        call(sql_spark, ns, "remove_orphan_files(table => 'db.sample', location => 'a/data')")
+    for location in ("a/data", "dat"):
+        with pytest.raises(Exception, match=f"a table has no folder '{location}'"):
+            call(
+                sql_spark,
+                ns,
+                f"remove_orphan_files(table => 'db.sample', location => '{location}')",
+            )
+    for location in ("/elsewhere", f"{table.location}x", "data/../..", "s3://a/b"):
+        with pytest.raises(Exception, match="which is not in the table's folder"):
+            call(
+                sql_spark,
+                ns,
+                f"remove_orphan_files(table => 'db.sample', location => '{location}')",
+            )
+    for location in ("data/", f"{table.location}/data", f"file://{table.location}", table.location):
+        remove = f"remove_orphan_files(table => 'db.sample', location => '{location}')"
+        assert call(sql_spark, ns, remove) == []
     with pytest.raises(Exception, match="file_list_view is not supported"):
         call(sql_spark, ns, "remove_orphan_files(table => 'db.sample', file_list_view => 'v')")
     assert ids(table) == [1, 2, 3, 4]

@@ -120,6 +120,16 @@ def test_an_overwrite_replaces_what_its_options_say(
     wrong = lambda: overwriter(rows(sql_spark, [5, 6]), replaceWhere=where).saveAsTable(t)  # noqa: E731
     refused(wrong, "does not match replaceWhere", where)
     assert ids(sql_spark, t) == [29, 30, 31]
+    check = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+    sql_spark.conf.set(check, "false")
+    try:
+        overwriter(rows(sql_spark, [0, 40]), replaceWhere="id = 31").saveAsTable(t)
+        assert ids(sql_spark, t) == [0, 29, 30, 40]
+        overwriter(rows(sql_spark, [31]), replaceWhere="id IN (0, 40)").insertInto(t)
+        assert ids(sql_spark, t) == [29, 30, 31]
+    finally:
+        sql_spark.conf.unset(check)
+    refused(wrong, "does not match replaceWhere", where)
     sql_spark.conf.set(MODE, "dynamic")
     try:
         overwriter(rows(sql_spark, [33])).saveAsTable(t)

@@ -200,6 +200,7 @@ class Maintenance:
         force: bool = False,
         progress: Progress = silent,
         commit_id: str | None = None,
+        below: str = "",
     ) -> Vacuumed:
         """Delete orphan files: segments of expired versions, leftovers of failed writes.
 
@@ -213,6 +214,7 @@ class Maintenance:
             force: allow a retention under an hour.
             progress: called with "delete files" and the number of files deleted.
             commit_id: Idempotency key of the fence that refuses such writes; generated if omitted.
+            below: delete only files in this folder, relative to the table's, such as ``data``.
 
         Raises:
             InvalidRequestError: the retention is under an hour and not forced.
@@ -226,6 +228,7 @@ class Maintenance:
             force=force,
             progress=progress,
             commit_id=commit_id,
+            below=below,
         )
 
     def expire(

@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from versioned_catalog.errors import CommitConflictError, CorruptTableError, NotFoundError
+from versioned_catalog.errors import (
+    CommitConflictError,
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+)
 from versioned_catalog.log.branch_store import branch_log
 from versioned_catalog.log.branches import BRANCHES_FOLDER, branch_of_file
 from versioned_catalog.log.checkpoint import retained_checkpoints
@@ -317,6 +322,27 @@ def listing(store: Store) -> Listing:
     """List the files of a table's folder that vacuum considers."""
     listed: dict[str, Sequence[StoredFile]] = {folder: store.files(folder) for folder in _NAMES}
     return {**listed, BRANCHES_FOLDER: [*store.walk(BRANCHES_FOLDER)]}
+
+
+def listed_below(listed: Listing, folder: str) -> Listing:
+    """The files of a listing that are in a folder, relative to the table's; empty for all.
+
+    Raises:
+        InvalidRequestError: a table has no such folder.
+    """
+    if not folder:
+        return listed
+    if not any(
+        f"{above}/".startswith(f"{folder}/") or folder.startswith(f"{above}/") for above in listed
+    ):
+        raise InvalidRequestError(
+            f"a table has no folder {folder!r} with files that a vacuum may delete; the folders: "
+            f"{', '.join(sorted(listed))}"
+        )
+    return {
+        above: [file for file in files if f"{above}/{file.name}".startswith(f"{folder}/")]
+        for above, files in listed.items()
+    }
 
 
 def find_orphans(

@@ -31,6 +31,7 @@ from versioned_catalog.maintain.orphans import (
     branch_files,
     fence_at,
     find_orphans,
+    listed_below,
     listing,
     references,
     references_since,
@@ -83,6 +84,7 @@ def vacuum(
     force: bool,
     progress: Progress,
     commit_id: str | None,
+    below: str = "",
 ) -> Vacuumed:
     """Delete the orphan files of a table. See ``Maintenance.vacuum``.
 
@@ -93,7 +95,7 @@ def vacuum(
     cutoff = time_before(now, span)
     state = handle.refresh().state
     fence = fence_at(log, state, cutoff)
-    listed = listing(handle.store)
+    listed = listed_below(listing(handle.store), below)
     state, needed = references(log, state)
     limits = Limits.at(now, cutoff, fence)
     branches = branch_files(handle.store, state, cutoff)

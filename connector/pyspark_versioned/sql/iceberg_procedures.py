@@ -82,12 +82,7 @@ def _expire_snapshots(call: Invocation) -> Iterable[Row]:
 
 def _remove_orphan_files(call: Invocation) -> Iterable[Row]:
     table = call.table
-    if call.arguments["location"] is not None:
-        raise InvalidRequestError(
-            f"{table.name}: location is not supported: all folders of the table are looked at; leave it "
-            "out",
-            condition="NOT_SUPPORTED",
-        )
+    below = _folder_of(table, call.arguments["location"])
     if call.arguments["file_list_view"] is not None:
         raise InvalidRequestError(
             f"{table.name}: file_list_view is not supported: the table's folders are listed; leave "
@@ -97,9 +92,34 @@ def _remove_orphan_files(call: Invocation) -> Iterable[Row]:
     dry_run, landed = call.flag("dry_run", False), call.landed(table) is not None
     commit_id = None if landed else call.commit.id
     done = table.maintenance.vacuum(
-        _age(call, table, _ORPHAN_AFTER), dry_run=dry_run, commit_id=commit_id
+        _age(call, table, _ORPHAN_AFTER), dry_run=dry_run, commit_id=commit_id, below=below
     )
     yield from ((path,) for path in (*done.segments, *done.others))
+
+
+def _folder_of(table: Table, location: str | None) -> str:
+    """The folder of a location, relative to the table's folder; empty for all of it.
+
+    Raises:
+        InvalidRequestError: the location is not in the table's folder.
+    """
+    if location is None:
+        return ""
+    folder, home = location.rstrip("/"), table.location.rstrip("/")
+    folder = folder.removeprefix("file://") if "://" not in home else folder
+    if folder == home:
+        return ""
+    folder = folder.removeprefix(f"{home}/")
+    if (
+        folder.startswith("/")
+        or "://" in folder
+        or not {"", ".", ".."}.isdisjoint(folder.split("/"))
+    ):
+        raise InvalidRequestError(
+            f"{table.name}: location is {location!r}, which is not in the table's folder, {home}; write "
+            "a folder there, such as 'data', or leave location out"
+        )
+    return folder
 
 
 def _rewrite_manifests(call: Invocation) -> Iterable[Row]:
@@ -246,7 +266,7 @@ PROCEDURES = {
         (
             TABLE,
             replace(_OLDER_THAN, comment="keeps younger files; by default three days"),
-            optional("location", "STRING", "is refused: the whole table is looked at"),
+            optional("location", "STRING", "a folder in the table's; by default all of it"),
             optional("dry_run", "BOOLEAN", "true only reports"),
             optional("file_list_view", "STRING", "is refused: the table's folders are listed"),
             optional("equal_schemes", "MAP<STRING, STRING>", _RELATIVE),

@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.jdk.javaapi.CollectionConverters;
@@ -27,6 +28,9 @@ import versioned.spark.python.TableOptions;
  * added beside rows that are not replaced. Runs when Spark has cast the rows to the columns of the table.
  */
 public final class CheckReplacedRows extends PlanRule {
+    /** Delta's setting of a session whose rows need not match. */
+    private static final String CHECKS = "spark.databricks.delta.replaceWhere.constraintCheck.enabled";
+
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
         if (!(node instanceof OverwriteByExpression write && write.resolved())) {
@@ -51,8 +55,11 @@ public final class CheckReplacedRows extends PlanRule {
         }
     }
 
-    /** Rows that fail to be read if one of them does not match a condition. */
+    /** Rows that fail to be read if one of them does not match a condition, unless the session wants them as they are. */
     static LogicalPlan checked(LogicalPlan rows, Expression condition, String text, String table) {
+        if ("false".equalsIgnoreCase(SQLConf.get().getConfString(CHECKS, "true").trim())) {
+            return rows;
+        }
         Expression matches = new Coalesce(CollectionConverters.asScala(List.of(condition, (Expression) Literal.FalseLiteral())).toSeq());
         String message = table + ": a row to write does not match replaceWhere (" + text + "), so it would be added beside rows "
             + "that are not replaced; nothing was changed. Filter the rows by that condition, or "
