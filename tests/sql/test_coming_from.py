@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 STATEMENTS = statements()
 CATALOGS = ("prod", "local", "hive_prod", "catalog_name", "lake", "delta")
 NAMESPACES = ("db", "my_app", "default")
-LEAST = 346
+LEAST = 347
 """Number of statements that work."""
 
 

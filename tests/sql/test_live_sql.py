@@ -217,3 +217,38 @@ def test_a_strict_table_takes_rows_with_fewer_columns_and_other_types(
     refused(lambda: sql_spark.sql(f"INSERT INTO {t} BY NAME SELECT nope"), "UNRESOLVED_COLUMN")
     with_cte = f"WITH q AS (SELECT 2 AS b) INSERT INTO {t} BY NAME SELECT * FROM q"
     refused(lambda: sql_spark.sql(with_cte), "ADD COLUMN b INT")
+
+
+@OLD
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(WRITES))
+def test_delta_s_setting_of_a_session(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, t: str, name: str
+) -> None:
+    """Writes by name change the schema, as of a live table; by path, and through a pin, they do not."""
+    spark = sql_spark.newSession()
+    table = catalog.create_table(f"{ns}.t", "id INT, s STRING, n STRUCT<x: BIGINT>")
+    spark.conf.set("spark.databricks.delta.schema.autoMerge.enabled", "true")
+    frame = spark.sql(WIDER)
+    if name not in NATIVE:
+        refused(lambda: WRITES[name](frame, t), "extra")
+        return
+    WRITES[name](frame, t)
+    assert table.refresh().version == 1
+    assert [
+        tuple(row) for row in spark.sql(f"SELECT id, s, n.x, n.y, extra FROM {t}").collect()
+    ] == [(5_000_000_000, "b", 1, 2, 7)]
+    refused(lambda: spark.sql(f"INSERT INTO {t} VALUES (1, 'a', NULL, 2, 3)"), "column")
+    refused(
+        lambda: (
+            frame.selectExpr("*", "1 AS more").writeTo(t).option("mergeSchema", "false").append()
+        ),
+        "more",
+    )
+    spark.conf.set("spark.databricks.delta.schema.autoMerge.enabled", "false")
+    wider = frame.selectExpr("*", "1 AS more")
+    if name == "MERGE":  # INSERT * takes the columns that the table has
+        WRITES[name](wider, t)
+    else:
+        refused(lambda: WRITES[name](wider, t), "more")
+    assert spark.table(t).columns == ["id", "s", "n", "extra"]

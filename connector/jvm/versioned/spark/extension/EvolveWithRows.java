@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 import versioned.spark.catalog.EvolvingCatalog;
@@ -31,6 +32,7 @@ public final class EvolveWithRows extends PlanRule {
     private static final String OPTION = "mergeSchema";
     private static final String SCHEMA_MODE = "schema_mode";
     private static final String LIVE = "live";
+    private static final String MERGES_ALL = "spark.databricks.delta.schema.autoMerge.enabled";
 
     private final SparkSession session;
 
@@ -114,9 +116,14 @@ public final class EvolveWithRows extends PlanRule {
             .map(found -> bare ? found : SparkCatalogs.named(found, named.catalog().name(), named.ident())));
     }
 
+    /** Whether all tables are live in the session, by Delta's setting. */
+    private static boolean mergesAll() {
+        return "true".equalsIgnoreCase(SQLConf.get().getConfString(MERGES_ALL, "false").trim());
+    }
+
     /** Whether the table is live, and is seen in its current schema: nobody changes the schema through a pin. */
     private static boolean isLive(Table table, CaseInsensitiveStringMap options) {
-        return LIVE.equals(table.properties().get(SCHEMA_MODE)) && !options.containsKey(SchemaOptions.SCHEMA_VERSION)
+        return (mergesAll() || LIVE.equals(table.properties().get(SCHEMA_MODE))) && !options.containsKey(SchemaOptions.SCHEMA_VERSION)
             && table instanceof VersionedTable versioned && versioned.ref().seen() == null;
     }
 
