@@ -118,6 +118,10 @@ def test_alter_is_not_staged(session: SparkSession, table: Table, t: str) -> Non
     )
     assert [column.name for column in table.refresh().schema.columns] == ["id", "n", "c"]
     assert table.branches == {}
+    for statement in ("(id BIGINT)", "AS SELECT 1 AS id"):
+        with pytest.raises(Exception, match="visible at once"):
+            stage(session, "a", f"CREATE OR REPLACE TABLE {t} {statement}")
+    session.conf.unset("spark.wap.id")
     stage(session, "a", f"INSERT INTO {t} VALUES (4, 4, 4)")
     session.sql(f"ALTER TABLE {t} RENAME COLUMN c TO d")
     rows(session, f"CALL versioned.system.publish_changes('{t}', 'a')")

@@ -12,6 +12,7 @@ from typing import Any
 
 from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.operations import (
+    Alter,
     CloseBranch,
     Compact,
     DropBranches,
@@ -257,7 +258,8 @@ def _check_staged(attempt: Attempt[Any], state: TableState, entry: Commit) -> No
     """Refuse a change of the table itself by a session that stages what it writes."""
     setting = _staging.get()
     alters = entry.schema is not None or entry.properties is not None
-    changes = entry.changes_segments or (alters and setting != STAGED_ID)
+    is_staged = setting != STAGED_ID or not isinstance(attempt.operation, Alter)
+    changes = entry.changes_segments or (alters and is_staged)
     if setting is None or not changes or not stages_writes(state.properties):
         return
     if isinstance(attempt.operation, MergeBranch | Compact | Resolve):
