@@ -207,6 +207,24 @@ def test_the_compiler_of_java_home(copy: Path, no_compiler: dict[str, str]) -> N
     assert "pyspark" in required(copy, **{**no_compiler, "JAVA_HOME": home}).stdout
 
 
+def test_the_dbt_package_is_in_the_wheel_and_its_folder_is_printed(
+    copy: Path, no_compiler: dict[str, str]
+) -> None:
+    files = sorted(path.name for path in command.DBT_PACKAGE.rglob("*") if path.is_file())
+    assert "dbt_project.yml" in files
+    assert "materializations.sql" in files
+    assert build(copy, **{**no_compiler, "VERSIONED_NO_JAR": "1"}).returncode == 0
+    shipped = [name for name in wheel_names(copy) if name.startswith("pyspark_versioned/dbt/")]
+    assert sorted(Path(name).name for name in shipped) == files
+    printed = subprocess.run(
+        [sys.executable, "-m", "pyspark_versioned", "dbt"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert printed == f'packages:\n  - local: "{command.DBT_PACKAGE}"\n'
+
+
 def test_an_isolated_build_uses_the_locked_pyspark(copy: Path) -> None:
     done = required(copy)
     (requirement,) = ast.literal_eval(done.stdout)

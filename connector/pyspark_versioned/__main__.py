@@ -1,14 +1,19 @@
-"""The command line: ``python -m pyspark_versioned conf --warehouse /data/warehouse``."""
+"""The command line: ``python -m pyspark_versioned conf --warehouse /data/warehouse``, and ``dbt``."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from pathlib import Path
 
 from pyspark_versioned.jar import installed_jar
 from pyspark_versioned.registering import catalog_conf
 from versioned_catalog import VersionedError
 from versioned_catalog.storage.secrets import CREDENTIALS_ADVICE, is_secret
+
+DBT_PACKAGE = Path(__file__).parent / "dbt"
+"""The dbt package, with the macros that dbt-spark needs for versioned tables (``docs/dbt.md``)."""
 
 _WHY = {
     "spark.jars": "The jar for SQL and native scans. Append it to other jars, if there are any.",
@@ -38,7 +43,7 @@ def _is_catalog(key: str) -> bool:
 
 
 def main() -> None:
-    """Print the settings of this installation."""
+    """Print the settings of this installation, or the ``packages.yml`` of a dbt project."""
     parser = argparse.ArgumentParser(prog="python -m pyspark_versioned")
     commands = parser.add_subparsers(required=True)
     conf = commands.add_parser("conf", help="print settings for spark-defaults.conf")
@@ -52,7 +57,22 @@ def main() -> None:
         help="option of the file system; must not be a secret",
     )
     conf.add_argument("--jar", help="path of the jar, if not that of this installation")
+    conf.set_defaults(run=_print_conf)
+    dbt = commands.add_parser("dbt", help="print a packages.yml with the dbt package")
+    dbt.set_defaults(run=_print_packages)
     arguments = parser.parse_args()
+    arguments.run(arguments)
+
+
+def _print_packages(_: argparse.Namespace) -> None:
+    if not DBT_PACKAGE.is_dir():
+        sys.exit(
+            f"there is no folder {DBT_PACKAGE}; install the wheel: dbt reads no package in a zip"
+        )
+    sys.stdout.write(f"packages:\n  - local: {json.dumps(str(DBT_PACKAGE))}\n")
+
+
+def _print_conf(arguments: argparse.Namespace) -> None:
     storage = dict(option.split("=", 1) for option in arguments.storage_option)
     secret = next(filter(is_secret, storage), None)
     if secret is not None:

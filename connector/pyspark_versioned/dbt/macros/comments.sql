@@ -11,7 +11,8 @@
   {% if not versioned.is_versioned() %}
     {% do dbt.spark__persist_docs(relation, model, for_relation, for_columns) %}
   {% elif not relation.is_view %}
-    {% if for_relation and config.persist_relation_docs() and model.description %}
+    {% if for_relation and config.persist_relation_docs() and model.description
+          and versioned.described(relation, '# Detailed Table Information').get('comment') != model.description %}
       {% do run_query('comment on table ' ~ relation ~ ' is ' ~ versioned.string_literal(model.description)) %}
     {% endif %}
     {% if for_columns and config.persist_column_docs() and model.columns %}

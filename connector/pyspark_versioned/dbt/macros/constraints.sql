@@ -57,8 +57,7 @@
 {% endmacro %}
 
 
-{# The SELECT fails at the first row that violates the contract. rand() keeps Spark from moving the
-   condition into a join, where it would also see rows that the model leaves out. #}
+{# The SELECT fails at the first row that violates the contract. #}
 {% macro rows_within_contract(relation, select_sql) %}
   {%- set checks = versioned.checks(relation, model) -%}
   {%- set columns = versioned.not_null_columns(model) -%}
@@ -69,7 +68,6 @@
     {{ select_sql }}
   ) as dbt_contract_rows
   where case
-    when rand() < 0 then false
     {%- for column in columns %}
     when {{ column }} is null
       then raise_error({{ versioned.string_literal(relation ~ ': the contract has NOT NULL for ' ~ column ~ ', which is NULL in a row') }})
@@ -83,34 +81,27 @@
 {% endmacro %}
 
 
-{# Incremental models have most of their constraints already, since their first build. #}
+{# Incremental models have most of their constraints already, since their first build. Those that the
+   contract does not name have a name made of their text: a name that is left over was changed. #}
 {% macro add_checks(relation, checks) %}
-  {% set existing = versioned.existing_checks(relation) if checks else {} %}
+  {% set existing = versioned.described(relation, '# Constraints') %}
+  {% set current = [] %}
   {% for check in checks %}
-    {% set name = adapter.quote(check.name) %}
-    {% set text = existing.get(check.name | lower) %}
-    {% if text is not none and not text.startswith('CHECK (' ~ check.expression ~ ')') %}
-      {% do run_query('alter table ' ~ relation ~ ' drop constraint ' ~ name) %}
-      {% set text = none %}
-    {% endif %}
-    {% if text is none %}
-      {% do run_query('alter table ' ~ relation ~ ' add constraint ' ~ name ~ ' check (' ~ check.expression ~ ')') %}
+    {% set text = 'CHECK (' ~ (check.expression.split() | join(' ')) ~ ')' %}
+    {% set existing_text = (existing.get(check.name | lower) or '').split() | join(' ') %}
+    {% if existing_text.startswith(text) %}
+      {% do current.append(check.name | lower) %}
     {% endif %}
   {% endfor %}
-{% endmacro %}
-
-
-{% macro existing_checks(relation) %}
-  {% set existing = {} %}
-  {% set section = namespace(is_constraints=false) %}
-  {% for row in run_query('describe extended ' ~ relation).rows %}
-    {% if row[0] == '' or row[0].startswith('#') %}
-      {% set section.is_constraints = row[0] == '# Constraints' %}
-    {% elif section.is_constraints %}
-      {% do existing.update({row[0] | lower: row[1]}) %}
-    {% endif %}
+  {% set wanted = checks | map(attribute='name') | map('lower') | list %}
+  {% for name in existing if name not in current and (name in wanted or name.startswith('dbt_')) %}
+    {% do run_query('alter table ' ~ relation ~ ' drop constraint ' ~ adapter.quote(name)) %}
   {% endfor %}
-  {{ return(existing) }}
+  {% for check in checks if check.name | lower not in current %}
+    {% do run_query(
+      'alter table ' ~ relation ~ ' add constraint ' ~ adapter.quote(check.name) ~ ' check (' ~ check.expression ~ ')'
+    ) %}
+  {% endfor %}
 {% endmacro %}
 
 

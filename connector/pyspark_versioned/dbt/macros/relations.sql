@@ -18,3 +18,18 @@
 {% macro spark__get_columns_in_relation(relation) %}
   {% do return(adapter.get_columns_in_relation(relation)) %}
 {% endmacro %}
+
+
+{# A section of DESCRIBE EXTENDED, such as '# Constraints': values by lower-case name. #}
+{% macro described(relation, section) %}
+  {% set values = {} %}
+  {% set current = namespace(section='') %}
+  {% for row in run_query('describe extended ' ~ relation).rows %}
+    {% if row[0] == '' or row[0].startswith('#') %}
+      {% set current.section = row[0] %}
+    {% elif current.section == section %}
+      {% do values.update({row[0] | lower: row[1]}) %}
+    {% endif %}
+  {% endfor %}
+  {{ return(values) }}
+{% endmacro %}

@@ -1,0 +1,2 @@
+{{ config(materialized="table", clustered_by="id") }}
+select 1 as id

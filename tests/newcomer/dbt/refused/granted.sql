@@ -1,0 +1,2 @@
+{{ config(materialized="table", grants={"select": ["somebody"]}) }}
+select 1 as id

@@ -1,0 +1,2 @@
+{{ config(materialized="incremental", incremental_strategy="delete+insert", unique_key="id") }}
+select 1 as id

@@ -1,0 +1,1 @@
+select * from {{ ref("daily") }} where amount > {{ var("limit") }}
