@@ -137,11 +137,22 @@ def test_snapshots(project: Project) -> None:
 
 def test_tables_keep_their_versions(project: Project) -> None:
     """Tables and seeds are replaced; incremental models commit what changes, and nothing else."""
-    daily, colors, rows = project.query(
+    agreed, daily, colors, rows = project.query(
+        "DESCRIBE HISTORY marts.agreed",
         "DESCRIBE HISTORY marts.daily",
         "DESCRIBE HISTORY marts.colors",
         "DESCRIBE HISTORY marts.agreed_rows",
     )
+    # CHECK, NOT NULL, and the comments of columns.
+    contract = ["alter"] * 3
+    assert [row[2] for row in agreed] == [
+        *contract,
+        "replace",
+        *contract,
+        "replace",
+        *contract,
+        "create",
+    ]
     assert [row[2] for row in daily] == ["replace", "replace", "create"]
     assert [row[2] for row in colors] == ["replace", "replace", "create"]
     assert [row[2] for row in rows] == ["merge", "merge", "alter", "alter", "create"]

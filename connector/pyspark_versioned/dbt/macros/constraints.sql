@@ -81,27 +81,34 @@
 {% endmacro %}
 
 
-{# Incremental models have most of their constraints already, since their first build. Those that the
-   contract does not name have a name made of their text: a name that is left over was changed. #}
+{# Incremental models have their constraints since their first build. Spark shows a constraint in other
+   words than the contract, so a property of the table says which contract its constraints are of. #}
 {% macro add_checks(relation, checks) %}
-  {% set existing = versioned.described(relation, '# Constraints') %}
-  {% set current = [] %}
-  {% for check in checks %}
-    {% set text = 'CHECK (' ~ (check.expression.split() | join(' ')) ~ ')' %}
-    {% set existing_text = (existing.get(check.name | lower) or '').split() | join(' ') %}
-    {% if existing_text.startswith(text) %}
-      {% do current.append(check.name | lower) %}
-    {% endif %}
-  {% endfor %}
+  {% set property = versioned.checks_property(checks) %}
+  {% set stored = run_query('show tblproperties ' ~ relation).rows | selectattr(0, 'equalto', 'dbt.checks') | list %}
+  {% set is_changed = (stored[0][1] if stored else '') != property %}
   {% set wanted = checks | map(attribute='name') | map('lower') | list %}
-  {% for name in existing if name not in current and (name in wanted or name.startswith('dbt_')) %}
-    {% do run_query('alter table ' ~ relation ~ ' drop constraint ' ~ adapter.quote(name)) %}
+  {% set current = [] %}
+  {% for name in versioned.described(relation, '# Constraints') if checks or stored %}
+    {% if is_changed and (name in wanted or name.startswith('dbt_')) %}
+      {% do run_query('alter table ' ~ relation ~ ' drop constraint ' ~ adapter.quote(name)) %}
+    {% else %}
+      {% do current.append(name) %}
+    {% endif %}
   {% endfor %}
   {% for check in checks if check.name | lower not in current %}
     {% do run_query(
       'alter table ' ~ relation ~ ' add constraint ' ~ adapter.quote(check.name) ~ ' check (' ~ check.expression ~ ')'
     ) %}
   {% endfor %}
+  {% if is_changed %}
+    {% do run_query('alter table ' ~ relation ~ " set tblproperties ('dbt.checks' = '" ~ property ~ "')") %}
+  {% endif %}
+{% endmacro %}
+
+
+{% macro checks_property(checks) %}
+  {{ return(local_md5(checks | string) if checks else '') }}
 {% endmacro %}
 
 

@@ -83,7 +83,10 @@
 
 
 {% macro spark__tblproperties_clause() %}
-  {%- set properties = config.get('tblproperties') -%}
+  {%- set properties = dict(config.get('tblproperties') or {}) -%}
+  {%- if versioned.is_versioned() and versioned.is_contract_enforced() and versioned.checks(this, model) -%}
+    {%- do properties.update({'dbt.checks': versioned.checks_property(versioned.checks(this, model))}) -%}
+  {%- endif -%}
   {%- if properties -%}
     tblproperties (
       {%- for name, value in properties.items() -%}
