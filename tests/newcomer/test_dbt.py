@@ -189,6 +189,24 @@ def test_contracts(project: Project) -> None:
     assert "CHECK (weight > 0) ENFORCED" in joined[0][0]
 
 
+def test_a_changed_contract_of_an_incremental_model(project: Project) -> None:
+    """The next build applies it; further builds change no constraint, however Spark writes it."""
+    schema = project.folder / "models/schema.yml"
+    schema.write_text(schema.read_text().replace("amount   > 0", "amount in (12,  14)"))
+    (before,) = project.query("DESCRIBE HISTORY marts.agreed_rows")
+    for amount in (14, 12):
+        project.dbt("run", "--select", "agreed_rows", day=3, amount=amount)
+    failures = project.failures("run", "--select", "agreed_rows", day=3, amount=13)
+    assert "CHECK_CONSTRAINT_VIOLATION" in failures["agreed_rows"]
+    history, rows = project.query(
+        "DESCRIBE HISTORY marts.agreed_rows", "SELECT id, amount FROM marts.agreed_rows"
+    )
+    commits = [row[2] for row in history[: len(history) - len(before)]]
+    # The older one is dropped, the newer one added, and the property of the contract set.
+    assert commits == ["merge", "merge", "alter", "alter", "alter"]
+    assert rows == [[1, 12]]
+
+
 def test_what_is_refused(project: Project) -> None:
     models = ("granted", "script", "strategy", "clustered")
     failures = project.failures("run", "--select", *models, refused=True)
