@@ -45,6 +45,11 @@ class WriteCase:
     of: str = ""
     differs: str = ""
 
+    @property
+    def complete(self) -> bool:
+        """Whether its rows have all columns of the table, as writes by position need them."""
+        return all(row.keys() == self.good.keys() for row in self.bad)
+
 
 @dataclass(frozen=True)
 class StatementCase:
@@ -77,12 +82,17 @@ def each_way(cases: Sequence[WriteCase]) -> list[Any]:
 
     The thorough set has each case and each way once, and the nightly set all of them.
     """
-    kinds = itertools.cycle(KINDS)
-    found = [
-        (case, way, next(kinds) if way not in KEYED else "keyed") for case in cases for way in WAYS
-    ]
+    kinds, fitting = itertools.cycle(KINDS), list[tuple[WriteCase, str, str]]()
+    for case in cases:
+        for way in WAYS:
+            kind = "keyed" if way in KEYED else next(kinds)
+            # A table with a primary key is partitioned by columns of the key only.
+            if kind == "keyed" and (case.tail or way in UNKEYED):
+                kind = "mark"
+            if (case.complete or way not in BY_POSITION) and (way not in KEYED or kind == "keyed"):
+                fitting.append((case, way, kind))
     return matrix(
-        [(case, way, kind) for case, way, kind in found if kind != "keyed" or way not in UNKEYED],
+        fitting,
         lambda case, way, kind: f"{case.name}; {way}; {kind}",
         lambda case, way, kind: values(case.name, way, kind),
     )
