@@ -45,6 +45,7 @@ INTERNALS = {
     "model.generated",
     "model.iceberg",
     "model.identity",
+    "model.identity_changes",
     "model.id_map",
     "model.identifiers",
     "model.keys",

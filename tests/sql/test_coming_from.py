@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 STATEMENTS = statements()
 CATALOGS = ("prod", "local", "hive_prod", "catalog_name", "lake", "delta")
 NAMESPACES = ("db", "my_app", "default")
-LEAST = 347
+LEAST = 364
 """Number of statements that work."""
 
 

@@ -15,8 +15,8 @@ from versioned_catalog.model.evolution import BoundChange, Evolution, SchemaChan
 from versioned_catalog.model.generated import without_dropped
 from versioned_catalog.model.hidden_columns import visible
 from versioned_catalog.model.iceberg import check_publishable
-from versioned_catalog.model.identity import check_identities, without_dropped_identities
 from versioned_catalog.model.identifiers import check_identifiers_stay
+from versioned_catalog.model.identity import check_identities, without_dropped_identities
 from versioned_catalog.model.keys import check_ttl
 from versioned_catalog.model.pin_changes import check_pins
 from versioned_catalog.model.schema import Schema

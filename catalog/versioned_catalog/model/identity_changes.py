@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from versioned_catalog.errors import InvalidRequestError
@@ -111,6 +112,15 @@ class SyncIdentity(SchemaChange[None]):
 
     def describe(self) -> str:
         return f"ALTER COLUMN {render_path(self.path)} SYNC IDENTITY"
+
+
+def only_numbers(changes: Iterable[str]) -> bool:
+    """Whether the changes that an entry describes only take numbers for rows, or give some back."""
+    described = list(changes)
+    return bool(described) and all(text.startswith(_OF_NUMBERS) for text in described)
+
+
+_OF_NUMBERS = ("TAKE ", "GIVE BACK ")
 
 
 def _identity(column_id: int, evolution: Evolution) -> IdentityColumn:

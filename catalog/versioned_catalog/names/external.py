@@ -13,6 +13,7 @@ from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.generated import generated_of
+from versioned_catalog.model.identity import Identity, identities_of
 from versioned_catalog.model.keys import key_properties, user_properties
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
@@ -73,6 +74,7 @@ class _Described:
     primary_key: Mapping[str, str]
     checks: Mapping[str, str]
     generated: Mapping[str, str]
+    identity: Mapping[str, Identity]
     comment: str | None
     properties: Mapping[str, str]
 
@@ -80,8 +82,8 @@ class _Described:
 def check_declared(table: Table, declared: Create) -> None:
     """Refuse to register a table that is not as a statement declares it.
 
-    Columns, partitioning, key, constraints and generated columns must be the same; of properties and the
-    comment, those that are declared.
+    Columns, partitioning, key, constraints, generated and identity columns must be the same; of
+    properties and the comment, those that are declared.
 
     Raises:
         InvalidRequestError: naming the first difference.
@@ -104,6 +106,7 @@ def _compared(wanted: _Described, existing: _Described) -> Iterator[tuple[str, o
     yield "the key is", dict(wanted.primary_key), dict(existing.primary_key)
     yield "constraints are", dict(wanted.checks), dict(existing.checks)
     yield "generated columns are", dict(wanted.generated), dict(existing.generated)
+    yield "identity columns are", dict(wanted.identity), dict(existing.identity)
     if wanted.comment is not None:
         yield "the comment is", wanted.comment, existing.comment
     for key, value in wanted.properties.items():
@@ -127,6 +130,10 @@ def _described(state: TableState) -> _Described:
         {
             schema.path_text(column.column_id): column.shown(schema)
             for column in generated_of(state.properties)
+        },
+        {
+            schema.path_text(column.column_id): column.identity
+            for column in identities_of(state.properties)
         },
         state.comment,
         user_properties(state.properties),

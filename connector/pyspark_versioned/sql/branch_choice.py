@@ -7,6 +7,7 @@ from pyspark_versioned.sql.protocol.common import CatalogRef
 from pyspark_versioned.sql.snapshots import remember, storage_of
 from versioned_catalog import AlreadyExistsError, InvalidRequestError, Table
 from versioned_catalog.commit.branch_rules import STAGED_ID, stages_writes
+from versioned_catalog.model.identity_changes import only_numbers
 from versioned_catalog.model.type_text import quote
 
 
@@ -102,13 +103,19 @@ def _begun(table: Table, wap_id: str) -> str:
 
 
 def commits_of(table: Table, name: str) -> list[int]:
-    """The versions of a branch that were committed to it and not merged, beside fences."""
+    """The versions of a branch that were committed to it and not merged.
+
+    Fences do not count, nor commits that only take numbers for the rows of another one.
+    """
     branch, since = table.branch(name), table.branches[name].merge_base
     if branch.version <= since:
         return []
     history = branch.inspect.history(branch.version - since)
-    pairs = zip(history["version"].to_pylist(), history["operation"].to_pylist(), strict=True)
-    return [version for version, operation in pairs if operation != "fence"]
+    return [
+        commit["version"]
+        for commit in history.select(["version", "operation", "changes"]).to_pylist()
+        if commit["operation"] != "fence" and not only_numbers(commit["changes"] or ())
+    ]
 
 
 def on_branch(table: Table, name: str, catalog: CatalogRef) -> Table:

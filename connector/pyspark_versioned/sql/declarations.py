@@ -167,6 +167,7 @@ def _identity(declaration: messages.Declaration, like: messages.Like | None) -> 
         if column.identity is not None
     }
 
+
 def _partitioning(declaration: messages.Declaration, like: messages.Like | None) -> tuple[str, ...]:
     """The fields of the partitioning; of CREATE TABLE LIKE with their names."""
     if like is None:

@@ -16,8 +16,8 @@ from versioned_catalog import Table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.generated import Generated, generated_of
-from versioned_catalog.model.identity import identities_of
 from versioned_catalog.model.identifiers import shown_properties
+from versioned_catalog.model.identity import identities_of
 from versioned_catalog.model.keys import (
     PRIMARY_KEY,
     key_properties,
