@@ -279,6 +279,26 @@ def test_branches(sql_spark: SparkSession, t: str, io: str) -> None:
     assert len(ids(spark, t)) == 3
 
 
+def test_a_staged_write(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str) -> None:
+    spark = session(sql_spark)
+    create(spark, t, more="TBLPROPERTIES ('write.wap.enabled' = 'true')")
+    spark.sql(f"INSERT INTO {t} (name) SELECT 'a'")
+    staging = session(sql_spark)
+    staging.conf.set("spark.wap.id", "job1")
+    staging.sql(f"INSERT INTO {t} (name) SELECT 'b'")
+    spark.sql(f"INSERT INTO {t} (name) SELECT 'c'")
+    assert len(ids(spark, t)) == 2
+    spark.sql(f"CALL versioned.system.publish_changes('{ns}.t', 'job1')")
+    spark.sql(f"INSERT INTO {t} (name) SELECT 'd'")
+    assert {name for _, name in rows(spark, t)} == set("abcd")
+    assert len(ids(spark, t)) == 4
+    spark.sql(f"ALTER TABLE {t} CREATE BRANCH one")
+    spark.sql(f"INSERT INTO {t}.branch_one (name) SELECT 'e'")
+    version = catalog.load_table(f"{ns}.t").branch("one").version
+    spark.sql(f"CALL versioned.system.cherrypick_snapshot('{ns}.t', {version})")
+    assert len(ids(spark, t)) == 5
+
+
 def test_writers_at_once(sql_spark: SparkSession, t: str) -> None:
     create(session(sql_spark), t)
 
