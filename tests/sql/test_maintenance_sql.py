@@ -119,7 +119,7 @@ def test_a_retried_request_commits_once(sql: Any, sql_spark: SparkSession) -> No
     for name, arguments in (("expire", expire), ("vacuum", vacuum)):
         for retry in (False, True):
             call(
-                messages.Call(where, ("system", name), (), arguments, None, None, ()),
+                messages.Call(where, ("system", name), (), arguments, None, None, None, ()),
                 Commit(commit_id, retry, {}),
             )
         commit_id = commit_id.replace("1", "2")
