@@ -272,6 +272,17 @@ def test_replace_and_restore(catalog: Catalog, table: Table) -> None:
     assert shown(new) == [(1, "a"), (2, "c")]
 
 
+def test_a_restore_gives_no_number_back(catalog: Catalog, table: Table) -> None:
+    table.append(names("a"))
+    version = table.version
+    table.append(names("b"))
+    for number in (3, 4):
+        catalog.replace_table("tab", "x INT")
+        table.refresh().rollback(version)
+        table.append(names("c"))
+        assert shown(table) == [(1, "a"), (number, "c")]
+
+
 def test_branches_share_numbers(table: Table) -> None:
     table.append(names("a"))
     for name in ("one", "two"):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.functions import col, lit
 
 from versioned_catalog import Catalog, Table
 
@@ -217,6 +218,52 @@ def test_streams(sql_spark: SparkSession, t: str, tmp_path: Path) -> None:
         _stream(read, t, tmp_path / "c")
     assert [name for _, name in rows(spark, t)] == ["a", "b", "c"]
     assert ids(spark, t)[0] == 1
+
+
+def test_writes_without_rows_give_all_back(
+    sql_spark: SparkSession, t: str, tmp_path: Path, catalog: Catalog, ns: str
+) -> None:
+    spark = session(sql_spark)
+    create(spark, t)
+    spark.sql(f"INSERT INTO {t} (name) SELECT 'a' WHERE false")
+    empty = spark.createDataFrame([], "name string")
+    for _ in range(2):  # the second epoch has no rows either
+        empty.write.mode("append").parquet(str(tmp_path / "in"))
+        _stream(
+            spark.readStream.schema("name string").parquet(str(tmp_path / "in")), t, tmp_path / "c"
+        )
+    for _ in range(2):  # the second one is a batch that was committed
+        frame = spark.createDataFrame([("b",)], "name string").coalesce(1)
+        frame.writeTo(t).option("application", "job").option("batch", "1").append()
+    spark.createDataFrame([("c",)], "name string").coalesce(1).writeTo(t).append()
+    assert rows(spark, t) == [(1, "b"), (2, "c")]
+    table = catalog.load_table(f"{ns}.t")
+    assert table.state.properties["__identity.1"].endswith('"next":3}')
+
+
+def test_data_frames_that_merge(sql_spark: SparkSession, t: str) -> None:
+    spark = session(sql_spark)
+    create(spark, t)
+    spark.sql(f"INSERT INTO {t} (name) SELECT 'a'")
+    source = spark.createDataFrame([(1, "x", 1)], "id long, name string, n int").alias("s")
+    merge = source.mergeInto(t, col("s.id") == col(f"{t}.id"))
+    for refused_merge in (
+        merge.whenMatched().updateAll(),
+        merge.whenMatched().update({"id": col("s.id")}),
+        source.mergeInto(t, lit(False)).whenNotMatched().insertAll(),
+        source.mergeInto(t, lit(False)).whenNotMatched().insert({"id": col("s.id")}),
+    ):
+        with pytest.raises(Exception, match="id is GENERATED ALWAYS AS IDENTITY"):
+            refused_merge.merge()
+    refused(
+        spark,
+        f"WITH s AS (SELECT 7L AS id, 'y' AS name, 1 AS n) MERGE INTO {t} t USING s ON false "
+        "WHEN NOT MATCHED THEN INSERT *",
+        "id is GENERATED ALWAYS AS IDENTITY",
+    )
+    source.mergeInto(t, lit(False)).whenNotMatched().insert({"name": col("s.name")}).merge()
+    assert ids(spark, t)[0] == 1
+    assert len(ids(spark, t)) == 2
 
 
 def test_changes_show_numbers(sql_spark: SparkSession, t: str) -> None:

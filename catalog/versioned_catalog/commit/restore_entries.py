@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from versioned_catalog.commit.attempt import Attempt
@@ -15,6 +16,7 @@ from versioned_catalog.log.ledger import LedgerChange
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.iceberg import PUBLISH
+from versioned_catalog.model.identity import identities_of, latest
 
 _FEATURES = Features(frozenset({RESTORE}), frozenset({RESTORE})) | WITH_CHECKSUMS
 
@@ -55,7 +57,7 @@ def restore_entry(
         state.next_column_id,
         schema=schema,
         first_schema_version=then.first_schema_version,
-        properties=_properties(then, state) or None,
+        properties=_properties(attempt, then) or None,
         comment=then.comment,
         sets_comment=then.comment is not None,
         added=records,
@@ -68,10 +70,26 @@ def restore_entry(
     )
 
 
-def _properties(then: TableState, state: TableState) -> dict[str, str]:
+def _properties(attempt: Attempt[Rollback], then: TableState) -> dict[str, str]:
     """The properties of the version; engines that follow what is published go on to do so."""
-    publish = {key: text for key, text in state.properties.items() if key == PUBLISH}
-    return publish | dict(then.properties)
+    publish = {key: text for key, text in attempt.state.properties.items() if key == PUBLISH}
+    properties = dict(then.properties)
+    for version in _ends(attempt, then) if identities_of(properties) else ():
+        end = attempt.at(version)
+        if end is not None:
+            properties = latest(end.properties, properties)
+    return publish | properties
+
+
+def _ends(attempt: Attempt[Rollback], then: TableState) -> Iterator[int]:
+    """The last version of each stretch of the incarnation since a version of it."""
+    last: int | None = None
+    for entry in attempt.since(then.version):
+        if isinstance(entry, Commit) and entry.head.table_uuid == then.table_uuid:
+            last = entry.head.version
+        elif last is not None:
+            yield last
+            last = None
 
 
 def _last_batches(then: TableState, state: TableState) -> dict[str, int]:

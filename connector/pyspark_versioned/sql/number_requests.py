@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.common import Done
-from pyspark_versioned.sql.snapshots import open_snapshot
+from pyspark_versioned.sql.snapshots import Opened, open_snapshot
 from versioned_catalog.commit.numbers import give_back, numbered_table, take
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.model.identity import Taken, identities_of
 
 _ROWS_OF_A_TASK = 1 << 24
@@ -23,9 +26,7 @@ def take_numbers(request: messages.TakeNumbers) -> messages.Taken:
     """
     opened = open_snapshot(request.table)
     count = max(request.partitions, _FEWEST_TASKS) * _ROWS_OF_A_TASK
-    handle = opened.table.handle
-    branch = None if opened.base.branch is None else opened.base.branch.name
-    table = numbered_table(handle.store, opened.table.name, branch)
+    table = _numbered(opened)
     return messages.Taken(
         [_sent(take(table, column, count)) for column in identities_of(opened.base.properties)]
     )
@@ -33,12 +34,21 @@ def take_numbers(request: messages.TakeNumbers) -> messages.Taken:
 
 def give_back_numbers(request: messages.GiveBackNumbers) -> Done:
     """Give back numbers of a write that failed."""
-    opened = open_snapshot(request.table)
-    branch = None if opened.base.branch is None else opened.base.branch.name
-    table = numbered_table(opened.table.handle.store, opened.table.name, branch)
-    for numbers in request.taken:
-        give_back(table, taken_of(numbers), 0)
+    return_taken(request.table, request.taken)
     return Done()
+
+
+def return_taken(table: messages.TableRef, taken: Sequence[messages.TakenNumbers]) -> None:
+    """Give back numbers that no row has got."""
+    if taken:
+        handle = _numbered(open_snapshot(table))
+        for numbers in taken:
+            give_back(handle, taken_of(numbers), 0)
+
+
+def _numbered(opened: Opened) -> TableHandle:
+    branch = None if opened.base.branch is None else opened.base.branch.name
+    return numbered_table(opened.table.handle.store, opened.table.name, branch)
 
 
 def _sent(taken: Taken) -> messages.TakenNumbers:

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.options import parse_batch
 from pyspark_versioned.sql.declarations import parse_declaration
-from pyspark_versioned.sql.number_requests import taken_of
+from pyspark_versioned.sql.number_requests import return_taken, taken_of
 from pyspark_versioned.sql.predicates import all_of, translated
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
@@ -153,12 +153,20 @@ def commit_records(
     if write.taken:
         taken = tuple(map(taken_of, write.taken))
         plan = replace(plan, base=replace(plan.based_on, taken=taken))
-    batch = _batch_of(write, table.name)
+    batch, ran = _batch_of(write, table.name), False
+
+    def run() -> int:
+        nonlocal ran
+        ran = True
+        return _commit(write, table, plan, records, marks, commit.id, batch)
+
     if _adds_nothing(write, records):
-        return table.state.version
-    return table.transaction().once(
-        batch, lambda: _commit(write, table, plan, records, marks, commit.id, batch)
-    )
+        version = table.state.version
+    else:
+        version = table.transaction().once(batch, run)
+    if not ran:
+        return_taken(write.table, write.taken)
+    return version
 
 
 def _commit(

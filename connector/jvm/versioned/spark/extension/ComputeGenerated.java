@@ -11,6 +11,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -175,7 +176,8 @@ public final class ComputeGenerated extends PlanRule {
     }
 
     private static List<String> path(Assignment assignment, Target target) {
-        return assignment.key() instanceof UnresolvedAttribute key ? path(strings(key.nameParts()).toList(), target) : List.of();
+        return assignment.key() instanceof UnresolvedAttribute key ? path(strings(key.nameParts()).toList(), target)
+            : assignment.key() instanceof NamedExpression named ? path(List.of(named.name()), target) : List.of();
     }
 
     /** The path of a column in lower case, without the name of the table that may precede it. */

@@ -70,7 +70,8 @@ final class KeepNumbers {
             // A source that can't be resolved by itself may have the column.
             Set<String> columns = SparkStatements.columnsOf(session, source).stream().map(KeepNumbers::lower).collect(Collectors.toSet());
             always.stream().filter(name -> columns.isEmpty() || columns.contains(name)).forEach(name -> {
-                throw refused(name, "would be assigned to by *; name the other columns instead");
+                throw refused(name, (columns.isEmpty() ? "may be in the source, whose columns are not known yet, and so" : "would be")
+                    + " assigned to by *; name the other columns instead");
             });
         }
     }
