@@ -19,6 +19,7 @@ INTERNALS = {
     "commit.numbers",
     "commit.operations",
     "commit.row_rules",
+    "commit.table_handle",
     "commit.version_rules",
     "errors",
     "log.bitmaps",

@@ -46,7 +46,7 @@ from versioned_catalog.names.creation import (
     shown_name,
 )
 from versioned_catalog.names.dropped import DroppedTable
-from versioned_catalog.names.external import has_table, register
+from versioned_catalog.names.external import UNFINISHED, has_table, register
 from versioned_catalog.names.folders import Mode, Placement, timeline_at
 from versioned_catalog.names.locations import external_location
 from versioned_catalog.names.names import Names, check_namespace, names_inside, parse_namespace
@@ -1154,16 +1154,60 @@ class Catalog:
         """
         if self.table_exists(name):
             return self.load_table(name).import_files(source, progress=progress, **options)
+        made: list[Table] = []
+        declared = {
+            "partitioned_by": partitioned_by,
+            "properties": properties,
+            "location": location,
+        }
+        return self._import_new(name, source, declared, options, made, progress)
 
+    def snapshot_files(
+        self,
+        name: str | Name,
+        source: str | os.PathLike[str],
+        *,
+        partitioned_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        location: str | os.PathLike[str] | None = None,
+        progress: Progress = silent,
+        **options: Any,
+    ) -> Imported:
+        """Create a table of files, as ``import_files`` does, and only with all of them.
+
+        If that fails, the table is dropped again, and one that somebody else made stays.
+
+        Raises:
+            AlreadyExistsError: the name is taken.
+            InvalidRequestError: files can't be read or brought together.
+        """
+        made: list[Table] = []
+        declared = {
+            "partitioned_by": partitioned_by,
+            "properties": properties,
+            "location": location,
+        }
+        try:
+            return self._import_new(name, source, declared, options, made, progress)
+        except VersionedError:
+            for table in made:
+                own = table.state.created_uuid
+                if self.table_exists(name) and self.load_table(name).state.created_uuid == own:
+                    self.drop_table(name)  # some of its files are missing
+            raise
+
+    def _import_new(
+        self,
+        name: str | Name,
+        source: str | os.PathLike[str],
+        declared: Mapping[str, Any],
+        options: Mapping[str, Any],
+        made: list[Table],
+        progress: Progress,
+    ) -> Imported:
         def create(ddl: str) -> TableHandle:
-            table = self.create_table(
-                name,
-                ddl,
-                partitioned_by=partitioned_by,
-                properties=properties,
-                location=location,
-            )
-            return table.handle
+            made.append(self.create_table(name, ddl, **declared))
+            return made[0].handle
 
         shown = render_path(parse_path(name))
         done: Imported = interop("import_new")(
@@ -1198,12 +1242,25 @@ class Catalog:
         """
         shown = os.fspath(folder)
         store = self._names.folder(external_location(self._store, shown, shown))
-        if timeline_at(store).load().version >= 0:
+        state = timeline_at(store).load().state
+        if state is not None and UNFINISHED in state.properties:
+            raise AlreadyExistsError(
+                f"{shown}: an earlier conversion did not finish; delete the folder _versioned in it, "
+                "and convert it again",
+                condition="TABLE_ALREADY_EXISTS",
+            )
+        if state is not None:
             raise AlreadyExistsError(
                 f"{shown} is a versioned table already, or was one; give it a name with CREATE TABLE "
                 "... LOCATION or register_table, or delete its folder _versioned to convert the files "
                 "again",
                 condition="TABLE_ALREADY_EXISTS",
+            )
+        if store.list("data"):
+            raise InvalidRequestError(
+                f"{shown} has a folder data, in which a table keeps files of its own; rename it, or "
+                "take the files into another table with import_files",
+                condition="NOT_SUPPORTED",
             )
         made: list[Table] = []
 
@@ -1211,7 +1268,7 @@ class Catalog:
             columns = Schema.parse(ddl).columns
             last = {parse_path(field)[-1] for field in partitioned_by}
             ordered = sorted(columns, key=lambda column: column.name in last)
-            operation = creation(Schema(tuple(ordered)), partitioned_by)
+            operation = creation(Schema(tuple(ordered)), partitioned_by, {UNFINISHED: "true"})
             made.append(folders.create_at(store, operation, store.url, str(uuid.uuid4())))
             return made[0].handle
 
@@ -1222,6 +1279,7 @@ class Catalog:
             for table in made:
                 folders.discard_at(store, table.state.created_uuid, table.name)
             raise
+        made[0].refresh().alter().unset_property(UNFINISHED).commit()
         return made[0].refresh(), done
 
     def convert(

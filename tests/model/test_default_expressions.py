@@ -49,6 +49,12 @@ CASES: list[tuple[str, Atom, Any]] = [
     ("'v' || year(current_date()) || '-' || month(current_date())", STRING, "v2026-3"),
     ("concat('it''s ', current_date() - 1)", STRING, "it's 2026-03-30"),
     ("day(current_date())", INT, 31),
+    ("current_date() - -1", DATE, date(2026, 4, 1)),
+    ("date_add(current_date(), -31)", DATE, date(2026, 2, 28)),
+    ("now() + INTERVAL '1' DAY '-2' HOURS", TIMESTAMP, NOW + timedelta(hours=22)),
+    ("now() - INTERVAL -1 HOUR", TIMESTAMP, NOW + timedelta(hours=1)),
+    ("'' || (current_date() - INTERVAL 1 DAY)", STRING, "2026-03-30"),
+    ("'a' || 'b' || current_timezone()", STRING, "abUTC"),
 ]
 
 
@@ -79,6 +85,8 @@ def test_the_time_of_a_write_may_have_another_offset() -> None:
         ("current_date() + 99999999", "out of range"),
         ("current_timestamp() + INTERVAL 1 FORTNIGHT", "a unit was expected"),
         ("INTERVAL 1 DAY", "an INTERVAL is added"),
+        ("current_date() + INTERVAL '1_0' DAY", "a whole number"),
+        ("'' || current_date() - INTERVAL 1 DAY", "an INTERVAL is added"),
         ("year(current_timestamp())", "takes a DATE"),
         ("date_add(current_date(), 'x')", "takes a DATE, a whole number"),
         ("CAST('now' AS TIMESTAMP)", "takes a date or a time"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -534,3 +535,38 @@ def test_no_clone_begins_in_the_log_of_a_table_that_was_purged(
     catalog.create_table("n.t", "id INT")
     with pytest.raises(InvalidRequestError, match="whose log can't be that of a clone"):
         catalog.clone_table("n.c", "n.t", location=lake / "t")
+
+
+NAME = "put _versioned/log/N.json"
+
+
+def racing(catalog: Catalog, theirs: Callable[[], object]) -> Catalog:
+    """A catalog whose user is overtaken between the two commits of CREATE."""
+    store = InterruptedStore(
+        LocalStore(catalog._store.url), Plan(), Interruption(NAME, before=theirs)
+    )
+    return Catalog.over(store.allow_roots(catalog._store.location.roots))
+
+
+def test_a_new_table_that_loses_its_name_keeps_rows_of_others(
+    catalog: Catalog, lake: Path, tmp_path: Path
+) -> None:
+    other = Catalog(tmp_path / "other", roots={"lake": lake})
+
+    def theirs() -> None:
+        other.register_table("z", lake / "u").append(rows(7))
+        catalog.create_table("n.w", "id INT")
+
+    with pytest.raises(AlreadyExistsError, match=r"n\.w"):
+        racing(catalog, theirs).create_table("n.w", "id INT", location=lake / "u")
+    assert shown(other, "z") == by_path(lake / "u") == [7]
+
+
+def test_a_new_table_that_somebody_else_has_named(catalog: Catalog, lake: Path) -> None:
+    def theirs() -> None:
+        catalog.register_table("n.y", lake / "t")
+
+    with pytest.raises(AlreadyExistsError, match=r"n\.x: somebody has given .* the name n\.y"):
+        racing(catalog, theirs).create_table("n.x", "id INT", location=lake / "t")
+    assert not catalog.table_exists("n.x")
+    assert shown(catalog, "n.y") == []

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,3 +108,32 @@ def test_like_keeps_the_names_of_partition_fields(places: Places) -> None:
     assert places.catalog.load_table("db.u").partitioning == ["bucket(16, id)", "day"]
     places.run("ALTER TABLE u DROP PARTITION FIELD shard")
     assert places.catalog.load_table("db.u").partitioning == ["day"]
+
+
+def test_a_conversion_that_died_is_not_registered(
+    tmp_path: Path,
+) -> None:
+    catalog = Catalog(tmp_path / "w", roots={"raw": tmp_path / "raw"})
+    write(tmp_path / "raw/pipe")
+    table = Catalog.create_path(
+        tmp_path / "raw/pipe", "id INT", properties={"convert.unfinished": "true"}
+    )  # as the creation of a conversion leaves it
+    assert table.version == 0
+    with pytest.raises(InvalidRequestError, match="its conversion did not finish"):
+        catalog.register_table("t", tmp_path / "raw/pipe")
+    with pytest.raises(AlreadyExistsError, match="an earlier conversion did not finish"):
+        catalog.convert_files(tmp_path / "raw/pipe")
+    shutil.rmtree(tmp_path / "raw/pipe/_versioned")
+    table, _ = catalog.convert_files(tmp_path / "raw/pipe", partitioned_by=["p"])
+    assert table.count() == 4
+    assert table.properties == {}
+    assert catalog.register_table("t", tmp_path / "raw/pipe").count() == 4
+
+
+def test_a_folder_with_a_subfolder_data_is_left_alone(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "w", roots={"raw": tmp_path / "raw"})
+    (tmp_path / "raw/pipe/data").mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "raw/pipe/data/g.parquet")
+    with pytest.raises(InvalidRequestError, match="has a folder data"):
+        catalog.convert_files(tmp_path / "raw/pipe")
+    assert not (tmp_path / "raw/pipe/_versioned").exists()

@@ -114,9 +114,13 @@ def test_add_files_takes_a_folder_and_partitions_of_it(lake: Lake) -> None:
     lake.sql("CREATE TABLE @t (n BIGINT, day STRING, part INT) PARTITIONED BY (day)")
     source = f"source_table => '`parquet`.`{lake.folder}/sales`'"
     add = f"CALL {lake.name}.system.add_files(table => 't', {source}"
-    filtered = f"{add}, partition_filter => map('day', 'a', 'part', '2'))"
+    filtered = f"{add}, partition_filter => map('part', '2', 'day', 'a'))"
     assert [tuple(row) for row in lake.sql(filtered).collect()] == [(1, 1, 1)]
     assert [tuple(row) for row in lake.sql("SELECT * FROM @t").collect()] == [(972, "a", 2)]
+    with pytest.raises(
+        Exception, match=r"partition_filter names n, by .* columns: `?day`?, `?part`?"
+    ):
+        lake.sql(f"{add}, partition_filter => map('n', '1'))")
     assert [tuple(row) for row in lake.sql(f"{add})").collect()] == [(2, 2, 2)]
     assert [tuple(row)[:2] for row in lake.sql(f"{add})").collect()] == [(0, 0)]
     rows = lake.sql("SELECT * FROM @t ORDER BY n").collect()

@@ -23,6 +23,7 @@ from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.marks import Mark, mark_of, marked_rows
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
+from versioned_catalog.model.identifiers import unfit_identifiers
 from versioned_catalog.model.pin_changes import check_pins, rolled_back
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.three_way import (
@@ -142,6 +143,7 @@ def merge_entry(attempt: Attempt[MergeBranch]) -> Commit:
     after = schemas[-1] if schemas and schemas[-1].same_but_version(schema) else None
     between = schemas[:-1] if after else schemas
     properties, comment = _united_texts(attempt)
+    _check_identifiers(attempt, properties, schema)
     head = next_head(attempt, _kind(added, removed, marking))
     features = features_of(after or schema, added, marking.marks) | theirs.features
     branch = replace(histories.branch, merged=(theirs.version, state.version + 1))
@@ -162,6 +164,20 @@ def merge_entry(attempt: Attempt[MergeBranch]) -> Commit:
         branches={**state.branches, operation.name: branch},
         details={"merged": operation.name, "branch_version": theirs.version},
     )
+
+
+def _check_identifiers(
+    attempt: Attempt[MergeBranch], properties: Mapping[str, str], schema: Schema
+) -> None:
+    """Refuse identifier fields of one side that the other side has dropped, or made unfit."""
+    for column_id, reason in unfit_identifiers(properties, schema):
+        sides = (attempt.state.schema, _histories(attempt).theirs.schema)
+        name = next((s.path_text(column_id) for s in sides if column_id in s.ids), f"#{column_id}")
+        raise CommitConflictError(
+            f"{attempt.table}: the branch {attempt.operation.name!r} can't be merged: {name} is an "
+            f"identifier field of one side, and {reason} on the other; drop it from these "
+            f"(ALTER TABLE ... DROP IDENTIFIER FIELDS {name}), and merge again"
+        )
 
 
 def _united_texts(attempt: Attempt[MergeBranch]) -> tuple[dict[str, str], str | None]:

@@ -6,6 +6,7 @@ They have the meaning that Spark gives them in a session whose time zone is UTC.
 from __future__ import annotations
 
 import calendar
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -85,31 +86,28 @@ def parse(text: str) -> Node:
 
 
 def take(cursor: Cursor) -> Node:
-    """Parse the expression at the cursor. ``||`` binds less tightly than ``+``.
+    """Parse the expression at the cursor. ``||`` binds as tightly as ``+``, and from the left.
 
     Raises:
         InvalidRequestError: it has parts that no default can have.
     """
-    return _concat(cursor, 0)
-
-
-def _concat(cursor: Cursor, depth: int) -> Node:
-    if depth > _DEEPEST:
-        raise InvalidRequestError(f"the default is nested more than {_DEEPEST} deep")
-    node = _sum(cursor, depth)
-    while cursor.at_symbol("|") and cursor.peek().text == "|":
-        cursor.take()
-        cursor.take()
-        node = Call("concat", (node, _sum(cursor, depth)))
-    return node
+    return _sum(cursor, 0)
 
 
 def _sum(cursor: Cursor, depth: int) -> Node:
+    if depth > _DEEPEST:
+        raise InvalidRequestError(f"the default is nested more than {_DEEPEST} deep")
     node = _part(cursor, depth)
-    while cursor.at_symbol("+", "-"):
-        sign = cursor.take().text
-        node = Call(sign, (node, _part(cursor, depth)))
-    return node
+    while True:
+        if cursor.at_symbol("+", "-"):
+            sign = cursor.take().text
+            node = Call(sign, (node, _part(cursor, depth)))
+        elif cursor.at_symbol("|") and cursor.peek().text == "|":
+            cursor.take()
+            cursor.take()
+            node = Call("concat", (node, _part(cursor, depth)))
+        else:
+            return node
 
 
 def _part(cursor: Cursor, depth: int) -> Node:
@@ -118,8 +116,11 @@ def _part(cursor: Cursor, depth: int) -> Node:
             return cursor.string()
         case TokenKind.NUMBER:
             return cursor.integer()
+        case TokenKind.SYMBOL if cursor.at_symbol("-") and cursor.peek().kind is TokenKind.NUMBER:
+            cursor.take()
+            return -cursor.integer()
         case TokenKind.SYMBOL if cursor.accept("("):
-            node = _concat(cursor, depth + 1)
+            node = _sum(cursor, depth + 1)
             cursor.expect(")")
             return node
         case TokenKind.WORD:
@@ -133,7 +134,7 @@ def _word(cursor: Cursor, depth: int) -> Node:
         return _interval(cursor)
     if cursor.accept_word("CAST"):
         cursor.expect("(")
-        node = _concat(cursor, depth + 1)
+        node = _sum(cursor, depth + 1)
         cursor.expect_word("AS")
         type_ = _TYPES[cursor.expect_word(*_TYPES)]
         cursor.expect(")")
@@ -151,7 +152,7 @@ def _word(cursor: Cursor, depth: int) -> Node:
     while not cursor.accept(")"):
         if parts:
             cursor.expect(",")
-        parts.append(_concat(cursor, depth + 1))
+        parts.append(_sum(cursor, depth + 1))
     return Call(name, tuple(parts))
 
 
@@ -171,7 +172,7 @@ def _interval(cursor: Cursor) -> Interval:
                 break
         else:
             raise cursor.error("a unit was expected, from YEAR to MICROSECOND")
-        written.append(f"{amount} {unit}")
+        written.append(f"{amount if amount >= 0 else sql_string(str(amount))} {unit}")
         is_next = cursor.token.kind in (TokenKind.STRING, TokenKind.NUMBER)
         if not is_next:
             break
@@ -181,10 +182,9 @@ def _interval(cursor: Cursor) -> Interval:
 
 
 def _whole(text: str, cursor: Cursor) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise cursor.error("a whole number was expected") from None
+    if not re.fullmatch(r"[+-]?[0-9]{1,9}", text):
+        raise cursor.error("a whole number was expected")
+    return int(text)
 
 
 def _refused(cursor: Cursor) -> InvalidRequestError:

@@ -6,7 +6,7 @@ As in Iceberg, nothing enforces them. The primary key of a table is something el
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.keys import (
@@ -116,6 +116,14 @@ def check_identifiers_stay(properties: Mapping[str, str], before: Schema, after:
                 f"drop it from these first (ALTER TABLE ... DROP IDENTIFIER FIELDS {name})",
                 condition="NOT_SUPPORTED",
             )
+
+
+def unfit_identifiers(properties: Mapping[str, str], schema: Schema) -> Iterator[tuple[int, str]]:
+    """The identifier fields that can't be ones in a schema, by ID, and why."""
+    for column_id in _stored(properties):
+        reason = _unfit(column_id, schema)
+        if reason is not None:
+            yield column_id, reason
 
 
 def changed_identifiers(

@@ -118,6 +118,8 @@ def evaluated(node: default_expressions.Node, type_: DataType) -> Evaluated:
             "write CAST(... AS ...), or give the column another type",
             condition="NOT_SUPPORTED",
         )
+    if default_expressions.parse(sql) != node:
+        raise InvalidRequestError(f"the default {sql} can't be stored; write it in another way")
     return Evaluated(sql)
 
 

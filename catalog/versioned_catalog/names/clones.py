@@ -512,6 +512,7 @@ def _name(
         try:
             names.commit(change, name_commit(commit_id))
         except CommitConflictError:
-            discard_at(table.store, named.table_uuid, table.name)
+            if not named.is_external:  # others may have written to it
+                discard_at(table.store, named.table_uuid, table.name)
             raise
     drop_unnamed(names, [replaced])

@@ -270,7 +270,14 @@ def add_name(
         return
 
     def change(state: WarehouseState) -> WarehouseEntry | None:
-        if any(other.table_uuid == named.table_uuid for other in state.tables.values()):
+        other = state.name_of(named.table_uuid)
+        if other is not None and named.is_external and full_key(other) != full_key(named.name):
+            raise AlreadyExistsError(
+                f"{render_path(named.name)}: somebody has given the new table at {table.location} the "
+                f"name {render_path(other)} meanwhile; use that, or rename it",
+                condition="TABLE_ALREADY_EXISTS",
+            )
+        if other is not None:
             return None  # an earlier attempt added the name
         check_free(state, named.name)
         if again:
@@ -280,5 +287,7 @@ def add_name(
     try:
         names.commit(change, own_id)
     except (AlreadyExistsError, NotFoundError):
-        discard_at(table.store, named.table_uuid, table.name)
+        # Others can find the folder of an external table, give it a name of theirs, and write to it.
+        if not named.is_external:
+            discard_at(table.store, named.table_uuid, table.name)
         raise

@@ -45,6 +45,12 @@ def register(
         table = load_at(store, shown)
     except NotFoundError:
         raise missing_table(store, shown) from None
+    if UNFINISHED in table.state.properties:
+        raise InvalidRequestError(
+            f"{shown}: files are missing in the table at {store.url}, since its conversion did not "
+            "finish; delete its folder _versioned, and convert it again",
+            condition="NOT_SUPPORTED",
+        )
     if declared is not None:
         check_declared(table, declared)
     named = TableName(parts, folder, table.state.created_uuid)
@@ -63,6 +69,10 @@ def register(
     if commit_id is None or not names.has_landed(own_id):
         names.commit(change, own_id)
     return table
+
+
+UNFINISHED = "convert.unfinished"
+"""The property of a table whose files are being taken in, which is not to be used before."""
 
 
 @dataclass(frozen=True)

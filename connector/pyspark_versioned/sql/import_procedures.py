@@ -9,7 +9,7 @@ from typing import Any
 from pyspark_versioned.sql.neighbour_properties import translated
 from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row, optional
 from pyspark_versioned.sql.source_files import ORC, PARQUET, SourceFiles, files_of
-from versioned_catalog import AlreadyExistsError, InvalidRequestError, VersionedError
+from versioned_catalog import AlreadyExistsError, InvalidRequestError
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import quote, render_path
 from versioned_interop.convert.convert import Conversion, Request, Synced
@@ -70,7 +70,8 @@ def _add_files(call: Invocation) -> Iterable[Row]:
     table = call.table
     files, partitions = files_of(call, table.name), call.pairs("partition_filter")
     files.check(table.store, table.name)
-    levels = "".join(f"/**/{glob.escape(f'{key}={text}')}" for key, text in partitions.items())
+    order = files.levels(table.store, partitions, table.name)
+    levels = "".join(f"/**/{glob.escape(f'{key}={partitions[key]}')}" for key in order)
     source = f"{files.folder}{levels}/**" if levels else files.folder
     result = call.catalog.import_files(
         call.name, source, dialect=Dialect.SQL, format=files.format, copy=files.format == ORC
@@ -98,24 +99,19 @@ def _snapshot(call: Invocation) -> Iterable[Row]:
         )
         yield (0,)
         return
-    try:
-        done = catalog.import_files(
-            name,
-            files.folder,
-            partitioned_by=partitions,
-            properties=properties,
-            location=location,
-            dialect=Dialect.SQL,
-            format=files.format,
-            copy=files.format == ORC,
-            schema=schema,
-        )
-    except AlreadyExistsError:
-        raise
-    except VersionedError:
-        if catalog.table_exists(name):
-            catalog.drop_table(name)  # some of its files are missing
-        raise
+    # A call that is retried goes on with the table that it made.
+    take = catalog.import_files if call.commit.retry else catalog.snapshot_files
+    done = take(
+        name,
+        files.folder,
+        partitioned_by=partitions,
+        properties=properties,
+        location=location,
+        dialect=Dialect.SQL,
+        format=files.format,
+        copy=files.format == ORC,
+        schema=schema,
+    )
     yield (done.files + done.known,)
 
 

@@ -1,9 +1,8 @@
-"""The files that ``source_table`` of a procedure names: of a table of Spark's own catalog, or of a "
-"folder."""
+"""The files that ``source_table`` of a procedure names: of a table of Spark's catalog, or a folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import types as spark
@@ -49,6 +48,24 @@ class SourceFiles:
         if self.table is None:
             return None
         return Schema(from_spark_schema(spark.StructType.fromJson(self.table.schema)))  # type: ignore[arg-type]
+
+    def levels(self, store: Store, partitions: Mapping[str, str], table: str) -> list[str]:
+        """The columns of a filter in the order of the folders.
+
+        Raises:
+            InvalidRequestError: one of them is not in the paths of the files.
+        """
+        if not partitions:
+            return []
+        known = [parse_path(field)[0] for field in self.partitioned_by(store)]
+        for name in partitions:
+            if name not in known:
+                raise InvalidRequestError(
+                    f"{table}: partition_filter names {name}, by which {self.folder} is not "
+                    f"partitioned; its partition columns: {', '.join(known) or 'none'}",
+                    condition="INVALID_OPTION",
+                )
+        return [name for name in known if name in partitions]
 
     def partitioned_by(self, store: Store) -> tuple[str, ...]:
         """The partition columns, quoted; of a folder, those that stand in the paths of its files."""
