@@ -61,6 +61,7 @@ INTERNALS = {
     "model.transforms",
     "model.type_text",
     "model.types",
+    "model.value_clauses",
     "model.widening",
     "names.creation",
     "names.folders",

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from versioned_catalog.maintain.advice import MaintenanceBounds
     from versioned_catalog.maintain.inspection import Inspection
     from versioned_catalog.maintain.maintenance import Maintenance
-    from versioned_catalog.model.identity import Identity
     from versioned_catalog.model.schema import Schema
+    from versioned_catalog.model.value_clauses import Identity
     from versioned_catalog.read.scan import Scan
     from versioned_catalog.snapshot import Snapshot
     from versioned_catalog.stream.change_feed import Changes

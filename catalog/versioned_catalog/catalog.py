@@ -32,9 +32,10 @@ from versioned_catalog.maintain.upkeep import Maintained, Unmaintained
 from versioned_catalog.maintain.vacuum import Vacuumed
 from versioned_catalog.maintain.verify import verify
 from versioned_catalog.model.ddl import SOURCE
-from versioned_catalog.model.identity import Identity
 from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.table_text import parse_table
 from versioned_catalog.model.type_text import parse_path, render_path
+from versioned_catalog.model.value_clauses import Identity
 from versioned_catalog.names import changes, dropped, folders, views
 from versioned_catalog.names.clones import Cloned, Cloning, clone
 from versioned_catalog.names.creation import (
@@ -42,6 +43,7 @@ from versioned_catalog.names.creation import (
     add_name,
     commit_creation,
     creation,
+    creation_as_declared,
     plan_creation,
     shown_name,
 )
@@ -54,6 +56,7 @@ from versioned_catalog.names.names_log import Name, TableName, full_key
 from versioned_catalog.names.references import reference_in
 from versioned_catalog.names.view import View
 from versioned_catalog.names.view_columns import Problem, Shown, ViewReports
+from versioned_catalog.read.checks import parse_checks
 from versioned_catalog.storage.opening import (
     Roots,
     allow_warehouse,
@@ -191,6 +194,7 @@ class Catalog:
         comment: str | None = None,
         generated: Mapping[str, str] | None = None,
         identity: Mapping[str, Identity] | None = None,
+        checks: Mapping[str, str] | None = None,
         location: str | os.PathLike[str] | None = None,
     ) -> Table:
         """Create a table.
@@ -211,6 +215,7 @@ class Catalog:
             generated: columns that are computed from others, and the SQL that computes them:
                 ``{"day": "CAST(ts AS DATE)"}``, with times in UTC; see docs/sql.md.
             identity: columns that number rows, ``{"id": Identity()}``; they become NOT NULL.
+            checks: CHECK constraints, as ``Alteration.add_check`` takes them: ``{"positive": "n > 0"}``.
             location: the folder, an empty one below the warehouse or one of its ``roots``; chosen by the
                 name if omitted. The files of such a table stay when it is dropped.
 
@@ -230,8 +235,24 @@ class Catalog:
                 time_index,
                 generated=generated,
                 identity=identity,
+                checks=tuple(parse_checks(checks).items()),
             )
             return self._create_now(name, operation, "create", location)
+
+    def create_from_ddl(self, ddl: str) -> Table:
+        """Create a table as CREATE TABLE declares it, with its constraints and generated columns.
+
+        Args:
+            ddl: the statement, as ``Table.ddl`` writes it; column IDs in it are not looked at.
+
+        Raises:
+            AlreadyExistsError: the name is taken.
+            NotFoundError: there is no such namespace, or a clause names a column that does not exist.
+            InvalidRequestError: it does not parse, or has what versioned tables do not support.
+        """
+        declared = parse_table(ddl)
+        with naming_table(shown_name(declared.name)):
+            return self._create_now(declared.name, creation_as_declared(declared), "create")
 
     def register_table(
         self,
@@ -280,13 +301,14 @@ class Catalog:
         comment: str | None = None,
         generated: Mapping[str, str] | None = None,
         identity: Mapping[str, Identity] | None = None,
+        checks: Mapping[str, str] | None = None,
         or_create: bool = False,
     ) -> Table:
         """Replace the columns, rows and properties of a table in one commit; its history stays.
 
         Args:
             name, schema, partitioned_by, primary_key, time_index, properties, comment, generated,
-                identity: as in ``create_table``.
+                identity, checks: as in ``create_table``.
             or_create: create the table if it does not exist.
 
         Raises:
@@ -304,6 +326,7 @@ class Catalog:
                 time_index,
                 generated=generated,
                 identity=identity,
+                checks=tuple(parse_checks(checks).items()),
             )
             mode: Mode = "create or replace" if or_create else "replace"
             return self._create_now(name, operation, mode)
@@ -897,6 +920,7 @@ class Catalog:
         comment: str | None = None,
         generated: Mapping[str, str] | None = None,
         identity: Mapping[str, Identity] | None = None,
+        checks: Mapping[str, str] | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Table:
         """Create a table in a folder, outside any warehouse. See ``create_table``."""
@@ -911,6 +935,7 @@ class Catalog:
                 time_index,
                 generated=generated,
                 identity=identity,
+                checks=tuple(parse_checks(checks).items()),
             )
         return folders.create_at(store, operation, store.url, str(uuid.uuid4()))
 

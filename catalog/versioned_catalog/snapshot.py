@@ -11,7 +11,10 @@ import pyarrow as pa
 from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain import column_tables, metadata_tables
+from versioned_catalog.model.checks import shown_checks
+from versioned_catalog.model.generated import generated_of, zone_that_matters
 from versioned_catalog.model.identifiers import shown_properties
+from versioned_catalog.model.identity import shown_clauses
 from versioned_catalog.model.keys import key_properties, render_sort_by
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
@@ -110,8 +113,18 @@ class Snapshot:
         properties = shown_properties(self.state.properties, self.schema)
         ids = frozenset(self.schema.ids)
         uuid = self.state.table_uuid
+        stored = self.state.properties
         return Definition(
-            path, self.schema, properties, self.comment, ids, table_uuid=uuid, tables=(uuid,)
+            path,
+            self.schema,
+            properties,
+            self.comment,
+            ids,
+            table_uuid=uuid,
+            tables=(uuid,),
+            clauses=shown_clauses(stored, self.schema),
+            checks=shown_checks(stored, self.schema),
+            zone=zone_that_matters(generated_of(stored), self.state.schema),
         )
 
     def ddl(self, ids: bool = False, *, name: str | None = None) -> str:

@@ -30,11 +30,13 @@ from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.ddl import SOURCE
 from versioned_catalog.model.generated import generated_of
 from versioned_catalog.model.iceberg import PUBLISH
-from versioned_catalog.model.identity import Identity, identities_of
+from versioned_catalog.model.identity import identities_of
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import check_name, is_folder, parse_table, sql_name
 from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.model.types import Column
+from versioned_catalog.model.value_clauses import Identity
+from versioned_catalog.read.checks import parse_check
 from versioned_catalog.read.metadata_columns import CHANGE_TYPE
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.scan_columns import bind_filters
@@ -392,7 +394,9 @@ class Table:
             InvalidRequestError: a statement does not parse, is not supported, or is of another table.
             NotFoundError: a column does not exist.
         """
-        return self.alter().add_all(parse_alter(sql, self._handle.state.evolution, self._name()))
+        return self.alter().add_all(
+            parse_alter(sql, self._handle.state.evolution, self._name(), condition_of=parse_check)
+        )
 
     def evolve_to(
         self,

@@ -19,6 +19,7 @@ from versioned_catalog.model.diff import Step, difference
 from versioned_catalog.model.evolution import Evolution, used_physical_names
 from versioned_catalog.model.table_text import Definition, parse_table, render_table
 from versioned_catalog.model.types import walk
+from versioned_catalog.read.checks import parse_check
 
 
 def evolution_of(table: Definition) -> Evolution:
@@ -58,7 +59,9 @@ def check(table: Definition, target: Definition, seed: str) -> bool:
     ), seed
     current = evolution
     for sql in render_changes(requests, evolution, "db.t"):
-        _, current = plan_changes(parse_alter(sql, current, ("db", "t")), current, 1)
+        _, current = plan_changes(
+            parse_alter(sql, current, ("db", "t"), condition_of=parse_check), current, 1
+        )
     assert shape(replace(table, schema=current.schema, properties=current.properties)) == shape(
         after(steps, table)
     ), seed

@@ -100,7 +100,7 @@ def test_people_may_write_it_in_other_ways() -> None:
         ("CREATE TABLE t (a INT) LOCATION 'x'", "LOCATION in CREATE TABLE is not supported"),
         ("CREATE TABLE t (a INT) USING parquet", "USING parquet is another format"),
         ("CREATE TABLE t (a INT) AS SELECT 1", "AS in CREATE TABLE is not supported"),
-        ("CREATE TABLE t (a INT, CHECK (a > 1))", "CHECK by alter().add_check"),
+        ("CREATE TABLE t (a INT, CHECK (a > 1))", "a CHECK needs a name"),
         ("CREATE TABLE t (a INT, CONSTRAINT c UNIQUE (a))", "the constraint UNIQUE can't be"),
         ("CREATE TABLE t (a INT -- id 1\n, b INT -- id 1\n)", "-- id 1 is on two columns"),
         ("CREATE TABLE t (a INT, -- id 1, 2\n b INT)", "names more columns than begin on that line"),

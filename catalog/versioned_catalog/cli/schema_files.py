@@ -198,11 +198,11 @@ def _check_free(target: Definition, catalog: Catalog) -> None:
     from versioned_catalog.model.column_ids import new_schema
     from versioned_catalog.model.evolution import Evolution
     from versioned_catalog.model.type_text import render_path
-    from versioned_catalog.names.creation import creation
+    from versioned_catalog.names.creation import creation_as_declared
     from versioned_catalog.names.names import check_new_name
 
     check_new_name(target.name)
-    operation = creation(target.schema, **target.creation_arguments())
+    operation = creation_as_declared(target)
     operation.arrange(Evolution(*new_schema(operation.columns, 1, 0)))
     name = render_path(target.name)
     if catalog.view_exists(name):
@@ -326,4 +326,4 @@ def _create(plan: SchemaPlan, catalog: Catalog) -> Table:
         namespace = render_path(target.name[:length])
         if not catalog.namespace_exists(namespace):
             catalog.create_namespace(namespace)
-    return catalog.create_table(target.name, target.schema, **target.creation_arguments())
+    return catalog.create_from_ddl(plan.ddl)

@@ -36,15 +36,15 @@ class PlannedChange:
 
     Args:
         kind: ``add``, ``drop``, ``rename``, ``widen``, ``move``, ``default``, ``not null``,
-            ``nullable``, ``comment``, ``property`` or ``partition``.
+            ``nullable``, ``comment``, ``constraint``, ``property`` or ``partition``.
         path: the path of the column when the change is made; empty for the table.
         column_id: the ID of the column; None for a new one, and for the table.
         detail: a description for people.
         sql: the ALTER TABLE statements of the change.
         safety: DESTRUCTIVE if values are lost; MAY_CONFLICT if stored values can forbid the change.
         segments: live segments that hold the column: of a drop, those whose values are lost; of a NOT
-            NULL, those that are checked; of a ``ttl``, those that may hold rows which it hides. No
-            change rewrites data.
+            NULL, those that are checked; of a constraint, all; of a ``ttl``, those that may hold rows
+            which it hides. No change rewrites data.
         rows: the rows in these segments.
         pins: its effects on schema pins.
     """
@@ -85,6 +85,9 @@ def planned_change(step: Step, state: TableState, table: str) -> PlannedChange:
                 Safety.MAY_CONFLICT,
                 segments_holding(state, {step.column_id}),
             )
+        case Risk.STORED_ROWS:
+            safety = Safety.MAY_CONFLICT
+            segments, rows = state.segments.count, state.segments.shown_rows
         case Risk.LOST_COLUMN:
             safety, (segments, rows) = Safety.DESTRUCTIVE, segments_holding(state, {step.column_id})
         case Risk.HIDDEN_ROWS:

@@ -14,18 +14,21 @@ from versioned_catalog.commit.schema_rules import check_unaltered
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError, VersionedError
 from versioned_catalog.log.state import TableState
+from versioned_catalog.migrate.declared_rules import check_made_alike
 from versioned_catalog.migrate.planned_change import PlannedChange, Safety, planned_change
 from versioned_catalog.model.alter_parser import parse_alter
 from versioned_catalog.model.changes import SetProperty
+from versioned_catalog.model.checks import checks_of, with_names
 from versioned_catalog.model.ddl import APPLIED_PROPERTIES
 from versioned_catalog.model.diff import Step, difference, difference_by_id
 from versioned_catalog.model.evolution import Evolution
-from versioned_catalog.model.keys import MAINTAINED, TTL, parse_ttl, user_properties
+from versioned_catalog.model.keys import CHECK_PREFIX, MAINTAINED, TTL, parse_ttl, user_properties
 from versioned_catalog.model.matching import check_ids_agree, path_key
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import APPLIED_SCHEMA, Definition
 from versioned_catalog.model.tokens import sql_string
-from versioned_catalog.model.type_text import parse_path, render_path
+from versioned_catalog.model.type_text import parse_path, quote, render_path
+from versioned_catalog.read.checks import parse_check, parse_checks
 
 _SIGNS = {"add": "+", "drop": "-"}
 _IGNORED = (
@@ -50,6 +53,7 @@ class SchemaPlan:
         notes: readings of the statement that may surprise.
         views: what views can no longer read after the changes; only in a plan that a catalog made.
         properties, new_properties: before and after the changes.
+        new_checks: the stored constraints after the changes.
         new_schema: the schema after the changes; None if the table is to be created.
         allow_drop, renames: the arguments of the plan.
         committed: the version of the commit that made the changes; None before it.
@@ -68,6 +72,7 @@ class SchemaPlan:
     views: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     new_properties: Mapping[str, str] = field(default_factory=dict)
+    new_checks: Mapping[str, str] = field(default_factory=dict)
     new_schema: Schema | None = None
     allow_drop: tuple[str, ...] = ()
     renames: Mapping[str, str] | None = None
@@ -157,7 +162,8 @@ def _row(change: PlannedChange) -> tuple[str, str, str, str]:
         case Safety.SAFE:
             note = "safe"
         case Safety.MAY_CONFLICT:
-            note = f"may conflict: {count} to check for nulls"
+            searched = "" if change.kind == "constraint" else " for nulls"
+            note = f"may conflict: {count} to check{searched}"
         case Safety.DESTRUCTIVE:
             if change.kind == "property":
                 note = f"DESTRUCTIVE: hides older rows; {count} may hold some, {change.rows} rows in all"
@@ -194,9 +200,11 @@ def make_plan(
     if not target.tables:
         check_ids_agree(state.schema.visible, target, renames or {})
     allowed = _column_paths(allow_drop, table)
-    steps = difference(state.evolution, state.comment, target, renames, allowed)
+    conditions = parse_checks(target.checks)
+    steps = difference(state.evolution, state.comment, target, renames, allowed, conditions)
     planned = tuple(planned_change(step, state, table) for step in steps)
     after = steps[-1].after if steps else state.evolution
+    check_made_alike(target, after)
     same = after.schema.same_but_version(state.schema)
     notes = [_IGNORED.format(", ".join(target.tables))] if target.ignores_ids else []
     return SchemaPlan(
@@ -212,6 +220,7 @@ def make_plan(
         notes=tuple(notes),
         properties=declared_properties(state.properties),
         new_properties=declared_properties(after.properties),
+        new_checks={k: v for k, v in after.properties.items() if k.startswith(CHECK_PREFIX)},
         new_schema=after.schema,
         allow_drop=tuple(allow_drop),
         renames=renames,
@@ -266,7 +275,11 @@ def _drift(state: TableState, table: str) -> list[str]:
     """Alterations since a plan was last applied, as SQL; empty if none ever was."""
     if APPLIED_SCHEMA not in state.properties:
         return []
-    return [*_schema_drift(state, table), *_property_drift(state, table)]
+    return [
+        *_schema_drift(state, table),
+        *_check_drift(state, table),
+        *_property_drift(state, table),
+    ]
 
 
 UNDECLARED = MAINTAINED | {APPLIED_SCHEMA}
@@ -291,12 +304,30 @@ def _schema_drift(state: TableState, table: str) -> list[str]:
     return [sql for step in steps for sql in step.statements(table)]
 
 
+def _check_drift(state: TableState, table: str) -> list[str]:
+    """Constraints that others added or dropped."""
+    try:
+        then = checks_of(json.loads(state.properties[APPLIED_PROPERTIES]))
+    except (KeyError, TypeError, ValueError):  # applied by an earlier release
+        return []
+    now, schema = checks_of(state.properties), state.schema
+    alter = f"ALTER TABLE {table}"
+    return [
+        f"{alter} DROP CONSTRAINT {quote(name)}" for name in then if now.get(name) != then[name]
+    ] + [
+        f"{alter} ADD CONSTRAINT {quote(name)} CHECK ({with_names(text, schema.path_text)})"
+        for name, text in now.items()
+        if then.get(name) != text
+    ]
+
+
 def _property_drift(state: TableState, table: str) -> list[str]:
     try:
         then = dict(json.loads(state.properties[APPLIED_PROPERTIES]))
     except (KeyError, TypeError, ValueError):  # applied by an earlier release
         return []
     now, alter = declared_properties(state.properties), f"ALTER TABLE {table}"
+    then = {key: text for key, text in then.items() if not key.startswith(CHECK_PREFIX)}
     return [
         f"{alter} SET TBLPROPERTIES ({sql_string(key)} = {sql_string(now[key])})"
         if key in now
@@ -330,11 +361,13 @@ def apply_plan(handle: TableHandle, plan: SchemaPlan, commit_id: str | None = No
     check_unaltered(planned_on, state, plan.table)
     if not plan.changes:
         return replace(plan, committed=state.version)
-    alteration = Alteration(handle).add_all(parse_alter("; ".join(plan.sql), state.evolution))
+    changes = parse_alter("; ".join(plan.sql), state.evolution, condition_of=parse_check)
+    alteration = Alteration(handle).add_all(changes)
+    applied = {**plan.new_properties, **plan.new_checks}
     alteration.add_all(
         [
             SetProperty(APPLIED_SCHEMA, str(plan.new_schema_version)),
-            SetProperty(APPLIED_PROPERTIES, json.dumps(plan.new_properties, sort_keys=True)),
+            SetProperty(APPLIED_PROPERTIES, json.dumps(applied, sort_keys=True)),
         ]
     )
     return replace(plan, committed=alteration.commit_on(planned_on, commit_id))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NoReturn
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model import changes
 from versioned_catalog.model.bound_changes import utc_now
+from versioned_catalog.model.checks import Condition
 from versioned_catalog.model.ddl import (
     take_column,
     take_field,
@@ -20,18 +22,23 @@ from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.partitioning import changed_partitioning
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.sql_literals import take_default
+from versioned_catalog.model.table_parser import take_check
 from versioned_catalog.model.table_text import check_name
 from versioned_catalog.model.tokens import Cursor, TokenKind
 from versioned_catalog.model.type_text import ColumnPath, render_path, take_type
 
 _ACTIONS = (
     "ADD COLUMN, DROP COLUMN, RENAME COLUMN, ALTER COLUMN, SET TBLPROPERTIES, UNSET TBLPROPERTIES or "
-    "ADD, DROP or REPLACE PARTITION FIELD"
+    "ADD, DROP or REPLACE PARTITION FIELD, ADD CONSTRAINT, or DROP CONSTRAINT"
 )
 
 
 def parse_alter(
-    sql: str, evolution: Evolution, table: ColumnPath | None = None
+    sql: str,
+    evolution: Evolution,
+    table: ColumnPath | None = None,
+    *,
+    condition_of: Callable[[str], Condition],
 ) -> list[changes.Change]:
     """The changes of ALTER TABLE statements, separated by semicolons.
 
@@ -39,6 +46,7 @@ def parse_alter(
         sql: the statements.
         evolution: the table before them.
         table: the table's name, if it has one; a statement that names another table is refused.
+        condition_of: parses the condition of a constraint.
 
     Raises:
         InvalidRequestError: it does not parse, is not supported, or a statement before the last one is
@@ -49,7 +57,7 @@ def parse_alter(
     requests: list[changes.Change] = []
     current, time = evolution.begin(), utc_now()
     while True:
-        parsed = _take_statement(cursor, current, table)
+        parsed = _take_statement(cursor, current, table, condition_of)
         requests += parsed
         while cursor.accept(";"):
             pass
@@ -60,16 +68,42 @@ def parse_alter(
 
 
 def _take_statement(
-    cursor: Cursor, evolution: Evolution, table: ColumnPath | None
+    cursor: Cursor,
+    evolution: Evolution,
+    table: ColumnPath | None,
+    condition_of: Callable[[str], Condition],
 ) -> list[changes.Change]:
     cursor.expect_word("ALTER")
     cursor.expect_word("TABLE")
     named = take_path(cursor)
     check_name(named, table)
-    requests = _take_action(cursor, evolution, render_path(named))
+    words = (cursor.token.text.upper(), cursor.peek().text.upper())
+    if words in (("ADD", "CONSTRAINT"), ("DROP", "CONSTRAINT")):
+        requests = [_take_constraint(cursor, words[0], condition_of)]
+    else:
+        requests = _take_action(cursor, evolution, render_path(named))
     if cursor.token.kind is not TokenKind.END and not cursor.at_symbol(";"):
         raise cursor.error("the end of the statement was expected")
     return requests
+
+
+def _take_constraint(
+    cursor: Cursor, word: str, condition_of: Callable[[str], Condition]
+) -> changes.Change:
+    cursor.take(), cursor.take()
+    if word == "DROP":
+        if_exists = cursor.at_word("IF") and cursor.peek().text.upper() == "EXISTS"
+        if if_exists:
+            cursor.take(), cursor.take()
+        return changes.DropCheck(cursor.name(), if_exists)
+    name = cursor.name()
+    if not cursor.accept_word("CHECK"):
+        raise InvalidRequestError(
+            f"the constraint {name} is no CHECK; a primary key is set when a table is created, and "
+            "other constraints can't be declared",
+            condition="NOT_SUPPORTED",
+        )
+    return changes.AddCheck(name, condition_of(take_check(cursor, name)))
 
 
 def _take_action(cursor: Cursor, evolution: Evolution, table: str) -> list[changes.Change]:
@@ -114,12 +148,6 @@ def _refuse(cursor: Cursor, word: str, second: str, table: str) -> NoReturn:
     """
     instead = {
         ("RENAME", "TO"): "use catalog.rename_table, or ALTER TABLE ... RENAME TO in Spark",
-        (
-            "ADD",
-            "CONSTRAINT",
-        ): "use alter().add_check, versioned alter add-check or Spark; "
-        "a primary key is set when a table is created",
-        ("DROP", "CONSTRAINT"): "use alter().drop_check, versioned alter drop-check or Spark",
         ("CLUSTER", "BY"): "SET TBLPROPERTIES ('sort_by' = 'a, b') sorts new rows",
         ("SET", "LOCATION"): "a table stays in its folder; copy the rows to another table",
     }.get((word, second))

@@ -15,6 +15,7 @@ from versioned_catalog.model.type_text import (
     take_type,
 )
 from versioned_catalog.model.types import UNASSIGNED, Column, Constant, DataType, WriteDefault
+from versioned_catalog.model.value_clauses import Clause, take_clause
 
 
 def take_path(cursor: Cursor) -> ColumnPath:
@@ -105,8 +106,11 @@ def parse_columns(ddl: str) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def take_column(cursor: Cursor, end: str = ",") -> Column:
+def take_column(cursor: Cursor, end: str = ",", clauses: dict[str, Clause] | None = None) -> Column:
     """Parse a column at the cursor; after it, a comma or ``end`` must follow.
+
+    Args:
+        clauses: gets the clause of a column whose values are made, by its name; None to refuse it.
 
     Raises:
         InvalidRequestError: it does not parse, its type can't be stored, or its default does not fit.
@@ -115,7 +119,7 @@ def take_column(cursor: Cursor, end: str = ",") -> Column:
     name = cursor.name()
     cursor.accept(":")
     try:
-        column = take_options(cursor, name, take_type(cursor))
+        column = take_options(cursor, name, take_type(cursor), clauses)
         at_end = cursor.token.kind is TokenKind.END or cursor.at_symbol(",", end)
         if not at_end and not (end == ")" and cursor.at_word("PRIMARY")):
             raise cursor.error("a comma, NOT NULL, DEFAULT or COMMENT was expected")
@@ -124,13 +128,19 @@ def take_column(cursor: Cursor, end: str = ",") -> Column:
         raise InvalidRequestError(f"column {quote(name)}: {error}") from None
 
 
-def take_options(cursor: Cursor, name: str, type_: DataType) -> Column:
-    """Parse NOT NULL, DEFAULT and COMMENT at the cursor, in any order, to a column."""
+def take_options(
+    cursor: Cursor, name: str, type_: DataType, clauses: dict[str, Clause] | None = None
+) -> Column:
+    """Parse NOT NULL, DEFAULT, COMMENT and GENERATED at the cursor, in any order, to a column.
+
+    Args:
+        clauses: gets what GENERATED says, by the name of the column; None to refuse it.
+    """
     seen: set[str] = set()
     nullable = True
     default: WriteDefault | None = None
     comment: str | None = None
-    while word := cursor.accept_word("NOT", "NULL", "DEFAULT", "COMMENT"):
+    while word := cursor.accept_word("NOT", "NULL", "DEFAULT", "COMMENT", "GENERATED"):
         option = "NULL" if word == "NOT" else word
         if option in seen:
             raise InvalidRequestError(f"{option} is given twice")
@@ -142,6 +152,14 @@ def take_options(cursor: Cursor, name: str, type_: DataType) -> Column:
             default = take_default(cursor, type_)
         elif word == "COMMENT":
             comment = cursor.string()
+        elif word == "GENERATED":
+            if clauses is None:
+                raise InvalidRequestError(
+                    "GENERATED belongs into CREATE TABLE; in Python, give generated= or identity= to "
+                    "create_table",
+                    condition="NOT_SUPPORTED",
+                )
+            clauses[name] = take_clause(cursor)
     return Column(
         UNASSIGNED,
         name,

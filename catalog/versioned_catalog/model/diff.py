@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model import changes
 from versioned_catalog.model.bound_changes import finish, utc_now
+from versioned_catalog.model.checks import Condition, by_id, checks_of
 from versioned_catalog.model.column_ids import new_schema
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.identifiers import shown_properties
@@ -18,7 +19,7 @@ from versioned_catalog.model.schema import PartitionField, Schema, SortField, na
 from versioned_catalog.model.sql_literals import constant_from_sql
 from versioned_catalog.model.table_text import APPLIED_SCHEMA, Definition
 from versioned_catalog.model.transforms import parse_transform, render_field, result_type
-from versioned_catalog.model.type_text import ColumnPath, parse_path
+from versioned_catalog.model.type_text import ColumnPath, parse_path, render_path
 from versioned_catalog.model.types import (
     Column,
     Evaluated,
@@ -58,6 +59,7 @@ def difference(
     target: Definition,
     renames: Mapping[str, str] | None = None,
     allow_drop: Collection[str] = (),
+    conditions: Mapping[str, Condition] | None = None,
 ) -> list[Step]:
     """The changes from a table to a declared one, in the order of one ALTER.
 
@@ -68,10 +70,11 @@ def difference(
         renames: new names by current paths.
         allow_drop: paths of columns that may be dropped; other drops are planned too, but must not
             look like renames.
+        conditions: the parsed conditions of the declared constraints.
 
     Raises:
         InvalidRequestError: the table can't become the declared one, or a rename is ambiguous.
-        NotFoundError: ``renames`` names a column that does not exist.
+        NotFoundError: ``renames``, or a constraint, names a column that does not exist.
     """
     allowed = {path_key(parse_path(path)) for path in allow_drop}
     shown = evolution.schema.visible
@@ -84,8 +87,10 @@ def difference(
         )
     differ = _Differ(evolution, target.schema, matching)
     differ.release_arrangement()
+    missing = differ.release_checks(conditions or {})
     differ.level(None, target.schema.columns)
     differ.arrange()
+    differ.add_checks(missing)
     differ.properties(target.properties)
     finish(evolution, differ.current, evolution.schema.version + 1)
     return differ.steps
@@ -361,6 +366,33 @@ class _Differ:
         sort_by = [SortField(self._ids[f.source], f.direction) for f in self._target.sort_by]
         if tuple(sort_by) != self._schema.sort_by:
             self._sort(sort_by)
+
+    def release_checks(self, declared: Mapping[str, Condition]) -> dict[str, Condition]:
+        """Drop constraints that are not declared, or say something else; return those to add."""
+        stored = checks_of(self.current.properties)
+        missing = dict(declared)
+        for name, text in stored.items():
+            other = next((each for each in declared if each.lower() == name.lower()), None)
+            if other is not None and self._stored_form(declared[other]) == text:
+                del missing[other]
+            else:
+                self._emit(changes.DropCheck(name))
+        return missing
+
+    def _stored_form(self, condition: Condition) -> str:
+        """A declared condition by the IDs of the table; columns without one keep their names."""
+        columns = {}
+        for path in condition.columns:
+            column = self._target.get(path)
+            stored = self._ids.get(column.id)
+            text = render_path(path) if stored is None else by_id(stored)
+            columns[path] = (text, column.type)
+        return condition.text(columns)
+
+    def add_checks(self, missing: Mapping[str, Condition]) -> None:
+        """Add constraints."""
+        for name, condition in missing.items():
+            self._emit(changes.AddCheck(name, condition))
 
     def _partition(self, fields: Iterable[tuple[int, str]]) -> None:
         texts = (render_field(self._schema.path(i), parse_transform(text)) for i, text in fields)

@@ -148,6 +148,8 @@ class Risk(enum.Enum):
     NONE = "none"
     STORED_NULLS = "stored nulls"
     """Nulls of the column forbid the change."""
+    STORED_ROWS = "stored rows"
+    """Rows for which a condition is false forbid the change."""
     LOST_COLUMN = "lost column"
     """The values of the column are lost."""
     HIDDEN_ROWS = "hidden rows"

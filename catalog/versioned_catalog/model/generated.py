@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -12,6 +12,7 @@ from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.model.checks import column_ids, with_names
 from versioned_catalog.model.keys import GENERATED_PREFIX
 from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.types import Atom
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,14 @@ def _parsed(key: str, text: str) -> Generated:
         return Generated(int(key.removeprefix(GENERATED_PREFIX)), value["sql"], value["zone"])
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptTableError(f"the property {key[:100]} does not hold an expression") from error
+
+
+def zone_that_matters(columns: Iterable[Generated], schema: Schema) -> str | None:
+    """The time zone in which columns take parts of a TIMESTAMP; None if none is computed from one."""
+    for generated in columns:
+        if any(schema.column(source).type is Atom.TIMESTAMP for source in generated.sources):
+            return generated.zone
+    return None
 
 
 def property_of(generated: Generated) -> tuple[str, str]:

@@ -12,52 +12,7 @@ from versioned_catalog.model.keys import IDENTITY_PREFIX
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.type_text import parse_path
 from versioned_catalog.model.types import Atom, Column
-
-GREATEST = 2**63 - 1
-LEAST = -(2**63)
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """How a column numbers the rows of a table.
-
-    Args:
-        always: whether rows bring no number of their own.
-        start: the first number.
-        step: from one number to the next; negative to count down.
-
-    >>> import pyarrow as pa
-    >>> from versioned_catalog import Identity
-    >>> table = catalog.create_table("visits", "id BIGINT, page STRING", identity={"id": Identity()})
-    >>> table.append(pa.table({"page": ["home", "search"]}))
-    2
-    >>> table.scan().to_arrow()["id"].to_pylist()
-    [1, 2]
-    """
-
-    always: bool = True
-    start: int = 1
-    step: int = 1
-
-    def __post_init__(self) -> None:
-        """Raises InvalidRequestError if no BIGINT can count so."""
-        if not self.step:
-            raise InvalidRequestError(
-                "an identity column can't be INCREMENT BY 0; leave it out, or give another step",
-                condition="INVALID_VALUE",
-            )
-        for number in (self.start, self.step):
-            if not LEAST <= number <= GREATEST:
-                raise InvalidRequestError(
-                    f"{number} is no BIGINT, in which an identity column counts; give another number",
-                    condition="INVALID_VALUE",
-                )
-
-    @property
-    def sql(self) -> str:
-        """The clause of CREATE TABLE."""
-        kind = "ALWAYS" if self.always else "BY DEFAULT"
-        return f"GENERATED {kind} AS IDENTITY (START WITH {self.start} INCREMENT BY {self.step})"
+from versioned_catalog.model.value_clauses import GREATEST, LEAST, Clause, Identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +99,17 @@ def property_of(column: IdentityColumn) -> tuple[str, str]:
     members = {"always": identity.always, "start": identity.start, "step": identity.step}
     text = json.dumps({**members, "next": column.next}, separators=(",", ":"))
     return f"{IDENTITY_PREFIX}{column.column_id}", text
+
+
+def shown_clauses(properties: Mapping[str, str], schema: Schema) -> dict[str, Clause]:
+    """How the values of columns are made, by their names; ``schema`` may lack some of them."""
+    shown: dict[str, Clause] = {
+        schema.column(column.column_id).name: column.shown(schema)
+        for column in generated_of(properties)
+        if {column.column_id, *column.sources} <= schema.ids
+    }
+    numbered = (column for column in identities_of(properties) if column.column_id in schema.ids)
+    return shown | {schema.column(each.column_id).name: each.identity for each in numbered}
 
 
 def with_identities(

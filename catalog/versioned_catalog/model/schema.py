@@ -222,7 +222,8 @@ class Schema:
         """A schema from a CREATE TABLE statement, with its key, partitioning and sort order.
 
         ``-- id 2`` at the end of a line gives the ID of the column on it, in the first table that the
-        text names (``-- table UUID``). ALTER TABLE ... ALTER COLUMN may follow, as in ``Table.ddl``.
+        text names (``-- table UUID``). ALTER TABLE ... ALTER COLUMN may follow, as in ``Table.ddl``. A
+        schema has no properties, comment, constraints and computed columns: see ``create_from_ddl``.
 
         Raises:
             InvalidRequestError: it does not parse, or has what versioned tables do not support.

@@ -176,6 +176,9 @@ class AddCheck(SchemaChange[tuple[Ref, ...]]):
         properties = {**evolution.properties, CHECK_PREFIX + self.name: text}
         return replace(evolution, properties=properties)
 
+    def risk(self, before: Evolution, after: Evolution) -> Risk:
+        return Risk.STORED_ROWS
+
     def describe(self) -> str:
         return f"ADD CONSTRAINT {quote(self.name)} CHECK ({self.condition.shown()})"
 

@@ -14,6 +14,7 @@ from versioned_catalog.model.sql_literals import take_default
 from versioned_catalog.model.tokens import Cursor, TokenKind
 from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.model.types import Column, map_columns, walk
+from versioned_catalog.model.value_clauses import Clause, Identity, take_expression
 
 _NOT_SUPPORTED = {
     "LOCATION": "leave it out: the warehouse chooses the folder of a table",
@@ -33,6 +34,7 @@ def parse_statement(ddl: str, table_uuid: str | None = None) -> TableStatement:
     """
     cursor = Cursor(ddl, "CREATE TABLE")
     parsed = TableStatement(cursor)
+    parsed.zone = _take_zone(cursor)
     cursor.expect_word("CREATE")
     if cursor.accept_word("OR"):
         cursor.expect_word("REPLACE")
@@ -63,6 +65,9 @@ class TableStatement:
         cursor: stands after the statement.
         columns: the columns, which have IDs in the table ``place`` of the comments.
         key_names, partitioning, properties, comment: the clauses, as they are written.
+        clauses: what GENERATED says of columns, by their names.
+        checks: the conditions of constraints, by their names.
+        zone: the time zone that SET TIME ZONE before the statement sets; None if it is not there.
         table_uuid: the table that the statement is for; None if it is not known.
         place: the place of that table in the comments; None if they do not name it.
         ids: the IDs of the columns.
@@ -75,6 +80,9 @@ class TableStatement:
     partitioning: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
     comment: str | None = None
+    clauses: dict[str, Clause] = field(default_factory=dict)
+    checks: dict[str, str] = field(default_factory=dict)
+    zone: str | None = None
     comments: IdComments = field(default_factory=IdComments)
     table_uuid: str | None = None
     place: int | None = None
@@ -131,6 +139,17 @@ class TableStatement:
         return elsewhere
 
 
+def _take_zone(cursor: Cursor) -> str | None:
+    """Parse ``SET TIME ZONE 'Europe/Berlin';`` before CREATE TABLE, if it is there."""
+    if not cursor.accept_word("SET"):
+        return None
+    cursor.expect_word("TIME")
+    cursor.expect_word("ZONE")
+    zone = cursor.string()
+    cursor.expect(";")
+    return zone
+
+
 def _take_body(cursor: Cursor, parsed: TableStatement) -> None:
     if not cursor.accept("("):
         raise cursor.error("the columns, in parentheses, were expected")
@@ -142,7 +161,9 @@ def _take_body(cursor: Cursor, parsed: TableStatement) -> None:
         elif cursor.at_word("CHECK", "FOREIGN", "UNIQUE") and key.text.upper() in ("(", "KEY"):
             raise _no_constraint(cursor.token.text)
         else:
-            parsed.columns.append(take_column(cursor, ")"))
+            column = take_column(cursor, ")", parsed.clauses)
+            numbers_rows = isinstance(parsed.clauses.get(column.name), Identity)
+            parsed.columns.append(replace(column, nullable=column.nullable and not numbers_rows))
             if cursor.accept_word("PRIMARY"):
                 cursor.expect_word("KEY")
                 _add_key(parsed, [render_path((parsed.columns[-1].name,))])
@@ -153,8 +174,14 @@ def _take_body(cursor: Cursor, parsed: TableStatement) -> None:
 
 
 def _take_constraint(cursor: Cursor, parsed: TableStatement) -> None:
-    if cursor.accept_word("CONSTRAINT"):
-        cursor.name()
+    name = cursor.name() if cursor.accept_word("CONSTRAINT") else None
+    if name is not None and cursor.accept_word("CHECK"):
+        if name.lower() in map(str.lower, parsed.checks):
+            raise InvalidRequestError(
+                f"the constraint {name} is given twice; give each its own name"
+            )
+        parsed.checks[name] = take_check(cursor, name)
+        return
     if not cursor.accept_word("PRIMARY"):
         raise _no_constraint(cursor.token.text)
     cursor.expect_word("KEY")
@@ -165,6 +192,23 @@ def _take_constraint(cursor: Cursor, parsed: TableStatement) -> None:
     cursor.expect(")")
     _add_key(parsed, names)
     _take_characteristics(cursor)
+
+
+def take_check(cursor: Cursor, name: str) -> str:
+    """Parse the condition of a constraint after CHECK, and what may follow.
+
+    Raises:
+        InvalidRequestError: there is none, or it is not to be enforced.
+    """
+    condition = take_expression(cursor)
+    while word := cursor.accept_word("NOT", "ENFORCED", "RELY", "NORELY"):
+        if word == "NOT":
+            raise InvalidRequestError(
+                f"the constraint {name} is NOT ENFORCED, and every CHECK is enforced; leave NOT "
+                "ENFORCED out, or say what rows should be like in a comment",
+                condition="NOT_SUPPORTED",
+            )
+    return condition
 
 
 def _add_key(parsed: TableStatement, names: list[str]) -> None:
@@ -180,9 +224,14 @@ def _take_characteristics(cursor: Cursor) -> None:
 
 
 def _no_constraint(kind: str) -> InvalidRequestError:
+    if kind.upper() == "CHECK":
+        return InvalidRequestError(
+            "a CHECK needs a name here, by which it is found again: write CONSTRAINT name CHECK (...)",
+            condition="NOT_SUPPORTED",
+        )
     return InvalidRequestError(
-        f"the constraint {kind} can't be declared here; leave it out: a versioned table has PRIMARY KEY "
-        "and NOT NULL, and CHECK by alter().add_check or ALTER TABLE ... ADD CONSTRAINT in Spark",
+        f"the constraint {kind} can't be declared here; leave it out: a versioned table has PRIMARY "
+        "KEY, NOT NULL and CHECK",
         condition="NOT_SUPPORTED",
     )
 

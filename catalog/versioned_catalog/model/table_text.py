@@ -28,6 +28,7 @@ from versioned_catalog.model.type_text import (
     render_path,
 )
 from versioned_catalog.model.types import Array, Column, DataType, Map, Struct, walk
+from versioned_catalog.model.value_clauses import Clause, Identity, clause_sql
 
 APPLIED_SCHEMA = "applied_schema"
 """The property that holds the schema version that the last ``apply`` of a schema file made."""
@@ -75,6 +76,9 @@ class Definition:
         table_uuid: the table that it is for; None if it is not known.
         tables: the UUIDs of the tables whose column IDs the comments of the DDL give.
         ids_elsewhere: the IDs that comments give for the other tables, by column ID and table UUID.
+        clauses: how the values of columns are made, by their names.
+        checks: the conditions of CHECK constraints, by their names.
+        zone: the time zone in which generated columns take parts of a TIMESTAMP; None if none does.
     """
 
     name: ColumnPath
@@ -87,6 +91,9 @@ class Definition:
     table_uuid: str | None = None
     tables: tuple[str, ...] = ()
     ids_elsewhere: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    clauses: Mapping[str, Clause] = field(default_factory=dict)
+    checks: Mapping[str, str] = field(default_factory=dict)
+    zone: str | None = None
 
     @property
     def ignores_ids(self) -> bool:
@@ -104,17 +111,38 @@ class Definition:
             for table in self.tables
         )
 
+    @property
+    def generated(self) -> dict[str, str]:
+        """The SQL of generated columns, by their paths."""
+        return {
+            render_path((name,)): clause
+            for name, clause in self.clauses.items()
+            if isinstance(clause, str)
+        }
+
+    @property
+    def identity(self) -> dict[str, Identity]:
+        """The columns that number rows, by their paths."""
+        return {
+            render_path((name,)): clause
+            for name, clause in self.clauses.items()
+            if isinstance(clause, Identity)
+        }
+
     def creation_arguments(self) -> dict[str, Any]:
-        """The keyword arguments of ``Catalog.create_table`` beside the name and the schema."""
+        """Keyword arguments of ``Catalog.create_table``, without constraints and the time zone."""
         return {
             "partitioned_by": partition_fields(self.schema),
             "properties": dict(self.properties),
             "comment": self.comment,
+            "generated": self.generated,
+            "identity": self.identity,
         }
 
 
 def parse_table(ddl: str, table_uuid: str | None = None) -> Definition:
-    """Parse CREATE TABLE, and ALTER TABLE ... ALTER COLUMN after it as ``render_table`` writes them.
+    """Parse CREATE TABLE, and what ``render_table`` writes around it: ALTER TABLE ... ALTER COLUMN and
+    SET TIME ZONE.
 
     Comments give column IDs and earlier names (see ``id_comments``). Of several tables, those of the
     first one count.
@@ -142,6 +170,9 @@ def parse_table(ddl: str, table_uuid: str | None = None) -> Definition:
         parsed.table_uuid,
         comments.tables,
         parsed.ids_elsewhere,
+        parsed.clauses,
+        parsed.checks,
+        parsed.zone,
     )
 
 
@@ -158,6 +189,8 @@ def render_table(table: Definition, *, ids: bool = False) -> str:
     """
     name = render_path(table.name)
     statements = [f"CREATE TABLE {name} (\n{_body(table, ids)}\n){_clauses(table)}"]
+    if table.zone is not None:
+        statements.insert(0, f"SET TIME ZONE {sql_string(table.zone)}")
     statements += render_rest(name, table.schema.columns)
     lines = table_lines(table.tables) if ids else ""
     return lines + "".join(f"{statement};\n" for statement in statements)
@@ -216,11 +249,17 @@ def _body(table: Definition, ids: bool) -> str:
         if index:
             lines.add(",")
         lines.next(1)
-        lines.column(column, " ", render_options(column), 1)
+        clause = table.clauses.get(column.name)
+        made = "" if clause is None else f" {clause_sql(clause)}"
+        lines.column(column, " ", render_options(column) + made, 1)
+    constraints = [f"CONSTRAINT {quote(n)} CHECK ({text})" for n, text in table.checks.items()]
     if schema.primary_key:
+        key = ", ".join(map(schema.path_text, schema.primary_key))
+        constraints.insert(0, f"PRIMARY KEY ({key})")
+    for constraint in constraints:
         lines.add(",")
         lines.next(1)
-        lines.add(f"PRIMARY KEY ({', '.join(map(schema.path_text, schema.primary_key))})")
+        lines.add(constraint)
     return "\n".join(lines.texts())
 
 

@@ -25,7 +25,6 @@ from versioned_catalog.model.changes import AddCheck, Change, SetPartitioning, S
 from versioned_catalog.model.checks import Condition
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.identity import (
-    Identity,
     check_identities,
     declared_identities,
     numbering_columns,
@@ -34,8 +33,10 @@ from versioned_catalog.model.keys import KeyNames, key_names, render_sort_by, ta
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import schema_from_arrow
+from versioned_catalog.model.table_text import Definition
 from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.model.types import Column
+from versioned_catalog.model.value_clauses import Identity
 from versioned_catalog.names.folders import (
     Mode,
     Placement,
@@ -54,6 +55,7 @@ from versioned_catalog.names.names_log import (
     WarehouseState,
     full_key,
 )
+from versioned_catalog.read.checks import parse_checks
 from versioned_catalog.read.computed import declared
 from versioned_catalog.storage.store import Store, split_root
 from versioned_catalog.table import Table
@@ -122,6 +124,21 @@ def creation(
     if not columns:
         raise InvalidRequestError("a table needs at least one column")
     return Create(table_uuid or str(uuid.uuid4()), columns, arrange, comment=comment)
+
+
+def creation_as_declared(table: Definition) -> Create:
+    """Return the operation that creates a table as CREATE TABLE declares it.
+
+    Raises:
+        InvalidRequestError: a clause of it is invalid.
+        NotFoundError: a clause names a column that does not exist.
+    """
+    return creation(
+        table.schema,
+        **table.creation_arguments(),
+        checks=tuple(parse_checks(table.checks).items()),
+        zone=table.zone or "UTC",
+    )
 
 
 def _declared(schema: Columns) -> tuple[tuple[Column, ...], tuple[str, ...], dict[str, str]]:

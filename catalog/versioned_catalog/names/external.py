@@ -13,11 +13,12 @@ from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.generated import generated_of
-from versioned_catalog.model.identity import Identity, identities_of
+from versioned_catalog.model.identity import identities_of
 from versioned_catalog.model.keys import key_properties, user_properties
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import parse_path, render_path
+from versioned_catalog.model.value_clauses import Identity
 from versioned_catalog.names.creation import name_commit
 from versioned_catalog.names.folders import load_at, timeline_at
 from versioned_catalog.names.locations import external_location, missing_table

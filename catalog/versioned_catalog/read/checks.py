@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, tzinfo
 from decimal import Decimal
@@ -59,6 +59,21 @@ def parse_check(text: str, zone: tzinfo = UTC) -> Condition:
         raise InvalidRequestError(
             f"{clip_repr(text)} holds a TIMESTAMP in the year 0 or 10000 of UTC; choose another one"
         ) from None
+
+
+def parse_checks(conditions: Mapping[str, str] | None) -> dict[str, Condition]:
+    """Parse conditions by the names of their constraints.
+
+    Raises:
+        InvalidRequestError: one does not parse; the error names the constraint.
+    """
+    parsed = {}
+    for name, text in (conditions or {}).items():
+        try:
+            parsed[name] = parse_check(text)
+        except InvalidRequestError as error:
+            raise InvalidRequestError(f"the constraint {name}: {error}") from error
+    return parsed
 
 
 def _check_numbers(text: str) -> None:

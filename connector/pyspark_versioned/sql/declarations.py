@@ -15,13 +15,14 @@ from versioned_catalog import InvalidRequestError
 from versioned_catalog.commit.operations import Create
 from versioned_catalog.model.checks import Condition
 from versioned_catalog.model.generated import generated_of
-from versioned_catalog.model.identity import Identity, identities_of
+from versioned_catalog.model.identity import identities_of
 from versioned_catalog.model.keys import SORT_BY
 from versioned_catalog.model.partition_names import field_names, shown_fields
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import UNASSIGNED, Column
+from versioned_catalog.model.value_clauses import Identity
 from versioned_catalog.names.creation import creation
 from versioned_catalog.storage.opening import plain_url
 
