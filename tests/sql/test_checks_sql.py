@@ -229,3 +229,35 @@ def test_times_are_those_of_the_session(sql_spark: SparkSession, catalog: Catalo
     }
     refused(lambda: spark.sql(f"INSERT INTO {t} VALUES (TIMESTAMP'2020-01-31 08:00:00')"))
     spark.sql(f"INSERT INTO {t} VALUES (TIMESTAMP'2020-01-31 08:00:01')")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT a.id FROM {a} a JOIN {b} b ON a.id = b.id WHERE b.keeps",
+        "SELECT a.id FROM {a} a LEFT SEMI JOIN {b} b ON a.id = b.id AND b.keeps",
+        "SELECT id FROM {a} WHERE id IN (SELECT id FROM {b} WHERE keeps)",
+        "SELECT id FROM {a} GROUP BY id HAVING sum(id) > 0",
+        "SELECT id FROM (SELECT id, max(id) OVER (PARTITION BY id) AS m FROM {a}) WHERE m > 0",
+        "SELECT DISTINCT id FROM (SELECT id, rand() AS r FROM {a} ORDER BY r) WHERE r >= 0 AND id > 0",
+        "SELECT id FROM {a} ORDER BY id DESC LIMIT 1",
+        "SELECT explode(array(id)) AS id FROM {a} WHERE id > 0",
+    ],
+)
+def test_rows_that_are_not_written_are_not_checked(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, t: str, query: str
+) -> None:
+    """Spark pushes the condition of a constraint below joins and aggregates, as it does with a WHERE."""
+    a, b = f"versioned.{ns}.a", f"versioned.{ns}.b"
+    sql_spark.sql(f"CREATE TABLE {t} (id BIGINT, CONSTRAINT positive CHECK (id > 0))")
+    sql_spark.sql(f"CREATE TABLE {a} AS SELECT * FROM VALUES (1L), (-1L) v(id)")
+    sql_spark.sql(f"CREATE TABLE {b} AS SELECT * FROM VALUES (1L, true), (-1L, false) v(id, keeps)")
+    sql_spark.sql(f"INSERT INTO {t} {query.format(a=a, b=b)}")
+    merge = f"MERGE INTO {t} t USING ({query.format(a=a, b=b)}) s ON t.id = s.id + 7"
+    sql_spark.sql(f"{merge} WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)")
+    assert rows(sql_spark, f"SELECT id FROM {t}") == [(1,), (1,)]
+    refused(lambda: sql_spark.sql(f"INSERT INTO {t} SELECT id FROM {a}"), "positive")
+    sql_spark.table(a).join(sql_spark.table(b).where("keeps"), "id").select("id").writeTo(
+        t
+    ).append()
+    assert catalog.load_table(f"{ns}.t").count() == 3

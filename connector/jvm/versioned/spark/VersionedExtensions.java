@@ -31,6 +31,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectPostHocResolutionRule(session -> new ShowGenerated(session));
         extensions.injectPostHocResolutionRule(session -> new CheckReplacedRows());
         extensions.injectPostHocResolutionRule(session -> new CharsAsChars());
+        extensions.injectPostHocResolutionRule(session -> new CheckLast());
         extensions.injectOptimizerRule(session -> new DeleteAllRows());
         extensions.injectOptimizerRule(session -> new ReadCopiesPlainly());
         extensions.injectOptimizerRule(session -> new KeepNestedSubqueriesOut());

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedExtractValue;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Cast$;
+import org.apache.spark.sql.catalyst.expressions.CheckInvariant;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -29,6 +30,11 @@ public final class SparkExpressions {
         return new RaiseError(Literal.create("USER_RAISED_EXCEPTION", DataTypes.StringType),
             Literal.create(SparkCatalogs.asScala(Map.of("errorMessage", message)), DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType)),
             DataTypes.BooleanType);
+    }
+
+    /** Whether a condition checks a constraint of a table that is written to. */
+    public static boolean checksConstraint(Expression condition) {
+        return condition.exists(part -> part instanceof CheckInvariant);
     }
 
     /** An expression in SQL, without names and functions resolved. */
