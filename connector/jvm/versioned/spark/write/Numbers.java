@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -109,13 +110,15 @@ final class Numbers {
         private final ForTasks of;
         private final long[] next;
         private final UnaryOperator<InternalRow> numbering;
-        private final GenericInternalRow numbers;
+        private final long[] numbers;
+        private final UnsafeRow copy;
         private final JoinedRow joined = new JoinedRow();
 
         private Task(ForTasks of, int task) {
             this.of = of;
             this.next = new long[of.columns().size()];
-            this.numbers = new GenericInternalRow(next.length);
+            this.numbers = new long[next.length];
+            this.copy = UnsafeRow.createFromByteArray(0, of.numbered().size());
             this.numbering = SparkProjections.compile(of.numbered());
             Arrays.fill(next, task);
         }
@@ -126,7 +129,7 @@ final class Numbers {
             for (int i = 0; i < next.length; i++) {
                 NumberedColumn column = of.columns().get(i);
                 if (row.isNullAt(column.index())) {
-                    numbers.setLong(i, number(i, column));
+                    numbers[i] = number(i, column);
                     lacks = true;
                 } else if (of.refuses() && column.always()) {
                     throw Condition.NOT_SUPPORTED.error(of.table() + ": " + column.name() + " is GENERATED ALWAYS AS IDENTITY, and a row to "
@@ -134,7 +137,22 @@ final class Numbers {
                         + "DEFAULT AS IDENTITY");
                 }
             }
-            return lacks ? numbering.apply(joined.apply(row, numbers)) : row;
+            return lacks ? filled(row) : row;
+        }
+
+        /** A copy with the numbers; the row itself may be written again, by another attempt of the task. */
+        private InternalRow filled(InternalRow row) {
+            if (!(row instanceof UnsafeRow unsafe && unsafe.numFields() == copy.numFields())) {
+                return numbering.apply(joined.apply(row, new GenericInternalRow(Arrays.stream(numbers).boxed().toArray())));
+            }
+            copy.copyFrom(unsafe);
+            for (int i = 0; i < next.length; i++) {
+                int index = of.columns().get(i).index();
+                if (row.isNullAt(index)) {
+                    copy.setLong(index, numbers[i]);
+                }
+            }
+            return copy;
         }
 
         private long number(int i, NumberedColumn column) {
