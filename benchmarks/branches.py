@@ -1,4 +1,8 @@
-"""Compare reads of a table that has branches with reads of the same table without them."""
+"""Compare reads of a table that has branches with reads of the same table without them.
+
+A branch is created by a commit, which stands in the log as any other: a table with as many tags has as
+many entries.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +19,16 @@ APPENDS, BRANCHES, COMMITS = 200, 20, 50
 
 
 def prepare(rows: int) -> Catalog:
-    """Two tables with the same appends, one with branches to which others append."""
+    """Tables with the same appends, one with branches to which others append, one with tags."""
     shutil.rmtree(DATA / "branches", ignore_errors=True)
     catalog = Catalog(DATA / "branches")
-    for name in ("plain", "branched"):
+    for name in ("plain", "tagged", "branched"):
         table = catalog.create_table(name, "id BIGINT, a DOUBLE", properties=UNMAINTAINED)
         for number in range(APPENDS):
             ids = np.arange(number * rows, (number + 1) * rows)
             table.append(pa.table({"id": ids, "a": ids * 0.37}))
     for number in range(BRANCHES):
+        catalog.load_table("tagged").set_tag(f"b{number}")
         table.create_branch(f"b{number}")
         branch = table.branch(f"b{number}")
         for _ in range(COMMITS):
@@ -50,8 +55,11 @@ def compare(report: Report, catalog: Catalog, rows: int, runs: int) -> None:
         ("load and read 10 rows", plan),
         ("load and read all", read),
     ]:
-        plain = {"the same table without branches": (lambda work=work: work("plain"), 1.05)}
-        report.compare(what, lambda work=work: work("branched"), plain, runs)
+        peers = {
+            "the same table with as many tags": (lambda work=work: work("tagged"), 1.05),
+            "the same table without branches": (lambda work=work: work("plain"), 1.05),
+        }
+        report.compare(what, lambda work=work: work("branched"), peers, runs)
 
 
 def main() -> None:
