@@ -123,18 +123,38 @@ def branches_from_json(value: dict[str, Json], newest: int) -> dict[str, Branch]
     Raises:
         CorruptTableError: one is not as FORMAT.md says, or began after the version ``newest``.
     """
-    return {name: _from_json(name, member(value, name, dict), newest) for name in value}
+    branches = {name: _from_json(name, member(value, name, dict)) for name in value}
+    for name, branch in branches.items():
+        if branch.base > newest or (branch.merged is not None and branch.merged[1] > newest + 1):
+            raise _damaged(name)
+    return branches
 
 
-def _from_json(name: str, value: Json, newest: int) -> Branch:
+_PARSED: dict[tuple[str, str], Branch] = {}
+"""Branches by name and JSON: each entry that changes one of them says what all of them are."""
+
+_MOST_PARSED = 1000
+
+
+def _from_json(name: str, value: Json) -> Branch:
+    key = (name, repr(value))
+    branch = _PARSED.get(key)
+    if branch is None:
+        if len(_PARSED) >= _MOST_PARSED:
+            _PARSED.clear()
+        branch = _PARSED[key] = _parsed(name, value)
+    return branch
+
+
+def _parsed(name: str, value: Json) -> Branch:
     check_members(value, _MEMBERS)
     base, keep = check_version(member(value, "base", int)), optional(value, "keep", int)
     first, end = _pair(name, member(value, "ids", list))
     merged = optional(value, "merged", list)
     pair = None if merged is None else _pair(name, merged)
-    if base > newest or not 1 <= first <= end <= FIRST_INTERNAL_ID:
+    if not 1 <= first <= end <= FIRST_INTERNAL_ID:
         raise _damaged(name)
-    if pair is not None and not (base < pair[0] and base < pair[1] <= newest + 1):
+    if pair is not None and not (base < pair[0] and base < pair[1]):
         raise _damaged(name)
     if keep is not None and not 0 < keep <= LONGEST_KEPT.total_seconds():
         raise _damaged(name)
