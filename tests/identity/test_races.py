@@ -22,6 +22,8 @@ from versioned_catalog import Catalog, CommitConflictError, Identity
 from versioned_catalog.storage.local import LocalStore
 
 WRITERS, WRITES = 8, 12
+FEW = 5
+"""How often each of them writes where every write takes long."""
 
 
 @pytest.fixture
@@ -97,16 +99,16 @@ def test_branches_at_once(warehouse: Path) -> None:
 
     def write(writer: int) -> None:
         name = names[writer % len(names)]
-        for write in range(WRITES):
+        for write in range(FEW):
             table = Catalog(warehouse).load_table("n.tab")
             target = table if name is None else table.branch(name)
-            target.append(pa.table({"k": pa.array([writer * WRITES + write], pa.int64())}))
+            target.append(pa.table({"k": pa.array([writer * FEW + write], pa.int64())}))
 
     with ThreadPoolExecutor(WRITERS) as threads:
         list(threads.map(write, range(WRITERS)))
     for name in names[1:]:
         Catalog(warehouse).load_table("n.tab").merge_branch(name)
-    assert sorted(rows(warehouse)) == list(range(WRITERS * WRITES))
+    assert sorted(rows(warehouse)) == list(range(WRITERS * FEW))
 
 
 LOG = "put n/tab/_versioned/log/N.json"

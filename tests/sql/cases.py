@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pairwise import matrix, values
+from pairwise import matrix, most_at_night, values
 
 from .write_paths import BY_POSITION, CHANGING, EVERYWHERE, KEYED, Write
 
@@ -96,6 +96,11 @@ def each_way(cases: Sequence[WriteCase]) -> list[Any]:
         lambda case, way, kind: f"{case.name}; {way}; {kind}",
         lambda case, way, kind: values(case.name, way, kind),
     )
+
+
+def a_third(cases: Sequence[StatementCase]) -> list[Any]:
+    """Parameters of all cases; the nightly set runs two thirds of them."""
+    return most_at_night(cases[::3], cases)
 
 
 def check_write(

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .cases import StatementCase, WriteCase, check_statement, check_write, each_way, read_cases
+from .cases import (
+    StatementCase,
+    WriteCase,
+    a_third,
+    check_statement,
+    check_write,
+    each_way,
+    read_cases,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +41,6 @@ def test_every_way_to_write(
     check_write(sql_spark, warehouse, f"versioned.{ns}.t", tmp_path, case, way, kind)
 
 
-@pytest.mark.parametrize("case", STATEMENTS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", a_third(STATEMENTS), ids=lambda case: case.name)
 def test_statements(sql_spark: SparkSession, ns: str, case: StatementCase) -> None:
     check_statement(sql_spark.newSession(), ns, case)
