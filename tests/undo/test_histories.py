@@ -30,7 +30,7 @@ def test_a_few_histories() -> None:
         for seed in range(SHORT)
     ]
     assert sum(history.restores for history in done) > SHORT
-    assert sum(history.undrops for history in done) > SHORT
+    assert sum(history.undrops for history in done) > SHORT // 2
 
 
 @pytest.mark.thorough
