@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -523,6 +524,25 @@ def test_a_clone_is_where_its_location_says(catalog: Catalog, lake: Path, shallo
         assert by_path(lake / "e") == [1]
     with pytest.raises(AlreadyExistsError, match="there is a table at"):
         catalog.clone_table("n.f", "n.t", shallow=shallow, location=inside)
+
+
+def test_the_refused_drop_of_a_source_says_how_to_give_its_clones_up(
+    catalog: Catalog, lake: Path
+) -> None:
+    """A drop leaves a clone with a LOCATION in its folder, where no vacuum purges it."""
+    catalog.create_table("n.t", "id INT").append(rows(1))
+    for name in ("n.c", "n.d"):
+        folder = Path(catalog._store.url) / "clones" / name
+        catalog.clone_table(name, "n.t", shallow=True, location=folder)
+        catalog.drop_table(name)
+    with pytest.raises(InvalidRequestError, match="one with a LOCATION, whose files") as refused:
+        catalog.drop_table("n.t")
+    tags = re.findall("`(__clone/[^`]+)`", str(refused.value))
+    assert len(tags) == 2
+    for tag in tags:
+        catalog.load_table("n.t").drop_tag(tag)
+    catalog.drop_table("n.t")
+    assert not catalog.table_exists("n.t")
 
 
 def test_no_clone_begins_in_the_log_of_a_table_that_was_purged(

@@ -26,6 +26,7 @@ from versioned_catalog.errors import (
 from versioned_catalog.log.clones import protections
 from versioned_catalog.log.features import UNDROP, check_writable
 from versioned_catalog.model.pin_changes import PINS, refuses_breaks
+from versioned_catalog.model.type_text import quote
 
 
 def table_is_absent(attempt: Attempt[Create]) -> None:
@@ -120,12 +121,14 @@ def no_clones_lost(attempt: Attempt[Drop]) -> None:
     """
     clones = protections(attempt.state.tags)
     if clones:
-        folders = ", ".join(sorted(clone.folder for clone in clones.values()))
+        folders = ", ".join(sorted({clone.folder for clone in clones.values()}))
+        tags = ", ".join(map(quote, sorted(clones)))
         raise InvalidRequestError(
             f"{attempt.table} can't be dropped, since shallow clones read its files: those in the "
             f"folders {folders} of the warehouse. Drop them first, or let them copy the rows (compact "
             "them with the strategy full, and expire); one that was dropped counts until a vacuum of "
-            f"its folder has purged it. Or give one up: drop the tag {min(clones)}",
+            "its folder has purged it, and one with a LOCATION, whose files a drop leaves, always. To "
+            f"give clones up, drop their tags (ALTER TABLE ... DROP TAG, or drop_tag): {tags}",
             condition="NOT_SUPPORTED",
         )
 
