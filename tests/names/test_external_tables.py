@@ -244,6 +244,23 @@ def test_an_undrop_that_finds_its_name_taken_leaves_the_table_alone(
     assert by_path(lake / "t") == [1]
 
 
+def test_an_undrop_needs_no_root_of_another_table_of_the_name(
+    catalog: Catalog, lake: Path
+) -> None:
+    catalog.create_table("n.t", "id INT").append(rows(1))
+    catalog.drop_table("n.t")
+    catalog.create_table("n.t", "id INT", location=lake / "t").append(rows(2))
+    catalog.drop_table("n.t")
+    without = Catalog(catalog._store.url)
+    without.undrop("n.t")
+    assert shown(without, "n.t") == [1]
+    without.rename_table("n.t", "n.u")
+    with pytest.raises(InvalidRequestError, match="external root 'lake'"):
+        without.undrop("n.t")
+    catalog.undrop("n.t")
+    assert shown(catalog, "n.t") == [2]
+
+
 def test_a_pin_that_refuses_a_drop_refuses_the_loss_of_the_name(
     catalog: Catalog, lake: Path
 ) -> None:

@@ -202,7 +202,10 @@ def _find(names: Names, name: Name, uuid: str | None) -> TableName:
 
 
 def _can_come_back(names: Names, table: TableName) -> bool:
-    state = _loaded(names, table)
+    try:
+        state = _loaded(names, table)
+    except VersionedError:
+        return False  # damaged, in need of a newer library, or below a root that this reader lacks
     return state is not None and (state.can_be_undropped or not state.dropped)
 
 
