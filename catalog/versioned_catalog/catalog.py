@@ -48,7 +48,15 @@ from versioned_catalog.names.creation import (
     shown_name,
 )
 from versioned_catalog.names.dropped import DroppedTable
-from versioned_catalog.names.external import UNFINISHED, has_table, register
+from versioned_catalog.names.external import (
+    UNFINISHED,
+    check_comment,
+    check_options,
+    finish,
+    has_table,
+    register,
+    taken_by,
+)
 from versioned_catalog.names.folders import Mode, Placement, timeline_at
 from versioned_catalog.names.locations import external_location
 from versioned_catalog.names.names import Names, check_namespace, names_inside, parse_namespace
@@ -161,7 +169,9 @@ class Catalog:
         table_name = self._names.find(self._names.existing(), parts)
         location = table_name.location
         store, cached = self._names.folder(location), self._cached.get(location)
-        loaded = None if cached is None else cached.loaded
+        # A folder may have been deleted, with its log, and hold a new table of the name.
+        is_same = cached is not None and cached.state.created_uuid == table_name.table_uuid
+        loaded = cached.loaded if cached is not None and is_same else None
         table = folders.load_at(store, render_path(parts), table_name.table_uuid, loaded)
         self._cached[location] = table.handle
         self._cached.move_to_end(location)
@@ -1154,7 +1164,8 @@ class Catalog:
 
         Args:
             source: a folder, file or pattern (``s3://bucket/raw/**/*.parquet``, ``root:lake/raw``).
-            partitioned_by, properties, location: of a new table, as in ``create_table``.
+            partitioned_by, properties, location: of a new table, as in ``create_table``; one that
+                exists must be like that.
             progress: called with the step and how much of it is done.
             options:
                 - ``copy``: convert the rows into segments of the table's own.
@@ -1175,10 +1186,13 @@ class Catalog:
 
         Raises:
             InvalidRequestError: files can't be read or brought together; the error lists them, with the
-                options that settle it.
+                options that settle it. Or the table exists, and is unlike the options of a new one.
         """
         if self.table_exists(name):
-            return self.load_table(name).import_files(source, progress=progress, **options)
+            table = self.load_table(name)
+            folder = None if location is None else os.fspath(location)
+            check_options(self._names, table, partitioned_by, properties, folder)
+            return table.import_files(source, progress=progress, **options)
         made: list[Table] = []
         declared = {
             "partitioned_by": partitioned_by,
@@ -1195,31 +1209,53 @@ class Catalog:
         partitioned_by: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         location: str | os.PathLike[str] | None = None,
+        resume: bool = False,
         progress: Progress = silent,
         **options: Any,
     ) -> Imported:
         """Create a table of files, as ``import_files`` does, and only with all of them.
 
-        If that fails, the table is dropped again, and one that somebody else made stays.
+        If that fails, the table is dropped again, and one that somebody else made stays. A table that a
+        killed call left has the property ``convert.unfinished``.
+
+        Args:
+            resume: go on with a table that an earlier call made, and did not finish.
 
         Raises:
-            AlreadyExistsError: the name is taken.
+            AlreadyExistsError: the name is taken, or an earlier call did not finish.
             InvalidRequestError: files can't be read or brought together.
         """
+        existing = self.load_table(name) if self.table_exists(name) else None
+        if existing is not None and resume:
+            done = self.import_files(
+                name,
+                source,
+                partitioned_by=partitioned_by,
+                properties=properties,
+                location=location,
+                progress=progress,
+                **options,
+            )
+            return replace(done, version=finish(existing))
+        if existing is not None:
+            raise taken_by(existing, external=self.is_external(name))
         made: list[Table] = []
         declared = {
             "partitioned_by": partitioned_by,
-            "properties": properties,
+            "properties": {**(properties or {}), UNFINISHED: "true"},
             "location": location,
         }
         try:
-            return self._import_new(name, source, declared, options, made, progress)
+            done = self._import_new(name, source, declared, options, made, progress)
         except VersionedError:
-            for table in made:
+            for table in made:  # some of its files are missing
                 own = table.state.created_uuid
                 if self.table_exists(name) and self.load_table(name).state.created_uuid == own:
-                    self.drop_table(name)  # some of its files are missing
+                    self.drop_table(name)
+                    if location is not None:
+                        folders.discard_at(table.store, own, table.name)
             raise
+        return replace(done, version=finish(made[0]))
 
     def _import_new(
         self,
@@ -1304,7 +1340,7 @@ class Catalog:
             for table in made:
                 folders.discard_at(store, table.state.created_uuid, table.name)
             raise
-        made[0].refresh().alter().unset_property(UNFINISHED).commit()
+        finish(made[0])
         return made[0].refresh(), done
 
     def convert(
@@ -1339,7 +1375,8 @@ class Catalog:
                 primary key.
             primary_key: columns that identify a row, for a copy.
             deletes: ``copy`` the remaining rows of files that have deleted rows, or ``refuse`` them.
-            properties, comment: as in ``create_table``.
+            properties, comment: as in ``create_table``. A table that exists must be like these and
+                the other options of a new one.
             options: storage options of the library that reads the source's metadata.
 
         Raises:
@@ -1372,6 +1409,11 @@ class Catalog:
                         f"there is a table {table.name} already, which was not converted; choose "
                         "another name"
                     )
+                check_options(self._names, table, (), properties, None)
+                check_comment(table, comment)
+                conversion.check_like(
+                    table.state.properties, table.primary_key, table.name, request.root
+                )
                 return table, interop("sync")(table.handle, request)
             source, root = interop("open_source")(request, self._store)
             bare = creation(

@@ -180,6 +180,24 @@ def test_a_copy_may_have_a_primary_key_and_is_upserted(lake: Lake) -> None:
         table.sync()
 
 
+def test_options_of_a_conversion_are_not_ignored_for_a_table_that_exists(lake: Lake) -> None:
+    """One that is as they say is followed, so that a call can be repeated."""
+    lake.write_delta(pa.table({"id": [1], "v": ["a"]}))
+    there = {"properties": {"k": "v"}, "comment": "c", "deletes": "refuse", "root": "lake"}
+    convert(lake, **there)
+    lake.write_delta(pa.table({"id": [2], "v": ["b"]}), mode="append")
+    assert convert(lake, **there).scan().to_arrow().num_rows == 2
+    for said, other in {
+        "k = v, while k is w": {"properties": {"k": "w"}},
+        "the comment 'c', while": {"comment": "d"},
+        "copy = False, not True": {"copy": True},
+        "root = 'lake', not 'sea'": {"root": "sea"},
+        "primary_key": {"copy": True, "primary_key": ["id"]},
+    }.items():
+        with pytest.raises(InvalidRequestError, match=f"exists, and .*{said}|was converted with"):
+            convert(lake, **other)
+
+
 def appended(lake: Lake, *numbers: int, id_: int = 1) -> None:
     for number in numbers:
         lake.write_delta(pa.table({"id": [id_, number], "n": [number, number]}), mode="append")

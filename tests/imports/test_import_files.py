@@ -156,6 +156,31 @@ def test_columns_keep_their_ids_when_they_are_renamed(lake: Lake) -> None:
     assert lake.rows() == [{"b": 1}, {"b": 2}]
 
 
+def test_options_of_a_new_table_are_not_ignored_for_one_that_exists(lake: Lake) -> None:
+    """A table that is as they say takes the files, so that a call can be repeated."""
+    lake.write("0.parquet", {"a": [1], "b": [1]})
+    there = {
+        "partitioned_by": ["a"],
+        "properties": {"k": "v", "sort_by": "b", "isolation": "serializable"},
+        "location": lake.warehouse / "own/t",
+    }
+    lake.load(copy=True, **there)
+    lake.write("1.parquet", {"a": [2], "b": [2]})
+    lake.load(copy=True, **there)
+    assert len(lake.rows()) == 2
+    lake.write("2.parquet", {"a": [3], "b": [3]})
+    for option, other, said in (
+        ("partitioned_by", ["b"], r"exists, and has partitioning \['a'\]"),
+        ("properties", {"k": "w"}, "k = v, while k is w"),
+        ("properties", {"j": "v"}, "no property j"),
+        ("properties", {"sort_by": "a"}, "sort_by = b"),
+        ("location", lake.warehouse / "own/u", "own/t, while location is .*own/u"),
+    ):
+        with pytest.raises(InvalidRequestError, match=rf"(?s){said}.*{option} is for a new table"):
+            lake.load(copy=True, **{option: other})
+    assert len(lake.rows()) == 2
+
+
 def test_a_table_with_a_key_takes_copies(lake: Lake) -> None:
     lake.catalog.create_table("t", "k BIGINT, v STRING", primary_key=["k"])
     lake.write("0.parquet", {"k": [1, 2], "v": ["a", "b"]})

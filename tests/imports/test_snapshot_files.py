@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,6 +40,56 @@ def test_a_table_that_appears_meanwhile_stays(tmp_path: Path, files: Path) -> No
     with pytest.raises(AlreadyExistsError):
         catalog.snapshot_files("t", files, progress=meanwhile)
     assert catalog.load_table("t").scan().to_arrow()["id"].to_pylist() == [7]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_killed_call_leaves_a_table_that_says_what_to_do(
+    tmp_path: Path, files: Path, elsewhere: bool
+) -> None:
+    catalog = Catalog(tmp_path / "w", roots={"in": files})
+    location = tmp_path / "w/own/t" if elsewhere else None
+    pq.write_table(pa.table({"id": [2]}), files / "b.parquet")
+
+    class Killed(BaseException):
+        """What no handler of the call sees as a failure."""
+
+    def kill(step: str, done: int, total: int) -> None:
+        if step == "files" and Catalog(tmp_path / "w").table_exists("t"):
+            raise Killed
+
+    def snapshot(**options: Any) -> int:
+        return catalog.snapshot_files("t", files, location=location, batch_files=1, **options).files
+
+    for _ in range(2):
+        with pytest.raises(Killed):
+            snapshot(progress=kill)
+        folder = f", delete its folder {location} and" if elsewhere else " and"
+        with pytest.raises(AlreadyExistsError, match=f"drop the table{folder} run this again"):
+            snapshot()
+        with pytest.raises(InvalidRequestError, match="exists, and has no property k"):
+            snapshot(properties={"k": "v"}, resume=True)
+        catalog.drop_table("t")
+        if location is not None:
+            with pytest.raises(InvalidRequestError, match="files are missing"):
+                catalog.register_table("t", location)
+            shutil.rmtree(location)
+    with pytest.raises(Killed):
+        snapshot(progress=kill)
+    snapshot(resume=True)
+    with pytest.raises(AlreadyExistsError, match="choose another name"):
+        snapshot()
+    assert sorted(catalog.load_table("t").scan().to_arrow()["id"].to_pylist()) == [1, 2]
+    assert "convert.unfinished" not in catalog.load_table("t").state.properties
+
+
+def test_a_failure_leaves_no_table_in_its_location(tmp_path: Path, files: Path) -> None:
+    catalog = Catalog(tmp_path / "w", roots={"in": files})
+    null = pa.table({"id": [None]}, pa.schema([("id", pa.int64())]))
+    pq.write_table(null, files / "b.parquet")
+    location = tmp_path / "w/own/t"
+    with pytest.raises(VersionedError):
+        catalog.snapshot_files("t", files, schema="id BIGINT NOT NULL", location=location)
+    assert catalog.snapshot_files("t", files, location=location).files == 2
 
 
 def test_a_table_that_can_not_have_all_files_is_dropped(tmp_path: Path, files: Path) -> None:

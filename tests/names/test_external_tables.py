@@ -244,9 +244,7 @@ def test_an_undrop_that_finds_its_name_taken_leaves_the_table_alone(
     assert by_path(lake / "t") == [1]
 
 
-def test_an_undrop_needs_no_root_of_another_table_of_the_name(
-    catalog: Catalog, lake: Path
-) -> None:
+def test_an_undrop_needs_no_root_of_another_table_of_the_name(catalog: Catalog, lake: Path) -> None:
     catalog.create_table("n.t", "id INT").append(rows(1))
     catalog.drop_table("n.t")
     catalog.create_table("n.t", "id INT", location=lake / "t").append(rows(2))

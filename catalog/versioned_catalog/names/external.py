@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from versioned_catalog.commit.matrix import propose
@@ -14,12 +14,17 @@ from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.generated import generated_of
 from versioned_catalog.model.identity import identities_of
-from versioned_catalog.model.keys import key_properties, user_properties
+from versioned_catalog.model.keys import (
+    SORT_BY,
+    key_properties,
+    render_sort_by,
+    user_properties,
+)
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.model.value_clauses import Identity
-from versioned_catalog.names.creation import name_commit
+from versioned_catalog.names.creation import creation, name_commit
 from versioned_catalog.names.folders import load_at, timeline_at
 from versioned_catalog.names.locations import external_location, missing_table
 from versioned_catalog.names.names import Names, check_free, head_of
@@ -76,6 +81,26 @@ UNFINISHED = "convert.unfinished"
 """The property of a table whose files are being taken in, which is not to be used before."""
 
 
+def finish(table: Table) -> int:
+    """Take the property from a table that has all its files, and return the newest version."""
+    table = table.refresh()
+    if UNFINISHED not in table.state.properties:
+        return table.version
+    return table.alter().unset_property(UNFINISHED).commit()
+
+
+def taken_by(table: Table, *, external: bool) -> AlreadyExistsError:
+    """The error if a table that is to be created of files has the name of another one."""
+    folder = f", delete its folder {table.location}" if external else ""
+    reason = (
+        "an earlier call that was to create it of files did not finish, so files are missing; unless "
+        f"that is running still, drop the table{folder} and run this again"
+        if UNFINISHED in table.state.properties
+        else "there is a table of that name already; choose another name"
+    )
+    return AlreadyExistsError(f"{table.name}: {reason}", condition="TABLE_ALREADY_EXISTS")
+
+
 @dataclass(frozen=True)
 class _Described:
     """What a declaration says of a table, by clause, as users write it."""
@@ -111,6 +136,64 @@ def check_declared(table: Table, declared: Create) -> None:
             )
 
 
+def check_options(
+    names: Names,
+    table: Table,
+    partitioned_by: Sequence[str],
+    properties: Mapping[str, str] | None,
+    location: str | None,
+) -> None:
+    """Refuse options of a new table for one that exists, unless it is as they say.
+
+    Raises:
+        InvalidRequestError: naming the first option that differs.
+    """
+    if location is not None:
+        wanted_folder = names.folder(external_location(names.store, location, table.name))
+        if wanted_folder.address != table.store.address:
+            raise _unlike(table, f"location is {wanted_folder.url}", table.location, "location")
+    if not partitioned_by and not properties:
+        return
+    declared = creation(table.schema, partitioned_by, properties)
+    wanted = _created(declared, table.name, table.handle.log)
+    fields, existing_fields = (
+        list(partition_fields(state.schema)) for state in (wanted, table.state)
+    )
+    if partitioned_by and fields != existing_fields:
+        there = f"partitioning {existing_fields or 'none'}"
+        raise _unlike(table, f"partitioned_by is {fields}", there, "partitioned_by")
+    for key in properties or {}:
+        asked, there = (_property(state, key) for state in (wanted, table.state))
+        if asked != there:
+            known = f"{key} = {there}" if there else f"no property {key}"
+            raise _unlike(table, f"{key} is {asked}", known, "properties")
+
+
+def _property(state: TableState, key: str) -> str | None:
+    schema = state.schema
+    known = {**key_properties(schema), SORT_BY: render_sort_by(schema), **state.properties}
+    return known.get(key)
+
+
+def check_comment(table: Table, comment: str | None) -> None:
+    """Refuse a comment of a new table for one that has another.
+
+    Raises:
+        InvalidRequestError: naming both.
+    """
+    if comment is not None and comment != table.comment:
+        there = f"the comment {table.comment!r}" if table.comment else "no comment"
+        raise _unlike(table, f"the comment is {comment!r}", there, "comment")
+
+
+def _unlike(table: Table, asked: str, there: str, option: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"{table.name} exists, and has {there}, while {asked} in this call: {option} is for a new "
+        "table; leave it out, and ALTER the table if it is to change",
+        condition="NOT_SUPPORTED",
+    )
+
+
 def _compared(wanted: _Described, existing: _Described) -> Iterator[tuple[str, object, object]]:
     yield "columns are", wanted.columns, existing.columns
     yield "partitioning is", list(wanted.partitioned_by), list(existing.partitioned_by)
@@ -126,9 +209,13 @@ def _compared(wanted: _Described, existing: _Described) -> Iterator[tuple[str, o
 
 def _declared(declared: Create, table: str, log: TableLog) -> _Described:
     """What the table would be that the operation creates."""
+    return _described(_created(declared, table, log))
+
+
+def _created(declared: Create, table: str, log: TableLog) -> TableState:
     entry = propose(declared, None, str(uuid.uuid4()), table, log)
     assert entry is not None, "a creation is a commit"
-    return _described(apply(None, entry))
+    return apply(None, entry)
 
 
 def _described(state: TableState) -> _Described:

@@ -181,6 +181,34 @@ class Conversion:
                 condition="INVALID_OPTION",
             )
 
+    def check_like(
+        self, properties: Mapping[str, str], key: Sequence[str], table: str, root: str | None
+    ) -> None:
+        """Refuse options that a converted table was not created with; defaults are no options.
+
+        Args:
+            properties, key: those of the table; the key is its primary key.
+            table: its name for errors.
+            root: the external root that was asked for, if any.
+
+        Raises:
+            InvalidRequestError: naming the first option that differs.
+        """
+        origin = origin_of(properties, table)
+        compared: tuple[tuple[str, object, object, bool], ...] = (
+            ("root", root, origin.root, root is not None),
+            ("copy", self.copy, origin.mode == COPY, self.copy),
+            ("deletes", self.deletes, origin.deletes, self.deletes != COPY),
+            ("primary_key", list(self.primary_key), list(key), bool(self.primary_key)),
+        )
+        for option, asked, there, is_asked in compared:
+            if is_asked and asked != there:
+                raise InvalidRequestError(
+                    f"{table} exists, and was converted with {option} = {there!r}, not {asked!r}; leave "
+                    f"{option} out to follow the source, or convert it under another name",
+                    condition="INVALID_OPTION",
+                )
+
     def creation(self, bare: Create, source: SourceTable, root: str) -> Create:
         """The operation that creates the table with the source's first schema, without rows."""
         return with_origin(bare, source, root, COPY if self.copy else ADOPT, self.deletes)

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark_versioned.sql.neighbour_properties import translated
 from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row, optional
 from pyspark_versioned.sql.source_files import ORC, PARQUET, SourceFiles, files_of
-from versioned_catalog import AlreadyExistsError, InvalidRequestError
+from versioned_catalog import InvalidRequestError
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import quote, render_path
 from versioned_interop.convert.convert import Conversion, Request, Synced
@@ -84,11 +84,6 @@ def _add_files(call: Invocation) -> Iterable[Row]:
 def _snapshot(call: Invocation) -> Iterable[Row]:
     catalog, name, shown = call.catalog, call.name, render_path(call.name)
     files, store = files_of(call, shown), call.catalog.store
-    if catalog.table_exists(name) and not call.commit.retry:
-        raise AlreadyExistsError(
-            f"{shown}: there is a table of that name already; choose another name",
-            condition="TABLE_ALREADY_EXISTS",
-        )
     files.check(store, shown)
     properties, _ = translated(call.pairs("properties"), shown)
     partitions, location = files.partitioned_by(store), call.arguments["location"]
@@ -99,9 +94,7 @@ def _snapshot(call: Invocation) -> Iterable[Row]:
         )
         yield (0,)
         return
-    # A call that is retried goes on with the table that it made.
-    take = catalog.import_files if call.commit.retry else catalog.snapshot_files
-    done = take(
+    done = catalog.snapshot_files(
         name,
         files.folder,
         partitioned_by=partitions,
@@ -111,6 +104,7 @@ def _snapshot(call: Invocation) -> Iterable[Row]:
         format=files.format,
         copy=files.format == ORC,
         schema=schema,
+        resume=call.commit.retry,
     )
     yield (done.files + done.known,)
 
