@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyspark_versioned.sql.protocol.common import HadoopFolder
-from versioned_catalog.storage.opening import split_options
+from versioned_catalog.storage.opening import in_lower_case, split_options
 from versioned_catalog.storage.s3 import flat_options
 
 _PROVIDERS = "org.apache.hadoop.fs.s3a."
@@ -76,11 +76,13 @@ def _scheme(url: str) -> str:
 
 
 def _is_local(location: str) -> bool:
+    location = in_lower_case(location)
     return "://" not in location or location.startswith("file:")
 
 
 def _folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | None:
     """``hadoop_folder`` of one folder alone."""
+    location = in_lower_case(location)
     if not location.startswith("s3://"):
         is_usable = _is_local(location) or not storage
         return HadoopFolder(_absolute(location), {}) if is_usable else None

@@ -154,6 +154,42 @@ def test_no_table_is_in_the_data_of_another_one(catalog: Catalog, lake: Path) ->
     assert (shown(catalog, "n.t"), shown(catalog, "n.u")) == ([1], [2])
 
 
+@pytest.mark.parametrize(
+    ("root", "location"),
+    [
+        ("lake/t/data", "root:inner/u"),
+        ("lake/t/data/", "{0}/lake/t/data/x/u/"),
+        ("lake/t/data/x/..", "root:inner/u"),
+        ("lake/t/DATA", "root:inner/u"),
+        ("lake/t/_versioned", "root:inner/u"),
+        ("link", "root:inner/u"),
+        ("link/", "{0}/link/x/u"),
+        ("", "FILE://{0}/lake//t/./data/u"),
+        ("", "file:/{0}/lake/u/../t/data/u"),
+    ],
+)
+@pytest.mark.parametrize("overlapping", [False, True])
+def test_no_root_leads_into_the_folders_of_a_table(
+    catalog: Catalog, lake: Path, tmp_path: Path, root: str, location: str, overlapping: bool
+) -> None:
+    catalog.create_table("n.t", "id INT", location=lake / "t").append(rows(1))
+    os.symlink(lake / "t/data", tmp_path / "link")
+    if "DATA" in root:
+        os.symlink(lake / "t/data", lake / "t/DATA")
+    for written in (f"{tmp_path}/{root}", f"file:{tmp_path}/{root}", f"file://{tmp_path}/{root}"):
+        roots = {"inner": written, **({"outer": tmp_path} if overlapping else {})}
+        other = Catalog(tmp_path / "w2", roots=roots)
+        with pytest.raises(InvalidRequestError, match=r"of a table, in which|of a table below"):
+            other.create_table("u", "id INT", location=location.format(tmp_path))
+    assert shown(catalog, "n.t") == [1]
+
+
+def test_a_folder_named_data_that_is_of_no_table_has_tables(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "w", roots={"lake": tmp_path / "data/lake"})
+    catalog.create_table("t", "id INT", location="root:lake/data/t").append(rows(1))
+    assert by_path(tmp_path / "data/lake/data/t") == [1]
+
+
 def test_a_link_leads_nobody_outside_the_root(catalog: Catalog, lake: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     lake.mkdir()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.sql.protocol.common import CatalogRef
 from pyspark_versioned.sql.snapshots import storage_of
 from s3.server import Server
@@ -58,3 +59,24 @@ def test_its_path_is_opened_with_the_options_of_the_root(
     assert Catalog.load_path(table.location, own).count() == 1
     inside = catalog.create_table("m", "id INT")
     assert storage_of(reference, inside.store.location) is storage
+
+
+def test_a_scheme_in_capitals_is_the_same_one(tmp_path: Path, s3: Server, s3_place: str) -> None:
+    """In a root, a location, a path, and as Hadoop is told of it."""
+    options, bucket = dict(s3.options), s3_place.removeprefix("s3:")
+    catalog = Catalog(tmp_path / "w", roots={"lake": (f"S3:{bucket}", options)})
+    table = catalog.create_table("t", "id INT", location=f"S3A:{bucket}/t")
+    table.append(rows(1))
+    assert table.location == f"s3:{bucket}/t"
+    assert Catalog.load_path(f"S3:{bucket}/t", options).count() == 1
+    with pytest.raises(AlreadyExistsError, match="has the name t"):
+        catalog.register_table("u", f"s3:{bucket}/t")
+    Catalog(f"S3:{bucket}/w", options).create_table("t", "id INT").append(rows(2))
+    assert Catalog(f"s3:{bucket}/w", options).load_table("t").count() == 1
+    assert hadoop_folder(f"S3:{bucket}", options) == hadoop_folder(s3_place, options)
+
+
+def test_a_local_path_as_hadoop_writes_it(tmp_path: Path) -> None:
+    Catalog(f"file:{tmp_path}/w").create_table("t", "id INT").append(rows(1))
+    assert Catalog(tmp_path / "w").load_table("t").count() == 1
+    assert Catalog.load_path(f"FILE://{tmp_path}/w/t").count() == 1

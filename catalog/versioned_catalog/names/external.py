@@ -163,10 +163,10 @@ def check_options(
         there = f"partitioning {existing_fields or 'none'}"
         raise _unlike(table, f"partitioned_by is {fields}", there, "partitioned_by")
     for key in properties or {}:
-        asked, there = (_property(state, key) for state in (wanted, table.state))
-        if asked != there:
-            known = f"{key} = {there}" if there else f"no property {key}"
-            raise _unlike(table, f"{key} is {asked}", known, "properties")
+        asked, known = (_property(state, key) for state in (wanted, table.state))
+        if asked != known:
+            there = f"{key} = {known}" if known else f"no property {key}"
+            raise _unlike(table, f"{key} is {asked}", there, "properties")
 
 
 def _property(state: TableState, key: str) -> str | None:

@@ -7,11 +7,17 @@ allows. So nobody gets access to a folder by SQL alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
-from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
+from versioned_catalog.errors import (
+    AlreadyExistsError,
+    InvalidRequestError,
+    NotFoundError,
+    VersionedError,
+)
 from versioned_catalog.log.commit_log import table_log
 from versioned_catalog.log.features import FOLDER, LOG, OWN_NAME
-from versioned_catalog.storage.opening import check_root_name, plain_url, root_store
+from versioned_catalog.storage.opening import check_root_name, open_store, plain_url, root_store
 from versioned_catalog.storage.store import (
     OWN_FOLDERS,
     PREFIX,
@@ -69,7 +75,33 @@ def external_location(warehouse: Store, text: str, table: str) -> str:
                 f"below the root {root}, in which that has its own files; choose another location",
                 condition="INVALID_NAME",
             )
-    return f"{PREFIX}{root}/{path}"
+    location = f"{PREFIX}{root}/{path}"
+    inside = _own_folder_above(warehouse, root, folder_of(warehouse, location).address)
+    if inside is not None:
+        raise InvalidRequestError(
+            f"{table}: LOCATION {text} is in the folder {inside} of a table, in which that has its own "
+            "files; choose another location",
+            condition="INVALID_NAME",
+        )
+    return location
+
+
+def _own_folder_above(warehouse: Store, root: str, address: str) -> str | None:
+    """The folder of a table's own files that an address is in, however its root leads there.
+
+    The root may lie in such a folder itself, or lead there by links. What is above it is looked at as
+    far as its reader may list it.
+    """
+    options = dict(dict(warehouse.location.roots)[root].options)
+    scheme, colon, path = address.rpartition("://")
+    first, *parts = path.split("/")  # first is empty, or a bucket
+    for number, part in enumerate(parts):
+        above = f"{scheme}{colon}{'/'.join((first, *parts[:number])) or '/'}"
+        if part.lower() in OWN_FOLDERS:
+            with suppress(VersionedError):
+                if open_store(above, options).list(LOG):
+                    return f"{above.rstrip('/')}/{part}"
+    return None
 
 
 def _holds_table(warehouse: Store, root: str, parts: Sequence[str]) -> bool:

@@ -7,6 +7,7 @@ table records about its roots is shown in errors and nothing else.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -142,6 +143,7 @@ def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = 
             condition="INVALID_NAME",
         )
     check_url(text)
+    text = in_lower_case(text)
     store_options, roots = split_options(options or {})
     protocol, path = split_protocol(text)
     store = _open(protocol, path, text, store_options)
@@ -172,11 +174,11 @@ def _locations(
     locations: dict[str, Location] = {}
     for name, root in sorted(roots.items()):
         check_url(root.url)
-        is_alike = split_protocol(root.url)[0] == protocol
+        url = in_lower_case(root.url)
+        is_alike = split_protocol(url)[0] == protocol
         options = root.options if root.options is not None else (defaults if is_alike else {})
-        # Other processes may have another current folder.
-        is_local = "://" not in root.url
-        url = os.path.abspath(os.path.expanduser(root.url)) if is_local else root.url
+        if "://" not in url:
+            url = os.path.abspath(os.path.expanduser(url))  # others may have another current folder
         locations[name] = Location(url, tuple(sorted(options.items())))
     return tuple(locations.items())
 
@@ -208,15 +210,33 @@ def allow_warehouse(store: Store) -> Store:
     return store.allow_roots((*location.roots, here))
 
 
+def in_lower_case(url: str) -> str:
+    """A URL with its scheme in lower case; a path for ``file:/path``, as Hadoop writes it.
+
+    >>> in_lower_case("S3://Bucket/t"), in_lower_case("file:/lake/t"), in_lower_case("/lake/t")
+    ('s3://Bucket/t', '/lake/t', '/lake/t')
+    """
+    match = _SCHEME.match(url)
+    if match is None:
+        return url
+    scheme, path = match[1].lower(), url[match.end(1) + 1 :]
+    if not path.startswith("//"):
+        return path if scheme == "file" else url
+    return f"{scheme}:{path}"
+
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+
+
 def plain_url(url: str) -> str:
     """A URL or path in the form that places are compared in, without a slash at the end.
 
     Nothing in it is percent-encoded, and a pattern in it is text.
 
-    >>> plain_url("file:/lake/t/"), plain_url("s3a://b/t"), plain_url("/lake/t")
+    >>> plain_url("file:/lake/t/"), plain_url("S3A://b/t"), plain_url("/lake/t")
     ('/lake/t', 's3://b/t', '/lake/t')
     """
-    text = str(url)
+    text = in_lower_case(str(url))
     for alias in ("s3a://", "s3n://"):
         if text.startswith(alias):
             text = "s3://" + text[len(alias) :]
