@@ -22,6 +22,8 @@ from versioned_catalog import (
     expr,
 )
 from versioned_catalog.names.creation import creation
+from versioned_catalog.read.dialects import Field
+from versioned_catalog.read.expressions import parse, render
 
 SCHEMA = "id BIGINT, at TIMESTAMP, s STRUCT<name: STRING>, day DATE, half INT, code STRING"
 GENERATED = {
@@ -75,6 +77,32 @@ def test_values_are_computed(table: Table) -> None:
         "half": "CAST(pmod(id, 2) AS INT)",
         "code": "(substring(s.name, 1, 2) || '-') || CAST(id AS STRING)",
     }
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("a || b + c", "(a || b) + c"),
+        ("a + b || c - d", "((a + b) || c) - d"),
+        ("a || b * c", "a || (b * c)"),
+        ("a - b || c || d", "((a - b) || c) || d"),
+        ("a || (b + c)", "a || (b + c)"),
+    ],
+)
+def test_operators_bind_as_in_spark(written: str, meant: str) -> None:
+    """What is stored has parentheses around each inner operation, so it is read alike ever since."""
+
+    def name(field: Field, local: bool) -> str:
+        return str(field.path[0])
+
+    assert render(parse(written), name) == meant
+    assert render(parse(meant), name) == meant
+
+
+def test_an_operation_on_a_text_is_refused_and_not_read_otherwise(catalog: Catalog) -> None:
+    refused(
+        lambda: catalog.create_table("t", "n INT, s STRING", generated={"s": "'x' || n + 1"}), "s"
+    )
 
 
 @pytest.mark.parametrize("half", [0, None])

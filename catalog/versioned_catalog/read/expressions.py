@@ -96,8 +96,8 @@ def _value_sql(scalar: pa.Scalar) -> str:
 
 _DEEPEST = 50
 """How deep an expression may be nested."""
-_OPERATORS = (("||",), ("+", "-"), ("*", "/", "%"))
-"""The binary operators; as in Spark, ``||`` binds less tightly than ``+``."""
+_OPERATORS = (("||", "+", "-"), ("*", "/", "%"))
+"""The binary operators; as in Spark, ``||`` binds as ``+`` does."""
 
 
 def parse(text: str) -> Node:
@@ -119,9 +119,9 @@ def _binary(cursor: Cursor, depth: int, operators: Sequence[Sequence[str]] = _OP
 
 
 def _operator(cursor: Cursor, names: Sequence[str]) -> str | None:
-    if "||" not in names:
-        return cursor.take().text if cursor.at_symbol(*names) else None
-    if cursor.at_symbol("|") and cursor.peek().text == "|":
+    if cursor.at_symbol(*names):
+        return cursor.take().text
+    if "||" in names and cursor.at_symbol("|") and cursor.peek().text == "|":
         return cursor.take().text + cursor.take().text
     return None
 
