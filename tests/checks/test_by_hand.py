@@ -120,6 +120,8 @@ CONDITIONS = {
     "n not in (1, -2)": "NOT (n IN (1, -2))",
     "n between 1 and 3": "n >= 1 AND n <= 3",
     "n <=> 1": "n <=> 1",
+    "((n) > 0)": "n > 0",
+    "NOT (n > (0) AND (s) < 'b')": "NOT (n > 0 AND s < 'b')",
     "n < 1.50": "n < 1.50",
     "s = 'it''s'": r"s = 'it\'s'",
     r"s <> 'a\\b`#1`'": r"s != 'a\\b`#1`'",

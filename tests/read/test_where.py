@@ -61,9 +61,33 @@ def test_conditions_parse_to_filters(text: str, means: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("(a) > 0", "a > 0"),
+        ("((a) > 0)", "a > 0"),
+        ("((a)) IS NOT NULL", "a IS NOT NULL"),
+        ("((a) > 0 AND b = 1)", "a > 0 AND b = 1"),
+        ("((a > 0) AND (b) = 1)", "a > 0 AND b = 1"),
+        ("NOT (a > 0 AND (b) < 3)", "NOT (a > 0 AND b < 3)"),
+        ("(NOT (a) > 0) OR (b) IN ((1), 2)", "(NOT a > 0) OR b IN (1, 2)"),
+        ("((a) = 1 OR a = 2) AND b = 3", "(a = 1 OR a = 2) AND b = 3"),
+        ("(((a) = 1) AND b = 3 OR a = 2)", "(a = 1 AND b = 3) OR a = 2"),
+        ("(a) NOT BETWEEN (1) AND ((3))", "a NOT BETWEEN 1 AND 3"),
+        ("a <=> (NULL)", "a <=> NULL"),
+        ("(a) = (DATE '2026-01-31')", "a = DATE '2026-01-31'"),
+    ],
+)
+def test_columns_and_constants_may_be_in_parentheses(text: str, plain: str) -> None:
+    assert parse_where(text) == parse_where(plain)
+
+
+@pytest.mark.parametrize(
     "text",
     ["", "a", "a =", "a = b", "a = 1 and", "(a = 1", "a = 1)", "a in ()", "a ! 1", "a = DATE 'x'",
-     "1 = a", "a like 'x'", "a = 1; drop table t", "a is 1", "(" * 60 + "a = 1" + ")" * 60],
+     "1 = a", "a like 'x'", "a = 1; drop table t", "a is 1", "(a)", "((a))", "(a) AND b = 1",
+     "(a = 1 AND b)", "(a = 1 AND (b))", "((a) = 1", "(a) = 1)", "NOT (a)", "a = (1", "a = ()",
+     "(a b) = 1", "(a = 1) = 1", "a = " + "(" * 90 + "1" + ")" * 90, "(" * 60 + "a" + ")" * 60 + " = 1",
+     "(" * 60 + "a = 1" + ")" * 60],
 )  # fmt: skip
 def test_invalid_conditions_are_refused(text: str) -> None:
     with pytest.raises(InvalidRequestError):

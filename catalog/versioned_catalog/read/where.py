@@ -43,32 +43,58 @@ def parse_where(text: str, zone: tzinfo = UTC) -> UnboundFilter:
     return condition
 
 
-def _disjunction(cursor: Cursor, depth: int, zone: tzinfo) -> UnboundFilter:
-    parts = [_conjunction(cursor, depth, zone)]
+def _disjunction(
+    cursor: Cursor, depth: int, zone: tzinfo, first: UnboundFilter | None = None
+) -> UnboundFilter:
+    """Conditions joined by OR; ``first`` is one that was parsed already."""
+    parts = [_conjunction(cursor, depth, zone, first)]
     while cursor.accept_word("OR"):
         parts.append(_conjunction(cursor, depth, zone))
     return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
 
 
-def _conjunction(cursor: Cursor, depth: int, zone: tzinfo) -> UnboundFilter:
-    parts = [_condition(cursor, depth, zone)]
+def _conjunction(
+    cursor: Cursor, depth: int, zone: tzinfo, first: UnboundFilter | None = None
+) -> UnboundFilter:
+    parts = [_condition(cursor, depth, zone) if first is None else first]
     while cursor.accept_word("AND"):
         parts.append(_condition(cursor, depth, zone))
     return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
 
 
 def _condition(cursor: Cursor, depth: int, zone: tzinfo) -> UnboundFilter:
+    parsed = _parsed(cursor, depth, zone)
+    # A column in parentheses is no condition yet.
+    return _test(cursor, parsed, zone) if isinstance(parsed, tuple) else parsed
+
+
+def _parsed(cursor: Cursor, depth: int, zone: tzinfo) -> UnboundFilter | ColumnPath:
+    """A condition, or a column in parentheses, which a test follows."""
     if depth > _DEEPEST:
         raise cursor.error(
             f"parentheses and NOT may be nested up to {_DEEPEST} deep; flatten the condition"
         )
     if cursor.accept_word("NOT"):
         return Not(_condition(cursor, depth + 1, zone))
-    if cursor.accept("("):
-        condition = _disjunction(cursor, depth + 1, zone)
-        cursor.expect(")")
-        return condition
-    return _test(cursor, take_path(cursor), zone)
+    if not cursor.accept("("):
+        return _test(cursor, take_path(cursor), zone)
+    inner = _begin_of_group(cursor, depth + 1, zone)
+    if not isinstance(inner, tuple):
+        inner = _disjunction(cursor, depth + 1, zone, inner)
+    cursor.expect(")")
+    return inner
+
+
+def _begin_of_group(cursor: Cursor, depth: int, zone: tzinfo) -> UnboundFilter | ColumnPath:
+    """The first condition in parentheses, or the column that is alone there."""
+    parsed = (
+        _parsed(cursor, depth, zone)
+        if cursor.at_symbol("(") or cursor.at_word("NOT")
+        else take_path(cursor)
+    )
+    if isinstance(parsed, tuple) and not cursor.at_symbol(")"):
+        return _test(cursor, parsed, zone)
+    return parsed
 
 
 def _test(cursor: Cursor, path: ColumnPath, zone: tzinfo) -> UnboundFilter:
@@ -109,7 +135,11 @@ def _operator(cursor: Cursor) -> ColumnOperator:
     return TEXT_OPERATORS[name]
 
 
-def _value(cursor: Cursor, zone: tzinfo) -> Any:
+def _value(cursor: Cursor, zone: tzinfo, depth: int = 0) -> Any:
+    if depth <= _DEEPEST and cursor.accept("("):
+        value = _value(cursor, zone, depth + 1)
+        cursor.expect(")")
+        return value
     if cursor.token.kind is TokenKind.STRING:
         return cursor.string()
     word = cursor.accept_word("TRUE", "FALSE", "NULL", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
