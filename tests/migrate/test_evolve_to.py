@@ -213,3 +213,14 @@ def test_statements_that_are_refused(table: Table, sql: str, message: str) -> No
     with pytest.raises(VersionedError) as caught:
         table.alter_sql(sql)
     assert message in str(caught.value)
+
+
+def test_the_comment_of_the_table_is_changed(table: Table) -> None:
+    for comment in ("hosts", "all 'hosts'", None):
+        table.evolve_to(render_table(replace(definition(table), comment=comment), ids=True))
+        assert table.comment == comment
+    plan = table.evolve_to(
+        render_table(replace(definition(table), comment="c"), ids=True), dry_run=True
+    )
+    assert [(c.kind, c.detail) for c in plan.changes] == [("property", "comment = 'c'")]
+    assert plan.changes[0].sql == ("ALTER TABLE db.t SET TBLPROPERTIES ('comment' = 'c')",)

@@ -28,6 +28,7 @@ def evolution_of(table: Definition) -> Evolution:
         max(table.schema.ids) + 1,
         table.properties,
         used_physical_names([table.schema]),
+        comment=table.comment,
     )
 
 
@@ -48,7 +49,7 @@ def check(table: Definition, target: Definition, seed: str) -> bool:
     """Whether the difference is legal; it then must give the target, by every way."""
     evolution = evolution_of(table)
     try:
-        steps = difference(evolution, table.comment, target, allow_drop=all_paths(table))
+        steps = difference(evolution, target, allow_drop=all_paths(table))
     except VersionedError:
         return False
     assert shape(after(steps, table), ids=False) == shape(target, ids=False), seed
@@ -112,12 +113,12 @@ def test_a_table_that_is_as_declared_needs_no_change() -> None:
         table = random_tables.table(Random(f"same {seed}"))
         for ids in (False, True):
             target = declared(render_table(table, ids=ids))
-            assert difference(evolution_of(table), table.comment, target) == []
+            assert difference(evolution_of(table), target) == []
 
 
 def changed(old: str, new: str, **options: object) -> list[str]:
     table = declared(old)
-    steps = difference(evolution_of(table), None, declared(new), **options)  # type: ignore[arg-type]
+    steps = difference(evolution_of(table), declared(new), **options)  # type: ignore[arg-type]
     last = steps[-1].after if steps else evolution_of(table)
     finish(evolution_of(table), last, 1)
     prefix = "ALTER TABLE t "
@@ -195,7 +196,7 @@ def test_a_rename_may_be_given_and_a_drop_allowed() -> None:
 def test_a_drop_that_can_be_no_rename_is_found() -> None:
     table = declared("CREATE TABLE t (a INT, b STRING)")
     target = declared("CREATE TABLE t (a INT, c DATE)")
-    steps = difference(evolution_of(table), None, target)
+    steps = difference(evolution_of(table), target)
     assert [step.change for step in steps if isinstance(step.change, DropColumn)] == [
         DropColumn(("b",))
     ]

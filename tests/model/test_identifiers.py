@@ -86,6 +86,20 @@ def test_they_follow_their_columns(table: Table) -> None:
     table.alter().drop_column("s").commit()
 
 
+def test_statements_of_them(table: Table) -> None:
+    def run(*statements: str) -> str | None:
+        table.alter_sql("; ".join(f"ALTER TABLE n.t {text}" for text in statements)).commit()
+        return table.refresh().properties.get(FIELDS)
+
+    assert run("SET IDENTIFIER FIELDS id, s.a") == "id, s.a"
+    assert run("drop identifier fields id") == "s.a"
+    assert run("ADD COLUMN k INT NOT NULL DEFAULT 1", "SET IDENTIFIER FIELDS k, day") == "k, day"
+    assert run("RENAME COLUMN k TO key", "DROP IDENTIFIER FIELDS key") == "day"
+    with pytest.raises(InvalidRequestError, match="id is no identifier field; these are: day"):
+        run("DROP IDENTIFIER FIELDS id")
+    assert run("DROP IDENTIFIER FIELDS day") is None
+
+
 def test_they_enforce_nothing(table: Table) -> None:
     table.alter().drop_column("s").drop_column("o").drop_column("l").commit()
     declare(table, "id")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyspark_versioned.sql.dispatch import respond
-from versioned_catalog import Catalog, Table
+from versioned_catalog import Catalog, InvalidRequestError, Table
 from versioned_catalog.alteration import Alteration
 from versioned_catalog.model.types import Now
 
@@ -33,7 +33,11 @@ def makes_no_commit(table: Table, step: Step) -> bool:
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
     return Catalog.create_path(
-        tmp_path / "t", DDL, partitioned_by=["k"], properties={"sort_by": "k", "a": "1"}
+        tmp_path / "t",
+        DDL,
+        partitioned_by=["k"],
+        properties={"sort_by": "k", "a": "1"},
+        comment="all",
     )
 
 
@@ -57,6 +61,7 @@ def table(tmp_path: Path) -> Table:
         lambda a: a.move_column("s", after="k"),
         lambda a: a.set_property("a", "1"),
         lambda a: a.set_property("sort_by", "k"),
+        lambda a: a.set_property("comment", "all"),
         lambda a: a.unset_property("b"),
         lambda a: a.set_partitioning(["k"]),
         lambda a: a.rename_column("k", "l").rename_column("l", "k"),
@@ -77,6 +82,8 @@ def test_an_alter_that_changes_nothing_makes_no_commit(table: Table, step: Step)
         lambda a: a.rename_column("k", "K"),
         lambda a: a.set_default("s.x", 0),
         lambda a: a.set_property("a", "1 "),
+        lambda a: a.set_property("comment", "All"),
+        lambda a: a.unset_property("comment"),
         lambda a: a.set_comment("k", ""),
         lambda a: a.drop_column("s.x").add_column("s.x", "INT"),
     ],
@@ -122,6 +129,29 @@ def test_setting_a_property_to_its_value_with_ttl_makes_no_commit(tmp_path: Path
     assert makes_no_commit(table, lambda a: a.set_not_null("k"))
 
 
+def test_the_comment_of_a_table_is_set_and_removed(table: Table) -> None:
+    """COMMENT ON TABLE sets a property; IS NULL comes as an empty text."""
+    for text, shown in (("new", "new"), ("", None), ("again", "again")):
+        table.alter().set_property("comment", text).commit()
+        reread = Catalog.load_path(table.location)
+        assert (table.comment, reread.comment) == (shown, shown)
+        assert "comment" not in reread.properties
+        assert makes_no_commit(table, lambda a, text=text: a.set_property("comment", text))
+    table.alter().unset_property("comment").commit()
+    assert Catalog.load_path(table.location).comment is None
+    assert table.as_of(0).comment == "all"
+
+
+def test_the_comment_of_a_new_table_may_be_a_property(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    made = catalog.create_table("t", "a INT", properties={"comment": "c", "k": "v"})
+    assert (made.comment, made.properties) == ("c", {"k": "v"})
+    assert catalog.clone_table("u", "t", properties={"comment": "d"}).comment == "d"
+    assert catalog.clone_table("v", "t").comment == "c"
+    with pytest.raises(InvalidRequestError, match="leave one out"):
+        catalog.create_table("w", "a INT", properties={"comment": "c"}, comment="d")
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -133,13 +163,14 @@ def test_setting_a_property_to_its_value_with_ttl_makes_no_commit(tmp_path: Path
         {"kind": "move_column", "path": ["k"], "first": True, "after": None},
         {"kind": "drop_default", "path": ["s"]},
         {"kind": "set_property", "key": "a", "value": "1"},
+        {"kind": "set_property", "key": "comment", "value": "all"},
         {"kind": "unset_property", "key": "b"},
     ],
 )
 def test_sql_that_changes_nothing_makes_no_commit(tmp_path: Path, change: dict[str, Any]) -> None:
     catalog = Catalog(tmp_path)
     catalog.create_namespace("n")
-    table = catalog.create_table("n.t", DDL, properties={"a": "1"})
+    table = catalog.create_table("n.t", DDL, properties={"a": "1"}, comment="all")
     where = {
         "name": "versioned",
         "warehouse": str(tmp_path),

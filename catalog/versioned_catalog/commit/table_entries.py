@@ -201,6 +201,7 @@ def is_altered(attempt: Attempt[Alter]) -> bool:
         after.schema == before.schema
         and after.properties == before.properties
         and after.pins == before.pins
+        and after.comment == before.comment
     )
 
 
@@ -218,6 +219,8 @@ def alter_entry(attempt: Attempt[Alter]) -> Commit:
         after.next_column_id,
         schema=None if after.schema == state.schema else after.schema,
         properties=properties if properties != dict(state.properties) else None,
+        comment=after.comment if after.comment != state.comment else None,
+        sets_comment=after.comment != state.comment,
         pins=pins if pins != dict(state.pins) else None,
         details=change_details(attempt.operation.changes),
     )

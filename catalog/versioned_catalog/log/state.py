@@ -160,6 +160,7 @@ class TableState:
             used,
             pins=self.pinned_schemas,
             names_with_ids=self.branch is not None,
+            comment=self.comment,
         )
 
     def remembers(self, application: str) -> bool:

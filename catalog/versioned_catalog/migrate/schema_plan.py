@@ -201,7 +201,7 @@ def make_plan(
         check_ids_agree(state.schema.visible, target, renames or {})
     allowed = _column_paths(allow_drop, table)
     conditions = parse_checks(target.checks)
-    steps = difference(state.evolution, state.comment, target, renames, allowed, conditions)
+    steps = difference(state.evolution, target, renames, allowed, conditions)
     planned = tuple(planned_change(step, state, table) for step in steps)
     after = steps[-1].after if steps else state.evolution
     check_made_alike(target, after)

@@ -19,6 +19,8 @@ from versioned_catalog.model.ddl import (
 )
 from versioned_catalog.model.diff import replace_columns
 from versioned_catalog.model.evolution import Evolution
+from versioned_catalog.model.identifiers import changed_identifiers
+from versioned_catalog.model.keys import IDENTIFIER_FIELDS
 from versioned_catalog.model.partitioning import changed_partitioning
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.sql_literals import take_default
@@ -28,8 +30,8 @@ from versioned_catalog.model.tokens import Cursor, TokenKind
 from versioned_catalog.model.type_text import ColumnPath, render_path, take_type
 
 _ACTIONS = (
-    "ADD COLUMN, DROP COLUMN, RENAME COLUMN, ALTER COLUMN, SET TBLPROPERTIES, UNSET TBLPROPERTIES or "
-    "ADD, DROP or REPLACE PARTITION FIELD, ADD CONSTRAINT, or DROP CONSTRAINT"
+    "ADD COLUMN, DROP COLUMN, RENAME COLUMN, ALTER COLUMN, SET TBLPROPERTIES, UNSET TBLPROPERTIES, "
+    "SET or DROP IDENTIFIER FIELDS, ADD, DROP or REPLACE PARTITION FIELD, or ADD or DROP CONSTRAINT"
 )
 
 
@@ -131,6 +133,8 @@ def _take_action(cursor: Cursor, evolution: Evolution, table: str) -> list[chang
             return [changes.RenameColumn(path, cursor.name())]
         case "ALTER" | "CHANGE", _:
             return _take_columns(cursor, schema)
+        case "SET" | "DROP", "IDENTIFIER":
+            return [_take_identifier_fields(cursor, evolution)]
         case "SET", "TBLPROPERTIES":
             cursor.take(), cursor.take()
             return [changes.SetProperty(k, v) for k, v in take_properties(cursor).items()]
@@ -169,6 +173,19 @@ def _take_partition_field(cursor: Cursor, evolution: Evolution, table: str) -> c
         text += f" WITH {take_field(cursor)}"
     fields = changed_partitioning(evolution.schema, text, table, evolution.properties)
     return changes.SetPartitioning(tuple(fields))
+
+
+def _take_identifier_fields(cursor: Cursor, evolution: Evolution) -> changes.Change:
+    word = cursor.take().text
+    cursor.expect_word("IDENTIFIER")
+    cursor.expect_word("FIELDS")
+    paths = [take_path(cursor)]
+    while cursor.accept(","):
+        paths.append(take_path(cursor))
+    fields = changed_identifiers(word, paths, evolution.properties, evolution.schema)
+    if not fields:
+        return changes.UnsetProperty(IDENTIFIER_FIELDS)
+    return changes.SetProperty(IDENTIFIER_FIELDS, fields)
 
 
 def _take_additions(cursor: Cursor) -> list[changes.Change]:

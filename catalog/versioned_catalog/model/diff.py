@@ -13,7 +13,7 @@ from versioned_catalog.model.checks import Condition, by_id, checks_of
 from versioned_catalog.model.column_ids import new_schema
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.identifiers import shown_properties
-from versioned_catalog.model.keys import SORT_BY, is_maintained
+from versioned_catalog.model.keys import COMMENT, SORT_BY, is_maintained
 from versioned_catalog.model.matching import Matching, match_columns, path_key
 from versioned_catalog.model.schema import PartitionField, Schema, SortField, name_key
 from versioned_catalog.model.sql_literals import constant_from_sql
@@ -55,7 +55,6 @@ class Step:
 
 def difference(
     evolution: Evolution,
-    comment: str | None,
     target: Definition,
     renames: Mapping[str, str] | None = None,
     allow_drop: Collection[str] = (),
@@ -65,7 +64,6 @@ def difference(
 
     Args:
         evolution: the table.
-        comment: the table's comment.
         target: the declared table.
         renames: new names by current paths.
         allow_drop: paths of columns that may be dropped; other drops are planned too, but must not
@@ -80,11 +78,6 @@ def difference(
     shown = evolution.schema.visible
     matching = match_columns(shown, target, renames or {}, allowed)
     _check_same_key(shown, target.schema, matching)
-    if comment != target.comment:
-        raise InvalidRequestError(
-            f"the table's comment {comment!r} can't be changed to {target.comment!r}; keep it",
-            condition="NOT_SUPPORTED",
-        )
     differ = _Differ(evolution, target.schema, matching)
     differ.release_arrangement()
     missing = differ.release_checks(conditions or {})
@@ -92,6 +85,7 @@ def difference(
     differ.arrange()
     differ.add_checks(missing)
     differ.properties(target.properties)
+    differ.comment(target.comment or target.properties.get(COMMENT))
     finish(evolution, differ.current, evolution.schema.version + 1)
     return differ.steps
 
@@ -415,11 +409,17 @@ class _Differ:
                 condition="INVALID_OPTION",
             )
         current = shown_properties(self.current.properties, self._schema)
-        for key in sorted({*current, *declared} - {APPLIED_SCHEMA}):
+        for key in sorted({*current, *declared} - {APPLIED_SCHEMA, COMMENT}):
             if key not in declared:
                 self._emit(changes.UnsetProperty(key))
             elif current.get(key) != declared[key]:
                 self._emit(changes.SetProperty(key, declared[key]))
+
+    def comment(self, text: str | None) -> None:
+        """Set or remove the table's comment."""
+        if text != self.current.comment:
+            change = changes.SetProperty(COMMENT, text) if text else changes.UnsetProperty(COMMENT)
+            self._emit(change)
 
 
 def _set_default(path: ColumnPath, column: Column, target: Column) -> changes.SetDefault:

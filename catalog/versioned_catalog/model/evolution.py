@@ -73,6 +73,7 @@ class Evolution:
         pins: the schema pins by label, with the columns that each needs.
         names_with_ids: whether physical names of new columns hold their IDs in any case, so that they
             differ from those that other branches of the table assign.
+        comment: the table's comment.
     """
 
     schema: Schema
@@ -82,6 +83,7 @@ class Evolution:
     first_new_id: int = 0
     pins: PinnedSchemas = field(default_factory=dict)
     names_with_ids: bool = False
+    comment: str | None = None
 
     def __post_init__(self) -> None:
         internal = frozenset(map(name_key, INTERNAL_NAMES))

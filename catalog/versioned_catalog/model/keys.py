@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from versioned_catalog.model.schema import Schema
 
 SORT_BY = "sort_by"
+COMMENT = "comment"
+"""The property by which a table's comment is set; it is no property of the table."""
 """The key of the property. The schema stores the sort order, by column ID."""
 
 _PART = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")

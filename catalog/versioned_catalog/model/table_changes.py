@@ -27,6 +27,7 @@ from versioned_catalog.model.keys import (
     ANALYZED,
     ASCENDING,
     CHECK_PREFIX,
+    COMMENT,
     IDENTIFIER_FIELDS,
     SORT_BY,
     TTL,
@@ -67,7 +68,8 @@ SortRefs = tuple[tuple[Ref, Direction], ...]
 class SetProperty(SchemaChange[SortRefs | None]):
     """Set a property of the table; ``sort_by`` sets the sort order: ``"host, ts DESC"``.
 
-    ``identifier_fields`` sets the columns that are declared to identify a row, and stores their IDs.
+    ``identifier_fields`` sets the columns that are declared to identify a row, and stores their IDs;
+    ``comment`` sets the table's comment, which an empty text removes.
     """
 
     key: str
@@ -95,6 +97,8 @@ class SetProperty(SchemaChange[SortRefs | None]):
             return _identified_by(target, evolution)
         if target is not None:
             return _sorted_by(target, evolution)
+        if self.key == COMMENT:
+            return _commented(self.value or None, evolution)  # IS NULL comes as an empty text
         return replace(evolution, properties={**evolution.properties, self.key: self.value})
 
     def describe(self) -> str:
@@ -130,6 +134,8 @@ class UnsetProperty(SchemaChange[None]):
             return _sorted_by((), evolution)
         if self.key == IDENTIFIER_FIELDS:
             return replace(evolution, properties=without_identifiers(evolution.properties))
+        if self.key == COMMENT:
+            return _commented(None, evolution)
         properties = {key: text for key, text in evolution.properties.items() if key != self.key}
         return replace(evolution, properties=properties)
 
@@ -141,6 +147,12 @@ class UnsetProperty(SchemaChange[None]):
 
     def detail(self, before: Evolution, after: Evolution) -> str:
         return f"{self.key} unset"
+
+
+def _commented(comment: str | None, evolution: Evolution) -> Evolution:
+    """A table with a comment; earlier releases kept one as a property, too."""
+    properties = {key: text for key, text in evolution.properties.items() if key != COMMENT}
+    return replace(evolution, comment=comment, properties=properties)
 
 
 @dataclass(frozen=True, slots=True)

@@ -339,7 +339,7 @@ def _put(store: Store, path: str, data: bytes) -> None:
 def _first_entry(store: Store, cloning: Cloning, progress: Progress) -> Commit:
     """The first entry of a clone's log: all that the source had at the version."""
     source, then = cloning.source, cloning.state
-    schemas, properties, next_id = _described(cloning)
+    schemas, properties, comment, next_id = _described(cloning)
     records = records_in_order(then, source.log)
     if cloning.shallow:
         folder = folder_below(source.store)
@@ -374,8 +374,8 @@ def _first_entry(store: Store, cloning: Cloning, progress: Progress) -> Commit:
         schema=schema,
         schemas=schemas[:-1],
         properties=dict(properties) or None,
-        comment=then.comment,
-        sets_comment=then.comment is not None,
+        comment=comment,
+        sets_comment=comment is not None,
         added=tuple(moved),
         marked=marks,
         pins=dict(then.pins) or None,
@@ -395,8 +395,10 @@ def _first_entry(store: Store, cloning: Cloning, progress: Progress) -> Commit:
     )
 
 
-def _described(cloning: Cloning) -> tuple[tuple[Schema, ...], Mapping[str, str], int]:
-    """The schemas of a clone, the current one last, its properties, and its next column ID."""
+def _described(
+    cloning: Cloning,
+) -> tuple[tuple[Schema, ...], Mapping[str, str], str | None, int]:
+    """The schemas of a clone, the current one last, its properties, comment, and next column ID."""
     then, table = cloning.state, cloning.source.name
     properties = dict(then.properties)
     if cloning.shallow:
@@ -405,7 +407,7 @@ def _described(cloning: Cloning) -> tuple[tuple[Schema, ...], Mapping[str, str],
     if newest != then.schema_version:
         schemas.append(then.schema.numbered(newest + 1))
     if not cloning.properties:
-        return tuple(schemas), properties, then.next_column_id
+        return tuple(schemas), properties, then.comment, then.next_column_id
     if cloning.shallow and PUBLISH in cloning.properties:
         raise InvalidRequestError(
             f"{table}: a shallow clone can't be published, since other engines can't read the files of "
@@ -418,7 +420,7 @@ def _described(cloning: Cloning) -> tuple[tuple[Schema, ...], Mapping[str, str],
     _, after = plan_changes(requests, before, schemas[-1].version + 1)
     if after.schema.version != schemas[-1].version:
         schemas.append(after.schema)
-    return tuple(schemas), after.properties, after.next_column_id
+    return tuple(schemas), after.properties, after.comment, after.next_column_id
 
 
 def _shared(folder: str, path: str) -> str:

@@ -29,7 +29,7 @@ from versioned_catalog.model.identity import (
     declared_identities,
     numbering_columns,
 )
-from versioned_catalog.model.keys import KeyNames, key_names, render_sort_by, take_key
+from versioned_catalog.model.keys import COMMENT, KeyNames, key_names, render_sort_by, take_key
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import schema_from_arrow
@@ -98,6 +98,7 @@ def creation(
             "properties must be a mapping of text to text, and a comment must be text"
         )
     new_properties = dict(properties or {})
+    comment = take_comment(new_properties, comment)
     key = take_key(new_properties, primary_key, time_index)
     if isinstance(schema, Schema) and key == KeyNames():
         key = key_names(schema)
@@ -139,6 +140,21 @@ def creation_as_declared(table: Definition) -> Create:
         checks=tuple(parse_checks(table.checks).items()),
         zone=table.zone or "UTC",
     )
+
+
+def take_comment(properties: dict[str, str], comment: str | None) -> str | None:
+    """Take the comment of a table from its properties, where it may be instead.
+
+    Raises:
+        InvalidRequestError: both say something else.
+    """
+    other = properties.pop(COMMENT, comment)
+    if comment is not None and other != comment:
+        raise InvalidRequestError(
+            f"the comment is {comment!r}, and the property {COMMENT} is {other!r}; leave one out",
+            condition="INVALID_OPTION",
+        )
+    return other
 
 
 def _declared(schema: Columns) -> tuple[tuple[Column, ...], tuple[str, ...], dict[str, str]]:

@@ -117,6 +117,7 @@ def parse_declaration(
             condition="NOT_SUPPORTED",
         )
     properties.pop("external", None)
+    _check_storage(properties, table)
     path = properties.get("option.path")
     if location is not None and path is not None and plain_url(path) == plain_url(location):
         properties.pop("option.path")  # spark.catalog.createTable says it thrice
@@ -257,7 +258,7 @@ def _check_provider(provider: str, default: str, table: str) -> None:
     """Refuse another format.
 
     ``saveAsTable``, ``toTable`` and ``spark.catalog.createTable`` name the session's default source if
-    the user named none, so the default must pass as well. Iceberg and Delta pass, so that their
+    the user named none, so the default must pass as well there. Iceberg and Delta pass, so that their
     statements work as they are; what is created is said.
     """
     if provider.lower() not in ("versioned", default.lower(), *_NEIGHBOURS):
@@ -266,6 +267,25 @@ def _check_provider(provider: str, default: str, table: str) -> None:
             "versioned, or use spark_catalog for tables of other formats",
             condition="NOT_SUPPORTED",
         )
+
+
+_STORAGE = {
+    "hive.stored-as": "STORED AS",
+    "hive.input-format": "STORED AS INPUTFORMAT",
+    "hive.output-format": "STORED AS ... OUTPUTFORMAT",
+    "hive.serde": "ROW FORMAT SERDE",
+}
+"""What Spark makes of the clauses of Hive's tables."""
+
+
+def _check_storage(properties: Mapping[str, str], table: str) -> None:
+    for key, clause in _STORAGE.items():
+        if key in properties:
+            raise InvalidRequestError(
+                f"{table}: {clause} {properties[key]} is not possible in this catalog; leave it out or "
+                "write USING versioned, or use spark_catalog for tables of other formats",
+                condition="NOT_SUPPORTED",
+            )
 
 
 def _column(declared: messages.DeclaredColumn, table: str, *, defaults: bool) -> Column:

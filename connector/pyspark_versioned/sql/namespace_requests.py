@@ -28,13 +28,19 @@ def open_namespace(
 def list_tables(request: messages.ListTables) -> messages.Names:
     """The names of the tables in a namespace."""
     catalog, namespace = open_namespace(request.catalog, request.namespace)
-    return messages.Names(catalog.list_tables(namespace))
+    return messages.Names([] if _is_new(catalog) else catalog.list_tables(namespace))
+
+
+def _is_new(catalog: Catalog) -> bool:
+    """Whether the warehouse has no folder yet; the first table or namespace creates it."""
+    return not catalog.store.exists()
 
 
 def list_namespaces(request: messages.ListNamespaces) -> messages.Namespaces:
     """The namespaces directly inside another, or at the top level."""
     catalog, parent = open_namespace(request.catalog, request.namespace)
-    return messages.Namespaces([parse_path(name) for name in catalog.list_namespaces(parent)])
+    names = [] if _is_new(catalog) else catalog.list_namespaces(parent)
+    return messages.Namespaces([parse_path(name) for name in names])
 
 
 def load_namespace(request: messages.LoadNamespace) -> messages.Properties:

@@ -174,7 +174,7 @@ public record CatalogRequests(CatalogRef catalog) {
         properties.remove(REPLACES_SCHEMA);
         return new Declaration(name(ident), Columns.declared(info.columns()),
             versioned.spark.python.Transforms.texts(info.partitions()), Constraints.of(info.constraints()),
-            properties, SQLConf.get().defaultDataSourceName());
+            properties, SparkStatements.namesDefaultSource() ? SQLConf.get().defaultDataSourceName() : "versioned");
     }
 
     /** Tables or procedures of a namespace, as Spark's identifiers. */

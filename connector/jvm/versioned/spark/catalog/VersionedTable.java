@@ -131,7 +131,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
             properties.put(TableCatalog.PROP_EXTERNAL, "true");
         }
         if (loaded.comment() != null) {
-            properties.put(TableCatalog.PROP_COMMENT, loaded.comment());
+            properties.putIfAbsent(TableCatalog.PROP_COMMENT, loaded.comment()); // a property of tables that were altered before 0.1.0
         }
         return properties;
     }

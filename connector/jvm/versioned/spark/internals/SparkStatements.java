@@ -42,6 +42,7 @@ public final class SparkStatements {
     private static final String STREAM_WRITER = ".DataStreamWriter";
     private static final String TABLE_WRITER = ".DataFrameWriter";
     private static final String NAMED_WRITER = ".DataFrameWriterV2";
+    private static final String CATALOG = ".Catalog";
     private static final String ANALYSIS = "org.apache.spark.sql.catalyst.analysis.AnalysisContext";
     private static final String EXECUTION = "org.apache.spark.sql.execution.QueryExecution";
     // Spark's StreamExecution.QUERY_ID_KEY and MicroBatchExecution.BATCH_ID_KEY, whose packages changed in Spark 4.1.
@@ -91,6 +92,14 @@ public final class SparkStatements {
     /** Whether this thread runs a method of {@code writeTo}. */
     public static boolean isWritingTo() {
         return isRunBy(NAMED_WRITER);
+    }
+
+    /**
+     * Whether this thread creates a table by a method that names the session's default source if its user named none: saveAsTable,
+     * toTable of a stream, and {@code spark.catalog.createTable}. Statements in SQL and {@code writeTo} name what the user named.
+     */
+    public static boolean namesDefaultSource() {
+        return isSavingTable() || isStartingStream() || isRunBy(CATALOG);
     }
 
     private static boolean isRunBy(String writer) {
