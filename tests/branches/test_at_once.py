@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import (
+    AlreadyExistsError,
     Catalog,
     CommitConflictError,
     CommitOutcomeUnknown,
@@ -18,6 +19,7 @@ from versioned_catalog import (
     Table,
 )
 from versioned_catalog.commit import branches
+from versioned_catalog.commit.branch_rules import staging
 from versioned_catalog.commit.operations import Base, MergeBranch
 from versioned_catalog.maintain import expiry
 
@@ -236,3 +238,46 @@ def test_a_branch_is_not_streamed(table: Table) -> None:
     for stream in (branch.stream, branch.change_stream):
         with pytest.raises(InvalidRequestError, match="can't be read as a stream"):
             stream()
+
+
+def test_of_two_writes_under_one_id_the_second_is_refused(table: Table) -> None:
+    """Both sessions have found that nothing is staged yet; ``spark.wap.id`` is for one write."""
+    table.create_branch("wap_x")
+    first = Catalog.load_path(table.location).branch("wap_x")
+    second = Catalog.load_path(table.location).branch("wap_x")
+    with staging("spark.wap.id"):
+        first.append(rows(3))
+        for write in (
+            lambda: second.append(rows(4)),
+            lambda: second.delete([("id", "=", 1)]),
+            lambda: second.overwrite(rows(5)),
+        ):
+            with pytest.raises(AlreadyExistsError, match="another write was staged under this ID"):
+                write()
+    assert ids(table.branch("wap_x")) == [1, 2, 3]
+    with staging("spark.wap.branch"):
+        second.append(rows(4))
+    second.append(rows(5))
+    with staging("spark.wap.id"):
+        for number in (3, 4):  # a branch that the statement names
+            table.branch("b").append(rows(number))
+    assert ids(table.branch("wap_x")) == [1, 2, 3, 4, 5]
+
+
+def test_a_write_that_is_late_for_a_published_id_is_refused(table: Table) -> None:
+    table.create_branch("wap_x")
+    late = Catalog.load_path(table.location).branch("wap_x")
+    table.branch("wap_x").append(rows(3))
+    table.merge_branch("wap_x")
+    with staging("spark.wap.id"), pytest.raises(AlreadyExistsError, match="as version 4 of its"):
+        late.append(rows(4))
+    assert ids(table) == [1, 2, 3]
+
+
+def test_a_session_that_stages_its_writes_changes_no_comment(table: Table) -> None:
+    table.alter().set_property("write.wap.enabled", "true").commit()
+    with staging("spark.wap.branch"), pytest.raises(InvalidRequestError, match="visible at once"):
+        table.alter().set_property("comment", "c").commit()
+    with staging("spark.wap.id"):
+        table.alter().set_property("comment", "c").commit()
+    assert table.comment == "c"

@@ -46,6 +46,10 @@ STAGED_ID = "spark.wap.id"
 """Iceberg's setting of a session that stages the rows that it writes, and not what it alters."""
 
 
+STAGED_PREFIX = "wap_"
+"""How the name of the branch begins that holds the write that is staged under an ID."""
+
+
 def stages_writes(properties: Mapping[str, str]) -> bool:
     """Whether sessions that name a branch or an ID stage their writes to the table.
 
@@ -251,13 +255,31 @@ def checked(entry: Commit, attempt: Attempt[Any]) -> Commit:
             f"{attempt.table}: {refused} a branch; do that on the table",
             condition="NOT_SUPPORTED",
         )
+    is_staged = branch.name.startswith(STAGED_PREFIX) and _staging.get() == STAGED_ID
+    if is_staged and entry.changes_segments:
+        _check_only_write(attempt, state)
     return entry
+
+
+def _check_only_write(attempt: Attempt[Any], state: TableState) -> None:
+    """Refuse a second write under an ID: two sessions may have found that there is none.
+
+    Raises:
+        AlreadyExistsError: naming the branch.
+    """
+    for commit in attempt.since(state.floor):  # where the branch begins
+        if isinstance(commit, Commit) and commit.changes_segments:
+            raise AlreadyExistsError(
+                f"{attempt.table}: {STAGED_ID} is set, and another write was staged under this ID "
+                f"meanwhile, as version {commit.head.version} of its branch; set another ID, or unset "
+                "it to write to the branch again"
+            )
 
 
 def _check_staged(attempt: Attempt[Any], state: TableState, entry: Commit) -> None:
     """Refuse a change of the table itself by a session that stages what it writes."""
     setting = _staging.get()
-    alters = entry.schema is not None or entry.properties is not None
+    alters = entry.schema is not None or entry.properties is not None or entry.sets_comment
     is_staged = setting != STAGED_ID or not isinstance(attempt.operation, Alter)
     changes = entry.changes_segments or (alters and is_staged)
     if setting is None or not changes or not stages_writes(state.properties):

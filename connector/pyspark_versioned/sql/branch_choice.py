@@ -6,7 +6,7 @@ from pyspark_versioned.options import MAIN
 from pyspark_versioned.sql.protocol.common import CatalogRef
 from pyspark_versioned.sql.snapshots import remember, storage_of
 from versioned_catalog import AlreadyExistsError, InvalidRequestError, Table
-from versioned_catalog.commit.branch_rules import STAGED_ID, stages_writes
+from versioned_catalog.commit.branch_rules import STAGED_ID, STAGED_PREFIX, stages_writes
 from versioned_catalog.model.identity_changes import only_numbers
 from versioned_catalog.model.type_text import quote
 
@@ -73,7 +73,7 @@ def _staged(table: Table, catalog: CatalogRef, *, writes: bool, alters: bool) ->
 
 def staged_name(wap_id: str) -> str:
     """The name of the branch that holds the write that is staged under an ID."""
-    return f"wap_{wap_id}"
+    return f"{STAGED_PREFIX}{wap_id}"
 
 
 def _begun(table: Table, wap_id: str) -> str:
