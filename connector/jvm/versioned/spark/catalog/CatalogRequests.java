@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -172,6 +173,11 @@ public record CatalogRequests(CatalogRef catalog) {
     public static Declaration declaration(Identifier ident, TableInfo info) {
         Map<String, String> properties = new TreeMap<>(info.properties());
         properties.remove(REPLACES_SCHEMA);
+        if (SparkStatements.isStartingStream() && properties.containsKey(TableCatalog.PROP_LOCATION)) {
+            // The stream would refuse the option when it runs, and the table would be there.
+            throw Condition.NOT_SUPPORTED.error(String.join(".", name(ident)) + ": the option path is not supported in streams that "
+                + "write by table name; create the table with a LOCATION first, and leave it out");
+        }
         return new Declaration(name(ident), Columns.declared(info.columns()),
             versioned.spark.python.Transforms.texts(info.partitions()), Constraints.of(info.constraints()),
             properties, SparkStatements.namesDefaultSource() ? SQLConf.get().defaultDataSourceName() : "versioned");
