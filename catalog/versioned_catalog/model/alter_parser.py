@@ -19,6 +19,7 @@ from versioned_catalog.model.ddl import (
 )
 from versioned_catalog.model.diff import replace_columns
 from versioned_catalog.model.evolution import Evolution
+from versioned_catalog.model.generated import DECLARED_ONCE, declares_generated
 from versioned_catalog.model.identifiers import changed_identifiers
 from versioned_catalog.model.keys import IDENTIFIER_FIELDS
 from versioned_catalog.model.partitioning import changed_partitioning
@@ -79,6 +80,10 @@ def _take_statement(
     cursor.expect_word("TABLE")
     named = take_path(cursor)
     check_name(named, table)
+    if declares_generated(cursor.text[cursor.token.start :]):
+        raise InvalidRequestError(
+            f"{render_path(named)}: {DECLARED_ONCE}", condition="NOT_SUPPORTED"
+        )
     words = (cursor.token.text.upper(), cursor.peek().text.upper())
     if words in (("ADD", "CONSTRAINT"), ("DROP", "CONSTRAINT")):
         requests = [_take_constraint(cursor, words[0], condition_of)]

@@ -12,7 +12,33 @@ from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.model.checks import column_ids, with_names
 from versioned_catalog.model.keys import GENERATED_PREFIX
 from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.tokens import Cursor, TokenKind
 from versioned_catalog.model.types import Atom
+
+DECLARED_ONCE = (
+    "a column is declared GENERATED when its table is created, since nothing was computed in the rows "
+    "that are there; create another table with it and copy the rows (INSERT INTO ... SELECT), or add "
+    "the column without GENERATED, and UPDATE it"
+)
+"""Why ALTER TABLE makes no generated or identity column, and what to do."""
+
+
+def declares_generated(text: str) -> bool:
+    """Whether the rest of an ALTER TABLE statement declares a generated or identity column.
+
+    >>> declares_generated("ADD COLUMN d INT GENERATED ALWAYS AS (id * 2)")
+    True
+    >>> declares_generated("ADD COLUMN d INT COMMENT 'GENERATED ALWAYS'")
+    False
+    """
+    cursor = Cursor(text, "statement")
+    while cursor.token.kind is not TokenKind.END and not cursor.at_symbol(";"):
+        if cursor.accept_word("GENERATED"):
+            if cursor.at_word("ALWAYS", "BY"):
+                return True
+        else:
+            cursor.take()
+    return False
 
 
 @dataclass(frozen=True, slots=True)

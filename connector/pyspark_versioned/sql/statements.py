@@ -20,6 +20,7 @@ from pyspark_versioned.sql.reference_statements import take_reference
 from pyspark_versioned.sql.statement_text import Said, is_at_end, rest, skip
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.ddl import take_path
+from versioned_catalog.model.generated import DECLARED_ONCE, declares_generated
 from versioned_catalog.model.tokens import Cursor, TokenKind, sql_string
 from versioned_catalog.model.type_text import ColumnPath, quote, render_path
 
@@ -55,6 +56,9 @@ def _take(cursor: Cursor) -> Said:
 def _take_alter(cursor: Cursor) -> Said:
     cursor.expect_word("TABLE")
     table = take_path(cursor)
+    if declares_generated(cursor.text[cursor.token.start :]):
+        skip(cursor)
+        return Said(table, refused=DECLARED_ONCE)
     word, second = cursor.token.text.upper(), cursor.peek().text.upper()
     if word in ("ADD", "DROP", "REPLACE") and second == "PARTITION":
         change = rest(cursor)

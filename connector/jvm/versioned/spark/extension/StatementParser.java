@@ -36,7 +36,7 @@ public final class StatementParser implements ParserInterface {
             + "|ALTER\\s+TABLE\\s.*\\s(?:ALTER|CHANGE)\\s+(?:COLUMN\\s+)?\\S+\\s+TYPE\\s.*\\s(?:COMMENT|FIRST|AFTER)\\b.*"
             + "|ALTER\\s+TABLE\\s.*\\sALTER\\s+(?:COLUMN\\s+)?(?!COLUMN\\s)\\S+\\s+"
             + "(?!(?:TYPE|COMMENT|FIRST|AFTER|SET|DROP|SYNC|COLUMN)\\b)\\S+\\s+\\S.*"
-            + "|ALTER\\s+TABLE\\s.*\\s(?:PARTITION\\s+FIELD|IDENTIFIER\\s+FIELDS|BRANCH|TAG|DROP\\s+FEATURE|SYNC\\s+IDENTITY"
+            + "|ALTER\\s+TABLE\\s.*\\s(?:PARTITION\\s+FIELD|GENERATED\\s+(?:ALWAYS|BY)|IDENTIFIER\\s+FIELDS|BRANCH|TAG|DROP\\s+FEATURE|SYNC\\s+IDENTITY"
             + "|WRITE\\s+(?:UNORDERED|ORDERED|LOCALLY|DISTRIBUTED))\\b.*)",
         Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
