@@ -97,7 +97,8 @@ def _is_computed_by_spark(
     if request.carried is not None:
         raise InvalidRequestError(
             f"{plan.table} has generated columns, and not all columns are seen that they are computed "
-            f"from; change its rows in the current schema, without the pin",
+            "from; change its rows in the current schema, without the pin; a DELETE works through it if "
+            "row_changes is mark",
             condition="NOT_SUPPORTED",
         )
     return False
