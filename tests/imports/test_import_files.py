@@ -161,7 +161,7 @@ def test_options_of_a_new_table_are_not_ignored_for_one_that_exists(lake: Lake) 
     lake.write("0.parquet", {"a": [1], "b": [1]})
     there = {
         "partitioned_by": ["a"],
-        "properties": {"k": "v", "sort_by": "b", "isolation": "serializable"},
+        "properties": {"k": "v", "comment": "c", "sort_by": "b", "isolation": "serializable"},
         "location": lake.warehouse / "own/t",
     }
     lake.load(copy=True, **there)
@@ -172,6 +172,8 @@ def test_options_of_a_new_table_are_not_ignored_for_one_that_exists(lake: Lake) 
     for option, other, said in (
         ("partitioned_by", ["b"], r"exists, and has partitioning \['a'\]"),
         ("properties", {"k": "w"}, "k = v, while k is w"),
+        ("properties", {"comment": "d"}, "comment = c, while comment is d"),
+        ("properties", {"primary_key": "a"}, "no property primary_key"),
         ("properties", {"j": "v"}, "no property j"),
         ("properties", {"sort_by": "a"}, "sort_by = b"),
         ("location", lake.warehouse / "own/u", "own/t, while location is .*own/u"),

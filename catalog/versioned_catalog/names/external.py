@@ -15,6 +15,7 @@ from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.generated import generated_of
 from versioned_catalog.model.identity import identities_of
 from versioned_catalog.model.keys import (
+    COMMENT,
     SORT_BY,
     key_properties,
     render_sort_by,
@@ -154,7 +155,7 @@ def check_options(
             raise _unlike(table, f"location is {wanted_folder.url}", table.location, "location")
     if not partitioned_by and not properties:
         return
-    declared = creation(table.schema, partitioned_by, properties)
+    declared = creation(Schema(table.schema.columns), partitioned_by, properties)
     wanted = _created(declared, table.name, table.handle.log)
     fields, existing_fields = (
         list(partition_fields(state.schema)) for state in (wanted, table.state)
@@ -171,7 +172,8 @@ def check_options(
 
 def _property(state: TableState, key: str) -> str | None:
     schema = state.schema
-    known = {**key_properties(schema), SORT_BY: render_sort_by(schema), **state.properties}
+    of_schema = {**key_properties(schema), SORT_BY: render_sort_by(schema)}
+    known = {**of_schema, COMMENT: state.comment, **state.properties}
     return known.get(key)
 
 
