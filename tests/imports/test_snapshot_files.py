@@ -89,7 +89,10 @@ def test_a_failure_leaves_no_table_in_its_location(tmp_path: Path, files: Path) 
     location = tmp_path / "w/own/t"
     with pytest.raises(VersionedError):
         catalog.snapshot_files("t", files, schema="id BIGINT NOT NULL", location=location)
-    assert catalog.snapshot_files("t", files, location=location).files == 2
+    done = catalog.snapshot_files("t", files, location=location)
+    table = catalog.load_table("t")
+    assert (done.files, done.version, table.properties) == (2, table.version, {})
+    assert table.location == str(location)
 
 
 def test_a_table_that_can_not_have_all_files_is_dropped(tmp_path: Path, files: Path) -> None:
