@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import re
 import shutil
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from pages.conftest import HOSTILE
-from versioned_catalog import Table
+from versioned_catalog import Catalog, Table
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
@@ -22,33 +23,93 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-ge
 FRAME = """<!doctype html><meta charset="utf-8"><iframe id="frame" width="{width}" height="900"
   style="border:0" srcdoc="{page}"></iframe><pre id="report"></pre><script>
 const frame = document.getElementById("frame");
-frame.onload = () => {{
-  const page = frame.contentDocument, root = page.documentElement;
-  const visible = [...page.querySelectorAll("*")].filter(e => e.getClientRects().length);
-  const wide = visible.filter(e => e.getBoundingClientRect().right > {width} + 1);
-  const labels = [...page.querySelectorAll("svg text")].filter(e => e.getClientRects().length);
-  const boxes = labels.map(e => e.getBoundingClientRect());
-  const overlapping = [];
-  boxes.forEach((a, i) => boxes.forEach((b, j) => {{
+const shown = e => e.checkVisibility() && e.getClientRects().length > 0;
+
+function texts(page) {{
+  const walker = page.createTreeWalker(page.body, NodeFilter.SHOW_TEXT), boxes = [];
+  while (walker.nextNode()) {{
+    const node = walker.currentNode;
+    if (!node.data.trim() || node.parentElement.closest("script, style, title")) continue;
+    if (!shown(node.parentElement)) continue;
+    const range = page.createRange();
+    range.selectNodeContents(node);
+    for (const box of range.getClientRects()) boxes.push([node.data.trim(), box, node.parentElement]);
+  }}
+  return boxes;
+}}
+
+function overlaps(boxes) {{
+  const found = [];
+  boxes.forEach(([first, a], i) => boxes.forEach(([second, b], j) => {{
     if (i < j && a.left < b.right - 1 && b.left < a.right - 1
-        && a.top < b.bottom - 4 && b.top < a.bottom - 4)
-      overlapping.push([labels[i].textContent, labels[j].textContent]);
+        && a.top < b.bottom - 5 && b.top < a.bottom - 5)
+      found.push([first.slice(0, 40), second.slice(0, 40)]);
   }}));
-  document.getElementById("report").textContent = "REPORT" + JSON.stringify({{
-    scroll: root.scrollWidth, client: root.clientWidth, wide: wide.map(e => e.outerHTML.slice(0, 80)),
-    overlapping, title: page.title, scripts: page.scripts.length,
-    loaded: frame.contentWindow.performance.getEntriesByType("resource").length,
-    background: frame.contentWindow.getComputedStyle(page.body).backgroundColor,
-    cells: [...page.querySelectorAll("td,.label")].map(e => e.textContent),
-  }}) + "END";
+  return found;
+}}
+
+function luminance([red, green, blue]) {{
+  const linear = v => v / 255 <= .04045 ? v / 255 / 12.92 : ((v / 255 + .055) / 1.055) ** 2.4;
+  return .2126 * linear(red) + .7152 * linear(green) + .0722 * linear(blue);
+}}
+
+// The ratio between a text and what is behind it, with transparent colours laid over each other.
+function contrast(view, element) {{
+  const pen = document.createElement("canvas").getContext("2d", {{ willReadFrequently: true }});
+  const paint = colour => {{ pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1); }};
+  const pixel = () => luminance(pen.getImageData(0, 0, 1, 1).data);
+  const above = [];
+  for (let e = element; e; e = e.parentElement) above.unshift(e);
+  for (const e of above) paint(view.getComputedStyle(e).backgroundColor);
+  const behind = pixel();
+  paint(view.getComputedStyle(element).color);
+  const [dark, light] = [behind, pixel()].sort((a, b) => a - b);
+  return (light + .05) / (dark + .05);
+}}
+
+frame.onload = () => {{
+  const page = frame.contentDocument, root = page.documentElement, view = frame.contentWindow;
+  const visible = [...page.querySelectorAll("*")].filter(shown);
+  const boxes = texts(page);
+  const report = {{
+    scroll: root.scrollWidth, client: root.clientWidth,
+    wide: visible.filter(e => e.getBoundingClientRect().right > {width} + 1)
+      .map(e => e.outerHTML.slice(0, 80)),
+    left: boxes.filter(([, box]) => box.left < 0 || box.right > {width}).map(([text]) => text),
+    cut: visible.filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth
+      && view.getComputedStyle(e).overflowX !== "visible").map(e => e.outerHTML.slice(0, 80)),
+    overlapping: overlaps(boxes),
+    faint: [...new Set(boxes.map(box => box[2]))].map(e => [contrast(view, e), e.outerHTML.slice(0, 80)])
+      .filter(([ratio]) => ratio < 4.5),
+    title: page.title, scripts: page.scripts.length,
+    unnamed: [...page.querySelectorAll("input, svg:not([aria-hidden])")]
+      .filter(e => !e.getAttribute("aria-label")).length,
+    loaded: view.performance.getEntriesByType("resource").length,
+    background: view.getComputedStyle(page.body).backgroundColor,
+    cells: [...page.querySelectorAll("td, .label, .vt-name")].map(e => e.textContent),
+  }};
+  const box = page.querySelector("input");
+  if (box) {{
+    box.value = {query};
+    box.dispatchEvent(new Event("input"));
+    report.found = [...page.querySelectorAll({rows})].filter(shown)
+      .map(e => (e.querySelector(".vt-name, a") ?? e).textContent);
+    report.output = page.querySelector("output").textContent;
+  }}
+  for (const part of page.querySelectorAll("details")) part.open = true;
+  report.unfolded = overlaps(texts(page));
+  document.getElementById("report").textContent = "REPORT" + JSON.stringify(report) + "END";
 }};
 </script>"""
 
 
-def look(page: str, width: int, dark: bool, folder: Path) -> dict[str, Any]:
-    """Open a page in a frame of a width, and report on it."""
+def look(
+    page: str, width: int, dark: bool, folder: Path, query: str = "", rows: str = ".vt-lane"
+) -> dict[str, Any]:
+    """Open a page in a frame of a width, report on it, and search it for some text."""
     file = folder / "frame.html"
-    file.write_text(FRAME.format(width=width, page=html.escape(page)))
+    words, selector = json.dumps(query), json.dumps(rows)
+    file.write_text(FRAME.format(width=width, page=html.escape(page), query=words, rows=selector))
     scheme = 0 if dark else 1
     done = subprocess.run(
         [
@@ -74,29 +135,84 @@ def look(page: str, width: int, dark: bool, folder: Path) -> dict[str, Any]:
     return report
 
 
+def check(found: dict[str, Any]) -> None:
+    """Nothing overlaps, is cut, too faint, beyond the edges, or without a name for a screen reader."""
+    assert found["scroll"] == found["client"]
+    for problem in ("wide", "left", "cut", "overlapping", "unfolded", "faint"):
+        assert found[problem] == [], problem
+    assert (found["unnamed"], found["loaded"]) == (0, 0)
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_page_fits_and_is_quiet(table: Table, tmp_path: Path, width: int, dark: bool) -> None:
     found = look(table.page(), width, dark, tmp_path)
-    assert found["scroll"] == found["client"]
-    assert found["wide"] == []
-    assert found["overlapping"] == []
+    check(found)
     assert found["scripts"] == 0
-    assert found["loaded"] == 0
     assert found["title"] == "metrics.cpu"
     assert f"`{HOSTILE}`" in found["cells"]
     assert found["background"] == ("rgb(20, 24, 29)" if dark else "rgb(252, 252, 250)")
 
 
 @pytest.mark.thorough
-def test_a_page_of_many_long_names_fits_a_phone(table: Table, tmp_path: Path) -> None:
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_page_of_many_long_names_fits(table: Table, tmp_path: Path, width: int) -> None:
     for at in range(30):
         change = table.alter().add_column(f"measurement_{at}_" + "of_something_long" * 3, "DOUBLE")
         change.rename_column("day" if at == 0 else f"day{at - 1}", f"day{at}").commit()
-    found = look(table.page(), 390, False, tmp_path)
-    assert found["scroll"] == found["client"]
-    assert found["wide"] == []
-    assert found["overlapping"] == []
+    check(look(table.page(), width, False, tmp_path))
+
+
+def test_a_column_of_300_is_found(tmp_path: Path) -> None:
+    ddl = ", ".join(f"column_{at} INT COMMENT 'sensor {at}'" for at in range(300))
+    table = Catalog.create_path(tmp_path / "t", ddl)
+    table.alter().rename_column("column_200", "temperature").commit()
+    page = table.page()
+    found = look(page, 390, False, tmp_path, "column_299")
+    check(found)
+    assert (found["found"], found["output"]) == (["column_299"], "1 of 300 columns")
+    by_comment_or_id = look(page, 390, False, tmp_path, "SENSOR 299")["found"]
+    assert by_comment_or_id == ["column_298", "column_299"]  # column_298 has the ID 299
+    assert look(page, 390, False, tmp_path, "column_200")["found"] == ["temperature"]
+    assert len(look(page, 390, False, tmp_path, "")["found"]) == 40  # the others are folded
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["empty", "nested", "long", "versions", "again"])
+def test_pages_of_odd_tables_fit(tmp_path: Path, kind: str) -> None:
+    page = odd_table(kind, tmp_path / "t").page()
+    for width, dark in itertools.product([390, 1280], [False, True]):
+        check(look(page, width, dark, tmp_path))
+
+
+def odd_table(kind: str, path: Path) -> Table:
+    """A table whose page is hard to draw."""
+    settings = {"auto_maintain": "off", "a.long." + "key" * 30: "a long value " * 20}
+    if kind == "nested":
+        inner = "STRUCT<" + ", ".join(f"field_{at}: STRUCT<x: INT, y: STRING>" for at in range(20))
+        table = Catalog.create_path(path, f"id BIGINT, s {inner}>, m MAP<STRING, ARRAY<INT>>")
+        table.alter().rename_column("s.field_3.x", "another_name_of_it").drop_column("m").commit()
+        return table
+    if kind == "long":
+        table = Catalog.create_path(
+            path,
+            f"`{'w' * 200}` STRING COMMENT '{'comment ' * 40}', `a b` DECIMAL(38,18) DEFAULT 1.5",
+            properties=settings,
+        )
+        table.alter().add_check("c" * 100, f"`a b` > 0 AND `{'w' * 200}` <> ''").commit()
+        table.set_tag("t" * 100)
+        return table
+    table = Catalog.create_path(path, "a INT, b STRING", properties={"auto_maintain": "off"})
+    if kind == "versions":
+        for at in range(2000):
+            table.set_tag("newest") if at % 20 else table.alter().add_column(
+                f"c{at}", "INT"
+            ).commit()
+    if kind == "again":
+        for at in range(30):
+            table.alter().drop_column("b").commit()
+            table.alter().add_column("b", "INT" if at % 2 else "STRING").commit()
+    return table
 
 
 def test_a_screenshot_is_drawn(table: Table, tmp_path: Path) -> None:

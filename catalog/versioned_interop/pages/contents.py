@@ -1,9 +1,9 @@
-"""Measures of a table for its page: its versions, and the bytes of its columns."""
+"""Measures of a table for its page: its versions, the rows of commits, and the bytes of columns."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -84,24 +84,84 @@ def _of_file(store: Store, path: str) -> Counter[str]:
     return sizes
 
 
-def walk_log(handle: TableHandle) -> tuple[pa.Table, list[Point]]:
-    """The commits as ``Inspection.history`` lists them, and the sizes of retained versions.
+@dataclass(frozen=True)
+class Walked:
+    """What a walk through the log finds.
 
-    Each entry is read once, since reading it takes a millisecond or more.
+    Args:
+        commits: as ``Inspection.history`` lists them.
+        points: the sizes of retained versions.
+        rows: how many rows retained versions added and removed.
+        dates: when schema versions were committed, as far as that is retained.
     """
-    points: list[Point] = []
-    return metadata_tables.history(_walk(handle, points), handle.state.schema_version), points
+
+    commits: pa.Table
+    points: tuple[Point, ...]
+    rows: Mapping[int, RowCounts]
+    dates: Mapping[int, datetime]
 
 
-def _walk(handle: TableHandle, points: list[Point]) -> Iterator[Commit | Stub]:
-    """All entries, oldest first; adds the point of each retained version."""
-    log, newest = handle.log, handle.state
-    is_first = True
-    for commit, state in log.walk(newest.version, newest.floor):
-        if is_first and commit.head.version:
-            yield from log.entries(0, commit.head.version - 1)
-        is_first = False
-        if not state.dropped:
-            segments = state.segments
-            points.append(Point(state.version, state.time, segments.shown_rows, segments.bytes))
-        yield commit
+@dataclass(frozen=True)
+class RowCounts:
+    """How many rows a commit added and removed."""
+
+    added: int
+    removed: int
+
+
+NEW_ROWS_ONLY = frozenset({"append", "overwrite"})
+"""Operations whose new segments hold new rows only; others copy rows that stay."""
+
+
+def walk_log(handle: TableHandle) -> Walked:
+    """Read each entry once, since reading one takes a millisecond or more."""
+    walk = _Walk([], {}, {})
+    commits = metadata_tables.history(walk.entries(handle), handle.state.schema_version)
+    return Walked(commits, tuple(walk.points), walk.rows, walk.dates)
+
+
+@dataclass(frozen=True)
+class _Walk:
+    points: list[Point]
+    rows: dict[int, RowCounts]
+    dates: dict[int, datetime]
+
+    def entries(self, handle: TableHandle) -> Iterator[Commit | Stub]:
+        """All entries, oldest first; records what they and the states after them say."""
+        log, newest = handle.log, handle.state
+        before: TableState | None = None
+        for commit, state in log.walk(newest.version, newest.floor):
+            if before is None and commit.head.version:
+                for entry in log.entries(0, commit.head.version - 1):
+                    self._see(entry)
+                    yield entry
+            self._see(commit)
+            self.rows[state.version] = _row_counts(before, commit, state)
+            if not state.dropped:
+                segments = state.segments
+                point = Point(state.version, state.time, segments.shown_rows, segments.bytes)
+                self.points.append(point)
+            before = state
+            yield commit
+
+    def _see(self, entry: Commit | Stub) -> None:
+        if isinstance(entry, Commit) and entry.schema is not None:
+            self.dates[entry.schema.version] = entry.head.time
+
+
+def _row_counts(before: TableState | None, commit: Commit, after: TableState) -> RowCounts:
+    """How many rows a commit added and removed; of one that copies rows, the difference.
+
+    Nothing is known of what the oldest retained commit removed.
+    """
+    added = sum(record.rows for record in commit.added)
+    operation = commit.head.operation
+    if operation == "compact":
+        return RowCounts(0, 0)
+    if before is None:
+        return RowCounts(added, 0)
+    now = 0 if after.dropped else after.segments.shown_rows
+    then = 0 if before.dropped else before.segments.shown_rows
+    if operation in NEW_ROWS_ONLY:
+        return RowCounts(added, max(0, then + added - now))
+    return RowCounts(max(0, now - then), max(0, then - now))

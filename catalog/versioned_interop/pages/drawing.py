@@ -33,6 +33,11 @@ def time_text(time: datetime) -> str:
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
+def date_text(time: datetime) -> str:
+    """A date in UTC: ``2026-01-31``."""
+    return f"{time.astimezone(UTC):%Y-%m-%d}"
+
+
 def plural(number: int, noun: str) -> str:
     """A number of things: ``1 row``, ``2 rows``."""
     return f"{count_text(number)} {noun}{'' if number == 1 else 's'}"
@@ -83,33 +88,58 @@ def _attribute(value: str | float) -> str:
 
 _STYLE = """
 .vt { --vt-line: #2f6db3; --vt-fresh: #1f7a4d; --vt-end: #b3402f;
-  --vt-soft: color-mix(in srgb, currentColor 66%, transparent);
+  --vt-soft: color-mix(in srgb, currentColor 68%, transparent);
   --vt-faint: color-mix(in srgb, currentColor 14%, transparent);
   font: 14px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif;
   font-variant-numeric: tabular-nums; max-width: 72rem; container-type: inline-size; }
 @media (prefers-color-scheme: dark) {
   .vt { --vt-line: #6ea8e6; --vt-fresh: #62c494; --vt-end: #f0907f; } }
+.vt [hidden] { display: none !important; }
 .vt svg { display: block; overflow: visible; }
-.vt text { fill: currentColor; font-size: 12px; }
-.vt .vt-grid { stroke: var(--vt-faint); stroke-width: 1; }
-.vt .vt-tick { fill: var(--vt-soft); font-size: 11px; }
-.vt .vt-name { font-weight: 600; }
-.vt .vt-type, .vt .vt-event { fill: var(--vt-soft); font-size: 11px; }
+.vt p { margin: .4em 0; }
+.vt .vt-head { font-size: 15px; margin: 0 0 .6em; overflow-wrap: anywhere; }
 .vt .vt-note, .vt .vt-soft, .vt .vt-columns .vt-note { color: var(--vt-soft); }
+.vt .vt-lanes, .vt .vt-events { list-style: none; margin: 0; padding: 0; }
+.vt .vt-lane, .vt .vt-axis { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 7fr);
+  column-gap: 1.6rem; }
+.vt .vt-lane { padding: .38rem 0; border-top: 1px solid var(--vt-faint); overflow-wrap: anywhere; }
+.vt .vt-what { padding-left: calc(var(--vt-depth, 0) * 1.1rem); min-width: 0; }
+.vt .vt-when { min-width: 0; padding: .28rem 6px 0; }
+.vt .vt-name { font-weight: 600; }
+.vt .vt-type { font-size: 12px; color: var(--vt-soft); }
+.vt .vt-fact { display: inline-block; font-size: 11.5px; line-height: 1.35; padding: 0 .4em;
+  border: 1px solid var(--vt-faint); border-radius: 4px; color: var(--vt-soft); }
+.vt .vt-what .vt-note { font-size: 12.5px; }
+.vt .vt-axis { align-items: end; font-size: 11.5px; line-height: 1.25; color: var(--vt-soft);
+  padding-bottom: .3rem; }
+.vt .vt-axis-line { grid-column: 2; position: relative; height: 2.6em; margin: 0 6px; }
+.vt .vt-tick { position: absolute; bottom: 0; white-space: nowrap; }
+.vt .vt-tick .vt-date { display: block; }
+.vt .vt-newest { right: 0; }
 .vt .vt-line { stroke: var(--vt-line); stroke-width: 3; }
 .vt .vt-nested { stroke-width: 1.5; }
-.vt .vt-gone .vt-line { stroke: var(--vt-soft); stroke-width: 1.5; }
-.vt .vt-gone .vt-name { font-weight: 400; fill: var(--vt-soft); }
 .vt .vt-mark { fill: var(--vt-line); stroke: none; }
-.vt .vt-added { fill: var(--vt-fresh); }
-.vt .vt-dropped { fill: var(--vt-end); }
-.vt p { margin: .4em 0; }
-.vt .vt-head { font-size: 15px; margin: 0 0 .6em; }
-.vt .vt-columns { border-collapse: collapse; margin: 0; font-size: 13px; }
+.vt .vt-mark.vt-added { fill: var(--vt-fresh); }
+.vt .vt-mark.vt-dropped { fill: var(--vt-end); }
+.vt .vt-gone .vt-line { stroke: var(--vt-soft); stroke-width: 1.5; }
+.vt .vt-gone .vt-name { font-weight: 400; color: var(--vt-soft); }
+.vt .vt-events { display: flex; flex-wrap: wrap; gap: .1rem 1rem; font-size: 12.5px;
+  margin-top: .2rem; }
+.vt .vt-events .vt-at { display: inline-block; min-width: 1.4em; text-align: center;
+  padding: 0 .3em; border-radius: 4px; background: var(--vt-faint); font-size: 11.5px; }
+.vt .vt-events .vt-added span:last-child { color: var(--vt-fresh); }
+.vt .vt-events .vt-dropped span:last-child { color: var(--vt-end); }
+.vt .vt-older { font-size: 12.5px; color: var(--vt-soft); }
+.vt .vt-rest { border-top: 1px solid var(--vt-faint); padding-top: .5rem; }
+.vt summary { cursor: pointer; }
+.vt .vt-columns { border-collapse: collapse; margin: 0; font-size: 13px; overflow-wrap: anywhere; }
 .vt .vt-columns td, .vt .vt-columns th { text-align: left; padding: .15em 1.4em .15em 0;
   border: 0; background: none; vertical-align: top; }
 .vt .vt-slim { display: none; }
-@container (max-width: 940px) { .vt .vt-wide { display: none; } .vt .vt-slim { display: inline; } }
+@container (max-width: 820px) {
+  .vt .vt-wide { display: none; } .vt .vt-slim { display: inline; }
+  .vt .vt-lane { grid-template-columns: minmax(0, 1fr); row-gap: .1rem; padding: .55rem 0; }
+  .vt .vt-axis { grid-template-columns: minmax(0, 1fr); } .vt .vt-axis-line { grid-column: 1; } }
 """
 
 STYLE = tag("style", Markup(_STYLE))

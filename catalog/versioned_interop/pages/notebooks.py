@@ -11,8 +11,8 @@ from versioned_catalog.model.types import Column, walk
 from versioned_catalog.read.filters import render_filter
 from versioned_catalog.storage.secrets import without_credentials
 from versioned_interop.pages.drawing import Markup, count_text, notebook, plural, size_text, tag
+from versioned_interop.pages.lanes import draw_lineage
 from versioned_interop.pages.lineage import trace, type_text
-from versioned_interop.pages.lineage_svg import draw_lineage, lay_out
 
 if TYPE_CHECKING:
     from versioned_catalog.read.scan import Scan
@@ -24,7 +24,7 @@ MOST_COLUMNS = 60
 def lineage_html(title: str, facts: Sequence[str], schemas: Mapping[int, Sequence[Column]]) -> str:
     """A title, facts, and the lineage of the columns of schema versions."""
     note = tag("p", "Columns by schema version:", class_="vt-note")
-    return notebook(_head(title, facts), note, draw_lineage(lay_out(trace(schemas), MOST_LANES)))
+    return notebook(_head(title, facts), note, draw_lineage(trace(schemas), MOST_LANES))
 
 
 def columns_html(title: str, facts: Sequence[str], columns: Sequence[Column]) -> str:
