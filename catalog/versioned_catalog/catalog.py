@@ -80,6 +80,7 @@ from versioned_catalog.write.plan import WritePlan
 if TYPE_CHECKING:
     from versioned_interop.convert.convert import Conversion, Request, Synced
     from versioned_interop.imports.import_files import Imported
+    from versioned_interop.pages.warehouse_page import WarehousePage
 
 
 R = TypeVar("R")
@@ -1053,9 +1054,58 @@ class Catalog:
         gone = dropped.maintain_dropped(self._names, bounds, dry_run=dry_run, progress=progress)
         return tables + tuple(gone)
 
+    def page(
+        self, bounds: MaintenanceBounds = DEFAULT_BOUNDS, *, progress: Progress = silent
+    ) -> WarehousePage:
+        """One HTML page about all tables, which loads nothing: write its ``html`` to a file.
+
+        It shows sizes, small segments, what keeps old versions and files, which maintenance is due, and
+        the tables that can be undropped. A table that can't be read is listed with its error.
+
+        Args:
+            bounds: for what maintenance is due. See ``Maintenance.advise``.
+            progress: called with the step and how much of it is done.
+
+        Raises:
+            InvalidRequestError: the bounds are invalid.
+            NotFoundError: there is no warehouse.
+        """
+        bounds.check(self._store.url)
+        page: WarehousePage = interop("warehouse_page")(self, self._every_name(), bounds, progress)
+        return page
+
+    def write_pages(
+        self,
+        folder: str | os.PathLike[str],
+        bounds: MaintenanceBounds = DEFAULT_BOUNDS,
+        *,
+        progress: Progress = silent,
+    ) -> WarehousePage:
+        """Write the page of the warehouse, ``index.html``, and one of each table into a local folder.
+
+        Pages that are there are replaced; those of tables that are gone stay.
+
+        Args:
+            folder: it is made if it does not exist.
+            bounds, progress: as for ``page``.
+
+        Raises:
+            InvalidRequestError: the bounds are invalid.
+            NotFoundError: there is no warehouse.
+            OSError: a file can't be written.
+        """
+        bounds.check(self._store.url)
+        write = interop("write_pages")
+        page: WarehousePage = write(self, self._every_name(), folder, bounds, progress)
+        return page
+
+    def _every_name(self) -> list[Name]:
+        """The names of all tables, sorted. Raises NotFoundError if there is no warehouse."""
+        return sorted(table.name for table in self._names.existing().tables.values())
+
     def _each_table(self, job: Callable[[Table], R]) -> Iterator[R | Unmaintained]:
         """Do a job for each table of the warehouse, and report the tables for which it fails."""
-        for name in sorted(table.name for table in self._names.existing().tables.values()):
+        for name in self._every_name():
             try:
                 yield job(self.load_table(name))
             except Exception as error:  # the next table has nothing to do with it

@@ -34,6 +34,8 @@ _MODULES: Mapping[str, str] = {
     "scan_html": "versioned_interop.pages.notebooks",
     "table_html": "versioned_interop.pages.notebooks",
     "table_page": "versioned_interop.pages.page",
+    "warehouse_page": "versioned_interop.pages.warehouse_page",
+    "write_pages": "versioned_interop.pages.warehouse_page",
 }
 """The module of each function or class that the core calls."""
 

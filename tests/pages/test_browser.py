@@ -178,6 +178,28 @@ def test_a_column_of_300_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
+def test_the_page_of_a_warehouse_fits_and_is_searched(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "warehouse")
+    catalog.create_namespace("db")
+    for at in range(25):
+        table = catalog.create_table(f"db.table_{at}_{'of_something_long' * (at % 5)}", "a INT")
+        table.set_tag("tag" * at) if at else catalog.drop_table("db.table_0_")
+    (tmp_path / "warehouse" / "db").rename(tmp_path / "elsewhere")
+    broken = Catalog(tmp_path / "warehouse").page()
+    (tmp_path / "elsewhere").rename(tmp_path / "warehouse" / "db")
+    page = catalog.page()
+    assert (page.failed, broken.failed) == (0, 24)
+    for width, dark in itertools.product([390, 1280], [False, True]):
+        found = look(
+            page.html, width, dark, tmp_path, "table_20_", "section:nth-of-type(1) tbody tr"
+        )
+        check(found)
+        assert found["output"] == "1 of 24 tables"
+        assert [text.split("2")[0] for text in found["found"]] == ["db.table_"]
+        check(look(broken.html, width, dark, tmp_path))
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["empty", "nested", "long", "versions", "again"])
 def test_pages_of_odd_tables_fit(tmp_path: Path, kind: str) -> None:
     page = odd_table(kind, tmp_path / "t").page()

@@ -1,9 +1,8 @@
-"""Commands that show warehouses and tables: lists, metadata, history, lineage, pages, versions."""
+"""Commands that show warehouses and tables: lists, metadata, history, lineage, versions."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +11,6 @@ from versioned_catalog.cli.output import (
     cell_text,
     hours_of,
     print_table,
-    printable,
     show_commit,
     show_json,
     show_object,
@@ -110,24 +108,6 @@ def views(session: Session, broken: bool) -> None:
         session.check_warehouse()
     shown = [row for row in rows if row["problem"] is not None or not broken]
     show_rows(shown, ["view", "reads", "column", "column_id", "problem"])
-
-
-@table_command
-@click.option(
-    "--output", "-o", metavar="FILE", required=True, help="HTML file to write; it is replaced."
-)
-def page(session: Session, table: str, output: str) -> None:
-    """Write one HTML page about TABLE: columns over time, sizes and history. It loads nothing."""
-    loaded = session.table(table)
-    text = loaded.page().encode()
-    try:
-        Path(output).write_bytes(text)
-    except OSError as error:
-        raise click.UsageError(f"{output} can't be written: {error.strerror}") from error
-    if wants_json():
-        show_json({"table": without_credentials(loaded.name), "file": output, "bytes": len(text)})
-    else:
-        click.echo(f"wrote {printable(output)}")
 
 
 _table = click.argument("table")

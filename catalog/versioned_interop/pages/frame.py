@@ -159,10 +159,11 @@ td:last-child, th:last-child { padding-right: 0; }
   .bars .track { grid-column: 1 / -1; grid-row: 2; }
   thead { display: none; }
   .cards tr { display: block; border-top: 1px solid var(--vt-faint); padding: .5rem 0; }
-  .cards td { display: block; border: 0; padding: 0; text-align: left; white-space: normal; }
+  .cards td { display: inline-block; border: 0; padding: 0 1rem 0 0; text-align: left;
+    white-space: normal; }
   .cards td:empty { display: none; }
   .cards td:not(:first-child)::before { content: attr(data-name) " "; color: var(--vt-soft); }
-  .cards td:first-child { font-weight: 600; }
+  .cards td:first-child { display: block; font-weight: 600; }
   .history tr { display: grid; grid-template-columns: auto minmax(0, 1fr) auto; gap: 0 .8rem;
     border-top: 1px solid var(--vt-faint); padding: .5rem 0; }
   .history td { border: 0; padding: 0; }
