@@ -1,4 +1,4 @@
-"""Registry of the optional packages: imports, conversion, publishing, engines and pages.
+"""Registry of the optional packages: imports, conversion, publishing, export, engines and pages.
 
 The core looks their functions up here by name; their modules are imported on first use only.
 """
@@ -23,6 +23,7 @@ _MODULES: Mapping[str, str] = {
     "origin_of": "versioned_interop.convert.origin",
     "sync": "versioned_interop.convert.convert",
     "follow": "versioned_interop.convert.sync",
+    "export": "versioned_interop.export.export",
     "keep_readable": "versioned_interop.publish.following",
     "publish": "versioned_interop.publish.publish",
     "publish_if_asked": "versioned_interop.publish.following",

@@ -64,6 +64,7 @@ from versioned_catalog.write.retry import BatchLike, batch_of, once
 if TYPE_CHECKING:
     from versioned_interop.convert.convert import Synced
     from versioned_interop.convert.origin import Origin
+    from versioned_interop.export.export import Exported
     from versioned_interop.imports.import_files import Imported
 
 
@@ -929,6 +930,55 @@ class Table:
         """
         page: str = interop("table_page")(self._handle)
         return page
+
+    # Export
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str = "parquet",
+        version: int | str | None = None,
+        partition_folders: bool = True,
+        progress: Progress = silent,
+    ) -> Exported:
+        """Copy the rows of one version into a local folder, which then needs neither table nor library.
+
+        Rows are read and written segment by segment. If an export fails, what it wrote is deleted; if it
+        is killed, the folder keeps the file ``_EXPORT_UNFINISHED``, and has to be deleted.
+
+        Args:
+            path: a new or an empty folder.
+            format: ``parquet``: files with the current names and types; ``iceberg``: of version 2;
+                or ``delta``, which needs the library ``deltalake``.
+            version: a version or the name of a tag; the version that this table shows if omitted.
+            partition_folders: for Parquet, whether rows are in folders (``day=2026-01-31``) by those
+                columns of the partitioning that are integers, text or dates.
+            progress: called with the step and how many rows of how many are done.
+
+        Raises:
+            AlreadyExistsError: the folder is not empty.
+            InvalidRequestError: the format can't express a column, or has no place for a value.
+            NotFoundError: there is no such version or tag.
+            StorageError: the folder can't be written.
+
+        >>> table = catalog.create_table("exported", "id BIGINT, place STRING")
+        >>> table.append(pa.table({"id": [1, 2], "place": ["a", "b"]}))
+        1
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> done = table.export(folder)
+        >>> done.rows, done.files
+        (2, 1)
+        """
+        exported: Exported = interop("export")(
+            self.snapshot(version),
+            path,
+            format=format,
+            partition_folders=partition_folders,
+            progress=progress,
+        )
+        return exported
 
     # Files of others
 

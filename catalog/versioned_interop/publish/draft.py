@@ -19,6 +19,7 @@ from versioned_interop.publish.iceberg_specs import Specs
 from versioned_interop.publish.manifests import (
     ADDED,
     EXISTING,
+    METADATA,
     FilesOf,
     ManifestRow,
     ManifestSet,
@@ -54,6 +55,7 @@ class Draft:
         snapshots: in Iceberg's JSON, by version.
         newest: the manifests of the newest version; None if it has no snapshot.
         left_out: number of versions without a snapshot, since Iceberg can't express them.
+        folder: where the metadata is, below the table's folder.
     """
 
     store: Store
@@ -66,9 +68,10 @@ class Draft:
     snapshots: dict[int, dict[str, Any]] = field(default_factory=dict)
     newest: Listed | None = None
     left_out: int = 0
+    folder: str = METADATA
 
     def __post_init__(self) -> None:
-        self.writer = Writer(self.store, self.root, self.format_version, self.schemas)
+        self.writer = Writer(self.store, self.root, self.format_version, self.schemas, self.folder)
 
     def begin(self, state: TableState) -> None:
         """Add the snapshot of a version, independent of earlier ones."""

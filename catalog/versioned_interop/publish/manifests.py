@@ -62,19 +62,21 @@ class Writer:
         root: URL of that folder.
         format_version: of Iceberg, 2 or 3.
         schemas: JSON of a schema version.
+        folder: where it is, below the table's folder.
     """
 
     store: Store
     root: str
     format_version: int
     schemas: Mapping[int, Any]
+    folder: str = METADATA
     pending: dict[str, bytes] = field(default_factory=dict)
     files: int = 0
     size: int = 0
 
     def put(self, name: str, data: bytes) -> str:
         """Write a file at the next ``flush``, under a name that no other file has; return its URL."""
-        path = f"{METADATA}/{name}"
+        path = f"{self.folder}/{name}"
         self.pending[path] = data
         self.files += 1
         self.size += len(data)
