@@ -10,6 +10,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -51,11 +52,18 @@ def digest() -> str:
     return total.hexdigest()
 
 
+def manifest() -> str:
+    """What a jar says of itself: the sources that it was built from, and its version of the protocol."""
+    version = re.search(r"^VERSION = (\d+)$", (PROTOCOL / "base.py").read_text(), re.MULTILINE)
+    assert version, "base.py has the version"
+    return f"Manifest-Version: 1.0\nSources: {digest()[:32]}\nProtocol: {version[1]}\n"
+
+
 def is_fresh(jar: Path = TARGET) -> bool:
     """Whether a jar was built from the sources as they are."""
     try:
         with zipfile.ZipFile(jar) as archive:
-            return f"Sources: {digest()[:32]}" in archive.read(_MANIFEST).decode()
+            return archive.read(_MANIFEST).decode() == manifest()
     except (OSError, KeyError, zipfile.BadZipFile):
         return False
 
@@ -141,10 +149,9 @@ def _generate(folder: Path) -> None:
 def _pack(classes: Path, jar: Path) -> None:
     """The same bytes for the same classes, put in place whole."""
     jar.parent.mkdir(exist_ok=True)
-    manifest = f"Manifest-Version: 1.0\nSources: {digest()[:32]}\n"
     made = jar.with_name(f".{uuid.uuid4().hex}.jar")
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(zipfile.ZipInfo(_MANIFEST, _LONG_AGO), manifest)
+        archive.writestr(zipfile.ZipInfo(_MANIFEST, _LONG_AGO), manifest())
         archive.writestr(zipfile.ZipInfo(_SERVICE, _LONG_AGO), _SOURCE)
         for path in sorted(p for p in classes.rglob("*") if p.is_file()):
             entry = zipfile.ZipInfo(path.relative_to(classes).as_posix(), _LONG_AGO)

@@ -60,8 +60,18 @@ def main() -> None:
     conf.set_defaults(run=_print_conf)
     dbt = commands.add_parser("dbt", help="print a packages.yml with the dbt package")
     dbt.set_defaults(run=_print_packages)
+    checkup = commands.add_parser(
+        "checkup", help="print what versioned doctor shows of Spark, as JSON"
+    )
+    checkup.set_defaults(run=_print_checkup)
     arguments = parser.parse_args()
     arguments.run(arguments)
+
+
+def _print_checkup(_: argparse.Namespace) -> None:
+    from pyspark_versioned.checkup import to_json
+
+    sys.stdout.write(to_json() + "\n")
 
 
 def _print_packages(_: argparse.Namespace) -> None:

@@ -65,7 +65,7 @@ def configure(
     of_builder = {
         key: str(value) for key, value in getattr(builder, "_options", {}).items() if value
     }
-    configured = _defaults() | of_builder
+    configured = spark_defaults() | of_builder
     options = with_roots(storage_options, roots)
     added = _added(catalog_conf(warehouse, catalog, options), configured)
     for key, value in _settable(
@@ -138,7 +138,7 @@ def _absolute(warehouse: str) -> str:
     return os.path.abspath(os.path.expanduser(warehouse))
 
 
-def _defaults() -> dict[str, str]:
+def spark_defaults() -> dict[str, str]:
     """The settings of ``spark-defaults.conf``; those of a builder take precedence."""
     home = os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (os.path.join(home, "conf") if home else None)

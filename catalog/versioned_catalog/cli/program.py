@@ -34,7 +34,8 @@ BROKEN_PIPE = 141
 
 MEANINGS = {
     0: "done",
-    UNEXPECTED: "unexpected error: a bug in this program, please report it; of --all: a table failed",
+    UNEXPECTED: "unexpected error: a bug in this program, please report it; of --all: a table failed; "
+    "of doctor: a fault",
     USAGE: "wrong usage",
     NOT_FOUND: "not found: the table, namespace, column, version or tag",
     REFUSED: "refused: change the request",

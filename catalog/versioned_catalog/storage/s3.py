@@ -173,6 +173,10 @@ class S3Store(RemoteStore):
         super().__init__(fs, protocol, root, options)
         self._bucket = self._root.partition("/")[0]
 
+    @property
+    def endpoint(self) -> str | None:
+        return str(self._fs.s3.meta.endpoint_url)
+
     def _object(self, path: str) -> dict[str, str]:
         return {"Bucket": self._bucket, "Key": self._full(path).partition("/")[2]}
 

@@ -117,6 +117,11 @@ class Store(abc.ABC):
         """The URL of the folder, for messages."""
         return self.location.url
 
+    @property
+    def endpoint(self) -> str | None:
+        """The URL of the server that answers, if there is one and its address is known."""
+        return None
+
     @cached_property
     def opened_roots(self) -> dict[str, Store]:
         """The stores of external roots that were opened so far, by name; see ``storage.opening``."""

@@ -1,0 +1,100 @@
+"""The command ``doctor``: what is wrong with an installation and its storage, and what to do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import click
+
+from versioned_catalog.cli.findings import Finding, State, fault, ok, show_findings, warning
+from versioned_catalog.cli.output import without_secrets
+from versioned_catalog.cli.program import UNEXPECTED, Command, Session
+
+OLDEST_PYTHON = (3, 11)
+"""The oldest Python that the package supports."""
+
+SPARK_CHECKS = ("-m", "pyspark_versioned", "checkup")
+"""What checks Spark's side, in a process of its own: the core never imports that package."""
+
+
+@click.command(cls=Command)
+@click.option(
+    "--clock-limit",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=60,
+    show_default=True,
+    help="How far this machine's clock may be from the store's.",
+)
+@click.option("--read-only", is_flag=True, help="Try nothing that writes.")
+@click.option("--no-spark", is_flag=True, help="Leave out Java, PySpark and the jar.")
+@click.pass_obj
+def doctor(session: Session, clock_limit: float, read_only: bool, no_spark: bool) -> None:
+    """Check Python, Java, PySpark, the jar, the storage of the warehouse and the clock.
+
+    Says what to do about each fault. The exit code is 1 if there are faults. Without --read-only, a
+    file is created in the warehouse and deleted again.
+    """
+    findings = [_python(), *([] if no_spark else _spark())]
+    if session.warehouse is None:
+        text = "there is no warehouse to look at"
+        findings.append(
+            warning("storage", text, "give --warehouse before doctor, or set VERSIONED_WAREHOUSE")
+        )
+    else:
+        from versioned_catalog.cli.storage_checks import storage_findings
+
+        limit = timedelta(seconds=clock_limit)
+        findings += (
+            _without_secrets(session, finding)
+            for finding in storage_findings(
+                session.warehouse, session.storage, limit, read_only=read_only
+            )
+        )
+    show_findings(findings)
+    if any(finding.state is State.FAULT for finding in findings):
+        click.get_current_context().exit(UNEXPECTED)
+
+
+def _without_secrets(session: Session, finding: Finding) -> Finding:
+    """Hide the values of storage options; URLs of roots are none."""
+    secrets = [
+        value
+        for key, value in session.storage.items()
+        if not (key.startswith("root.") and key.count(".") == 1)
+    ]
+    return replace(
+        finding,
+        text=without_secrets(finding.text, secrets),
+        remedy=without_secrets(finding.remedy, secrets),
+    )
+
+
+def _python() -> Finding:
+    text = f"Python {'.'.join(map(str, sys.version_info[:3]))}, {sys.executable}"
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        return fault("Python", text, f"install Python {'.'.join(map(str, OLDEST_PYTHON))} or newer")
+    return ok("Python", text)
+
+
+def _spark() -> Iterator[Finding]:
+    done = subprocess.run(
+        [sys.executable, *SPARK_CHECKS], capture_output=True, text=True, check=False
+    )
+    try:
+        rows = json.loads(done.stdout)
+    except ValueError:
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        yield fault(
+            "package",
+            f"{' '.join(('python', *SPARK_CHECKS))} fails: {last}",
+            f"reinstall: {sys.executable} -m pip install --force-reinstall pyspark-versioned",
+        )
+        return
+    for row in rows:
+        yield Finding(row["check"], State(row["state"]), row["text"], row["remedy"])
