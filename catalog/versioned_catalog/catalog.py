@@ -8,12 +8,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from versioned_catalog.commit.operations import Create, Replace
-from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
+from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import (
     AlreadyExistsError,
     InvalidRequestError,
@@ -65,6 +66,7 @@ from versioned_catalog.names.references import reference_in
 from versioned_catalog.names.view import View
 from versioned_catalog.names.view_columns import Problem, Shown, ViewReports
 from versioned_catalog.read.checks import parse_checks
+from versioned_catalog.progress import Reporting, reporting
 from versioned_catalog.storage.opening import (
     Roots,
     allow_warehouse,
@@ -532,7 +534,7 @@ class Catalog:
         if_not_exists: bool = False,
         properties: Mapping[str, str] | None = None,
         location: str | os.PathLike[str] | None = None,
-        progress: Progress = silent,
+        progress: Reporting = False,
         commit_id: str | None = None,
     ) -> Table:
         """Create a table with the rows, columns, keys and properties of another one, and its column IDs.
@@ -552,7 +554,7 @@ class Catalog:
             if_not_exists: do nothing if there is a table of the name.
             properties: table properties that the clone has besides those of the source, or instead.
             location: the folder of the clone; see ``create_table``.
-            progress: called with the step and how much of it is done.
+            progress: True for bars, or a function called with the step and how much of it is done.
             commit_id: idempotency key; generated if omitted.
 
         Returns:
@@ -590,7 +592,7 @@ class Catalog:
         if_not_exists: bool = False,
         properties: Mapping[str, str] | None = None,
         location: str | os.PathLike[str] | None = None,
-        progress: Progress = silent,
+        progress: Reporting = False,
         commit_id: str | None = None,
     ) -> Cloned | None:
         """Clone a table, and return what was copied; None if there is a table already."""
@@ -618,7 +620,8 @@ class Catalog:
         mode: Mode = "create or replace" if or_replace else "create"
         with naming_table(shown_name(name)):
             try:
-                return clone(self._names, parts, mode, request, progress)
+                with reporting(progress) as report:
+                    return clone(self._names, parts, mode, request, report)
             except AlreadyExistsError:
                 if not (if_not_exists and self.table_exists(parts)):
                     raise
@@ -1027,7 +1030,7 @@ class Catalog:
         bounds: MaintenanceBounds = DEFAULT_BOUNDS,
         *,
         dry_run: bool = False,
-        progress: Progress = silent,
+        progress: Reporting = False,
     ) -> tuple[Maintained | Unmaintained, ...]:
         """Do the maintenance of each table that is due, one table after the other.
 
@@ -1044,14 +1047,15 @@ class Catalog:
             NotFoundError: there is no warehouse.
         """
 
-        def maintain(table: Table) -> Maintained | Unmaintained:
+        def maintain(report: Progress, table: Table) -> Maintained | Unmaintained:
             if auto_maintain(table.state.properties) == OFF:
                 return Unmaintained(table.name, f"the property {AUTO_MAINTAIN} is {OFF}")
-            return table.maintenance.maintain(bounds, dry_run=dry_run, progress=progress)
+            return table.maintenance.maintain(bounds, dry_run=dry_run, progress=report)
 
         bounds.check(self._store.url)
-        tables = tuple(self._each_table(maintain))
-        gone = dropped.maintain_dropped(self._names, bounds, dry_run=dry_run, progress=progress)
+        with reporting(progress) as report:
+            tables = tuple(self._each_table(partial(maintain, report)))
+            gone = dropped.maintain_dropped(self._names, bounds, dry_run=dry_run, progress=report)
         return tables + tuple(gone)
 
     def page(
@@ -1117,7 +1121,7 @@ class Catalog:
         *,
         deep: bool = False,
         every_version: bool = False,
-        progress: Progress = silent,
+        progress: Reporting = False,
     ) -> Verified:
         """Verify a table that may be too damaged to be loaded. See ``Maintenance.verify``.
 
@@ -1127,7 +1131,8 @@ class Catalog:
         parts = parse_path(name)
         store = self._names.folder(self._names.find(self._names.state(), parts).location)
         shown = render_path(parts)
-        return verify(store, shown, deep=deep, every_version=every_version, progress=progress)
+        with reporting(progress) as report:
+            return verify(store, shown, deep=deep, every_version=every_version, progress=report)
 
     @staticmethod
     def verify_path(
@@ -1135,12 +1140,13 @@ class Catalog:
         *,
         deep: bool = False,
         every_version: bool = False,
-        progress: Progress = silent,
+        progress: Reporting = False,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Verified:
         """Verify the table in a folder. See ``Maintenance.verify``."""
         store = open_store(path, storage_options)
-        return verify(store, store.url, deep=deep, every_version=every_version, progress=progress)
+        with reporting(progress) as report:
+            return verify(store, store.url, deep=deep, every_version=every_version, progress=report)
 
     @staticmethod
     def vacuum_path(
@@ -1149,7 +1155,7 @@ class Catalog:
         *,
         dry_run: bool = True,
         force: bool = False,
-        progress: Progress = silent,
+        progress: Reporting = False,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Vacuumed:
         """Vacuum a table by its folder. See ``Maintenance.vacuum``.
@@ -1160,14 +1166,17 @@ class Catalog:
             NotFoundError: there never was a table in the folder.
         """
         store = open_store(path, storage_options)
-        return folders.vacuum_at(store, retention, dry_run=dry_run, force=force, progress=progress)
+        with reporting(progress) as report:
+            return folders.vacuum_at(
+                store, retention, dry_run=dry_run, force=force, progress=report
+            )
 
     @staticmethod
     def recover(
         broken: str | os.PathLike[str],
         new: str | os.PathLike[str],
         *,
-        progress: Progress = silent,
+        progress: Reporting = False,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Recovered:
         """Recover a table whose log is lost or corrupt into a new folder.
@@ -1180,7 +1189,7 @@ class Catalog:
         Args:
             broken: the folder of the old table.
             new: an empty folder for the new table.
-            progress: called with the step and how much of it is done.
+            progress: True for bars, or a function called with the step and how much of it is done.
             storage_options: options of the file systems.
 
         Returns:
@@ -1190,9 +1199,10 @@ class Catalog:
             AlreadyExistsError: the new folder is not empty.
             CorruptTableError: no schema can be read.
         """
-        return recover(
-            open_store(broken, storage_options), open_store(new, storage_options), progress
-        )
+        with reporting(progress) as report:
+            return recover(
+                open_store(broken, storage_options), open_store(new, storage_options), report
+            )
 
     # Files and tables of others
 
@@ -1204,7 +1214,7 @@ class Catalog:
         partitioned_by: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         location: str | os.PathLike[str] | None = None,
-        progress: Progress = silent,
+        progress: Reporting = False,
         **options: Any,
     ) -> Imported:
         """Import files of somebody else into a table, which is created if it does not exist.
@@ -1216,7 +1226,7 @@ class Catalog:
             source: a folder, file or pattern (``s3://bucket/raw/**/*.parquet``, ``root:lake/raw``).
             partitioned_by, properties, location: of a new table, as in ``create_table``; one that
                 exists must be like that.
-            progress: called with the step and how much of it is done.
+            progress: True for bars, or a function called with the step and how much of it is done.
             options:
                 - ``copy``: convert the rows into segments of the table's own.
                 - ``format``: ``parquet``, ``orc``, ``csv`` or ``json``; by the names of files if
@@ -1260,7 +1270,7 @@ class Catalog:
         properties: Mapping[str, str] | None = None,
         location: str | os.PathLike[str] | None = None,
         resume: bool = False,
-        progress: Progress = silent,
+        progress: Reporting = False,
         **options: Any,
     ) -> Imported:
         """Create a table of files, as ``import_files`` does, and only with all of them.
@@ -1314,16 +1324,17 @@ class Catalog:
         declared: Mapping[str, Any],
         options: Mapping[str, Any],
         made: list[Table],
-        progress: Progress,
+        progress: Reporting,
     ) -> Imported:
         def create(ddl: str) -> TableHandle:
             made.append(self.create_table(name, ddl, **declared))
             return made[0].handle
 
         shown = render_path(parse_path(name))
-        done: Imported = interop("import_new")(
-            self._store, shown, source, options, create, progress
-        )
+        with reporting(progress) as report:
+            done: Imported = interop("import_new")(
+                self._store, shown, source, options, create, report
+            )
         return done
 
     def convert_files(
@@ -1332,7 +1343,7 @@ class Catalog:
         *,
         schema: str | None = None,
         partitioned_by: Sequence[str] = (),
-        progress: Progress = silent,
+        progress: Reporting = False,
         **options: Any,
     ) -> tuple[Table, Imported]:
         """Make a folder of Parquet files a versioned table, which has them in place.
@@ -1344,7 +1355,7 @@ class Catalog:
             folder: below the warehouse or one of the catalog's ``roots``; no table.
             schema: DDL of columns whose types the files do not say, such as those in paths.
             partitioned_by: partition columns, which come last in the table.
-            progress: called with the step and how much of it is done.
+            progress: True for bars, or a function called with the step and how much of it is done.
             options: others of ``import_files``.
 
         Raises:
@@ -1385,7 +1396,8 @@ class Catalog:
 
         options = {**options, "schema": schema, "format": "parquet"}
         try:
-            done = interop("import_new")(self._store, shown, shown, options, create, progress)
+            with reporting(progress) as report:
+                done = interop("import_new")(self._store, shown, shown, options, create, report)
         except VersionedError:
             for table in made:
                 folders.discard_at(store, table.state.created_uuid, table.name)
@@ -1407,6 +1419,7 @@ class Catalog:
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
         options: Mapping[str, str] | None = None,
+        progress: Reporting = False,
     ) -> Table:
         """Convert an Iceberg or Delta table in place, without copying its files.
 
@@ -1428,6 +1441,7 @@ class Catalog:
             properties, comment: as in ``create_table``. A table that exists must be like these and
                 the other options of a new one.
             options: storage options of the library that reads the source's metadata.
+            progress: True for bars, or a function called with the step and how much of it is done.
 
         Raises:
             AlreadyExistsError: the name is taken by a table that was not converted from this source.
@@ -1439,6 +1453,7 @@ class Catalog:
             interop("Conversion")(copy, tuple(primary_key), deletes),
             properties,
             comment,
+            progress,
         )[0]
 
     def convert_and_tell(
@@ -1448,9 +1463,10 @@ class Catalog:
         conversion: Conversion,
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
+        progress: Reporting = False,
     ) -> tuple[Table, Synced]:
         """Convert a table, and return it with the result of the sync. See ``convert``."""
-        with naming_table(shown_name(name)):
+        with naming_table(shown_name(name)), reporting(progress) as report:
             conversion.check()
             if self.table_exists(name):
                 table = self.load_table(name)
@@ -1464,7 +1480,7 @@ class Catalog:
                 conversion.check_like(
                     table.state.properties, table.primary_key, table.name, request.root
                 )
-                return table, interop("sync")(table.handle, request)
+                return table, interop("sync")(table.handle, request, report)
             source, root = interop("open_source")(request, self._store)
             bare = creation(
                 interop("first_schema")(source, conversion.primary_key),
@@ -1475,4 +1491,4 @@ class Catalog:
             )
             operation = conversion.creation(bare, source, root)
             table = self._create_now(name, operation, "create")
-            return table, interop("follow")(table.handle, source)
+            return table, interop("follow")(table.handle, source, report)

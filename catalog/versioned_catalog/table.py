@@ -11,7 +11,7 @@ from versioned_catalog import alteration
 from versioned_catalog.alteration import Alteration, Retired
 from versioned_catalog.commit import branches, tags
 from versioned_catalog.commit.operations import Base, Drop, Overwrite, Tag
-from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import names_table_in_errors
 from versioned_catalog.interop import interop
 from versioned_catalog.log.branches import Branch
@@ -37,6 +37,7 @@ from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.model.types import Column
 from versioned_catalog.model.value_clauses import Identity
 from versioned_catalog.read.checks import parse_check
+from versioned_catalog.progress import Reporting, reporting
 from versioned_catalog.read.metadata_columns import CHANGE_TYPE
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.scan_columns import bind_filters
@@ -983,7 +984,7 @@ class Table:
     # Files of others
 
     def import_files(
-        self, source: str | os.PathLike[str], *, progress: Progress = silent, **options: Any
+        self, source: str | os.PathLike[str], *, progress: Reporting = False, **options: Any
     ) -> Imported:
         """Import files of somebody else: Parquet in place, or copied; ORC, CSV and JSON copied.
 
@@ -991,7 +992,7 @@ class Table:
 
         Args:
             source: a folder, file or pattern (``s3://bucket/raw/**/*.parquet``, ``root:lake/raw``).
-            progress: called with the step and how much of it is done.
+            progress: True for bars, or a function called with the step and how much of it is done.
             options: those of ``Catalog.import_files``; also ``evolve``, which lets the table get new
                 columns and wider types.
 
@@ -999,7 +1000,8 @@ class Table:
             InvalidRequestError: files can't be read, or do not fit; the error lists them.
         """
         handle = self._handle.refresh()
-        done: Imported = interop("import_into")(handle, source, options, progress)
+        with reporting(progress) as report:
+            done: Imported = interop("import_into")(handle, source, options, report)
         return done
 
     def append_external(
@@ -1038,7 +1040,13 @@ class Table:
         properties = self.state.properties
         return interop("origin_of")(properties, self.name) if SOURCE in properties else None
 
-    def sync(self, source: Any = None, *, options: Mapping[str, str] | None = None) -> Synced:
+    def sync(
+        self,
+        source: Any = None,
+        *,
+        options: Mapping[str, str] | None = None,
+        progress: Reporting = False,
+    ) -> Synced:
         """Apply new commits of the source of a converted table. See ``Catalog.convert``.
 
         Changes of its schema are commits of their own, and those of its files are one commit. Changes
@@ -1048,13 +1056,15 @@ class Table:
             source: the source as its library loads it, or its newest metadata file; found by its
                 location if omitted.
             options: storage options of the library that reads the source's metadata.
+            progress: True for bars, or a function called with the step and how much of it is done.
 
         Raises:
             InvalidRequestError: the table was not converted, or a column or file was changed on both
                 sides.
         """
         request = interop("Request")(source, options=dict(options or {}))
-        done: Synced = interop("sync")(self._handle, request)
+        with reporting(progress) as report:
+            done: Synced = interop("sync")(self._handle, request, report)
         return done
 
     # Log and state

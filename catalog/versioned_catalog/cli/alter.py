@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from versioned_catalog.cli.output import printable, show_commit, show_object, show_table
+from versioned_catalog.cli.output import show_commit, show_object, show_table, warn
 from versioned_catalog.cli.program import Group, Session, at_most_one, exactly_one
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def commit(session: Session, change: Change, table: str) -> None:
     show_commit(loaded.name, change(loaded).commit())
     for text in session.view_problems(table):
         if text not in broken:
-            click.echo(f"warning: {printable(text)}", err=True)
+            warn(text)
 
 
 @alter.command()
@@ -248,10 +248,10 @@ def set_pin(
     show_commit(loaded.name, version)
     pinned, current = loaded.state.pins[label].schema_version, loaded.state.schema_version
     if schema_version is None and pinned != current:
-        click.echo(
-            f"note: {printable(label)} stays on schema {pinned}, and the current one is {current}; "
+        warn(
+            f"{label} stays on schema {pinned}, and the current one is {current}; "
             f"--schema-version {current} moves it",
-            err=True,
+            "note",
         )
 
 

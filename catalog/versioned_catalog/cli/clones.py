@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from versioned_catalog.cli.inspect import version_of
-from versioned_catalog.cli.maintenance import show_progress
 from versioned_catalog.cli.output import show_object
 from versioned_catalog.cli.program import Session, at_most_one, table_command
+from versioned_catalog.cli.running import show_progress
 from versioned_catalog.errors import InvalidRequestError
 
 
@@ -43,7 +43,9 @@ def clone(
     pairs = [text.partition("=") for text in properties]
     if not all(equals for _, equals, _ in pairs):
         raise InvalidRequestError("--set takes KEY=VALUE", condition="INVALID_OPTION")
-    with show_progress() as progress:
+    with show_progress(
+        "there is no clone unless tables lists it; run the command again"
+    ) as progress:
         done = session.catalog().clone_and_tell(
             table,
             session.table(source),

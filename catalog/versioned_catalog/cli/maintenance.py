@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,9 +18,7 @@ from versioned_catalog.cli.output import (
     wants_json,
 )
 from versioned_catalog.cli.program import STORAGE, Command, Session, is_folder, table_command
-
-if TYPE_CHECKING:
-    from versioned_catalog.commit.table_handle import Progress
+from versioned_catalog.cli.running import show_progress
 
 _execute = click.option(
     "--execute",
@@ -52,27 +48,6 @@ def hours_option(name: str, help_: str) -> Callable[[Any], Any]:
     )
 
 
-@contextmanager
-def show_progress() -> Iterator[Progress]:
-    """Progress bars on stderr if it is a terminal, else nothing."""
-    if not sys.stderr.isatty():
-        yield lambda step, done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bars
-    from rich.progress import TaskID
-
-    with Bars(console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def report(step: str, done: int, total: int) -> None:
-            if step not in tasks:
-                tasks[step] = bars.add_task(step, total=total)
-            bars.update(tasks[step], completed=done, total=total)
-
-        yield report
-
-
 @table_command
 @hours_option("--retention", "Keep files that are younger, and those of writes in progress.")
 @_execute
@@ -84,7 +59,9 @@ def vacuum(session: Session, table: str, retention: timedelta, execute: bool, fo
     """
     from versioned_catalog.catalog import Catalog
 
-    with show_progress() as progress:
+    with show_progress(
+        "the files deleted so far are gone, and the same command goes on"
+    ) as progress:
         if is_folder(table):
             result = Catalog.vacuum_path(
                 table,
@@ -124,7 +101,7 @@ def expire(
 ) -> None:
     """Expire old versions of TABLE, except tagged ones, so that vacuum can delete their files."""
     loaded = session.table(table)
-    with show_progress() as progress:
+    with show_progress("the same command goes on") as progress:
         result = loaded.maintenance.expire(
             older_than, keep_last, dry_run=not execute, force=force, progress=progress
         )
@@ -151,7 +128,7 @@ def verify(session: Session, table: str, deep: bool, every_version: bool) -> Non
     """Check the log, checkpoints and segments of TABLE. The exit code is 6 if there are findings."""
     from versioned_catalog.catalog import Catalog
 
-    with show_progress() as progress:
+    with show_progress("nothing was changed; the same command starts again") as progress:
         options = {"deep": deep, "every_version": every_version}
         if is_folder(table):
             result = Catalog.verify_path(
@@ -185,7 +162,9 @@ def recover(session: Session, broken: str, new: str) -> None:
     """Create a table in the folder NEW from the readable parts of the one in BROKEN."""
     from versioned_catalog.catalog import Catalog
 
-    with show_progress() as progress:
+    with show_progress(
+        "nothing was changed in the broken table; delete the new folder, and run the command again"
+    ) as progress:
         result = Catalog.recover(broken, new, progress=progress, storage_options=session.storage)
     summary = {
         "table": result.table,
@@ -240,7 +219,10 @@ def compact(
     filters = None if where is None else parse_where(where)
     names = () if zorder is None else split_names(zorder, "zorder")
     loaded = session.table(table)
-    with show_progress() as progress:
+    with show_progress(
+        "nothing was committed unless history shows it; the same command starts again, and vacuum "
+        "deletes what was written"
+    ) as progress:
         result = loaded.maintenance.compact(
             filters, strategy, zorder=names, dry_run=dry_run, progress=progress
         )
@@ -266,7 +248,7 @@ def analyze(session: Session, table: str, columns: str | None) -> None:
 
     names = None if columns is None else split_names(columns, "columns")
     loaded = session.table(table)
-    with show_progress() as progress:
+    with show_progress("nothing was committed; the same command starts again") as progress:
         result = loaded.maintenance.analyze(names, progress=progress)
     show_report(
         {"table": loaded.name, "rows": result.rows, "version": result.version},
@@ -315,7 +297,10 @@ def publish(session: Session, table: str, format_version: str | None, overwrite:
     """Publish TABLE as Iceberg metadata beside its files, for other engines. No data is copied."""
     number = None if format_version is None else int(format_version)
     loaded = session.table(table)
-    done = loaded.maintenance.publish(format_version=number, overwrite=overwrite)
+    with show_progress("what was published stays; the same command starts again") as progress:
+        done = loaded.maintenance.publish(
+            format_version=number, overwrite=overwrite, progress=progress
+        )
     show_object(
         {
             "table": done.table,

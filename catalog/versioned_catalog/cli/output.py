@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -68,6 +68,56 @@ def json_option() -> click.Option:
 def _remember_json(context: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
         context.meta[_JSON] = True
+
+
+_QUIET, _VERBOSE = "versioned_catalog.cli.quiet", "versioned_catalog.cli.verbose"
+
+
+def common_options() -> list[click.Option]:
+    """The options of every command, which may also stand before it."""
+    return [
+        json_option(),
+        click.Option(
+            ["--quiet"],
+            is_flag=True,
+            expose_value=False,
+            callback=_remember(_QUIET),
+            help="Show no progress and no warnings.",
+        ),
+        click.Option(
+            ["--verbose"],
+            is_flag=True,
+            expose_value=False,
+            callback=_remember(_VERBOSE),
+            help="Print progress as lines, also into a pipe, and where an error was raised.",
+        ),
+    ]
+
+
+def _remember(key: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            context.meta[key] = True
+        if context.meta.get(_QUIET) and context.meta.get(_VERBOSE):
+            raise click.UsageError("give only one of --quiet, --verbose", context)
+
+    return remember
+
+
+def is_quiet() -> bool:
+    """Whether the user passed ``--quiet``."""
+    return bool(click.get_current_context().meta.get(_QUIET))
+
+
+def is_verbose() -> bool:
+    """Whether the user passed ``--verbose``."""
+    return bool(click.get_current_context().meta.get(_VERBOSE))
+
+
+def warn(text: str, kind: str = "warning") -> None:
+    """Print a warning or a note on stderr, unless the user passed ``--quiet``."""
+    if not is_quiet():
+        click.echo(f"{kind}: {printable(text)}", err=True)
 
 
 def wants_json() -> bool:

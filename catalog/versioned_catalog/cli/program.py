@@ -7,11 +7,13 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from versioned_catalog.cli.output import json_option, one_line, storage_values, without_secrets
+from versioned_catalog.cli.output import common_options, one_line, storage_values, without_secrets
+from versioned_catalog.cli.running import Interrupted
 from versioned_catalog.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -100,6 +102,8 @@ def _message(error: Exception) -> str:
         case click.UsageError():
             command = error.ctx.command_path if error.ctx else "versioned"
             return f"{error.format_message()} (see: {command} --help)"
+        case Interrupted():
+            return error.message
         case click.Abort():
             return "interrupted"
         case _ if _code(error) == UNEXPECTED:
@@ -170,11 +174,11 @@ def is_folder(name: str) -> bool:
 
 
 class Command(click.Command):
-    """A command that takes ``--json``."""
+    """A command that takes ``--json``, ``--quiet`` and ``--verbose``."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.params.append(json_option())
+        self.params += common_options()
 
 
 def table_command(function: Callable[..., None]) -> click.Command:
@@ -183,7 +187,7 @@ def table_command(function: Callable[..., None]) -> click.Command:
 
 
 class Group(click.Group):
-    """A group of commands that takes ``--json`` before the command, too."""
+    """A group of commands that takes these options before the command, too."""
 
     command_class = Command
 
@@ -199,7 +203,7 @@ class Group(click.Group):
     def __init__(self, *args: Any, **options: Any) -> None:
         # A missing command is a usage error of one line, not the whole help text.
         super().__init__(*args, **{"no_args_is_help": False, **options})
-        self.params.append(json_option())
+        self.params += common_options()
 
 
 class Program(Group):
@@ -214,10 +218,13 @@ class Program(Group):
         except SystemExit:  # raised by click and rich only when stdout is closed
             code = BROKEN_PIPE
         except Exception as error:  # reported with its type and its exit code
-            failure = failure_of(error, storage_values(arguments, os.environ))
+            secrets = storage_values(arguments, os.environ)
+            failure = failure_of(error, secrets)
             text = failure.json() if "--json" in arguments else f"error: {failure.message}"
             click.echo(text, err=True)
             code = failure.code
+            if "--verbose" in arguments:
+                click.echo(without_secrets("".join(format_exception(error)), secrets), err=True)
         sys.exit(code)
 
 

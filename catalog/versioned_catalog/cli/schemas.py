@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from versioned_catalog.cli.output import printable, show_json, wants_json
+from versioned_catalog.cli.output import printable, show_json, wants_json, warn
 from versioned_catalog.cli.program import PLANNED, Command, Session
 
 if TYPE_CHECKING:
@@ -119,11 +119,10 @@ def apply(session: Session, source: Path, allow_drop: tuple[str, ...]) -> None:
         if not planned.plan.is_empty:
             click.echo(f"{printable(planned.plan.table)} is at version {planned.plan.committed}")
         if not planned.written:
-            click.echo(
-                f"warning: {printable(str(planned.file))} is not the file that was planned, so it was "
+            warn(
+                f"{planned.file} is not the file that was planned, so it was "
                 "left as it is; new columns have their IDs in: versioned ddl "
-                f"{planned.plan.table} --ids",
-                err=True,
+                f"{planned.plan.table} --ids"
             )
 
 

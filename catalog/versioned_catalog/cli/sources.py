@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from versioned_catalog.cli.maintenance import show_progress
 from versioned_catalog.cli.output import show_object
 from versioned_catalog.cli.program import Command, Session, is_folder, table_command
+from versioned_catalog.cli.running import show_progress
 from versioned_catalog.interop import interop
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ def import_(
         "header": not no_header,
         "dialect": interop("Dialect").CLI,
     }
-    with show_progress() as progress:
+    with show_progress(
+        "what was imported stays, and the same command imports the rest"
+    ) as progress:
         into = session.table(table) if is_folder(table) else None
         if into is not None:
             imported = into.import_files(source, progress=progress, **options)
@@ -123,7 +125,10 @@ def convert(
     """
     request = interop("Request")(source, kind, root_name, version)
     conversion = interop("Conversion")(copy, primary_key, deletes)
-    loaded, done = session.catalog().convert_and_tell(table, request, conversion)
+    with show_progress("the same command goes on") as progress:
+        loaded, done = session.catalog().convert_and_tell(
+            table, request, conversion, progress=progress
+        )
     _show_sync(loaded.name, done)
 
 
@@ -132,7 +137,9 @@ def convert(
 def sync(session: Session, table: str, source: str | None) -> None:
     """Follow what the source of the converted TABLE has committed since."""
     loaded = session.table(table)
-    _show_sync(loaded.name, loaded.sync(source))
+    with show_progress("what was committed stays, and the same command goes on") as progress:
+        done = loaded.sync(source, progress=progress)
+    _show_sync(loaded.name, done)
 
 
 def _show_sync(name: str, done: Synced) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from versioned_catalog.cli.maintenance import force_option, hours_option, show_progress
+from versioned_catalog.cli.maintenance import force_option, hours_option
 from versioned_catalog.cli.output import (
     Row,
     print_table,
@@ -24,6 +24,7 @@ from versioned_catalog.cli.program import (
     exactly_one,
     failure_of,
 )
+from versioned_catalog.cli.running import show_progress
 
 if TYPE_CHECKING:
     from versioned_catalog.catalog import Catalog
@@ -129,7 +130,7 @@ def maintain(
     exactly_one({"TABLE": table, "--all": warehouse})
     from versioned_catalog.maintain.upkeep import Unmaintained
 
-    with show_progress() as progress:
+    with show_progress("what was done stays, and the same command goes on") as progress:
         options: Any = {"dry_run": dry_run, "progress": progress}
         if warehouse is not None:
             results = _catalog(session, warehouse).maintain(_bounds(**bounds), **options)

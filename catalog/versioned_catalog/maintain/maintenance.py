@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
+from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
 from versioned_catalog.interop import interop
 from versioned_catalog.maintain import expiry
@@ -18,6 +18,7 @@ from versioned_catalog.maintain.log_check import Verified
 from versioned_catalog.maintain.upkeep import Maintained, maintain
 from versioned_catalog.maintain.vacuum import Vacuumed, vacuum
 from versioned_catalog.maintain.verify import verify
+from versioned_catalog.progress import Reporting, reporting
 from versioned_catalog.write import compaction, resolving
 from versioned_catalog.write.compaction import Compacted, Done, Strategy
 from versioned_catalog.write.compaction_choice import CompactionTask
@@ -63,7 +64,7 @@ class Maintenance:
         paths: Collection[str] | None = None,
         zorder: Sequence[str] = (),
         dry_run: bool = False,
-        progress: Progress = silent,
+        progress: Reporting = False,
         commit_id: str | None = None,
     ) -> Compacted:
         """Rewrite many segments as few, in the newest schema; no query result changes.
@@ -84,7 +85,7 @@ class Maintenance:
             zorder: columns to cluster the rows by, so that filters on any of them skip segments. All
                 segments are rewritten. Only for a table without a sort order.
             dry_run: plan only.
-            progress: called with "compact" and the number of tasks done.
+            progress: True for bars, or a function called with "compact" and the number of tasks done.
             commit_id: Idempotency key; the compaction is one commit then. Several commits with
                 generated keys if omitted.
 
@@ -94,9 +95,10 @@ class Maintenance:
             CorruptTableError: a segment is not what the log says.
         """
         options: dict[str, Any] = {"paths": paths, "zorder": zorder, "dry_run": dry_run}
-        return compaction.compact(
-            self._handle, filters, strategy, **options, progress=progress, commit_id=commit_id
-        )
+        with reporting(progress) as report:
+            return compaction.compact(
+                self._handle, filters, strategy, **options, progress=report, commit_id=commit_id
+            )
 
     def resolve(
         self,
@@ -105,7 +107,7 @@ class Maintenance:
         paths: Collection[str] | None = None,
         most_bytes: int | None = None,
         dry_run: bool = False,
-        progress: Progress = silent,
+        progress: Reporting = False,
         commit_id: str | None = None,
     ) -> Resolved:
         """Mark the rows that others replace or delete, so that no scan merges overlapping segments.
@@ -121,7 +123,7 @@ class Maintenance:
             paths: only these segments, and those that overlap with them; None for all.
             most_bytes: the most bytes of segments; the smallest groups come first. None for no limit.
             dry_run: plan only.
-            progress: called with "resolve" and the number of groups done.
+            progress: True for bars, or a function called with "resolve" and the number of groups done.
             commit_id: Idempotency key; there is one commit then. Several commits with generated keys if
                 omitted.
 
@@ -130,21 +132,22 @@ class Maintenance:
             InvalidRequestError: the table has no primary key.
             CorruptTableError: a segment is not what the log says.
         """
-        return resolving.resolve(
-            self._handle,
-            filters,
-            paths=paths,
-            most_bytes=most_bytes,
-            dry_run=dry_run,
-            progress=progress,
-            commit_id=commit_id,
-        )
+        with reporting(progress) as report:
+            return resolving.resolve(
+                self._handle,
+                filters,
+                paths=paths,
+                most_bytes=most_bytes,
+                dry_run=dry_run,
+                progress=report,
+                commit_id=commit_id,
+            )
 
     def analyze(
         self,
         columns: Iterable[str] | None = None,
         *,
-        progress: Progress = silent,
+        progress: Reporting = False,
         commit_id: str | None = None,
     ) -> Analyzed:
         """Count the distinct values of columns, for the planners of joins and filters.
@@ -154,14 +157,15 @@ class Maintenance:
 
         Args:
             columns: columns at the top level; None for all that are neither nested nor without an order.
-            progress: called with "analyze" and the number of segments read.
+            progress: True for bars, or a function called with "analyze" and the number of segments read.
             commit_id: idempotency key; generated if omitted.
 
         Raises:
             NotFoundError: there is no such column.
             InvalidRequestError: a column is nested, or its values can't be compared.
         """
-        return analyze(self._handle, columns, progress=progress, commit_id=commit_id)
+        with reporting(progress) as report:
+            return analyze(self._handle, columns, progress=report, commit_id=commit_id)
 
     def plan_compaction(
         self,
@@ -198,7 +202,7 @@ class Maintenance:
         *,
         dry_run: bool = True,
         force: bool = False,
-        progress: Progress = silent,
+        progress: Reporting = False,
         commit_id: str | None = None,
         below: str = "",
     ) -> Vacuumed:
@@ -212,7 +216,8 @@ class Maintenance:
                 longer ago than this are refused when they commit.
             dry_run: report only.
             force: allow a retention under an hour.
-            progress: called with "delete files" and the number of files deleted.
+            progress: True for bars, or a function called with "delete files" and the number
+                of files deleted.
             commit_id: Idempotency key of the fence that refuses such writes; generated if omitted.
             below: delete only files in this folder, relative to the table's, such as ``data``.
 
@@ -221,15 +226,16 @@ class Maintenance:
             CommitConflictError: the table was replaced or dropped meanwhile.
             CorruptTableError: the log cannot be read, so it is unknown which files are needed.
         """
-        return vacuum(
-            self._handle,
-            retention,
-            dry_run=dry_run,
-            force=force,
-            progress=progress,
-            commit_id=commit_id,
-            below=below,
-        )
+        with reporting(progress) as report:
+            return vacuum(
+                self._handle,
+                retention,
+                dry_run=dry_run,
+                force=force,
+                progress=report,
+                commit_id=commit_id,
+                below=below,
+            )
 
     def expire(
         self,
@@ -238,7 +244,7 @@ class Maintenance:
         *,
         dry_run: bool = True,
         force: bool = False,
-        progress: Progress = silent,
+        progress: Reporting = False,
         commit_id: str | None = None,
     ) -> Expired:
         """Expire old versions: they become unreadable, and vacuum may delete their segments.
@@ -253,7 +259,8 @@ class Maintenance:
             keep_last: number of versions to keep in any case.
             dry_run: report only.
             force: allow less than an hour.
-            progress: called with "expire versions" and the number of versions done.
+            progress: True for bars, or a function called with "expire versions" and the
+                number of versions done.
             commit_id: Idempotency key of the commit; generated if omitted.
 
         Raises:
@@ -266,15 +273,16 @@ class Maintenance:
         expiry.check_keep_last(keep_last, self._handle.name)
         if not dry_run:
             release_unneeded(self._handle)
-        return expire(
-            self._handle,
-            older_than,
-            keep_last,
-            dry_run=dry_run,
-            force=force,
-            progress=progress,
-            commit_id=commit_id,
-        )
+        with reporting(progress) as report:
+            return expire(
+                self._handle,
+                older_than,
+                keep_last,
+                dry_run=dry_run,
+                force=force,
+                progress=report,
+                commit_id=commit_id,
+            )
 
     def advise(self, bounds: MaintenanceBounds = DEFAULT_BOUNDS) -> Advice:
         """Say which maintenance is due, why, and what it would gain; write nothing.
@@ -295,7 +303,7 @@ class Maintenance:
         bounds: MaintenanceBounds = DEFAULT_BOUNDS,
         *,
         dry_run: bool = False,
-        progress: Progress = silent,
+        progress: Reporting = False,
     ) -> Maintained:
         """Do what ``advise`` says is due: expire, vacuum, and compact within the bounds.
 
@@ -306,16 +314,23 @@ class Maintenance:
         Args:
             bounds: the retention, and how much may be rewritten.
             dry_run: report what is due only.
-            progress: called with the step and how much of it is done.
+            progress: True for bars, or a function called with the step and how much of it is done.
 
         Raises:
             InvalidRequestError: the bounds are invalid.
             CommitConflictError: a version was tagged meanwhile, or the table was replaced or dropped.
             CorruptTableError: the log or a segment cannot be read.
         """
-        return maintain(self._handle, bounds, dry_run=dry_run, progress=progress)
+        with reporting(progress) as report:
+            return maintain(self._handle, bounds, dry_run=dry_run, progress=report)
 
-    def publish(self, *, format_version: int | None = None, overwrite: bool = False) -> Published:
+    def publish(
+        self,
+        *,
+        format_version: int | None = None,
+        overwrite: bool = False,
+        progress: Reporting = False,
+    ) -> Published:
         """Publish the newest version as Iceberg metadata beside the files, which are not copied.
 
         Other engines then read the table from the folder ``iceberg`` in its location. The last 100
@@ -326,14 +341,17 @@ class Maintenance:
         Args:
             format_version: of Iceberg, 3 or 2; by default that of the last publication, at first 3.
             overwrite: write all metadata again, also over what another engine wrote.
+            progress: True for bars, or a function called with "publish versions" and the
+                number of versions done.
 
         Raises:
             InvalidRequestError: Iceberg can't express this version; the message names the column and
                 a remedy. Or fastavro is not installed.
             CommitConflictError: another engine has written to the published table.
         """
-        publish = interop("publish")
-        done: Published = publish(self._handle, format_version=format_version, overwrite=overwrite)
+        options = {"format_version": format_version, "overwrite": overwrite}
+        with reporting(progress) as report:
+            done: Published = interop("publish")(self._handle, **options, progress=report)
         return done
 
     def unpublish(self) -> int:
@@ -342,7 +360,7 @@ class Maintenance:
         return files
 
     def verify(
-        self, *, deep: bool = False, every_version: bool = False, progress: Progress = silent
+        self, *, deep: bool = False, every_version: bool = False, progress: Reporting = False
     ) -> Verified:
         """Check the log, the checkpoints and the live segments against each other; write nothing.
 
@@ -352,7 +370,8 @@ class Maintenance:
         Args:
             deep: also read all rows, and check checksums, statistics and partitions.
             every_version: check the segments of all kept versions, not only of the newest.
-            progress: called with the step and how much of it is done.
+            progress: True for bars, or a function called with the step and how much of it is done.
         """
         store, name = self._handle.store, self._handle.name
-        return verify(store, name, deep=deep, every_version=every_version, progress=progress)
+        with reporting(progress) as report:
+            return verify(store, name, deep=deep, every_version=every_version, progress=report)

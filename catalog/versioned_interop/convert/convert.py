@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from versioned_catalog.commit.operations import Create
-from versioned_catalog.commit.table_handle import TableHandle
+from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.storage.opening import missing_root, plain_url, root_store
 from versioned_catalog.storage.store import RootPath, Store, check_name
@@ -218,11 +218,12 @@ _TRIES = 5
 """How often a sync looks at the newest version again."""
 
 
-def sync(handle: TableHandle, request: Request) -> Synced:
+def sync(handle: TableHandle, request: Request, progress: Progress = silent) -> Synced:
     """Apply the commits of the source to a converted table.
 
     Args:
         request: the source; only what changed since the conversion is needed.
+        progress: called with "adopt files" or "copy files" and the number of files done.
 
     Raises:
         InvalidRequestError: the table was not converted, or both sides changed the same.
@@ -230,13 +231,13 @@ def sync(handle: TableHandle, request: Request) -> Synced:
     """
     for _ in range(_TRIES - 1):
         try:
-            return _sync(handle.refresh(), request)
+            return _sync(handle.refresh(), request, progress)
         except CommitConflictError:
             continue  # a concurrent sync may have applied a part
-    return _sync(handle.refresh(), request)
+    return _sync(handle.refresh(), request, progress)
 
 
-def _sync(handle: TableHandle, request: Request) -> Synced:
+def _sync(handle: TableHandle, request: Request, progress: Progress) -> Synced:
     origin = origin_of(handle.state.properties, handle.name)
     if origin.root not in dict(handle.store.location.roots):
         raise missing_root(RootPath(origin.root, "..."), handle.state.roots)
@@ -247,4 +248,4 @@ def _sync(handle: TableHandle, request: Request) -> Synced:
         root=origin.root,
     )
     source, _ = open_source(full_request, handle.store, origin.schema_id)
-    return follow(handle, source)
+    return follow(handle, source, progress)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from versioned_catalog.commit.operations import Append, Base, NewFiles, Rewrite
-from versioned_catalog.commit.table_handle import TableHandle
+from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, InvalidRequestError
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.ledger import ImportedFile, Taken
@@ -58,7 +58,7 @@ class Synced:
     roots: Mapping[str, str] = field(default_factory=dict)
 
 
-def follow(handle: TableHandle, source: SourceTable) -> Synced:
+def follow(handle: TableHandle, source: SourceTable, progress: Progress = silent) -> Synced:
     """Bring a converted table to the version of its source.
 
     Raises:
@@ -72,7 +72,8 @@ def follow(handle: TableHandle, source: SourceTable) -> Synced:
             f"{source.location} is {source.uuid}: it was replaced there. Convert it under a new name"
         )
     schemas = follow_schemas(handle, source)
-    done = _Files(handle, source, origin_of(handle.state.properties, handle.name)).commit()
+    origin_now = origin_of(handle.state.properties, handle.name)
+    done = _Files(handle, source, origin_now, progress).commit()
     roots = {origin.root: dict(handle.store.location.roots)[origin.root].url}
     return replace(
         done,
@@ -90,6 +91,7 @@ class _Files:
     handle: TableHandle
     source: SourceTable
     origin: Origin
+    progress: Progress
 
     def commit(self) -> Synced:
         """Add the files that the source added, and remove those that it removed."""
@@ -222,10 +224,12 @@ class _Files:
         copied = [file for file in files if not file.is_empty()]
         if schema.is_keyed:
             copied = self.source.oldest_first(copied)
-        return [
-            copy_file(self.handle, schema, file, external)
-            for file, external in zip(copied, self._adopter().all(copied), strict=True)
-        ]
+        files_and_forms = zip(copied, self._adopter().all(copied), strict=True)
+        records = []
+        for number, (file, external) in enumerate(files_and_forms, 1):
+            records.append(copy_file(self.handle, schema, file, external))
+            self.progress("copy files", number, len(copied))
+        return records
 
     def _imported(self, files: Sequence[SourceFile]) -> dict[str, ImportedFile]:
         """Ledger entries of files by token, marked as copied; a file may be named twice."""
@@ -251,7 +255,9 @@ class _Files:
         partitions = [partition_of(file, origin.keys, schema, origin.columns) for file in files]
         versions = partition_versions(handle, [tuple(partition) for partition in partitions])
         groups: dict[tuple[PartitionField, ...], list[ExternalFile]] = {}
-        for partition, external in zip(partitions, self._adopter().all(files), strict=True):
+        forms = zip(partitions, self._adopter().all(files), strict=True)
+        for number, (partition, external) in enumerate(forms, 1):
+            self.progress("adopt files", number, len(files))
             fields, values = tuple(partition), tuple(partition.values())
             placed = replace(external, schema_version=versions[fields].version, partition=values)
             groups.setdefault(fields, []).append(placed)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from versioned_catalog.commit.table_handle import TableHandle
+from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
 from versioned_catalog.errors import (
     CommitConflictError,
     CorruptTableError,
@@ -33,6 +33,8 @@ KEPT = 100
 
 _TRIES = 16
 """The most attempts of a publication while others are faster."""
+
+_STEP = "publish versions"
 
 Step = tuple[Commit, TableState | None, TableState]
 """A commit, the state before it if it was loaded, and the state after it."""
@@ -63,7 +65,11 @@ class Published:
 
 
 def publish(
-    handle: TableHandle, *, format_version: int | None = None, overwrite: bool = False
+    handle: TableHandle,
+    *,
+    format_version: int | None = None,
+    overwrite: bool = False,
+    progress: Progress = silent,
 ) -> Published:
     """Publish the newest version of a table. See ``Maintenance.publish``."""
     if format_version not in (None, 2, 3):
@@ -78,7 +84,7 @@ def publish(
         if publication is not None and publication.foreign is not None and not overwrite:
             raise _foreign(handle, publication.foreign)
         asked = format_version or _format_of(publication) or 3
-        done = _publish_once(handle, state, publication, asked, overwrite)
+        done = _publish_once(handle, state, publication, asked, overwrite, progress)
         if done is not None:
             return done
     raise CommitConflictError(
@@ -111,6 +117,7 @@ def _publish_once(
     publication: Publication | None,
     format_version: int,
     overwrite: bool,
+    progress: Progress,
 ) -> Published | None:
     """Publish a state after what is published already; None if another publication was faster."""
     check_snapshot(state, handle.name, format_version)
@@ -123,12 +130,12 @@ def _publish_once(
         count, url = len(last["snapshots"]), f"{root}/{publication.path}"
         return Published(handle.name, state.version, url, format_version, count, 0, 0, 0)
     try:
-        draft = _draft(handle, state, root, format_version, publication, last)
+        draft = _draft(handle, state, root, format_version, publication, last, progress)
     except CorruptTableError:
         if last is None:
             raise
         # Anybody may delete published files: write all again.
-        draft = _draft(handle, state, root, format_version, publication, None)
+        draft = _draft(handle, state, root, format_version, publication, None, progress)
     draft.writer.flush()
     number = 1 if publication is None else publication.number + 1
     others = catalog_files(handle.store) if publication is None else publication.others
@@ -169,17 +176,20 @@ def _draft(
     format_version: int,
     publication: Publication | None,
     last: dict[str, Any] | None,
+    progress: Progress,
 ) -> Draft:
     """The snapshots up to a state."""
     draft = Draft(handle.store, root, format_version, state.version)
     if publication is not None and publication.metadata is not None:
         draft.next_row_id = publication.metadata.get("next-row-id", 0)
     if last is None:
-        _begin(handle, state, draft)
+        _begin(handle, state, draft, progress)
     else:
         _resume(draft, last)
-        for step in _steps(handle, last["current-snapshot-id"], state):
+        first = last["current-snapshot-id"]
+        for step in _steps(handle, first, state):
             draft.follow(*step)
+            progress(_STEP, step[2].version - first, state.version - first)
     for version in set(state.tags.values()) - draft.snapshots.keys():
         if state.created_version <= version < state.version:
             _add_tagged(handle, version, draft)
@@ -193,7 +203,7 @@ def _draft(
     return draft
 
 
-def _begin(handle: TableHandle, state: TableState, draft: Draft) -> None:
+def _begin(handle: TableHandle, state: TableState, draft: Draft, progress: Progress) -> None:
     """Start with the oldest of the last versions; with the newest one, where each needs a merge."""
     oldest = max(state.floor, state.created_version, state.version - KEPT + 1)
     if hides_rows(state) or oldest == state.version:
@@ -203,6 +213,7 @@ def _begin(handle: TableHandle, state: TableState, draft: Draft) -> None:
     draft.begin(first)
     for commit, after in _following(handle, first, state.version):
         draft.follow(commit, None, after)
+        progress(_STEP, after.version - oldest, state.version - oldest)
 
 
 def _state_at(handle: TableHandle, version: int) -> TableState:
