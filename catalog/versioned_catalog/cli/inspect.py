@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from versioned_catalog.cli.output import (
+    Row,
     cell_text,
     hours_of,
     print_table,
@@ -23,6 +25,7 @@ from versioned_catalog.cli.undo import show_dropped
 from versioned_catalog.storage.secrets import without_credentials
 
 if TYPE_CHECKING:
+    from versioned_catalog.model.schema import Schema
     from versioned_catalog.table import Table
 
 
@@ -236,13 +239,39 @@ def snapshots(session: Session, table: str) -> None:
 @table_command
 def segments(session: Session, table: str) -> None:
     """Show the live segments (data files) of TABLE and their schema versions."""
-    show_table(session.table(table).inspect.segments(), _SEGMENTS)
+    from versioned_catalog.maintain.column_tables import rows_of
+
+    loaded = session.table(table)
+    schemas = loaded.state.schemas
+    rows = rows_of(loaded.inspect.segments())
+    _show_partitions(rows, _SEGMENTS, lambda row: schemas[row["schema_version"]])
 
 
 @table_command
 def partitions(session: Session, table: str) -> None:
     """Show the partitions of TABLE under its current partitioning."""
-    show_table(session.table(table).inspect.partitions(), _PARTITIONS)
+    from versioned_catalog.maintain.column_tables import rows_of
+
+    loaded = session.table(table)
+    _show_partitions(
+        rows_of(loaded.inspect.partitions()), _PARTITIONS, lambda row: loaded.state.schema
+    )
+
+
+def _show_partitions(
+    rows: list[dict[str, Any]], columns: Sequence[str], schema_of: Callable[[Row], Schema]
+) -> None:
+    """Print rows with partitions, whose days, months and such are dates for people."""
+    from versioned_catalog.model.transforms import parse_transform, shown_value
+
+    if not wants_json():
+        for row in rows:
+            fields = schema_of(row).partitioning
+            row["partition"] = [
+                shown_value(parse_transform(field.transform), text)
+                for field, text in zip(fields, row["partition"], strict=True)
+            ]
+    show_rows(rows, columns)
 
 
 @table_command

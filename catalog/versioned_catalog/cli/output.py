@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -168,18 +170,44 @@ def show_commit(table: str, version: int) -> None:
 
 def show_json(document: Row | Sequence[Row]) -> None:
     """Print a JSON document in ASCII, which every terminal and pipe can carry."""
-    click.echo(json.dumps(document, indent=2, default=_json_value, allow_nan=False))
+    click.echo(json.dumps(_finite(document), indent=2, default=_json_value, allow_nan=False))
+
+
+def show_line(row: Row) -> None:
+    """Print one object of a stream of them as one line of JSON."""
+    click.echo(json.dumps(_finite(row), default=_json_value, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    """The value with text instead of NaN and infinities, which JSON lacks."""
+    match value:
+        case float() if not math.isfinite(value):
+            return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+        case dict():
+            return {key: _finite(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return list(map(_finite, value))
+        case _:
+            return value
 
 
 def _json_value(value: object) -> str:
-    if isinstance(value, datetime):
-        return time_text(value)
-    raise TypeError(f"can't write a {type(value).__name__} as JSON")
+    match value:
+        case datetime():
+            return time_text(value)
+        case date() | time():
+            return value.isoformat()
+        case bytes():
+            return value.hex()
+        case Decimal() | timedelta():
+            return str(value)
+        case _:
+            raise TypeError(f"can't write a {type(value).__name__} as JSON")
 
 
-def time_text(time: datetime) -> str:
+def time_text(moment: datetime) -> str:
     """A time in UTC with microseconds, so that it identifies the same version again."""
-    utc = time.astimezone(UTC).replace(tzinfo=None)
+    utc = moment.astimezone(UTC).replace(tzinfo=None)
     return f"{utc.isoformat(timespec='microseconds')}Z"
 
 
@@ -211,6 +239,8 @@ def cell_text(value: object) -> str:
             return "yes" if value else "no"
         case datetime():
             return time_text(value)
+        case bytes():
+            return f"X'{value.hex()}'"
         case list():
             return ", ".join("null" if item is None else cell_text(item) for item in value)
         case dict():

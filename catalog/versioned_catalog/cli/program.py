@@ -27,11 +27,16 @@ from versioned_catalog.errors import (
 from versioned_catalog.spelling import meant
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from versioned_catalog.catalog import Catalog
     from versioned_catalog.table import Table
 
 UNEXPECTED, USAGE, NOT_FOUND, REFUSED, TRY_AGAIN, STORAGE, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
 PLANNED = 7
+COMPLETE_VARIABLE = "_VERSIONED_COMPLETE"
+"""What shells set to have a word completed; click derives it from the name of the program."""
+
 BROKEN_PIPE = 141
 
 MEANINGS = {
@@ -183,7 +188,25 @@ class Command(click.Command):
 
 def table_command(function: Callable[..., None]) -> click.Command:
     """Make a command whose first argument is TABLE; the function gets the session before it."""
-    return click.command(cls=Command)(click.argument("table")(click.pass_obj(function)))
+    argument = click.argument("table", shell_complete=complete_table)
+    return click.command(cls=Command)(argument(click.pass_obj(function)))
+
+
+def complete_table(context: click.Context, _: click.Parameter, typed: str) -> list[CompletionItem]:
+    """The names of tables of the warehouse that begin with what was typed; none without a warehouse."""
+    from click.shell_completion import CompletionItem
+
+    from versioned_catalog.cli.schema_files import all_tables
+
+    options = context.find_root().params
+    if is_folder(typed):
+        return [CompletionItem(typed, type="dir")]
+    session = Session(options.get("warehouse"), options.get("storage") or {})
+    try:
+        names = [name for name in all_tables(session.catalog()) if name.startswith(typed)]
+    except Exception:  # a shell shows no errors while somebody types
+        return []
+    return list(map(CompletionItem, names))
 
 
 class Group(click.Group):
@@ -215,8 +238,9 @@ class Program(Group):
         fixed = {"prog_name": self.name, "standalone_mode": False}
         try:
             code = super().main(arguments, *rest, **{**options, **fixed})
-        except SystemExit:  # raised by click and rich only when stdout is closed
-            code = BROKEN_PIPE
+        except SystemExit as ended:
+            # Click completes a word and exits; else click and rich exit only when stdout is closed.
+            code = ended.code if COMPLETE_VARIABLE in os.environ else BROKEN_PIPE
         except Exception as error:  # reported with its type and its exit code
             secrets = storage_values(arguments, os.environ)
             failure = failure_of(error, secrets)

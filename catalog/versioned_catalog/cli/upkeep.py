@@ -62,8 +62,10 @@ def _upkeep_command(function: Callable[..., None]) -> click.Command:
         click.option(
             "--all",
             "warehouse",
-            metavar="WAREHOUSE",
-            help="All tables of this warehouse, one after the other, instead of TABLE.",
+            metavar="[WAREHOUSE]",
+            is_flag=False,
+            flag_value="",
+            help="All tables of this warehouse, by default of --warehouse, instead of TABLE.",
         ),
         click.argument("table", required=False),
     ):
@@ -80,8 +82,12 @@ def _bounds(
 
 
 def _catalog(session: Session, warehouse: str) -> Catalog:
-    """Open the warehouse of ``--all``."""
-    other = Session(warehouse, session.storage)
+    """Open the warehouse of ``--all``, which is that of ``--warehouse`` if it is empty."""
+    other = Session(warehouse or session.warehouse, session.storage)
+    if other.warehouse is None:
+        raise click.UsageError(
+            "--all has no warehouse: give --all WAREHOUSE, or set VERSIONED_WAREHOUSE"
+        )
     other.check_warehouse()
     return other.catalog()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.model.calendars import format_date
 from versioned_catalog.model.type_text import ColumnPath, parse_path, render_path
 from versioned_catalog.model.types import Atom, DataType, Family, Time, family
 from versioned_catalog.model.widening import type_name
@@ -78,6 +79,27 @@ def render(transform: Transform) -> str:
             return f"truncate({width})"
         case Identity() | Years() | Months() | Days() | Hours():
             return type(transform).__name__.lower()
+
+
+def shown_value(transform: Transform, text: str | None) -> str | None:
+    """A partition value as people read it: a year, month, day or hour instead of its number.
+
+    >>> shown_value(Days(), "20784"), shown_value(Hours(), "-1"), shown_value(Bucket(4), "3")
+    ('2026-11-27', '1969-12-31-23', '3')
+    """
+    if text is None:
+        return None
+    match transform:
+        case Years():
+            return f"{1970 + int(text):04}"
+        case Months():
+            return f"{1970 + int(text) // 12:04}-{int(text) % 12 + 1:02}"
+        case Days():
+            return format_date(int(text))
+        case Hours():
+            return f"{format_date(int(text) // 24)}-{int(text) % 24:02}"
+        case Identity() | Bucket() | Truncate():
+            return text
 
 
 def parse_transform(text: str) -> Transform:

@@ -28,7 +28,7 @@ from versioned_catalog.names.names_log import (
     full_key,
 )
 from versioned_catalog.names.view import View
-from versioned_catalog.spelling import listed
+from versioned_catalog.spelling import listed, meant
 from versioned_catalog.storage.store import Store
 
 LONGEST_NAME = 255
@@ -133,7 +133,7 @@ class Names:
         """Look up a table by name. Raises NotFoundError if there is no such table."""
         table_name = state.tables.get(full_key(name))
         if table_name is None:
-            check_namespace(state, name[:-1])
+            check_namespace(state, name[:-1], wanted=name)
             if full_key(name) in state.views:
                 raise NotFoundError(
                     f"{render_path(name)} is a view, not a table; load it with load_view, or drop it "
@@ -194,16 +194,34 @@ def check_free(state: WarehouseState, name: Name) -> None:
     check_namespace(state, name[:-1])
 
 
-def check_namespace(state: WarehouseState, name: Name) -> None:
-    """Refuse a namespace that does not exist."""
+def check_namespace(state: WarehouseState, name: Name, wanted: Name | None = None) -> None:
+    """Refuse a namespace that does not exist.
+
+    Args:
+        wanted: the table that is looked up in it; the error suggests similar ones elsewhere.
+    """
     if name and full_key(name) not in state.namespaces:
         names = sorted(render_path(namespace.name) for namespace in state.namespaces.values())
         near = listed(render_path(name), names)
         raise NotFoundError(
             f"there is no namespace {render_path(name)}; create it with "
-            f"create_namespace({render_path(name)!r}); namespaces: {near}",
+            f"create_namespace({render_path(name)!r}); namespaces: {near}{_similar(state, wanted)}",
             condition="NAMESPACE_NOT_FOUND",
         )
+
+
+def _similar(state: WarehouseState, wanted: Name | None) -> str:
+    """A hint at tables in other namespaces: of the same name, or of a similar full name."""
+    if wanted is None:
+        return ""
+    names = sorted(table.name for table in state.tables.values())
+    same = [name for name in names if full_key(name[-1:]) == full_key(wanted[-1:])]
+    by_text = {"_".join(name): name for name in names}
+    near = meant("_".join(wanted).replace(".", "_"), by_text)
+    found = dict.fromkeys([*([by_text[near]] if near else []), *same[:3]])
+    if not found:
+        return ""
+    return f"; did you mean the table {' or '.join(map(render_path, found))}?"
 
 
 def names_inside(
