@@ -145,8 +145,14 @@ def _java() -> Finding:
         java = jar.require_java()
     except jar.JavaMissing as missing:
         text, _, remedy = str(missing).partition(": ")
-        return Finding("Java", "fault", text, remedy.rstrip("."))
+        # Who has no Spark needs no Java.
+        state: State = "fault" if _has_spark() else "warning"
+        return Finding("Java", state, text, remedy.rstrip("."))
     return Finding("Java", "ok", f"{java} is Java {jar.java_version(java)}")
+
+
+def _has_spark() -> bool:
+    return find_spec("pyspark") is not None or bool(os.environ.get("SPARK_HOME"))
 
 
 def _pyspark() -> Iterator[Finding]:
@@ -189,7 +195,8 @@ def _jars() -> Iterator[Finding]:
     try:
         path = Path(jar.jar_path())
     except jar.JarMissing as missing:
-        yield Finding("jar", "fault", "this installation has no jar, so no SQL", str(missing))
+        text = "this installation has no jar: no SQL, and format('versioned') goes through Python"
+        yield Finding("jar", "warning", text, str(missing))
         return
     own = jar_protocol(path)
     if own is None or own != VERSION:

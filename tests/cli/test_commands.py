@@ -89,11 +89,33 @@ def test_a_view_or_a_wrong_property_is_refused(run: Run, warehouse: Path) -> Non
     catalog.create_view("db.v", "SELECT id FROM people", "id INT", reads={"db.people": ["id"]})
     for command in (["drop", "db.v"], ["drop", "db.v", "--if-exists"]):
         done = run(*command)
-        assert (done.code, "is a view" in done.err) == (3, True)
+        assert (done.code, "is a view; to drop it, give --view" in done.err) == (4, True)
+    assert run("drop", "db.people", "--view").code == 3
     assert run("create", "db.v", "id INT", "--if-not-exists").code == 4
     assert run("create", "db.t", "id INT", "--set", "team").code == 4
     assert run("create", "db.t", "id INTT").code == 4
     assert not catalog.table_exists("db.t")
+    assert run("drop", "db.v", "--view").out == "the view db.v is dropped\n"
+    assert catalog.list_views("db") == []
+    assert run("drop", "db.v", "--view", "--if-exists").code == 0
+
+
+def test_a_branch_is_not_dropped_as_a_table(run: Run, warehouse: Path) -> None:
+    Catalog(warehouse).load_table("db.people").create_branch("b")
+    done = run("drop", "db.people.branch_b")
+    assert (done.code, "versioned branch drop db.people b" in done.err) == (4, True)
+    assert run("branch", "drop", "db.people", "b").code == 0
+
+
+def test_generated_and_identity_columns(run: Run, warehouse: Path) -> None:
+    columns = "id BIGINT, ts TIMESTAMP, day DATE"
+    options = ["--identity", "id", "--generated", "day=CAST(ts AS DATE)"]
+    assert run("create", "db.g", columns, *options).code == 0
+    table = Catalog(warehouse).load_table("db.g")
+    table.append(pa.table({"ts": [datetime(2026, 1, 2, 3, tzinfo=UTC)]}))
+    (row,) = table.scan(["id", "day"]).to_arrow().to_pylist()
+    assert row == {"id": 1, "day": date(2026, 1, 2)}
+    assert run("create", "db.h", columns, "--generated", "day").code == 4
 
 
 def test_a_pinned_table_is_not_dropped(run: Run, warehouse: Path) -> None:

@@ -185,7 +185,7 @@ def test_the_jar_of_another_version(
     assert remedy.startswith("reinstall pyspark-versioned")
     (tmp_path / "pyspark_versioned/jars/versioned-spark.jar").unlink()
     state, text, remedy = found(spark(), "jar")
-    assert (state, "no jar" in text, "install a wheel" in remedy) == ("fault", True, True)
+    assert (state, "no jar" in text, "install a wheel" in remedy) == ("warning", True, True)
 
 
 def test_a_package_that_is_installed_twice(
@@ -424,3 +424,21 @@ def test_a_root_that_is_not_there(storage: Run, tmp_path: Path) -> None:
     done = storage("--root", f"lake={tmp_path / 'nothing'}")
     state, _, remedy = found(done, "root lake")
     assert (done.code, state, remedy[:16]) == (1, "fault", "correct --root l")
+
+
+def test_who_has_no_spark_needs_no_java(
+    spark: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.util as u, sys\n"
+        "real = u.find_spec\n"
+        "u.find_spec = lambda name, *more: None if name == 'pyspark' else real(name, *more)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    done = spark()
+    assert found(done, "Java")[0] == "warning"
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    done = spark()
+    assert (done.code, found(done, "Java")[0]) == (1, "fault")
+    assert found(done, "SPARK_HOME")[1].endswith("which holds no Spark")

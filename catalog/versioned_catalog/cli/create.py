@@ -21,6 +21,15 @@ from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, No
 )
 @click.option("--time-index", metavar="COLUMN", help="Time by which rows are sorted last.")
 @click.option(
+    "--generated",
+    metavar="COLUMN=SQL",
+    multiple=True,
+    help='Column that is computed from others, such as "day=CAST(ts AS DATE)"; may be repeated.',
+)
+@click.option(
+    "--identity", metavar="COLUMN", multiple=True, help="Column that numbers rows; may be repeated."
+)
+@click.option(
     "--set", "properties", metavar="KEY=VALUE", multiple=True, help="Property to set; may repeat."
 )
 @click.option("--comment", help="Comment of the table.")
@@ -32,6 +41,8 @@ def create(
     table: str,
     columns: str,
     properties: tuple[str, ...],
+    generated: tuple[str, ...],
+    identity: tuple[str, ...],
     location: str | None,
     parents: bool,
     if_not_exists: bool,
@@ -42,8 +53,13 @@ def create(
     For a whole CREATE TABLE statement in a file, see apply.
     """
     from versioned_catalog.catalog import Catalog
+    from versioned_catalog.model.identity import Identity
 
-    options["properties"] = _pairs(properties)
+    options |= {
+        "properties": _pairs(properties, "--set takes KEY=VALUE"),
+        "generated": _pairs(generated, "--generated takes COLUMN=SQL"),
+        "identity": dict.fromkeys(identity, Identity()),
+    }
     try:
         if is_folder(table):
             if location is not None or parents:
@@ -87,40 +103,61 @@ def _create_namespaces(catalog: Any, table: str) -> None:
             catalog.create_namespace(namespace)
 
 
-def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
+def _pairs(texts: tuple[str, ...], form: str) -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
     if not all(key and equals for key, equals, _ in pairs):
-        raise InvalidRequestError("--set takes KEY=VALUE", condition="INVALID_OPTION")
+        raise InvalidRequestError(form, condition="INVALID_OPTION")
     return {key: value for key, _, value in pairs}
 
 
 @table_command
 @click.option("--if-exists", is_flag=True, help="Do nothing if there is no such table.")
-def drop(session: Session, table: str, if_exists: bool) -> None:
+@click.option("--view", is_flag=True, help="TABLE is a view, which can't be brought back.")
+def drop(session: Session, table: str, if_exists: bool, view: bool) -> None:
     """Drop TABLE, which undrop brings back until a vacuum deletes its files.
 
     Files of a table with a location of its own stay.
     """
+    from versioned_catalog.log.branches import BRANCH_PREFIX
+    from versioned_catalog.model.type_text import parse_path, render_path
+
     if is_folder(table):
         raise InvalidRequestError(
             f"drop takes a name in a warehouse, and {table} is a folder; a table without a name is "
             "dropped by deleting its folder",
             condition="NOT_SUPPORTED",
         )
-    catalog = session.catalog()
+    catalog, parts = session.catalog(), parse_path(table)
+    if parts[-1].startswith(BRANCH_PREFIX) and catalog.table_exists(parts[:-1]):
+        name = parts[-1].removeprefix(BRANCH_PREFIX)
+        raise InvalidRequestError(
+            f"{table} is a branch; drop it with: versioned branch drop {render_path(parts[:-1])} {name}",
+            condition="NOT_SUPPORTED",
+        )
     if if_exists and not catalog.table_exists(table) and not catalog.view_exists(table):
         _show_none(table, "dropped", "there is no table")
         return
+    if view:
+        catalog.drop_view(table)
+        _show_dropped(table, f"the view {table} is dropped", None)
+        return
+    if catalog.view_exists(table):
+        raise InvalidRequestError(
+            f"{table} is a view; to drop it, give --view", condition="NOT_SUPPORTED"
+        )
     location = catalog.load_table(table).location if catalog.is_external(table) else None
     catalog.drop_table(table)
+    if location is None:
+        _show_dropped(table, f"{table} is dropped; versioned undrop {table} brings it back", None)
+    else:
+        _show_dropped(table, f"{table} is dropped; its files stay in {location}", location)
+
+
+def _show_dropped(table: str, text: str, location: str | None) -> None:
     if wants_json():
         show_json({"table": table, "dropped": True, "files_stay_in": location})
-    elif location is not None:
-        click.echo(f"{printable(table)} is dropped; its files stay in {printable(location)}")
     else:
-        click.echo(
-            f"{printable(table)} is dropped; versioned undrop {printable(table)} brings it back"
-        )
+        click.echo(printable(text))
 
 
 def _show_none(table: str, verb: str, why: str) -> None:

@@ -40,25 +40,27 @@ def doctor(session: Session, clock_limit: float, read_only: bool, no_spark: bool
     Says what to do about each fault. The exit code is 1 if there are faults. Without --read-only, a
     file is created in the warehouse and deleted again.
     """
-    findings = [_python(), *([] if no_spark else _spark())]
+    limit = timedelta(seconds=clock_limit)
+    if show_findings(_findings(session, limit, read_only=read_only, spark=not no_spark)):
+        click.get_current_context().exit(UNEXPECTED)
+
+
+def _findings(
+    session: Session, clock_limit: timedelta, *, read_only: bool, spark: bool
+) -> Iterator[Finding]:
+    yield _python()
+    if spark:
+        yield from _spark()
     if session.warehouse is None:
         text = "there is no warehouse to look at"
-        findings.append(
-            warning("storage", text, "give --warehouse before doctor, or set VERSIONED_WAREHOUSE")
-        )
-    else:
-        from versioned_catalog.cli.storage_checks import storage_findings
+        remedy = "give --warehouse before doctor, or set VERSIONED_WAREHOUSE"
+        yield warning("storage", text, remedy)
+        return
+    from versioned_catalog.cli.storage_checks import storage_findings
 
-        limit = timedelta(seconds=clock_limit)
-        findings += (
-            _without_secrets(session, finding)
-            for finding in storage_findings(
-                session.warehouse, session.storage, limit, read_only=read_only
-            )
-        )
-    show_findings(findings)
-    if any(finding.state is State.FAULT for finding in findings):
-        click.get_current_context().exit(UNEXPECTED)
+    warehouse, storage = session.warehouse, session.storage
+    for finding in storage_findings(warehouse, storage, clock_limit, read_only=read_only):
+        yield _without_secrets(session, finding)
 
 
 def _without_secrets(session: Session, finding: Finding) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -51,23 +51,28 @@ def fault(check: str, text: str, remedy: str) -> Finding:
     return Finding(check, State.FAULT, text, remedy)
 
 
-def show_findings(findings: Sequence[Finding]) -> None:
-    """Print findings, each with its remedy, and their number."""
-    faults = sum(finding.state is State.FAULT for finding in findings)
-    warnings = sum(finding.state is State.WARNING for finding in findings)
-    if wants_json():
-        rows = [vars(finding) for finding in findings]
-        show_json({"faults": faults, "warnings": warnings, "findings": rows})
-        return
-    states, checks = (max(map(len, column)) for column in zip(*map(_head, findings), strict=True))
+def show_findings(findings: Iterable[Finding]) -> bool:
+    """Print findings as they are made, each with its remedy, and their number.
+
+    Returns:
+        Whether there are faults.
+    """
+    shown = []
     for finding in findings:
-        click.echo(
-            f"{finding.state:<{states}}  {finding.check:<{checks}}  {one_line(finding.text)}"
-        )
-        if finding.remedy:
-            click.echo(f"{'':<{states}}  {'':<{checks}}  > {one_line(finding.remedy)}")
-    click.echo(f"faults: {faults}, warnings: {warnings}")
+        shown.append(finding)
+        if not wants_json():
+            _print(finding)
+    faults = sum(finding.state is State.FAULT for finding in shown)
+    warnings = sum(finding.state is State.WARNING for finding in shown)
+    if wants_json():
+        rows = [vars(finding) for finding in shown]
+        show_json({"faults": faults, "warnings": warnings, "findings": rows})
+    else:
+        click.echo(f"faults: {faults}, warnings: {warnings}")
+    return faults > 0
 
 
-def _head(finding: Finding) -> tuple[str, str]:
-    return finding.state, finding.check
+def _print(finding: Finding) -> None:
+    click.echo(f"{finding.state:<7}  {finding.check:<16}  {one_line(finding.text)}")
+    if finding.remedy:
+        click.echo(f"{'':<7}  {'':<16}  > {one_line(finding.remedy)}")
