@@ -341,6 +341,8 @@ def test_an_unreachable_endpoint(storage: Run) -> None:
     state, text, remedy = found(done, "storage")
     assert (done.code, state, "nothing answers" in text) == (1, "fault", True)
     assert remedy.startswith("check --storage endpoint_url")
+    hidden = storage("--warehouse", "s3://b/w", *on_s3(options, key="127.0.0.1"))
+    assert found(hidden, "storage")[1].startswith("nothing answers at the endpoint ***:9")
 
 
 @pytest.mark.parametrize("changed", [{"key": "nobody"}, {"secret": "wrong"}], ids=["key", "secret"])

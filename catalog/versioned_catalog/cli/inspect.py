@@ -265,7 +265,7 @@ def _show_partitions(
     from versioned_catalog.model.transforms import parse_transform, shown_value
 
     if not wants_json():
-        for row in rows:
+        for row in (row for row in rows if row["partition"] is not None):
             fields = schema_of(row).partitioning
             row["partition"] = [
                 shown_value(parse_transform(field.transform), text)
