@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cli.conftest import Run
@@ -211,6 +212,21 @@ def test_what_a_query_refuses(run: Run, tables: Catalog, sql: str, code: int, me
     assert rows(run, "FROM t") == [{"id": 7}]
 
 
+def test_errors_of_a_scan_are_ours(run: Run, tables: Catalog, warehouse: Path) -> None:
+    """DuckDB would show a traceback."""
+    Path("lake").mkdir()
+    pq.write_table(ids(1), "lake/a.parquet")
+    assert run("--root", "lake=lake", "import", "db.f", "lake").code == 0
+    assert rows(lambda *words: run("--root", "lake=lake", *words), "FROM db.f") == [{"id": 1}]
+    done = run("query", "FROM db.f")
+    assert done.code == 4
+    assert done.err.startswith("error: the segment root:lake/a.parquet needs the external root")
+    (segment,) = (warehouse / "t" / "data").iterdir()
+    segment.unlink()
+    done = run("query", "FROM t")
+    assert (done.code, "Traceback" in done.err, "DuckDB" in done.err) == (6, False, False), done.err
+
+
 def test_explain_shows_that_columns_and_filters_are_pushed_down(run: Run, tables: Catalog) -> None:
     done = run("query", "EXPLAIN SELECT id FROM t WHERE id > 3")
     assert "ARROW_SCAN" in done.out
@@ -322,6 +338,16 @@ def test_tail_follows_until_ctrl_c(warehouse: Path) -> None:
         assert process.wait(30) == 130
         error = json.loads(process.stderr.read())["error"]
     assert error == "interrupted; what came until version 5 was shown: --from 6 goes on"
+
+
+def test_versions_on_both_sides_of_a_replacement(run: Run, history: Catalog) -> None:
+    history.replace_table("k", "id BIGINT").append(pa.table({"id": [9]}))
+    done = run("diff", "k", "1")
+    assert (done.code, done.err.endswith("; or give --no-rows\n")) == (4, True)
+    kinds = {
+        one["kind"] for one in run("diff", "k", "1", "--no-rows", "--json").json["differences"]
+    }
+    assert {"incarnation", "column"} <= kinds
 
 
 # maintain --all

@@ -12,6 +12,7 @@ from versioned_catalog.cli.inspect import version_of
 from versioned_catalog.cli.output import print_table, show_line, show_report, wants_json
 from versioned_catalog.cli.program import Session, table_command
 from versioned_catalog.cli.running import Interrupted
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
 
 if TYPE_CHECKING:
     from versioned_catalog.table import Table
@@ -37,7 +38,10 @@ def diff(session: Session, table: str, before: str, after: str | None, no_rows: 
     ]
     summary: dict[str, Any] = {"table": loaded.name, "from": first, "to": last}
     if not no_rows:
-        summary |= _row_counts(loaded, first, last)
+        try:
+            summary |= _row_counts(loaded, first, last)
+        except (InvalidRequestError, NotFoundError) as error:
+            raise type(error)(f"{error}; or give --no-rows") from error
     show_report(summary, "differences", rows, ["kind", "name", "before", "after"])
 
 

@@ -10,13 +10,33 @@ import click
 
 from versioned_catalog.cli.output import show_table, wants_json
 from versioned_catalog.cli.program import Command, Session
-from versioned_catalog.errors import InvalidRequestError, NotFoundError, VersionedError
+from versioned_catalog.errors import (
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+    StorageError,
+    UnsupportedFeatureError,
+    VersionedError,
+)
 from versioned_catalog.interop import optional_import
 
 if TYPE_CHECKING:
     from versioned_catalog.catalog import Catalog
 
 _NAME = re.compile(r'"((?:[^"]|"")+)"|([^".\s]+)')
+_OURS = re.compile(r".*versioned_catalog\.errors\.(\w+): (.*)", re.DOTALL)
+_KINDS: dict[str, type[VersionedError]] = {
+    kind.__name__: kind
+    for kind in (
+        CorruptTableError,
+        InvalidRequestError,
+        NotFoundError,
+        StorageError,
+        UnsupportedFeatureError,
+    )
+}
+"""The errors that a scan raises."""
+
 _READS = ("SELECT", "EXPLAIN")
 _DEEPEST = 3
 """The most parts of a name that DuckDB has."""
@@ -135,7 +155,12 @@ def _quoted(name: str) -> str:
 
 
 def _translated(error: Exception) -> VersionedError:
+    """Our own error that a scan raised inside DuckDB, which keeps only its traceback; else DuckDB's."""
     text = str(error)
+    ours = _OURS.match(text)
+    kind = None if ours is None else _KINDS.get(ours[1])
+    if ours is not None and kind is not None:
+        return kind(ours[2])
     if "NameListToString" in text:
         text = f"a name in a query has up to {_DEEPEST} parts"
     return InvalidRequestError(f"DuckDB: {text}", condition="NOT_SUPPORTED")
