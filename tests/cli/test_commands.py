@@ -72,6 +72,8 @@ def test_missing_namespaces_are_created_if_asked(run: Run, warehouse: Path) -> N
     done = run("create", "a.b.t", "id INT")
     assert (done.code, done.err.endswith("or give --parents\n")) == (3, True)
     assert Catalog(warehouse).list_namespaces() == ["db"]
+    done = run("create", "db.t", "id INT", "--primary-key", "nix")
+    assert (done.code, "--parents" in done.err) == (3, False)
     assert run("create", "a.b.t", "id INT", "--parents").code == 0
     assert Catalog(warehouse).list_tables("a.b") == ["t"]
 

@@ -90,6 +90,8 @@ def _create_by_name(catalog: Any, table: str, columns: str, options: dict[str, A
     try:
         return catalog.create_table(table, columns, **options)
     except NotFoundError as error:
+        if error.condition != "VERSIONED_NAMESPACE_NOT_FOUND":
+            raise
         raise NotFoundError(f"{error}; or give --parents") from error
 
 
