@@ -953,8 +953,8 @@ class Table:
             format: ``parquet``: files with the current names and types; ``iceberg``: of version 2;
                 or ``delta``, which needs the library ``deltalake``.
             version: a version or the name of a tag; the version that this table shows if omitted.
-            partition_folders: for Parquet, whether rows are in folders (``day=2026-01-31``) by those
-                columns of the partitioning that are integers, text or dates.
+            partition_folders: for Parquet and Delta, whether rows are in folders (``day=2026-01-31``) by
+                those columns of the partitioning that are integers, text or dates.
             progress: called with the step and how many rows of how many are done.
 
         Raises:

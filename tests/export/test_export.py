@@ -216,15 +216,49 @@ def test_a_text_that_would_read_as_null_is_refused(
 ) -> None:
     table = catalog.create_table("t", "a INT, p STRING", partitioned_by=["p"])
     table.append(pa.table({"a": pa.array([1, 2], I32), "p": [value, None]}))
-    with pytest.raises(InvalidRequestError, match="by p, which has an empty text") as refused:
-        table.export(tmp_path / "t")
-    assert str(refused.value).startswith("t can't be exported")
-    assert not (tmp_path / "t").exists()
-    table.export(tmp_path / "flat", partition_folders=False)
-    assert {row["p"] for row in READERS["parquet"](tmp_path / "flat")} == {value, None}
-    for format in ("iceberg", "delta"):
-        table.export(tmp_path / format, format=format)
+    for format in ("parquet", "delta"):
+        with pytest.raises(InvalidRequestError, match="by p, which has an empty text") as refused:
+            table.export(tmp_path / "t", format=format)
+        assert str(refused.value).startswith("t can't be exported")
+        assert not (tmp_path / "t").exists()
+        flat = tmp_path / f"flat-{format}"
+        table.export(flat, format=format, partition_folders=False)
+        assert {row["p"] for row in READERS[format](flat)} == {value, None}
+    table.export(tmp_path / "iceberg", format="iceberg")
     assert {row["p"] for row in READERS["iceberg"](tmp_path / "iceberg")} == {value, None}
+
+
+VALUES: dict[str, list[Any]] = {
+    "BOOLEAN": [True, False],
+    "TINYINT": [-128, 127],
+    "SMALLINT": [-(2**15), 2**15 - 1],
+    "INT": [-(2**31), 2**31 - 1],
+    "BIGINT": [-(2**63), 2**63 - 1],
+    "DECIMAL(38,10)": [Decimal("-1.5")],
+    "DECIMAL(5,2)": [Decimal("-999.99")],
+    "STRING": ["x", "ü", " ", "01"],
+    "CHAR(3)": ["a  "],
+    "VARCHAR(4)": ["abcd"],
+    "BINARY": [b"\x00\xff", b""],
+    "DATE": [dt.date(1, 1, 1), dt.date(9999, 12, 31)],
+    "TIMESTAMP": [dt.datetime(1, 1, 1, tzinfo=dt.UTC), dt.datetime(9999, 12, 31, tzinfo=dt.UTC)],
+    "TIMESTAMP_NTZ": [dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)],
+}
+
+
+@pytest.mark.parametrize("is_partition", [False, True])
+@formats
+def test_values_at_the_limits_of_types(
+    catalog: Catalog, tmp_path: Path, format: str, is_partition: bool
+) -> None:
+    for at, (type_, values) in enumerate(VALUES.items()):
+        table = catalog.create_table(
+            f"t{at}", f"id INT, v {type_}", partitioned_by=["v"] if is_partition else []
+        )
+        rows = [{"id": n, "v": value} for n, value in enumerate([*values, None])]
+        table.append(pa.Table.from_pylist(rows, schema=table.scan().schema))
+        table.export(tmp_path / f"{at}", format=format)
+        assert in_order(READERS[format](tmp_path / f"{at}")) == in_order(rows), type_
 
 
 def test_iceberg_keeps_key_partitioning_comments_and_properties(
@@ -352,8 +386,8 @@ def test_other_targets_and_formats_are_refused(catalog: Catalog, tmp_path: Path)
         table.export("s3://user:secret@bucket/x")
     with pytest.raises(InvalidRequestError, match="in the table's own folder"):
         table.export(Path(table.location.removeprefix("file://")) / "data" / "x")
-    with pytest.raises(InvalidRequestError, match="partition_folders is for the format parquet"):
-        table.export(tmp_path / "x", format="delta", partition_folders=False)
+    with pytest.raises(InvalidRequestError, match="partition_folders is for parquet and delta"):
+        table.export(tmp_path / "x", format="iceberg", partition_folders=False)
     assert not (tmp_path / "x").exists()
     assert table.export(f"file://{tmp_path}/a%20b").folder == str(tmp_path / "a b")
 

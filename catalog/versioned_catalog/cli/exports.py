@@ -26,7 +26,7 @@ from versioned_catalog.cli.program import Session, table_command
 @click.option(
     "--no-partition-folders",
     is_flag=True,
-    help="Of Parquet: no folders such as day=2026-01-31; the columns are in the files.",
+    help="No folders such as day=2026-01-31, of Parquet and Delta: the columns are in the files.",
 )
 def export(
     session: Session,

@@ -53,16 +53,14 @@ def _problem(column: Column) -> str | None:
     return None
 
 
-def write_delta(source: Source, folder: Path) -> list[str]:
+def write_delta(source: Source, folder: Path, *, partition_folders: bool) -> list[str]:
     """Write the rows in one commit, and return what of the table is left out."""
     deltalake = optional_import("deltalake", "an export to Delta", "'pyspark-versioned[delta]'")
-    columns = source.folders()
-    if len(columns) == len(source.schema):
-        columns = []  # Delta wants a column that is none of the partitioning
+    columns = source.partition_columns() if partition_folders else []
     try:
         deltalake.write_deltalake(
             str(folder),
-            source.reader(),
+            source.divided(columns, "Delta"),
             partition_by=columns or None,
             mode="error",
             name=source.table.rpartition("/")[2],

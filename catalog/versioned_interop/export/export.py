@@ -55,9 +55,9 @@ def export(
 ) -> Exported:
     """Export a version of a table. See ``Table.export``."""
     kind = _format(format, snapshot.name)
-    if not partition_folders and kind != "parquet":
+    if not partition_folders and kind == "iceberg":
         raise InvalidRequestError(
-            f"{snapshot.name}: partition_folders is for the format parquet; {kind} keeps partitions in "
+            f"{snapshot.name}: partition_folders is for parquet and delta; iceberg keeps partitions in "
             "its metadata, so leave it out",
             condition="INVALID_OPTION",
         )
@@ -112,4 +112,4 @@ def _prepared(kind: Format, source: Source, partition_folders: bool) -> Callable
             return lambda folder: write_iceberg(source, folder)
         case "delta":
             check_delta(source)
-            return lambda folder: write_delta(source, folder)
+            return lambda folder: write_delta(source, folder, partition_folders=partition_folders)

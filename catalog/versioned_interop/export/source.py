@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from versioned_catalog.commit.table_handle import Progress
+from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.generated import generated_of
 from versioned_catalog.model.identity import identities_of
@@ -19,6 +21,17 @@ from versioned_catalog.write.properties import KNOWN
 
 STEP = "rows"
 """What ``progress`` counts."""
+
+
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+"""The folder of rows whose partition value is null, as Hive, Spark and Delta name it."""
+
+_READ_AS_NULL = pa.array(["", NULL_FOLDER])
+
+
+def _is_plain(type_: pa.DataType) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_date32)
+    return any(is_kind(type_) for is_kind in kinds)
 
 
 @dataclass
@@ -69,15 +82,39 @@ class Source:
             self.failure = error
             raise
 
-    def folders(self) -> list[str]:
-        """The columns by whose values, as they are, the table is partitioned."""
-        schema = self.snapshot.schema
+    def partition_columns(self) -> list[str]:
+        """The columns by whose values rows can be divided, so that any reader finds the same values.
+
+        Of the other types, writers and readers of Delta, and of folders, do not agree on the texts.
+        """
+        schema, arrow = self.snapshot.schema, self.schema
         top = {column.id: column.name for column in schema.columns}
-        return [
-            top[field.source]
-            for field in schema.partitioning
-            if field.transform == "identity" and field.source in top
-        ]
+        sources = [field.source for field in schema.partitioning if field.transform == "identity"]
+        names = [top[source] for source in sources if source in top]
+        plain = [name for name in names if _is_plain(arrow.field(name).type)]
+        return plain if len(plain) < len(arrow) else []
+
+    def divided(self, columns: list[str], kind: str) -> pa.RecordBatchReader:
+        """The rows, for a division by some columns. See ``partition_columns``.
+
+        Raises:
+            InvalidRequestError: a value would be read as null.
+        """
+        return pa.RecordBatchReader.from_batches(self.schema, self._checked(columns, kind))
+
+    def _checked(self, columns: list[str], kind: str) -> Iterator[pa.RecordBatch]:
+        texts = [name for name in columns if pa.types.is_string(self.schema.field(name).type)]
+        for batch in self._batches():
+            for name in texts:
+                if pc.any(pc.is_in(batch.column(name), _READ_AS_NULL)).as_py():
+                    self.failure = InvalidRequestError(
+                        f"{self.table} can't be exported as {kind} divided by {name}, which has an "
+                        f"empty text or {NULL_FOLDER}, and these read as null there; export without "
+                        "folders (partition_folders=False, --no-partition-folders)",
+                        condition="INVALID_VALUE",
+                    )
+                    raise self.failure
+            yield batch
 
     def properties(self) -> dict[str, str]:
         """The properties that users chose freely: those of this library mean nothing elsewhere."""
@@ -109,6 +146,11 @@ class Source:
         lost = [f"primary key {', '.join(key)}"] if key else []
         lost += [f"partitioning by {text}" for text in snapshot.partitioning if text not in kept]
         lost += [f"property {key}" for key in sorted(self.properties())]
+        lost += [
+            f"comment of {snapshot.schema.path_text(column.id)}"
+            for column, above in walk(snapshot.schema.columns)
+            if above and column.comment
+        ]
         return lost + self.declared()
 
     def bytes_a_row(self) -> float:
