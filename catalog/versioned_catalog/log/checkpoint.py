@@ -87,9 +87,7 @@ _NO_CHECKSUM = b"crc32:00000000"
 _CHECKSUM = re.compile(rb"\x18\x12versioned\.checksum\x18\x0e(crc32:[0-9a-f]{8})\x00")
 """The last key of the footer and its value, as Thrift writes them."""
 
-_AFTER_CHECKSUM = 1024
-"""Greatest length of what follows the checksum: the name of the writer and the end of the footer."""
-
+_BEFORE_DIGITS = b"\x18\x12versioned.checksum\x18\x0ecrc32:"
 
 GROUP_ROWS = 262_144
 """Number of segments in a row group: a filter that leaves few segments decodes its other columns only in
@@ -121,7 +119,10 @@ def file_to_bytes(table: pa.Table, value: dict[str, Json]) -> bytes:
 
 
 def _recorded(data: bytes) -> re.Match[bytes] | None:
-    return _CHECKSUM.search(data, max(len(data) - _AFTER_CHECKSUM, 0))
+    """The checksum in the footer. The name of the writer and the order of each column follow it."""
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    place = data.rfind(_BEFORE_DIGITS, max(footer, 0))
+    return None if place < 0 else _CHECKSUM.match(data, place)
 
 
 def recorded_checksum(data: bytes) -> str:
