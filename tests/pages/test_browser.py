@@ -200,7 +200,7 @@ def test_the_page_of_a_warehouse_fits_and_is_searched(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["empty", "nested", "long", "versions", "again"])
+@pytest.mark.parametrize("kind", ["empty", "nested", "long", "versions", "again", "few"])
 def test_pages_of_odd_tables_fit(tmp_path: Path, kind: str) -> None:
     page = odd_table(kind, tmp_path / "t").page()
     for width, dark in itertools.product([390, 1280], [False, True]):
@@ -230,6 +230,9 @@ def odd_table(kind: str, path: Path) -> Table:
             table.set_tag("newest") if at % 20 else table.alter().add_column(
                 f"c{at}", "INT"
             ).commit()
+    if kind == "few":  # each schema version has a place of its own on the axis
+        for at in range(9):
+            table.alter().add_column(f"c{at}", "INT").commit()
     if kind == "again":
         for at in range(30):
             table.alter().drop_column("b").commit()

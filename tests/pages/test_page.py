@@ -219,6 +219,17 @@ def test_deleted_rows_are_shown_as_removed(tmp_path: Path) -> None:
     }
 
 
+def test_a_compaction_of_replaced_rows_removes_none(tmp_path: Path) -> None:
+    table = Catalog.create_path(
+        tmp_path / "t", "k INT", primary_key=["k"], properties={"auto_maintain": "off"}
+    )
+    for _ in range(2):
+        table.upsert(pa.table({"k": pa.array([1], pa.int32())}))
+    table.maintenance.compact(strategy="full")
+    history = section(parsed(table.page()), "History")
+    assert texts(history, "td", "rows") == ["", "+1", "+1", ""]
+
+
 def test_columns_show_what_they_declare(tmp_path: Path) -> None:
     table = Catalog.create_path(
         tmp_path / "t",
