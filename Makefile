@@ -1,6 +1,13 @@
 RUN = python3 -m venv .venv && .venv/bin/pip install -q uv && .venv/bin/uv run --frozen
 
-.PHONY: demo cluster test thorough lint mutants model nightly soak bench jar wheel release clean
+.PHONY: docs docs-serve demo cluster test thorough lint mutants model nightly soak bench jar wheel release clean
+
+# Build the site into build/site; every link in it must lead somewhere.
+docs:
+	NO_MKDOCS_2_WARNING=1; export NO_MKDOCS_2_WARNING; $(RUN) --extra docs python -m mkdocs build --strict
+
+docs-serve:
+	NO_MKDOCS_2_WARNING=1; export NO_MKDOCS_2_WARNING; $(RUN) --extra docs python -m mkdocs serve
 
 demo:
 	$(RUN) --extra demo python examples/flights.py
@@ -14,7 +21,7 @@ test:
 
 # The tests that take longer; .ci/run runs them after the others.
 thorough:
-	$(RUN) --extra test python -m pytest -m "thorough and not nightly"
+	$(RUN) --extra test --extra docs python -m pytest -m "thorough and not nightly"
 
 lint:
 	$(RUN) --extra test sh -c 'ruff check && ruff format --check && mypy'
@@ -27,7 +34,7 @@ model:
 	python3 tests/protocol/check.py
 
 nightly:
-	HYPOTHESIS_PROFILE=nightly; PYTEST_DEBUG_TEMPROOT=$${TMPDIR:-/tmp}; export HYPOTHESIS_PROFILE PYTEST_DEBUG_TEMPROOT; $(RUN) --extra test python -m pytest -m "nightly or not nightly"
+	HYPOTHESIS_PROFILE=nightly; PYTEST_DEBUG_TEMPROOT=$${TMPDIR:-/tmp}; export HYPOTHESIS_PROFILE PYTEST_DEBUG_TEMPROOT; $(RUN) --extra test --extra docs python -m pytest -m "nightly or not nightly"
 
 # Run all operations for half an hour in processes that are killed; see docs/guarantees.md. Not part of nightly.
 soak:

@@ -1,0 +1,1 @@
+"""The site: what MkDocs needs beside the pages of ``docs``."""

@@ -1,0 +1,49 @@
+"""Docstrings as the API reference needs them: an entry for each argument, and examples as code."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+_SHARED = re.compile(
+    r"^(?P<indent> +)(?P<names>\w+(?:,\s+\w+)+): (?P<text>.*(?:\n(?P=indent) +\S.*)*)", re.MULTILINE
+)
+_EXAMPLE = re.compile(r"^>>> .*(?:\n.*\S.*)*", re.MULTILINE)
+
+_OBTAINED = {
+    "Alteration",
+    "Changes",
+    "Inspection",
+    "Maintenance",
+    "Scan",
+    "Snapshot",
+    "Table",
+    "Transaction",
+}
+"""Classes that users get from a method and never construct."""
+
+
+def for_reference(docstring: str) -> str:
+    """Give arguments that share a line entries of their own, and fence the examples."""
+    return _EXAMPLE.sub(lambda e: f"```pycon\n{e[0]}\n```", _SHARED.sub(_apart, docstring))
+
+
+def _apart(entry: re.Match[str]) -> str:
+    names = re.split(r",\s+", entry["names"])
+    return "\n".join(f"{entry['indent']}{name}: {entry['text']}" for name in names)
+
+
+class Docstrings(griffe.Extension):  # type: ignore[misc]
+    """Translates the docstring of each object that Griffe reads."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Translate one docstring."""
+        if obj.docstring is not None:
+            obj.docstring.value = for_reference(obj.docstring.value)
+
+    def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
+        """Leave out the constructor of a class that users do not construct."""
+        if cls.name in _OBTAINED and cls.path.startswith("versioned_catalog."):
+            cls.members.pop("__init__", None)

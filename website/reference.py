@@ -1,0 +1,132 @@
+"""The pages of the site that are generated from the code: Python API and command line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import click
+
+import pyspark_versioned
+import versioned_catalog
+from versioned_catalog.cli.main import main
+
+_CONNECTOR = {
+    "configure": "pyspark_versioned.registering.configure",
+    "follow": "pyspark_versioned.stream_reader.follow",
+    "jar_path": "pyspark_versioned.jar.jar_path",
+    "DefaultSource": "pyspark_versioned.source.VersionedDataSource",
+}
+
+
+def pages() -> dict[str, str]:
+    """The generated pages: their Markdown by their path in the site."""
+    return {
+        **{f"reference/{name.lower()}.md": _class_page(name) for name in _classes()},
+        "reference/functions.md": _functions_page(),
+        "reference/exceptions.md": _errors_page(),
+        "reference/spark.md": _spark_page(),
+        "reference/command-line.md": _command_page(),
+    }
+
+
+def _public(name: str) -> object:
+    return getattr(versioned_catalog, name)
+
+
+def _is_error(thing: object) -> bool:
+    return isinstance(thing, type) and issubclass(thing, Exception)
+
+
+def _classes() -> list[str]:
+    return [
+        name
+        for name in versioned_catalog.__all__
+        if isinstance(_public(name), type) and not _is_error(_public(name))
+    ]
+
+
+def _entry(name: str, path: str, level: int = 2) -> str:
+    return f"\n::: {path}\n    options:\n      heading: {name}\n      heading_level: {level}\n"
+
+
+def _path(name: str) -> str:
+    thing = _public(name)
+    return f"{thing.__module__}.{thing.__qualname__}"  # type: ignore[attr-defined]
+
+
+def _class_page(name: str) -> str:
+    return f"---\ntitle: {name}\n---\n{_entry(name, _path(name), 1)}"
+
+
+def _functions_page() -> str:
+    names = [n for n in versioned_catalog.__all__ if inspect.isfunction(_public(n))]
+    text = "# Functions\n\nFunctions of `versioned_catalog` that belong to no class.\n"
+    return text + "".join(_entry(name, _path(name)) for name in names)
+
+
+def _errors_page() -> str:
+    names = [n for n in versioned_catalog.__all__ if _is_error(_public(n))]
+    names.sort(key=lambda name: (name != "VersionedError", name))
+    text = (
+        "# Exceptions\n\nEvery error that this project raises on purpose is a `VersionedError`.\n"
+        "[Errors](../errors.md) lists the error conditions and their SQLSTATE, and says when to retry.\n"
+    )
+    return text + "".join(_entry(name, _path(name)) for name in names)
+
+
+def _spark_page() -> str:
+    names = [name for name in pyspark_versioned.__all__ if name in _CONNECTOR]
+    assert {*names, "VersionedError"} == {*pyspark_versioned.__all__}
+    text = (
+        "# Spark\n\nThe public names of `pyspark_versioned`. Tables are used by SQL and by Spark's own\n"
+        "DataFrame API: see [SQL](../sql.md), [the data source](../data-source.md) and\n"
+        "[options](../options.md).\n"
+    )
+    return text + "".join(_entry(name, _CONNECTOR[name]) for name in names)
+
+
+def _command_page() -> str:
+    text = (
+        "# Command reference\n\nEvery command and option of `versioned`, as `--help` prints them.\n"
+        "[The command line](../cli.md) explains them with examples.\n\n"
+    )
+    return text + "\n".join(_command(main, "versioned", None))
+
+
+def _command(command: click.Command, path: str, parent: click.Context | None) -> Iterator[str]:
+    context = command.make_context(path, [], parent, resilient_parsing=True)
+    if parent is not None:
+        level = "###" if path.count(" ") > 1 else "##"
+        yield f"{level} {path}\n"
+    yield f"{_paragraphs(command.help or '')}\n"
+    usage = command.collect_usage_pieces(context)
+    yield f"```\n{' '.join([path, *usage])}\n```\n"
+    rows = [record for p in command.params if (record := p.get_help_record(context))]
+    if rows:
+        yield "| option | meaning |\n|---|---|"
+        yield from (f"| `{_cell(option)}` | {_cell(text, escape=True)} |" for option, text in rows)
+        yield ""
+    if command.epilog:
+        yield f"```text\n{command.epilog.replace(chr(8), '').strip()}\n```\n"
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            if below is not None and not below.hidden:
+                yield from _command(below, f"{path} {name}", context)
+
+
+def _paragraphs(text: str) -> str:
+    """A help text as Markdown: what click must not wrap (after a backspace) is shown as it is."""
+    blocks = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(
+        f"```text\n{block.strip(chr(8)).strip(chr(10))}\n```"
+        if block.startswith(chr(8))
+        else _cell(block, escape=True)
+        for block in blocks
+    )
+
+
+def _cell(text: str, *, escape: bool = False) -> str:
+    plain = " ".join(text.split()).replace("|", "\\|")
+    return plain.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_") if escape else plain
