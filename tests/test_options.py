@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pyspark.sql.types import DateType, IntegerType, LongType, StringType, Struc
 from pyspark_versioned.option_names import ANY_USE, OPTIONS, Option, Use, accepted
 from pyspark_versioned.options import parse_options
 from pyspark_versioned.source import VersionedDataSource
+from pyspark_versioned.stream_options import stream_settings, wanted_changes
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 
 PAGE = Path(__file__).parents[1] / "docs" / "options.md"
@@ -194,6 +196,39 @@ def test_the_documentation_shows_every_option() -> None:
         rows = [line for line in lines[start:] if line.startswith(("| `", "## "))]
         end = next((i for i, line in enumerate(rows[1:], 1) if line.startswith("## ")), len(rows))
         assert rows[1:end] == [shown(one) for one in OPTIONS if one.topic == topic]
+
+
+def test_every_honoured_option_has_a_type() -> None:
+    assert [o.name for o in OPTIONS if bool(o.type) != bool(o.path | o.named)] == []
+    assert [o.name for o in OPTIONS if o.values and not all(v in o.type for v in o.values)] == []
+
+
+def meaning(options: dict[str, str]) -> tuple[object, ...]:
+    """What options mean to reads, writes, streams and changes."""
+    parsed = parse_options({"path": "/t"} | options)
+    changes = wanted_changes({"readChanges": "true"} | dict(parsed.stream), "t")
+    settings = stream_settings(parsed.stream, None, "t")
+    return (replace(parsed, stream={}), settings, changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("onOverflow", "null"),
+        ("overwriteSchema", "true"),
+        ("partialUpdate", "true"),
+        ("onRewrite", "skip"),
+        ("onDrop", "fail"),
+        ("schemaMode", "stop"),
+        ("computeUpdates", "true"),
+        ("deduplicationMode", "none"),
+    ],
+)
+def test_an_option_without_a_value_has_the_stated_default(name: str, other: str) -> None:
+    (default,) = (o.default for o in OPTIONS if o.name == name)
+    assert default is not None
+    assert meaning({name: default}) == meaning({})
+    assert meaning({name: other}) != meaning({})
 
 
 # Overwrites by path

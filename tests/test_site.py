@@ -15,7 +15,10 @@ import pytest
 import pyspark_versioned
 import versioned_catalog
 from jar import ROOT
+from pyspark_versioned.option_names import OPTIONS
+from pyspark_versioned.sql.neighbour_properties import MEANINGS
 from versioned_catalog.cli.main import main
+from versioned_catalog.write.properties import KNOWN
 
 NAV = re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
 
@@ -124,3 +127,14 @@ def test_the_search_finds_renames(site: Path) -> None:
     assert any(place.startswith("sql/#") for place in places)
     assert any(place.startswith("schemas/#") for place in places)
     assert any(place.startswith("reference/alteration/") for place in places)
+
+
+@pytest.mark.thorough
+def test_the_reference_has_every_property_and_option(site: Path) -> None:
+    properties = (site / "reference" / "properties" / "index.html").read_text()
+    assert all(f"<code>{key}</code>" in properties for key in KNOWN)
+    assert all(f"<code>{key}</code>" in properties for key in MEANINGS)
+    options = (site / "reference" / "all-options" / "index.html").read_text()
+    honoured = [option.name for option in OPTIONS if option.path or option.named]
+    assert len(honoured) > 40
+    assert all(f"<code>{name}</code>" in options for name in honoured)

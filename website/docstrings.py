@@ -12,6 +12,8 @@ _SHARED = re.compile(
 )
 _EXAMPLE = re.compile(r"^>>> .*(?:\n.*\S.*)*", re.MULTILINE)
 
+_ARGUMENTS = re.compile(r"^Args:\n(?:    .*\n?)+\n?", re.MULTILINE)
+
 _OBTAINED = {
     "Alteration",
     "Changes",
@@ -47,3 +49,5 @@ class Docstrings(griffe.Extension):  # type: ignore[misc]
         """Leave out the constructor of a class that users do not construct."""
         if cls.name in _OBTAINED and cls.path.startswith("versioned_catalog."):
             cls.members.pop("__init__", None)
+            if cls.docstring is not None:
+                cls.docstring.value = _ARGUMENTS.sub("", cls.docstring.value)

@@ -1,15 +1,18 @@
-"""The pages of the site that are generated from the code: Python API and command line."""
+"""The pages of the site that are generated from the code: API, commands, options, properties."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import click
 
 import pyspark_versioned
 import versioned_catalog
+from pyspark_versioned.option_names import OPTIONS, Option, Use
+from pyspark_versioned.sql.neighbour_properties import MEANINGS
 from versioned_catalog.cli.main import main
+from versioned_catalog.write.properties import PROPERTIES, Property
 
 _CONNECTOR = {
     "configure": "pyspark_versioned.registering.configure",
@@ -27,6 +30,8 @@ def pages() -> dict[str, str]:
         "reference/exceptions.md": _errors_page(),
         "reference/spark.md": _spark_page(),
         "reference/command-line.md": _command_page(),
+        "reference/properties.md": _properties_page(),
+        "reference/all-options.md": _options_page(),
     }
 
 
@@ -84,6 +89,80 @@ def _spark_page() -> str:
         "[options](../options.md).\n"
     )
     return text + "".join(_entry(name, _CONNECTOR[name]) for name in names)
+
+
+def _properties_page() -> str:
+    text = (
+        "# Table properties\n\n"
+        "Every property with a meaning, which CREATE TABLE and ALTER TABLE ... SET TBLPROPERTIES set.\n"
+        "[SQL](../sql.md#tables) explains them. All other keys are free for your use, but for those\n"
+        "of other formats: a property of Iceberg or Delta that means the same as one of these is kept\n"
+        "as it, and the others are refused.\n\n"
+        "| property | values | default | scope | effect | since | Iceberg | Delta |\n"
+        "|---|---|---|---|---|---|---|---|\n"
+    )
+    always = sorted(key for key, meaning in MEANINGS.items() if meaning.key is None)
+    return (
+        text
+        + "\n".join(map(_property_row, PROPERTIES))
+        + "\n\n## Of every table\n\nThese properties of Iceberg and Delta are accepted with a value\n"
+        "that holds for every table, and not kept. Any other value is refused.\n\n"
+        + "\n".join(f"- `{key}`" for key in always)
+        + "\n"
+    )
+
+
+def _property_row(one: Property) -> str:
+    counterparts = [key for key, meaning in MEANINGS.items() if meaning.key == one.key]
+    iceberg = [key for key in counterparts if not key.startswith("delta.")]
+    delta = [key for key in counterparts if key.startswith("delta.")]
+    default = (
+        "—" if one.default is None else one.default if " " in one.default else f"`{one.default}`"
+    )
+    cells = [f"`{one.key}`", one.type, default, one.scope, one.does, one.since]
+    return "| " + " | ".join([*cells, _codes(iceberg), _codes(delta)]) + " |"
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "—"
+
+
+_WHO = {"S": "Spark", "D": "Delta", "I": "Iceberg"}
+
+
+def _options_page() -> str:
+    text = (
+        "# Types and defaults of options\n\nEvery option that a read or write honours. "
+        "[Options](../options.md) also lists those that are refused, with what to use instead.\n"
+    )
+    honoured = [o for o in OPTIONS if (o.path or o.named) and o.same_as is None]
+    for topic in dict.fromkeys(option.topic for option in honoured):
+        text += (
+            f"\n## {topic}\n\n"
+            "| option | values | default | by path | by name | effect | since | others |\n"
+            "|---|---|---|---|---|---|---|---|\n"
+        )
+        text += "".join(_option_row(option) for option in honoured if option.topic == topic)
+    return text
+
+
+def _option_row(option: Option) -> str:
+    also = [o for o in OPTIONS if o.same_as == option.name]
+    others = [_WHO[who] for who in option.of if who != "V"]
+    others += [f"{_WHO[who]}: `{o.name}`" for o in also for who in o.of if who != "V"]
+    scopes = (
+        ", ".join(use.value for use in Use if use in uses) or "—"
+        for uses in (option.path, option.named)
+    )
+    cells = [
+        f"`{option.name}`",
+        option.type,
+        option.default or "—",
+        *scopes,
+        option.does,
+        option.since,
+    ]
+    return "| " + " | ".join([*cells, ", ".join(others) or "—"]) + " |\n"
 
 
 def _command_page() -> str:

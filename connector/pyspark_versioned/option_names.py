@@ -60,6 +60,9 @@ class Option:
     instead: str
     values: tuple[str, ...]
     same_as: str | None
+    type: str
+    default: str | None
+    since: str
 
     def uses(self, *, named: bool) -> frozenset[Use]:
         """The uses that honour it."""
@@ -80,6 +83,9 @@ def _listed() -> Iterable[Option]:
                 row.get("instead", "leave it out"),
                 tuple(row.get("values", ())),
                 row.get("same_as"),
+                row.get("type", ""),
+                row.get("default"),
+                row.get("since", "0.1.0"),
             )
 
 

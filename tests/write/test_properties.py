@@ -10,6 +10,15 @@ import pytest
 
 from sealing import resealed
 from versioned_catalog import Catalog, InvalidRequestError
+from versioned_catalog.commit.append_only import is_append_only
+from versioned_catalog.commit.branch_rules import stages_writes
+from versioned_catalog.commit.mark_rules import row_changes_of
+from versioned_catalog.commit.row_rules import isolation_of
+from versioned_catalog.model.pin_changes import refuses_breaks
+from versioned_catalog.write.properties import KNOWN, PROPERTIES
+from versioned_catalog.write.retry import application_retention
+from versioned_catalog.write.row_schema import is_live
+from versioned_catalog.write.writer import target_bytes
 
 TYPOS = {
     "ttl_": "ttl",
@@ -167,3 +176,30 @@ def test_row_changes_has_three_values(tmp_path: Path, setter: str) -> None:
     table = str(tmp_path / "p") if setter == "create_path" else "n."
     for part in (table, "row_changes is 'x'; it must be 'auto', 'copy' or 'mark'"):
         assert part in str(caught.value)
+
+
+PARSERS = {
+    "target_segment_bytes": target_bytes,
+    "schema_mode": is_live,
+    "isolation": isolation_of,
+    "row_changes": row_changes_of,
+    "application_retention": application_retention,
+    "pins": refuses_breaks,
+    "write.wap.enabled": stages_writes,
+    "append_only": lambda properties: is_append_only(properties, keyed=False),
+}
+
+
+def test_a_property_that_is_not_set_has_the_stated_default() -> None:
+    described = {p.key for p in PROPERTIES if p.default is not None}
+    assert described == {*PARSERS, "distribution_mode", "auto_maintain"}
+    for described_property in PROPERTIES:
+        parse = PARSERS.get(described_property.key)
+        if parse is not None:
+            default = described_property.default
+            assert parse({described_property.key: default}) == parse({}), default
+
+
+def test_each_known_property_is_described_once() -> None:
+    assert len(KNOWN) == len({*KNOWN}) == len(PROPERTIES)
+    assert all(p.type and p.scope and p.does for p in PROPERTIES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from versioned_catalog.commit.append_only import is_append_only
 from versioned_catalog.commit.branch_rules import WAP_ENABLED, stages_writes
@@ -28,29 +29,137 @@ from versioned_catalog.write.auto_maintain import AUTO_MAINTAIN, auto_maintain
 from versioned_catalog.write.compaction_choice import AUTO_COMPACT, threshold
 from versioned_catalog.write.marking import check_row_changes
 from versioned_catalog.write.partitions import DISTRIBUTION_MODE, mode_of
-from versioned_catalog.write.retry import APPLICATION_RETENTION, application_retention
+from versioned_catalog.write.retry import (
+    APPLICATION_RETENTION,
+    DEFAULT_APPLICATION_RETENTION,
+    application_retention,
+)
 from versioned_catalog.write.row_schema import SCHEMA_MODE, is_live
+from versioned_catalog.write.segment_writer import DEFAULT_TARGET_BYTES
 from versioned_catalog.write.writer import TARGET_BYTES, target_bytes
 
-KNOWN = (
-    SORT_BY,
-    TARGET_BYTES,
-    DISTRIBUTION_MODE,
-    SCHEMA_MODE,
-    ISOLATION,
-    ROW_CHANGES,
-    TTL,
-    AUTO_COMPACT,
-    AUTO_MAINTAIN,
-    APPLICATION_RETENTION,
-    PINS,
-    PUBLISH,
-    PRIMARY_KEY,
-    TIME_INDEX,
-    WAP_ENABLED,
-    APPEND_ONLY,
-    IDENTIFIER_FIELDS,
+
+@dataclass(frozen=True)
+class Property:
+    """A property with a meaning, as the reference of properties shows it.
+
+    Args:
+        key: its key.
+        type: the values that it takes.
+        default: its value if it is not set; None if there is none.
+        scope: the tables and operations that it is for.
+        does: its effect.
+        since: the first release that has it.
+    """
+
+    key: str
+    type: str
+    default: str | None
+    scope: str
+    does: str
+    since: str = "0.1.0"
+
+
+_BOOLEAN = "`true` or `false`"
+_DURATION = "number and unit, as in `30 days`"
+_KEYED = "tables with a primary key; set by CREATE TABLE"
+
+PROPERTIES = (
+    Property(
+        SORT_BY, "columns, each with ASC or DESC", None, "writes", "order of the rows in a segment"
+    ),
+    Property(
+        TARGET_BYTES,
+        "number of bytes",
+        str(DEFAULT_TARGET_BYTES),
+        "writes, compaction",
+        "size of segments",
+    ),
+    Property(
+        DISTRIBUTION_MODE,
+        "`none`, `hash` or `range`",
+        "`hash` in partitioned tables, else `none`",
+        "writes by Spark",
+        "how rows are shuffled before they are written",
+    ),
+    Property(
+        SCHEMA_MODE,
+        "`strict` or `live`",
+        "strict",
+        "writes of rows",
+        "whether rows may bring columns and wider types",
+    ),
+    Property(
+        ISOLATION,
+        "`snapshot` or `serializable`",
+        "snapshot",
+        "commits that read rows",
+        "whether rows that others add in the meantime are a conflict",
+    ),
+    Property(
+        ROW_CHANGES,
+        "`auto`, `copy` or `mark`",
+        "auto",
+        "DELETE, UPDATE and MERGE in tables without a primary key",
+        "whether changed rows are marked as deleted, or the rest of their segment is copied",
+    ),
+    Property(TTL, _DURATION, None, "tables with a time index", "age after which rows are hidden"),
+    Property(
+        AUTO_COMPACT,
+        "number of segments, at least 2",
+        None,
+        "writes",
+        f"small segments that a writer merges, without a limit of bytes; {AUTO_MAINTAIN} is better",
+    ),
+    Property(
+        AUTO_MAINTAIN,
+        "`on` or `off`",
+        "`on` where no other writer must start again for that",
+        "writes, `maintain` of a warehouse",
+        "whether writers merge small segments, and `maintain` of a warehouse includes the table",
+    ),
+    Property(
+        APPLICATION_RETENTION,
+        _DURATION,
+        f"{DEFAULT_APPLICATION_RETENTION.days} days",
+        "`expire`",
+        "how long a table knows the last batch of a streaming query or job",
+    ),
+    Property(
+        PINS,
+        "`allow` or `refuse`",
+        "allow",
+        "ALTER, DROP and REPLACE",
+        "whether changes that might make a pinned job fail are refused",
+    ),
+    Property(PUBLISH, "`iceberg`", None, "every commit", "publishes each commit as Iceberg"),
+    Property(PRIMARY_KEY, "columns", None, _KEYED, "columns that identify a row"),
+    Property(TIME_INDEX, "column", None, _KEYED, "the last column of the row key, a time"),
+    Property(
+        WAP_ENABLED,
+        _BOOLEAN,
+        "false",
+        "tables by name, in a session with `spark.wap.id` or `spark.wap.branch`",
+        "writes go to a branch",
+    ),
+    Property(
+        APPEND_ONLY,
+        _BOOLEAN,
+        "false",
+        "tables without a primary key",
+        "refuses commits that change or remove rows",
+    ),
+    Property(
+        IDENTIFIER_FIELDS,
+        "columns that are NOT NULL",
+        None,
+        "publishing",
+        "identifier fields in Iceberg metadata; enforces nothing",
+    ),
 )
+"""The properties with a meaning."""
+
+KNOWN = tuple(property_.key for property_ in PROPERTIES)
 """The known keys; keys of no other format are free for users."""
 
 _OF_OTHERS = {
