@@ -29,10 +29,16 @@ def pages() -> dict[str, str]:
         "reference/functions.md": _functions_page(),
         "reference/exceptions.md": _errors_page(),
         "reference/spark.md": _spark_page(),
-        "reference/command-line.md": _command_page(),
-        "reference/properties.md": _properties_page(),
-        "reference/all-options.md": _options_page(),
+        "reference/command-line.md": _in_columns(_command_page()),
+        "reference/properties.md": _in_columns(_properties_page()),
+        "reference/all-options.md": _in_columns(_options_page()),
     }
+
+
+def _in_columns(text: str) -> str:
+    """A page whose tables keep the names in their first column on one line."""
+    title, _, rest = text.partition("\n")
+    return f'{title}\n\n<div class="names" markdown>\n{rest}\n</div>\n'
 
 
 def _public(name: str) -> object:
@@ -98,13 +104,14 @@ def _properties_page() -> str:
         "[SQL](../sql.md#tables) explains them. All other keys are free for your use, but for those\n"
         "of other formats: a property of Iceberg or Delta that means the same as one of these is kept\n"
         "as it, and the others are refused.\n\n"
-        "| property | values | default | scope | effect | since | Iceberg | Delta |\n"
-        "|---|---|---|---|---|---|---|---|\n"
+        "| property | values | default | scope | effect | since |\n|---|---|---|---|---|---|\n"
     )
     always = sorted(key for key, meaning in MEANINGS.items() if meaning.key is None)
     return (
         text
         + "\n".join(map(_property_row, PROPERTIES))
+        + "\n\n## Counterparts\n\n| property | Iceberg | Delta |\n|---|---|---|\n"
+        + "\n".join(filter(None, map(_counterparts, PROPERTIES)))
         + "\n\n## Of every table\n\nThese properties of Iceberg and Delta are accepted with a value\n"
         "that holds for every table, and not kept. Any other value is refused.\n\n"
         + "\n".join(f"- `{key}`" for key in always)
@@ -113,21 +120,22 @@ def _properties_page() -> str:
 
 
 def _property_row(one: Property) -> str:
-    counterparts = [key for key, meaning in MEANINGS.items() if meaning.key == one.key]
-    iceberg = [key for key in counterparts if not key.startswith("delta.")]
-    delta = [key for key in counterparts if key.startswith("delta.")]
     default = (
         "—" if one.default is None else one.default if " " in one.default else f"`{one.default}`"
     )
     cells = [f"`{one.key}`", one.type, default, one.scope, one.does, one.since]
-    return "| " + " | ".join([*cells, _codes(iceberg), _codes(delta)]) + " |"
+    return "| " + " | ".join(cells) + " |"
+
+
+def _counterparts(one: Property) -> str:
+    keys = [key for key, meaning in MEANINGS.items() if meaning.key == one.key]
+    iceberg = [key for key in keys if not key.startswith("delta.")]
+    delta = [key for key in keys if key.startswith("delta.")]
+    return f"| `{one.key}` | {_codes(iceberg)} | {_codes(delta)} |" if keys else ""
 
 
 def _codes(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names) or "—"
-
-
-_WHO = {"S": "Spark", "D": "Delta", "I": "Iceberg"}
 
 
 def _options_page() -> str:
@@ -139,30 +147,29 @@ def _options_page() -> str:
     for topic in dict.fromkeys(option.topic for option in honoured):
         text += (
             f"\n## {topic}\n\n"
-            "| option | values | default | by path | by name | effect | since | others |\n"
-            "|---|---|---|---|---|---|---|---|\n"
+            "| option | values | default | by path | by name | since |\n|---|---|---|---|---|---|\n"
         )
         text += "".join(_option_row(option) for option in honoured if option.topic == topic)
-    return text
+    text += (
+        "\n## Names in Spark, Iceberg and Delta\n\n"
+        "| option | Spark | Iceberg | Delta |\n|---|---|---|---|\n"
+    )
+    return text + "".join(filter(None, map(_option_counterparts, honoured)))
 
 
 def _option_row(option: Option) -> str:
-    also = [o for o in OPTIONS if o.same_as == option.name]
-    others = [_WHO[who] for who in option.of if who != "V"]
-    others += [f"{_WHO[who]}: `{o.name}`" for o in also for who in o.of if who != "V"]
     scopes = (
         ", ".join(use.value for use in Use if use in uses) or "—"
         for uses in (option.path, option.named)
     )
-    cells = [
-        f"`{option.name}`",
-        option.type,
-        option.default or "—",
-        *scopes,
-        option.does,
-        option.since,
-    ]
-    return "| " + " | ".join([*cells, ", ".join(others) or "—"]) + " |\n"
+    cells = [f"`{option.name}`", option.type, option.default or "—", *scopes, option.since]
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _option_counterparts(option: Option) -> str:
+    names = [option, *(o for o in OPTIONS if o.same_as == option.name)]
+    cells = [_codes(o.name for o in names if who in o.of) for who in "SID"]
+    return f"| `{option.name}` | {' | '.join(cells)} |\n" if {*cells} != {"—"} else ""
 
 
 def _command_page() -> str:
