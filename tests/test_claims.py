@@ -181,3 +181,20 @@ def test_the_readme_begins_with_one_screen() -> None:
     assert first.count("```mermaid\n") == 1
     assert len(re.findall(r"^python3 ", first, re.MULTILINE)) == 2
     assert len(re.findall(r"^\| ", first, re.MULTILINE)) == 1 + 5
+
+
+MEASURED = BENCHMARKS + (ROOT / "docs" / "performance.md").read_text()
+
+
+@pytest.mark.parametrize("page", ["comparison", "limits", "operators"])
+def test_each_figure_of_a_guide_is_a_measured_one(page: str) -> None:
+    """Of each row of a table that names its benchmark."""
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    named = re.findall(r"^\| (.*) \| `(?:python -m )?benchmarks\.(\w+)` \|$", text, re.MULTILINE)
+    assert len(named) >= 4
+    for row, command in named:
+        assert f"| `python -m benchmarks.{command}` |" in BENCHMARKS
+        for cell in row.split(" | ")[1:]:
+            figures = re.findall(r"\d[\d.,]*(?: (?:ms|s|MB|GB|MiB)\b)?", cell)
+            for figure in figures:
+                assert figure in MEASURED, f"{command}: {figure}"
