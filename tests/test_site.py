@@ -33,8 +33,9 @@ def test_every_page_of_the_docs_is_in_the_navigation() -> None:
 
 def test_the_navigation_begins_with_what_a_stranger_needs() -> None:
     groups = re.findall(r"^  - (.*):$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
-    assert groups[-6:] == [
+    assert groups[-7:] == [
         "Start",
+        "Tutorial",
         "Guides",
         "Reference",
         "Operate",

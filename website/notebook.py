@@ -19,11 +19,7 @@ def _cell(cell: dict[str, Any]) -> str:
         return source
     shown = "".join(_output(output) for output in cell["outputs"])
     code = f"```{_language(source)}\n{source}\n```"
-    return (
-        f'{code}\n\n```{{ .text .output title="" }}\n{shown.rstrip()}\n```'
-        if shown.strip()
-        else code
-    )
+    return f"{code}\n\n```{{ .text .output }}\n{shown.rstrip()}\n```" if shown.strip() else code
 
 
 def _language(source: str) -> str:
