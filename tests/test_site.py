@@ -122,6 +122,8 @@ def test_the_site_loads_nothing_from_others(site: Path) -> None:
 @pytest.mark.thorough
 def test_the_search_finds_renames(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text())
+    boosts = {document["location"]: document.get("boost", 1) for document in index["docs"]}
+    assert boosts["sql/"] > boosts["reference/alteration/"] > boosts["protocol/"]
     places = {
         document["location"] for document in index["docs"] if "rename" in document["text"].lower()
     }

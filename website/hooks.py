@@ -16,6 +16,15 @@ from website import mermaid, notebook, reference, sources
 
 _SCRIPT = "assets/mermaid.min.js"
 
+_FIRST = ("sql.md", "schemas.md", "tutorial.md", "python.md", "streaming.md")
+"""What a search shows before other pages."""
+
+_LAST = (
+    *("protocol.md", "format.md", "changelog.md", "contributing.md", "guarantees.md", "design/"),
+    *("architecture.md", "releasing.md", "coming-from.md", "benchmarks.md"),
+)
+"""What it shows after them: pages about the inside, and long lists."""
+
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Draw diagrams where their script can be had."""
@@ -46,7 +55,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
-    """Translate links and lists of GitHub's Markdown."""
+    """Translate links and lists of GitHub's Markdown, and order the results of searches."""
+    if page.file.src_uri.startswith(_FIRST + _LAST):
+        boost = 4 if page.file.src_uri.startswith(_FIRST) else 0.2
+        page.meta.setdefault("search", {"boost": boost})
     if page.file.src_uri.startswith("reference/"):
         return markdown
     return sources.for_site(markdown, page.file.src_uri, config.repo_url or None)
