@@ -141,3 +141,18 @@ def test_the_reference_has_every_property_and_option(site: Path) -> None:
     honoured = [option.name for option in OPTIONS if option.path or option.named]
     assert len(honoured) > 40
     assert all(f"<code>{name}</code>" in options for name in honoured)
+
+
+@pytest.mark.thorough
+def test_links_are_called_by_titles_and_not_by_files(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        assert not re.findall(r">[\w-]+\.(?:md|ipynb)</a>", page.read_text()), page
+    contents = (site / "contents" / "index.html").read_text()
+    assert '<a href="../sql/">SQL</a>' in contents
+    assert '<a href="../tutorial/">Tutorial</a>' in contents
+
+
+@pytest.mark.thorough
+def test_a_list_goes_on_after_code(site: Path) -> None:
+    page = (site / "schemas" / "index.html").read_text()
+    assert re.findall(r"<ol start=.(\d)", page)[:4] == ["2", "3", "4", "5"]

@@ -50,6 +50,12 @@ def project_path(page: str) -> str:
     return notebook if (ROOT / notebook).is_file() else f"docs/{page}"
 
 
+def title(path: Path) -> str:
+    """The first heading of a page or notebook."""
+    heading = re.search(r'^(?:\s*")?# ([^\n"\\]*)', path.read_text(encoding="utf-8"), re.MULTILINE)
+    return heading[1] if heading else path.stem
+
+
 def for_site(markdown: str, page: str, repository: str | None) -> str:
     """Translate a page as GitHub shows it to the Markdown of the site.
 
@@ -86,6 +92,8 @@ def _link(link: re.Match[str], page: str, source: str, repository: str | None) -
     file = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     to = site_path(file)
     if to is not None:
+        if re.fullmatch(r"[\w-]+\.(?:md|ipynb)", text):
+            text = title(ROOT / file)
         start = posixpath.dirname(page) or "."
         return f"{image}[{text}]({posixpath.relpath(to, start)}{hash_}{anchor})"
     if not (ROOT / file).exists():
