@@ -31,6 +31,6 @@ def test_the_statements_of_the_page_on_migration(moved: Places) -> None:
     page = (ROOT / "docs" / "migration.md").read_text()
     (block,) = re.findall(r"^```sql\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     asked = statements(block.replace("versioned.", f"{moved.name}."))
-    assert len(asked) == 5
+    assert len(asked) == 8
     wrong = [result for one in asked if (result := run(moved.spark, one)) is not None]
     assert not wrong
