@@ -31,6 +31,13 @@ def test_every_page_of_the_docs_is_in_the_navigation() -> None:
     assert len(NAV) == len(set(NAV))
 
 
+def test_every_class_of_the_public_api_is_in_the_navigation() -> None:
+    for name in versioned_catalog.__all__:
+        public = getattr(versioned_catalog, name)
+        if isinstance(public, type) and not issubclass(public, Exception):
+            assert f"reference/{name.lower()}.md" in NAV
+
+
 def test_the_navigation_begins_with_what_a_stranger_needs() -> None:
     groups = re.findall(r"^  - (.*):$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     assert groups[-7:] == [
