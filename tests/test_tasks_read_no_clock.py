@@ -11,6 +11,8 @@ JAVA = re.compile(r"currentTimeMillis|nanoTime|\b(Instant|Local\w+|Zoned\w+)\.no
 
 PLANNED_OR_COMMITTED = {
     "catalog/versioned_catalog/model/bound_changes.py",
+    # Says when a commit began and ended, to observers.
+    "catalog/versioned_catalog/commit/observed.py",
     "catalog/versioned_catalog/write/plan.py",
     # Plans the rows of a statement, with the defaults of what it does not see.
     "connector/pyspark_versioned/sql/distribution.py",

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from versioned_catalog.maintain.maintenance import Maintenance
     from versioned_catalog.model.schema import Schema
     from versioned_catalog.model.value_clauses import Identity
+    from versioned_catalog.observe import CommitEvent, on_commit
+    from versioned_catalog.quick import open, read_table
     from versioned_catalog.read.scan import Scan
     from versioned_catalog.snapshot import Snapshot
     from versioned_catalog.stream.change_feed import Changes
@@ -42,6 +44,7 @@ __all__ = [
     "Catalog",
     "Changes",
     "CommitConflictError",
+    "CommitEvent",
     "CommitOutcomeUnknown",
     "CorruptTableError",
     "ExternalFile",
@@ -62,12 +65,16 @@ __all__ = [
     "VersionedError",
     "committed_by",
     "expr",
+    "on_commit",
+    "open",
+    "read_table",
 ]
 
 _MODULES = {
     "Alteration": "alteration",
     "Catalog": "catalog",
     "Changes": "stream.change_feed",
+    "CommitEvent": "observe",
     "ExternalFile": "write.external",
     "Identity": "model.identity",
     "Inspection": "maintain.inspection",
@@ -80,6 +87,9 @@ _MODULES = {
     "Transaction": "transaction",
     "committed_by": "commit.authorship",
     "expr": "write.expressions",
+    "on_commit": "observe",
+    "open": "quick",
+    "read_table": "quick",
 }
 """The modules of what is imported when it is first used."""
 
@@ -88,7 +98,9 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+if not TYPE_CHECKING:  # else type checkers take every name for one that exists
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

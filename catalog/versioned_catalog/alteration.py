@@ -25,6 +25,7 @@ from versioned_catalog.model.pins import Pin, PinnedSchema, check_label
 from versioned_catalog.model.table_text import sql_name
 from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.model.types import Column, DataType
+from versioned_catalog.observe.tracing import spanned
 from versioned_catalog.read.arrays import own_nulls
 from versioned_catalog.read.checks import parse_check
 from versioned_catalog.read.scan import Scan
@@ -200,6 +201,7 @@ class Alteration:
         """
         return self.commit_on(None, commit_id)
 
+    @spanned("versioned.alter")
     def commit_on(self, planned_on: PlannedOn | None, commit_id: str | None = None) -> int:
         """Commit all changes at once, if the schema and properties are still as planned."""
         if not self._changes:

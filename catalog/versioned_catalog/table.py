@@ -38,6 +38,7 @@ from versioned_catalog.model.types import Column
 from versioned_catalog.model.value_clauses import Identity
 from versioned_catalog.read.checks import parse_check
 from versioned_catalog.progress import Reporting, reporting
+from versioned_catalog.observe.tracing import spanned
 from versioned_catalog.read.metadata_columns import CHANGE_TYPE
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.scan_columns import bind_filters
@@ -188,6 +189,7 @@ class Table:
 
     # Writing
 
+    @spanned("versioned.append")
     def append(
         self, data: Any, *, merge_schema: bool | None = None, batch: BatchLike | None = None
     ) -> int:
@@ -203,6 +205,7 @@ class Table:
         """
         return self._write_once(data, Transaction.commit_append, batch, merge_schema=merge_schema)
 
+    @spanned("versioned.upsert")
     def upsert(
         self,
         data: Any,
@@ -224,6 +227,7 @@ class Table:
         options = {"merge_schema": merge_schema, "partial": partial}
         return self._write_once(data, Transaction.commit_append, batch, **options)
 
+    @spanned("versioned.overwrite")
     def overwrite(
         self, data: Any, *, merge_schema: bool | None = None, batch: BatchLike | None = None
     ) -> int:
@@ -232,6 +236,7 @@ class Table:
             data, Transaction.commit_overwrite, batch, merge_schema=merge_schema
         )
 
+    @spanned("versioned.overwrite_partitions")
     def overwrite_partitions(self, data: Any, *, merge_schema: bool | None = None) -> int:
         """Replace the partitions that the new rows are in. Arguments are those of ``append``.
 
@@ -242,6 +247,7 @@ class Table:
         plan, records = self._write(data, merge_schema)
         return self.transaction().commit_overwrite_partitions(plan, records)
 
+    @spanned("versioned.overwrite_where")
     def overwrite_where(self, data: Any, filters: Any, *, merge_schema: bool | None = None) -> int:
         """Replace the rows that match a filter; rows for which it is false or null stay.
 
@@ -253,6 +259,7 @@ class Table:
         plan, records = self._write(data, merge_schema)
         return self.transaction().commit_overwrite_where(plan, records, filters)
 
+    @spanned("versioned.update")
     @then_maintains
     def update(
         self, assignments: Mapping[str, Any], filters: Any = None, *, commit_id: str | None = None
@@ -272,6 +279,7 @@ class Table:
         """
         return row_level.update(self._handle, assignments, filters, commit_id)
 
+    @spanned("versioned.delete")
     @then_maintains
     def delete(self, filters: Any, *, commit_id: str | None = None) -> int:
         """Delete the rows that match a filter; rows for which it is false or null stay.
@@ -285,6 +293,7 @@ class Table:
         """
         return row_level.delete(self._handle, filters, commit_id)
 
+    @spanned("versioned.delete_keys")
     @then_maintains
     def delete_keys(self, keys: Any, *, commit_id: str | None = None) -> int:
         """Delete rows by row key. Reads nothing and never conflicts with upserts: the last commit wins.
@@ -294,10 +303,12 @@ class Table:
         """
         return row_level.delete_keys(self._handle, keys, commit_id)
 
+    @spanned("versioned.truncate")
     def truncate(self, *, commit_id: str | None = None) -> int:
         """Remove all rows that this table shows; schema, column IDs and history stay."""
         return self._handle.commit(Overwrite(Base.of(self._handle.state), ()), commit_id)
 
+    @spanned("versioned.apply_changes")
     def apply_changes(
         self,
         changes: Any,
@@ -345,6 +356,7 @@ class Table:
         """
         return TableSink(self._handle, application, schema_version)
 
+    @spanned("versioned.drop")
     def drop(self) -> int:
         """Drop the table; its log stays, and its name is not freed: see ``Catalog.drop_table``.
 
@@ -400,6 +412,7 @@ class Table:
             parse_alter(sql, self._handle.state.evolution, self._name(), condition_of=parse_check)
         )
 
+    @spanned("versioned.evolve_to")
     def evolve_to(
         self,
         ddl: str,
@@ -674,6 +687,7 @@ class Table:
         """
         return branches.merge(self._handle, name, fast_forward, keep, commit_id)
 
+    @spanned("versioned.rollback")
     def rollback(
         self,
         version: int | None = None,

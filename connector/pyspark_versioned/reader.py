@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -14,12 +15,14 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from pyspark_versioned.projection import finder
+from pyspark_versioned.tracing import traced_task
 from pyspark_versioned.unseen import Shared
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import CorruptTableError
 from versioned_catalog.errors import naming_table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.types import Column
+from versioned_catalog.observe.tracing import Span, detached
 from versioned_catalog.read.arrays import recast
 from versioned_catalog.read.dialects import Call, Dialect, Field, Node, Value, translate
 from versioned_catalog.read.filter_binding import bind_if_known
@@ -100,9 +103,23 @@ class VersionedReader(DataSourceReader):
         if not isinstance(partition, Split):
             return  # Spark's own partition for a read without splits
         store = reopen(self._location)
-        with naming_table(self._table):
+        with naming_table(self._table), _reading(store.url) as span:
+            rows = 0
             for batch in read_segments(store, partition.tasks):
+                rows += batch.num_rows
                 yield shaped(partition.shared.split(batch), self._shape)
+            span.set(rows=rows)
+
+
+@contextmanager
+def _reading(store: str) -> Iterator[Span]:
+    """The span of reading a split. Spark takes its rows in steps, so it is nobody's parent."""
+    with traced_task():
+        reading = detached("versioned.read", store=store)
+        span = reading.__enter__()
+    with ExitStack() as stack:
+        stack.push(reading)
+        yield span
 
 
 @shows_errors

@@ -31,6 +31,7 @@ from pyspark_versioned.stream_options import (
 )
 from pyspark_versioned.stream_reader import RefusedStream, StreamReader
 from pyspark_versioned.stream_writer import Began, SinkOptions, stream_writer
+from pyspark_versioned.tracing import traced_task
 from pyspark_versioned.unseen import shown_columns, unseen_columns
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import plan_writer
@@ -38,6 +39,7 @@ from versioned_catalog import InvalidRequestError, NotFoundError, Table, Version
 from versioned_catalog.errors import naming_table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.schema import Schema
+from versioned_catalog.observe.tracing import span
 from versioned_catalog.read.metadata_columns import feed_columns, nullable
 from versioned_catalog.read.scan_columns import resolve
 
@@ -143,7 +145,8 @@ class VersionedDataSource(DataSource):
         with _naming(self.options):
             columns, arrow = self._rows(schema)
             self._check(Use.WRITE)
-            return plan_writer(self._target, columns, arrow, self._parsed, overwrite=overwrite)
+            with traced_task(), span("versioned.plan_write"):
+                return plan_writer(self._target, columns, arrow, self._parsed, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """The writer of an epoch of a stream."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pyspark_versioned.options import MAIN, NO_KEY, OF_BATCHES, KeyOptions, Options, Target
+from pyspark_versioned.tracing import traced_task
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.write_options import (
     Replaces,
@@ -39,6 +40,7 @@ from versioned_catalog.model.transforms import parse_partitioning, parse_transfo
 from versioned_catalog.model.type_text import parse_path
 from versioned_catalog.model.types import Column, Map, children, with_children
 from versioned_catalog.names.creation import creation
+from versioned_catalog.observe.tracing import span, traceparent
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.transaction import Transaction
 from versioned_catalog.write.conditions import RowCondition
@@ -62,10 +64,12 @@ class PlannedWriter(DataSourceArrowWriter):
     def __init__(self, plan: WritePlan) -> None:
         self._plan = plan
         self._commit_id = str(uuid.uuid4())
+        self._trace = traceparent()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Write the rows of a task as segments that no snapshot holds yet."""
-        return Written(write_planned(self._plan, iterator))
+        with traced_task(self._trace):
+            return Written(write_planned(self._plan, iterator))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete nothing: the commit may have landed before its process died."""
@@ -133,10 +137,12 @@ class TableWriter(PlannedWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit the segments of all tasks."""
-        check_keys_apart(self._plan, [m.records for m in messages if isinstance(m, Written)])
-        transaction = self._target.load().transaction()
-        with staging(self._staged):
-            transaction.once(self._batch, lambda: self._commit(transaction, records_of(messages)))
+        with traced_task(self._trace), span("versioned.commit_write"):
+            check_keys_apart(self._plan, [m.records for m in messages if isinstance(m, Written)])
+            transaction = self._target.load().transaction()
+            records = records_of(messages)
+            with staging(self._staged):
+                transaction.once(self._batch, lambda: self._commit(transaction, records))
 
     def _commit(self, to: Transaction, records: tuple[SegmentRecord, ...]) -> int:
         plan, commit_id, batch = self._plan, self._commit_id, self._batch

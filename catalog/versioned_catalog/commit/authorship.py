@@ -55,6 +55,11 @@ def committed_by(
         _current.reset(token)
 
 
+def current_facts() -> Mapping[str, str]:
+    """Who commits here and why, by fact."""
+    return _current.get({})
+
+
 def signed(entry: Commit) -> Commit:
     """An entry that says who commits it."""
     facts = _current.get({})

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Self
 
 from versioned_catalog.commit.branch_rules import branch_of
-from versioned_catalog.commit.matrix import propose
+from versioned_catalog.commit.observed import commit_operation
 from versioned_catalog.commit.operations import Base, Operation
 from versioned_catalog.commit.version_rules import check_not_dropped, check_retained, tagged_version
 from versioned_catalog.errors import (
@@ -21,7 +21,6 @@ from versioned_catalog.errors import (
 from versioned_catalog.log.branch_store import branch_log
 from versioned_catalog.log.branches import BRANCH_PREFIX
 from versioned_catalog.log.commit_log import TableLog
-from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.pinned_state import Lensed, RowsOf, check_schema_version, see_as
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
@@ -229,12 +228,12 @@ class TableHandle:
         """
         identity = commit_id or str(uuid.uuid4())
 
-        def proposal(state: TableState | None) -> Commit | None:
-            return propose(operation, state, identity, self.name, self.log)
+        def verify(after: LoadedState[TableState]) -> None:
+            self.loaded = after
+            self._check_registered(identity)
 
-        self.loaded = self.log.commit(self.loaded, identity, proposal)
+        commit_operation(self.log, self.loaded, operation, identity, self.name, verify=verify)
         version = self.loaded.version
-        self._check_registered(identity)
         self.after_commit(self)
         return version
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -22,14 +21,13 @@ from versioned_catalog.log.manifest import read_manifest, write_manifest
 from versioned_catalog.log.reader import LoadedState, LogReader
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import MICROSECOND, next_time
+from versioned_catalog.observe.records import INFO, WARNING, record
+from versioned_catalog.observe.tracing import count, span
 from versioned_catalog.storage.failures import back_off, retry_while
 from versioned_catalog.storage.store import Put, Store
 
 SEEN_ENTRIES, SEEN_BYTES = 256, 64 * 1024
 """Number of entries of other writers that are cached for conflict checks, and bytes of each, at most."""
-
-
-_log = logging.getLogger("versioned_catalog")
 
 LARGE = 64 * 1024
 """Least size in bytes of a checkpoint that deltas may refer to."""
@@ -67,19 +65,26 @@ class CommitLog(LogReader[E, S]):
         """
         previous: E | None = None
         for losses in itertools.count(1):
-            entry = propose(loaded.state)
-            if entry is None:
-                newest = self.advance(loaded)
-                if newest.version == loaded.version:
-                    return newest
-                loaded = newest
-                continue
-            entry, data = self._encoded(self._dated(entry, loaded.state), previous)
-            previous, unsure = entry, self._unsure_time(entry, loaded.state)
-            # Apply the entry before the put: a table with an entry that can't be applied is lost.
-            after = self._apply(loaded, entry, len(data) + entry.attached_bytes)
-            if self._put(loaded.version + 1, data, commit_id, unsure):
-                return self._after_commit(after)
+            with span("versioned.commit.attempt", attempt=losses) as attempt:
+                entry = propose(loaded.state)
+                if entry is None:
+                    newest = self.advance(loaded)
+                    if newest.version == loaded.version:
+                        attempt.set(outcome="unchanged")
+                        return newest
+                    loaded = newest
+                    continue
+                entry, data = self._encoded(self._dated(entry, loaded.state), previous)
+                previous, unsure = entry, self._unsure_time(entry, loaded.state)
+                # Apply the entry before the put: a table with an entry that can't be applied is lost.
+                after = self._apply(loaded, entry, len(data) + entry.attached_bytes)
+                count("versioned.commit.attempts")
+                attempt.set(version=loaded.version + 1)
+                if self._put(loaded.version + 1, data, commit_id, unsure):
+                    attempt.set(outcome="won")
+                    return self._after_commit(after)
+                attempt.set(outcome="taken")
+            self._report_lost(loaded.version + 1, losses)
             if self.store.is_remote:
                 back_off(losses)
             loaded, done = self._catch_up(loaded, commit_id)
@@ -87,6 +92,18 @@ class CommitLog(LogReader[E, S]):
                 return self._after_commit(loaded)
             self.lost_races += 1
         raise AssertionError("the loop has no end")
+
+    def _report_lost(self, version: int, losses: int) -> None:
+        count("versioned.races.lost")
+        record(
+            INFO,
+            "%s: version %d is taken by another commit; trying again",
+            self.store.url,
+            version,
+            location=self.store.url,
+            version=version,
+            attempts=losses,
+        )
 
     def since(self, base: int, newest: int) -> Iterator[E | Stub]:
         """The entries after a version, up to the newest, to check conflicts against.
@@ -199,10 +216,18 @@ class CommitLog(LogReader[E, S]):
             recounted = loaded.since(None if hint is None else hint.newest)
             if not recounted.wants_checkpoint:
                 return recounted
-            return self._write_delta(loaded.state, hint) or self.write_checkpoint(loaded.state)
+            with span("versioned.checkpoint", version=loaded.version):
+                return self._write_delta(loaded.state, hint) or self.write_checkpoint(loaded.state)
         except Exception as error:
             # The commit is durable whatever failed; the next writer tries again.
-            _log.warning("no checkpoint of %s was written: %s", self.store.url, error)
+            record(
+                WARNING,
+                "no checkpoint of %s was written: %s",
+                self.store.url,
+                error,
+                location=self.store.url,
+                version=loaded.version,
+            )
             return loaded
 
     def _write_delta(self, state: S, hint: Hint | None) -> LoadedState[S] | None:

@@ -16,6 +16,8 @@ from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
 from versioned_catalog.log.bounded_files import Hint, hint_from_bytes
 from versioned_catalog.log.entry import Codec, E, Head, S, Stub, before_first, stub_to_bytes
 from versioned_catalog.log.features import CHECKPOINTS, HINT, KEPT, delta_path, entry_path
+from versioned_catalog.observe.records import WARNING, record
+from versioned_catalog.observe.tracing import carried, spanned
 from versioned_catalog.storage.store import Store
 
 T = TypeVar("T")
@@ -94,6 +96,7 @@ class LogReader(Generic[E, S]):
         """The URL of a file of the log, for errors."""
         return f"{self.store.url}/{self.store.place(path)}"
 
+    @spanned("versioned.load")
     def load(self, version: int | None = None) -> LoadedState[S]:
         """Load the newest state, or the state at a version.
 
@@ -110,6 +113,7 @@ class LogReader(Generic[E, S]):
             )
         return loaded
 
+    @spanned("versioned.refresh")
     def advance(
         self, loaded: LoadedState[S], until: int | None = None, *, expected: int = 1
     ) -> LoadedState[S]:
@@ -394,19 +398,37 @@ class LogReader(Generic[E, S]):
         """The contents of a checkpoint and of deltas by path; None if one is missing or too large."""
         paths = [self.checkpoint_path(checkpoint), *map(delta_path, deltas)]
         with ThreadPoolExecutor(len(paths) if self.store.is_remote else 1) as pool:
-            return dict(zip(paths, pool.map(self._read_stored, paths), strict=True))
+            return dict(zip(paths, pool.map(carried(self._read_stored), paths), strict=True))
 
     def _read_stored(self, path: str) -> bytes | None:
         try:
             return self.stored(path)
-        except CorruptTableError:
+        except CorruptTableError as error:
+            self._report_unusable(path, error)
             return None
 
     def _hint(self) -> Hint | None:
         try:
-            return hint_from_bytes(self.store.read(HINT, HINT_BYTES))
-        except CorruptTableError:
+            data = self.store.read(HINT, HINT_BYTES)
+        except CorruptTableError as error:
+            self._report_unusable(HINT, error)
             return None
+        hint = hint_from_bytes(data)
+        if hint is None and data is not None:
+            self._report_unusable(HINT, "it is damaged")
+        return hint
+
+    def _report_unusable(self, path: str, error: CorruptTableError | str) -> None:
+        """Log that a file is not used which only saves time: the log has what it says, too."""
+        record(
+            WARNING,
+            "%s: %s is not used, and older files are read instead: %s",
+            self.store.url,
+            path,
+            error,
+            location=self.store.url,
+            path=path,
+        )
 
     def checkpoints(self) -> list[int]:
         """Versions that have checkpoints, in order."""
@@ -433,7 +455,8 @@ class LogReader(Generic[E, S]):
         """The state in a checkpoint; None if it is missing or damaged, since the log has it, too."""
         try:
             return self._stored_state(version, path)
-        except CorruptTableError:
+        except CorruptTableError as error:
+            self._report_unusable(path, error)
             return None
 
     def _kept(self, version: int) -> LoadedState[S] | None:

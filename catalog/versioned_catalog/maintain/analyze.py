@@ -16,6 +16,7 @@ from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.table_changes import RecordAnalysis
 from versioned_catalog.model.type_text import parse_path
 from versioned_catalog.model.types import Column, is_nested, is_opaque
+from versioned_catalog.observe.tracing import carried
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.sketches import EMPTY, Sketch
 from versioned_catalog.read.tasks import Task, read_task
@@ -56,7 +57,8 @@ def analyze(
     tasks = [task for task, _ in Scan(handle.store, state, wanted).tasks()]
     found: list[Sketches] = []
     with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1) or 1) as pool:
-        for each in pool.map(lambda task: sketches_of(handle.store, [task], len(wanted)), tasks):
+        sketch = carried(lambda task: sketches_of(handle.store, [task], len(wanted)))
+        for each in pool.map(sketch, tasks):
             found.append(each)
             progress("analyze", len(found), len(tasks))
     return record(handle, wanted, found, commit_id=commit_id)

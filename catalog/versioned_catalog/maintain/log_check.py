@@ -23,6 +23,7 @@ from versioned_catalog.log.ledger import ImportedPage, Ledger, imported_files
 from versioned_catalog.log.segment_table import same_core, statistics_of
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.model.types import walk
+from versioned_catalog.observe.tracing import carried
 from versioned_catalog.storage.failures import is_shortage
 
 
@@ -103,7 +104,7 @@ def in_parallel(do: Callable[[A], B], items: Iterable[A], threads: int = THREADS
     with ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[B]] = deque()
         for item in items:
-            waiting.append(pool.submit(do, item))
+            waiting.append(pool.submit(carried(do), item))
             if len(waiting) >= 2 * threads:
                 yield waiting.popleft().result()
         while waiting:

@@ -18,6 +18,7 @@ from versioned_catalog.maintain.log_check import Verified
 from versioned_catalog.maintain.upkeep import Maintained, maintain
 from versioned_catalog.maintain.vacuum import Vacuumed, vacuum
 from versioned_catalog.maintain.verify import verify
+from versioned_catalog.observe.tracing import spanned
 from versioned_catalog.progress import Reporting, reporting
 from versioned_catalog.write import compaction, resolving
 from versioned_catalog.write.compaction import Compacted, Done, Strategy
@@ -56,6 +57,7 @@ class Maintenance:
             )
         self._handle = handle
 
+    @spanned("versioned.compact")
     def compact(
         self,
         filters: Any = None,
@@ -100,6 +102,7 @@ class Maintenance:
                 self._handle, filters, strategy, **options, progress=report, commit_id=commit_id
             )
 
+    @spanned("versioned.resolve")
     def resolve(
         self,
         filters: Any = None,
@@ -143,6 +146,7 @@ class Maintenance:
                 commit_id=commit_id,
             )
 
+    @spanned("versioned.analyze")
     def analyze(
         self,
         columns: Iterable[str] | None = None,
@@ -196,6 +200,7 @@ class Maintenance:
         """
         return compaction.commit_compaction(self._handle, tasks, done, commit_id)
 
+    @spanned("versioned.vacuum")
     def vacuum(
         self,
         retention: timedelta = expiry.DEFAULT_RETENTION,
@@ -237,6 +242,7 @@ class Maintenance:
                 below=below,
             )
 
+    @spanned("versioned.expire")
     def expire(
         self,
         older_than: timedelta = expiry.DEFAULT_RETENTION,
@@ -298,6 +304,7 @@ class Maintenance:
         """
         return advise(self._handle, bounds)
 
+    @spanned("versioned.maintain")
     def maintain(
         self,
         bounds: MaintenanceBounds = DEFAULT_BOUNDS,
@@ -324,6 +331,7 @@ class Maintenance:
         with reporting(progress) as report:
             return maintain(self._handle, bounds, dry_run=dry_run, progress=report)
 
+    @spanned("versioned.publish")
     def publish(
         self,
         *,
@@ -359,6 +367,7 @@ class Maintenance:
         files: int = interop("unpublish")(self._handle.store)
         return files
 
+    @spanned("versioned.verify")
     def verify(
         self, *, deep: bool = False, every_version: bool = False, progress: Reporting = False
     ) -> Verified:

@@ -11,17 +11,18 @@ from typing import Literal
 import pyarrow as pa
 
 from versioned_catalog.commit.matrix import propose
+from versioned_catalog.commit.observed import commit_operation
 from versioned_catalog.commit.operations import Base, Create, Drop, Purge, Replace, Undrop
 from versioned_catalog.commit.table_entries import first_column_id
 from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import CommitConflictError, NotFoundError
 from versioned_catalog.interop import interop
 from versioned_catalog.log.commit_log import TableLog, table_log
-from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.expiry import check_retention
 from versioned_catalog.maintain.vacuum import RISKS, Vacuumed, check_undroppable, vacuum_dropped
+from versioned_catalog.observe.tracing import spanned
 from versioned_catalog.storage.local import make_reserve
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
@@ -91,6 +92,7 @@ def timeline_at(store: Store) -> TableLog:
     return table_log(store)
 
 
+@spanned("versioned.create")
 def create_at(
     store: Store,
     operation: Create | Replace,
@@ -111,17 +113,10 @@ def create_at(
         AlreadyExistsError: there is a table in the folder.
         CommitConflictError: another commit conflicts with the operation.
     """
-
     timeline = timeline_at(store)
-
-    def attempt(state: TableState | None) -> Commit | None:
-        if check is not None:
-            check()
-        return propose(operation, state, commit_id, name, timeline)
-
     loaded = timeline.load()
     if since is None or timeline.find_commit(commit_id, since, loaded.version) is None:
-        loaded = timeline.commit(loaded, commit_id, attempt)
+        loaded = commit_operation(timeline, loaded, operation, commit_id, name, check)
     make_reserve(store)
     table = Table(timeline, loaded, name)
     interop("publish_if_asked")(table.handle)
@@ -140,6 +135,7 @@ def plan_rows_at(
     return plan_create(store, creation, state, name, arrow)
 
 
+@spanned("versioned.load_table")
 def load_at(
     store: Store,
     name: str,

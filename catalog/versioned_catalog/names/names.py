@@ -28,6 +28,7 @@ from versioned_catalog.names.names_log import (
     full_key,
 )
 from versioned_catalog.names.view import View
+from versioned_catalog.observe.tracing import spanned
 from versioned_catalog.spelling import listed, meant
 from versioned_catalog.storage.store import Store
 
@@ -91,6 +92,7 @@ class Names:
         newest = self.state().version
         return self.log.find_commit(commit_id, -1, newest) is not None
 
+    @spanned("versioned.names.commit")
     def commit(
         self,
         change: Callable[[WarehouseState], WarehouseEntry | None],

@@ -20,6 +20,8 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import FALSE, ZERO, to_arrow_schema
 from versioned_catalog.model.pins import Overflow
 from versioned_catalog.model.types import Column, is_floating, walk
+from versioned_catalog.observe.records import DEBUG, record
+from versioned_catalog.observe.tracing import carried, detached, span, spanned
 from versioned_catalog.read.apply_plan import Narrowing, constant_texts, narrowing
 from versioned_catalog.read.arrow_stream import stream_capsule
 from versioned_catalog.read.bounds import every_match
@@ -228,7 +230,24 @@ class Scan:
         """The segments to read, and those to merge."""
         limit = self.limit if self.filter is None else None
         inclusive = with_implied(self._inclusive, self.state) if self._prune else self._inclusive
-        return select(self.state, inclusive, limit, prune=self._prune)
+        with span("versioned.prune", store=self.store.url, version=self.state.version) as pruning:
+            selected = select(self.state, inclusive, limit, prune=self._prune)
+            live, chosen = self.state.segments.count, selected.chosen
+            kept = live if chosen is None else chosen.true_count
+            pruning.set(segments=live, skipped=live - kept, merged=len(selected.groups))
+        record(
+            DEBUG,
+            "%s: version %d: %d of %d segments are read",
+            self.store.url,
+            self.state.version,
+            kept,
+            live,
+            location=self.store.url,
+            version=self.state.version,
+            segments=kept,
+            skipped=live - kept,
+        )
+        return selected
 
     @cached_property
     def places(self) -> pa.Int64Array | None:
@@ -293,6 +312,7 @@ class Scan:
         partial = self.of_kept(pc.invert(every_match(self.state, young)))
         return frozenset(self.kept["path"].filter(partial).to_pylist())
 
+    @spanned("versioned.plan")
     def tasks(self) -> list[tuple[Task, int]]:
         """The tasks of the scan, segments and merges, with the cost of each in bytes.
 
@@ -360,6 +380,14 @@ class Scan:
         Raises:
             CorruptTableError: a segment is missing or not the one that the log records.
         """
+        with detached("versioned.read", store=self.store.url, version=self.state.version) as span:
+            read = 0
+            for batch in self._batches():
+                read += batch.num_rows
+                yield batch
+            span.set(rows=read)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         left = self.limit
         tasks = [task for task, _ in self.tasks()] if left != 0 else []
         for batch in read_segments(self.store, tasks):
@@ -371,19 +399,25 @@ class Scan:
 
     def to_arrow(self) -> pa.Table:
         """Read all rows, in the order of segments."""
+        with span("versioned.read", store=self.store.url, version=self.state.version) as reading:
+            rows = self._to_arrow()
+            reading.set(rows=rows.num_rows, bytes=rows.nbytes)
+            return rows
+
+    def _to_arrow(self) -> pa.Table:
         tasks = [task for task, _ in self.tasks()]
 
         def read(task: Task) -> list[pa.RecordBatch]:
             return list(read_task(self.store, task))
 
         if self.limit is not None:
-            batch_lists = [list(self.to_batches())]
+            batch_lists = [list(self._batches())]
         elif len(tasks) < 2:
             batch_lists = [read(task) for task in tasks]
         else:
             threads = PREFETCH_SEGMENTS if self.store.is_remote else os.cpu_count() or 1
             with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
-                batch_lists = list(pool.map(read, tasks))
+                batch_lists = list(pool.map(carried(read), tasks))
         batches = [batch for part in batch_lists for batch in part]
         if not self.columns:
             rows = sum(batch.num_rows for batch in batches)

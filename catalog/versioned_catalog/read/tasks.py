@@ -19,6 +19,7 @@ from versioned_catalog.log.features import PUT_ROW
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.model.arrow import repeat, scalar_of, to_arrow_schema, to_arrow_type
 from versioned_catalog.model.types import Column, is_metadata
+from versioned_catalog.observe.tracing import carried, detached
 from versioned_catalog.read import metadata_columns
 from versioned_catalog.read.apply_plan import Adapter, Narrowing, batch_of_nothing, constant_array
 from versioned_catalog.read.evaluators import Lookup, keep_mask
@@ -192,7 +193,9 @@ class MergePrefetch:
             if self._buffered + rows > PREFETCH_ROWS or len(self._running) >= PREFETCH_SEGMENTS:
                 return
             task = self._tasks[self._next]
-            self._running[self._next] = self._pool.submit(_listed, read_segment, self._store, task)
+            self._running[self._next] = self._pool.submit(
+                carried(_listed), read_segment, self._store, task
+            )
             self._buffered += rows
             self._next += 1
 
@@ -267,12 +270,15 @@ def read_merged(store: Store, task: MergeTask, threads: int = 0) -> Iterator[pa.
     Raises:
         CorruptTableError: as for ``read_segment``.
     """
-    with open_runs(store, task, threads) as runs:
-        schema = to_arrow_schema(task.columns)
+    merging = detached("versioned.merge", store=store.url, segments=len(task.members))
+    with merging as span, open_runs(store, task, threads) as runs:
+        schema, rows = to_arrow_schema(task.columns), 0
         for batch in merge(runs, task.shape, tombstones=task.tombstones):
             wanted = _wanted(batch, task, schema)
+            rows += wanted.num_rows
             if wanted.num_rows:
                 yield _narrowed(wanted, task, store)
+        span.set(rows=rows)
 
 
 @contextmanager
@@ -382,7 +388,7 @@ def _ahead(
             ):
                 task = tasks.popleft()
                 rows += task.rows
-                running.append((task.rows, pool.submit(_listed, read, store, task)))
+                running.append((task.rows, pool.submit(carried(_listed), read, store, task)))
             if running:
                 yield from running.popleft()[1].result()
             else:

@@ -19,6 +19,7 @@ from tenacity import (
 from tenacity.wait import wait_random_exponential
 
 from versioned_catalog.errors import StorageError, VersionedError
+from versioned_catalog.observe.records import DEBUG, record
 
 _FILE_ERRORS = frozenset(
     (
@@ -120,4 +121,6 @@ def back_off(losses: int) -> None:
     Writers that retry at the same moment would mostly make each other lose again.
     """
     longest = min(_PAUSE * 2 ** min(losses, 10), _LONGEST_PAUSE)  # avoids an overflow
-    time.sleep(random.uniform(0, longest))
+    seconds = random.uniform(0, longest)
+    record(DEBUG, "waiting %.3f s after a lost race", seconds, seconds=seconds, attempts=losses)
+    time.sleep(seconds)

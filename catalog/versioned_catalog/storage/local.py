@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from versioned_catalog.errors import CorruptTableError, StorageError, VersionedError
 from versioned_catalog.limits import ENTRY_BYTES
+from versioned_catalog.observe.requests import of_data, of_result, request, writing
 from versioned_catalog.storage import store
 from versioned_catalog.storage.failures import is_full, is_system_error, storage_error
 from versioned_catalog.storage.store import Store
@@ -58,6 +59,7 @@ class LocalStore(store.Store):
     def exists(self) -> bool:
         return os.path.isdir(self._root)
 
+    @request("read", of_result)
     def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         full = self._inside(self._full(path))
         with _translated("read", full):
@@ -77,6 +79,7 @@ class LocalStore(store.Store):
         self._inside(os.path.dirname(full))
         return full
 
+    @request("put", of_data)
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> store.Put:
         full = self._writable(path)
         folder = os.path.dirname(full)
@@ -107,6 +110,7 @@ class LocalStore(store.Store):
             return store.Put.UNKNOWN
         return store.Put.WON
 
+    @request("write", of_data)
     def overwrite(self, path: str, data: bytes) -> None:
         full = self._writable(path)
         with _translated("write", full):
@@ -149,6 +153,7 @@ class LocalStore(store.Store):
             raise
         return temporary
 
+    @request("list")
     def list(self, folder: str, start: str = "") -> list[str]:
         full = self._inside(self._full(folder))
         with _translated("list", full):
@@ -158,6 +163,7 @@ class LocalStore(store.Store):
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
+    @request("list")
     def files(self, folder: str) -> Sequence[store.StoredFile]:
         full = self._inside(self._full(folder))
         with _translated("list", full):
@@ -172,6 +178,7 @@ class LocalStore(store.Store):
             with _translated("list", full):
                 yield from _walked(full, "")
 
+    @request("stat")
     def now(self) -> datetime:
         """The clock of the disk's machine, which is the file server on a network file system."""
         try:
@@ -197,12 +204,14 @@ class LocalStore(store.Store):
                 with suppress(OSError):
                     os.unlink(probe)
 
+    @request("stat")
     def modified(self, path: str) -> datetime | None:
         try:
             return store.as_time(os.stat(self._inside(self._full(path))).st_mtime)
         except OSError:
             return None
 
+    @request("delete")
     def delete(self, path: str) -> None:
         full = self._writable(path)
         with _translated("delete", full), suppress(FileNotFoundError):
@@ -212,14 +221,15 @@ class LocalStore(store.Store):
     def create(self, path: str) -> Iterator[store.Sink]:
         full = self._writable(path)
         folder = os.path.dirname(full)
-        with _translated("write", full):
+        with _translated("write", full), writing(self.url, path) as counted:
             if not os.path.isdir(folder):
                 _make_folder(folder)
             file = open(full, "xb", buffering=1 << 20)  # noqa: SIM115 - closed below
             process = os.getpid()
             try:
                 with file:
-                    yield store.TranslatingSink(file, lambda: _translated("write", full))
+                    sink = store.TranslatingSink(file, lambda: _translated("write", full))
+                    yield counted(sink)
                     file.flush()
                     os.fsync(file.fileno())
                 _sync_folder(folder)

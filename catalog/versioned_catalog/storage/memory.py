@@ -11,6 +11,7 @@ from typing import Any
 from fsspec.implementations.memory import MemoryFileSystem
 
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.observe.requests import of_data, request
 from versioned_catalog.storage import store
 from versioned_catalog.storage.clock import Clock
 from versioned_catalog.storage.remote import RemoteStore
@@ -32,6 +33,7 @@ class MemoryStore(RemoteStore):
     def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
         return map(self.read, paths)
 
+    @request("put", of_data)
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> store.Put:
         full = self._full(path)
         with _LOCK:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from fsspec.core import split_protocol, url_to_fs
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.observe.setup import set_up
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.memory import MemoryStore
 from versioned_catalog.storage.secrets import check_url
@@ -132,6 +133,7 @@ def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = 
     Raises:
         InvalidRequestError: the URL is invalid, or no file system for it is installed.
     """
+    set_up()
     text = os.fspath(url) if isinstance(url, str | os.PathLike) else ""
     if not isinstance(text, str) or not text.strip():
         raise InvalidRequestError(

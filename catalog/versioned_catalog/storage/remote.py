@@ -21,6 +21,8 @@ from versioned_catalog.errors import (
     VersionedError,
 )
 from versioned_catalog.limits import ENTRY_BYTES
+from versioned_catalog.observe.requests import of_data, of_result, request, writing
+from versioned_catalog.observe.tracing import carried
 from versioned_catalog.storage import store
 from versioned_catalog.storage.clock import Clock
 from versioned_catalog.storage.failures import retry_errors
@@ -175,6 +177,7 @@ class RemoteStore(store.Store):
         """Whether a retry may succeed after an error."""
         return isinstance(error, ConnectionError | TimeoutError)
 
+    @request("read", of_result)
     def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         full = self._full(path)
         with self._translated("read", path):
@@ -186,7 +189,7 @@ class RemoteStore(store.Store):
 
     def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
         with ThreadPoolExecutor(max(1, min(len(paths), MAX_PARALLEL))) as pool:
-            yield from pool.map(self.read, paths)
+            yield from pool.map(carried(self.read), paths)
 
     def _whole(self, full: str, limit: int) -> bytes:
         store.check_size(int(self._fs.info(full)["size"]), limit, full)
@@ -196,6 +199,7 @@ class RemoteStore(store.Store):
     def _check_absent(self, error: OSError) -> None:
         """Raise StorageError if the bucket is missing, and not only the file."""
 
+    @request("put", of_data)
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> store.Put:
         if self._protocol not in CONDITIONAL:
             raise InvalidRequestError(
@@ -215,6 +219,7 @@ class RemoteStore(store.Store):
             return store.Put.UNKNOWN
         return store.Put.WON
 
+    @request("write", of_data)
     def overwrite(self, path: str, data: bytes) -> None:
         with self._translated("write", path):
             self._fs.pipe_file(self._full(path), data)
@@ -223,6 +228,7 @@ class RemoteStore(store.Store):
         names = (file.name for file in self.files(folder) if file.name.startswith(start))
         return [name for name in names if not name.startswith(".")]
 
+    @request("list")
     def files(self, folder: str) -> Sequence[store.StoredFile]:
         with self._translated("list", folder):
             try:
@@ -248,6 +254,7 @@ class RemoteStore(store.Store):
                 if info["type"] == "file" and str(path).startswith(f"{top}/"):
                     yield replace(self._listed(info), name=str(path).removeprefix(f"{top}/"))
 
+    @request("stat")
     def now(self) -> datetime:
         """Read the clock from the date of a probe file."""
         path = f".clock.{uuid.uuid4().hex}"
@@ -262,6 +269,7 @@ class RemoteStore(store.Store):
     def clock(self) -> Clock:
         return _CLOCKS.setdefault(self._fs, Clock())
 
+    @request("stat")
     def modified(self, path: str) -> datetime | None:
         full = self._full(path)
         try:
@@ -269,6 +277,7 @@ class RemoteStore(store.Store):
         except Exception:  # file systems raise errors of their libraries
             return None
 
+    @request("delete")
     def delete(self, path: str) -> None:
         with self._translated("delete", path):
             try:
@@ -278,15 +287,17 @@ class RemoteStore(store.Store):
 
     @contextmanager
     def create(self, path: str) -> Iterator[store.Sink]:
-        with self._translated("write", path):
-            file = self._fs.open(self._full(path), "wb", block_size=_BLOCK)
-        try:
-            yield store.TranslatingSink(file, lambda: self._translated("write", path))
-        except BaseException:
-            self._discard(file)
-            raise
-        with self._translated("write", path):
-            self._finish(file)
+        with writing(self.url, path) as counted:
+            with self._translated("write", path):
+                file = self._fs.open(self._full(path), "wb", block_size=_BLOCK)
+            try:
+                sink = store.TranslatingSink(file, lambda: self._translated("write", path))
+                yield counted(sink)
+            except BaseException:
+                self._discard(file)
+                raise
+            with self._translated("write", path):
+                self._finish(file)
 
     def _finish(self, file: Any) -> None:
         """Complete a file, which makes it visible."""
@@ -309,8 +320,10 @@ class RemoteStore(store.Store):
         return RangedFile(lambda ranges: self._fetch(full, ranges), size)
 
     def _fetch(self, full: str, ranges: Sequence[Range]) -> Sequence[bytes]:
-        if not ranges:
-            return []
+        return self._fetch_some(full, ranges) if ranges else []
+
+    @request("read", of_result)
+    def _fetch_some(self, full: str, ranges: Sequence[Range]) -> Sequence[bytes]:
         starts, ends = [first for first, _ in ranges], [end for _, end in ranges]
 
         def attempt() -> Sequence[bytes]:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from versioned_catalog.errors import InvalidRequestError, StorageError
 from versioned_catalog.limits import ENTRY_BYTES
+from versioned_catalog.observe.requests import of_data, of_result, request
 from versioned_catalog.storage.failures import retry_errors
 from versioned_catalog.storage.remote import Range, RangedFile, RemoteStore
 from versioned_catalog.storage.store import Put, StoredFile, as_time, check_size
@@ -186,7 +187,7 @@ class S3Store(RemoteStore):
     def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
         """Read all files in parallel, without a thread for each; retry failed ones one by one."""
         wanted = [self._full(path) for path in paths]
-        for path, content in zip(paths, self._wait(self._all(wanted)), strict=True):
+        for path, content in zip(paths, self._read_all(wanted), strict=True):
             match content:
                 case bytes():
                     yield content
@@ -195,6 +196,10 @@ class S3Store(RemoteStore):
                     yield None
                 case _:
                     yield self.read(path)
+
+    @request("read", of_result)
+    def _read_all(self, wanted: Sequence[str]) -> Sequence[bytes | BaseException]:
+        return self._wait(self._all(wanted))
 
     async def _all(self, wanted: Sequence[str]) -> Sequence[bytes | BaseException]:
         requests = (self._get_async(full, ENTRY_BYTES) for full in wanted)
@@ -259,6 +264,7 @@ class S3Store(RemoteStore):
         self._check_condition()
         return self._put(path, data)
 
+    @request("put", of_data)
     def _put(self, path: str, data: bytes, *, is_probe: bool = False) -> Put:
         """Put an object if it is absent. A refusal is final for a probe only.
 
@@ -310,6 +316,7 @@ class S3Store(RemoteStore):
     def files(self, folder: str) -> Sequence[StoredFile]:
         return self._files(folder)
 
+    @request("list")
     def _files(self, folder: str, start: str = "") -> Sequence[StoredFile]:
         with self._translated("list", folder):
             files = [_stored(item) for page in self._pages(folder, start) for item in page]
@@ -325,6 +332,7 @@ class S3Store(RemoteStore):
                 return
             query["ContinuationToken"] = page["NextContinuationToken"]
 
+    @request("stat")
     def now(self) -> datetime:
         """Read the clock from the date of a response."""
         with self._translated("ask", ""):
@@ -340,10 +348,12 @@ class S3Store(RemoteStore):
                 raise StorageError(f"can't read the clock of {self.url}: its response has no date")
             return date
 
+    @request("delete")
     def delete(self, path: str) -> None:
         with self._translated("delete", path):
             self._fs.call_s3("delete_object", **self._object(path))
 
+    @request("delete")
     def delete_all(self, paths: Sequence[str]) -> None:
         for start in range(0, len(paths), 1000):
             some = paths[start : start + 1000]
@@ -377,6 +387,7 @@ class S3Store(RemoteStore):
         size, tail = retry_errors(self._is_transient, lambda: self._tail(full))
         return RangedFile(lambda ranges: self._fetch(full, ranges), size, tail)
 
+    @request("read", of_result)
     def _tail(self, full: str) -> tuple[int, bytes]:
         """Fetch the size of an object and its end in one request."""
         answer, data = self._get(full, Range=f"bytes=-{TAIL}")

@@ -17,6 +17,7 @@ from versioned_catalog.errors import NotFoundError
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import moment
 from versioned_catalog.model.types import Column
+from versioned_catalog.observe.tracing import carried
 from versioned_catalog.read.arrow_stream import capsule_of
 from versioned_catalog.read.metadata_columns import feed_schema
 from versioned_catalog.read.tasks import PREFETCH_SEGMENTS, read_ahead
@@ -85,7 +86,8 @@ class Changes:
             return pa.Table.from_batches(self.to_batches(), schema=self.schema)
         threads = PREFETCH_SEGMENTS if self.store.is_remote else os.cpu_count() or 1
         with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
-            results = list(pool.map(lambda task: list(read_changes(self.store, task)), tasks))
+            read = carried(lambda task: list(read_changes(self.store, task)))
+            results = list(pool.map(read, tasks))
         return pa.Table.from_batches(chain.from_iterable(results), schema=self.schema)
 
     def head(self, limit: int) -> pa.Table:

@@ -17,7 +17,6 @@ is decided for each version once, by the process that committed it:
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
@@ -29,6 +28,7 @@ from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.features import IMPORTS
 from versioned_catalog.log.state import TableState
+from versioned_catalog.observe.records import WARNING, record
 from versioned_catalog.write.bounded_compaction import BoundedPlan, compact_within, plan_within
 from versioned_catalog.write.compaction_choice import AUTO_COMPACT, CompactionTask, small_bytes
 from versioned_catalog.write.resolving import resolve_within
@@ -45,7 +45,6 @@ RESOLVED_BYTES = 8 * MOST_BYTES
 MOST_PLANNED = 20_000
 """More segments are left to ``maintain``: small ones, and with a primary key all, are planned."""
 
-_log = logging.getLogger("versioned_catalog")
 _lock = Lock()
 _running: set[str] = set()
 """The tables that threads of this process are compacting after a commit."""
@@ -106,7 +105,7 @@ def maintain_if_due(handle: TableHandle, before: int) -> None:
                     compact_within(handle, plan)
                     resolve_within(handle.refresh(), RESOLVED_BYTES)
     except Exception as error:  # the rows are committed, whatever fails now
-        _log.warning("%s was not maintained: %s", handle.name, error)
+        record(WARNING, "%s was not maintained: %s", handle.name, error, table=handle.name)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,6 +20,7 @@ from versioned_catalog.errors import (
 )
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
+from versioned_catalog.observe.records import WARNING, record
 from versioned_catalog.read.arrays import ColumnPath
 from versioned_catalog.read.bounds import every_match, some_match
 from versioned_catalog.read.filters import BoundFilter, filter_on
@@ -228,7 +228,6 @@ class _KeyedPlanner:
 COMMIT_BYTES = 2 * 1024**3
 """Bytes read between two commits: a compaction that is killed loses no more work than that."""
 
-_log = logging.getLogger("versioned_catalog")
 
 Done = tuple[CompactionTask, tuple[SegmentRecord, ...]]
 """A task, and the segments that it wrote."""
@@ -350,7 +349,7 @@ def compact_if_due(handle: TableHandle) -> None:
         if is_due(handle.state):
             compact(handle, None, "small")
     except VersionedError as error:
-        _log.warning("%s was not compacted: %s", handle.name, error)
+        record(WARNING, "%s was not compacted: %s", handle.name, error, table=handle.name)
 
 
 def _commit(handle: TableHandle, base: Base, done: list[Done], commit_id: str | None) -> list[Done]:

@@ -19,6 +19,8 @@ from versioned_catalog.errors import InvalidRequestError, StorageError
 from versioned_catalog.log.features import DELETE_ROW, PATCH_ROW, PUT_ROW
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.model.arrow import scalar_of
+from versioned_catalog.observe.records import DEBUG, record
+from versioned_catalog.observe.tracing import carried, span
 from versioned_catalog.storage.store import Store
 from versioned_catalog.write.segment_writer import (
     DEFAULT_TARGET_BYTES,
@@ -181,6 +183,27 @@ def write_segments(
     Returns:
         A record for each segment, in the order of the rows, tombstones first.
     """
+    with span("versioned.write", store=store.url) as writing:
+        records = _written(store, spec, batches, scratch)
+        rows, size = sum(r.rows for r in records), sum(r.bytes for r in records)
+        writing.set(segments=len(records), rows=rows, bytes=size)
+    record(
+        DEBUG,
+        "%s: wrote %d rows in %d segments",
+        store.url,
+        rows,
+        len(records),
+        location=store.url,
+        segments=len(records),
+        rows=rows,
+        bytes=size,
+    )
+    return records
+
+
+def _written(
+    store: Store, spec: WriteSpec, batches: Iterable[pa.RecordBatch], scratch: str | None
+) -> list[SegmentRecord]:
     schema = spec.schema
     sorts = bool(schema.sort_by or schema.row_key)
     with _OpenSegments(store, spec, scratch) as runs:
@@ -238,9 +261,10 @@ def pipelined(values: Iterable[Value]) -> Generator[Value]:
     with ExitStack() as stack, ThreadPoolExecutor(1) as pool:
         if isinstance(rest, Generator):
             stack.callback(rest.close)
-        following = pool.submit(next, rest, end)
+        step = carried(next)
+        following = pool.submit(step, rest, end)
         while (value := following.result()) is not end:
-            following = pool.submit(next, rest, end)
+            following = pool.submit(step, rest, end)
             yield value  # type: ignore[misc]
 
 

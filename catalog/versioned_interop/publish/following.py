@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,6 +11,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import Head
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.iceberg import publishes
+from versioned_catalog.observe.records import INTEROP, WARNING, record
 from versioned_catalog.storage.store import Store, root_url
 from versioned_interop.publish.data_files import DELETES
 from versioned_interop.publish.manifests import METADATA, Writer
@@ -114,9 +114,6 @@ def _reachable(store: Store, newest: Publication) -> Iterator[str]:
         yield url.rpartition("/")[2]
 
 
-_log = logging.getLogger(__name__)
-
-
 def publish_if_asked(handle: TableHandle) -> None:
     """Publish the newest version if the property ``publish`` asks for it; failures are only logged.
 
@@ -133,7 +130,16 @@ def publish_if_asked(handle: TableHandle) -> None:
         elif _began(state):
             withdraw_earlier(handle.store, state)
     except Exception as error:
-        _log.warning("%s: version %s was not published: %s", handle.name, state.version, error)
+        record(
+            WARNING,
+            "%s: version %s was not published: %s",
+            handle.name,
+            state.version,
+            error,
+            logger=INTEROP,
+            table=handle.name,
+            version=state.version,
+        )
 
 
 def _publish(handle: TableHandle, state: TableState) -> None:

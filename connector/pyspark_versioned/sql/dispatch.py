@@ -31,6 +31,8 @@ from pyspark_versioned.sql.protocol.common import Done, Handshake
 from pyspark_versioned.sql.session_facts import authored
 from versioned_catalog import InvalidRequestError, VersionedError
 from versioned_catalog.model.type_text import render_path
+from versioned_catalog.observe.setup import set_up
+from versioned_catalog.observe.tracing import continuing, is_used, span
 
 Json = dict[str, Any]
 
@@ -83,7 +85,18 @@ def respond(parsed: Any, received: Sequence[bytes] = (), sent: list[bytes] | Non
     Returns:
         The response as the text of its JSON: a result, a refusal or an error.
     """
-    return encode(_outcome(parsed, received), sent)
+    try:
+        set_up()
+    except VersionedError as error:
+        return encode(_error_response(error, None), sent)
+    if not is_used():
+        return encode(_outcome(parsed, received), sent)
+    named = parsed if isinstance(parsed, dict) else {}
+    with continuing(named.get("trace")), span(f"versioned.request.{named.get('request')}") as here:
+        outcome = _outcome(parsed, received)
+        if "error" in outcome:
+            here.set(error=outcome["error"].condition)
+        return encode(outcome, sent)
 
 
 def _outcome(parsed: Any, received: Sequence[bytes]) -> Json:

@@ -88,6 +88,11 @@ class ReadGroups:
             self._indexes[key] = self.distinct.index(group)
         return self._indexes[key]
 
+    @property
+    def can_narrow(self) -> bool:
+        """Whether Spark can narrow all columns that are shown in narrower types."""
+        return self._narrowed is not None
+
     def is_native(self, layout: FileLayout) -> bool:
         """Whether Spark can read segments of a layout exactly."""
         if layout not in self._native:

@@ -24,6 +24,7 @@ from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.unseen import Shared, unseen_columns
 from versioned_catalog.log.marks import FileMark, InlineMark, Mark, mark_from_text
 from versioned_catalog.model.types import Atom, Column, Decimal
+from versioned_catalog.observe.records import CONNECTOR, INFO, record
 from versioned_catalog.read.aggregates import (
     ColumnEstimate,
     count_rows,
@@ -83,6 +84,21 @@ def planned(
     in_python = {file for file, at in zip(path, group, strict=True) if groups.distinct[at] is None}
     if request.in_python is not None:
         in_python &= set(request.in_python)
+    if in_python:
+        reason = _why_python(request, shared, groups, hidden, in_python)
+        record(
+            INFO,
+            "%s: Python reads %d of %d segments, since %s",
+            request.table.name,
+            len(in_python),
+            len(path),
+            reason,
+            logger=CONNECTOR,
+            table=request.table.name,
+            version=scan.state.version,
+            segments=len(in_python),
+            reason=reason,
+        )
     return messages.ScanPlan(
         [
             _python_group(scan, shared, in_python, request) if way is None else way
@@ -98,6 +114,25 @@ def planned(
         native.key_groups,
         lasting=not scan.ages,
     )
+
+
+def _why_python(
+    request: messages.PlanScan,
+    shared: Shared,
+    groups: ReadGroups,
+    hidden: Collection[str],
+    in_python: Collection[str],
+) -> str:
+    """Why Spark's reader does not read some segments, as far as it is known for all of them."""
+    if not request.allow_native:
+        return "the option io, or the kind of storage, asks for it"
+    if not shared.is_plain:
+        return "Spark's reader has no such columns"
+    if not groups.can_narrow:
+        return "Spark can't narrow values in arrays and maps"
+    if all(path in hidden for path in in_python):
+        return "their rows are merged, or may be too old"
+    return "Spark's reader can't open them, or does not read their columns exactly"
 
 
 def _readable(

@@ -54,6 +54,12 @@ public final class SparkPython {
         return new Exchange(Function.INSTANCE, module, request).runInPython(true);
     }
 
+    /** The span that the user's thread is in, as W3C Trace Context writes it in a local property of Spark; null without one. */
+    public static String traceParent() {
+        Option<SparkSession> session = SparkSession.getActiveSession();
+        return session.isEmpty() ? null : session.get().sparkContext().getLocalProperty("traceparent");
+    }
+
     /** Whether a table is our Python data source. */
     public static boolean isSource(Table table) {
         return table instanceof PythonTable && table.name().equalsIgnoreCase(FORMAT);

@@ -36,7 +36,8 @@ public final class Python {
 
     private Python() {}
 
-    private record Envelope(String request, Object body, @JsonInclude(JsonInclude.Include.NON_NULL) Commit commit) {}
+    private record Envelope(String request, Object body, @JsonInclude(JsonInclude.Include.NON_NULL) Commit commit,
+        @JsonInclude(JsonInclude.Include.NON_NULL) String trace) {}
 
     /**
      * Sends a request that commits nothing.
@@ -76,7 +77,7 @@ public final class Python {
     private static <R> R exchange(Request<R> request, Commit commit) {
         String name = Codec.nameOf(request.getClass());
         List<byte[]> attachments = new ArrayList<>();
-        String text = Codec.text(new Envelope(name, request, commit), attachments);
+        String text = Codec.text(new Envelope(name, request, commit, SparkPython.traceParent()), attachments);
         if (LOG.isDebugEnabled()) {
             LOG.debug("{} {}", name, subject(Codec.tree(text).path("body")));
         }
