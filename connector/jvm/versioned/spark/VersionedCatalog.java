@@ -160,7 +160,7 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
     /** CREATE TABLE LIKE, since Spark 4.3, also copies the properties and the comment of the source. */
     public Table createTableLike(Identifier ident, TableInfo info, Table source)
             throws TableAlreadyExistsException, NoSuchNamespaceException {
-        Like like = source instanceof VersionedTable table ? new Like(table.ref(), table.properties()) : null;
+        Like like = source instanceof VersionedTable table ? new Like(table.ref(), table.forPeople().properties()) : null;
         Altered created = CatalogRequests.ofNewTable(ident,
             new Create(requests.catalog(), CatalogRequests.declaration(ident, info), like));
         CatalogRequests.log(created.warnings());

@@ -69,6 +69,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     private final Constraint[] constraints;
     private final List<String> rowKey;
     private final Map<String, String> properties;
+    private final Map<String, String> forListeners;
     private boolean readsAll;
     private boolean takesChanges;
     private String within;
@@ -79,7 +80,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         this(role, loaded, false);
     }
 
-    /** @param shown whether it is only shown, and not written to */
+    /** @param shown whether it is only shown, to people, and not written to */
     private VersionedTable(Role role, LoadedTable loaded, boolean shown) {
         this.loaded = loaded;
         this.ref = loaded.table();
@@ -91,6 +92,10 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         this.constraints = Constraints.of(loaded.primaryKey(), loaded.checks());
         this.rowKey = loaded.rowKey();
         this.properties = propertiesOf(loaded);
+        this.forListeners = new TreeMap<>(properties);
+        if (!shown && Lineage.isListening()) {
+            forListeners.putAll(Lineage.properties(loaded));
+        }
     }
 
     /** A table at its newest version. */
@@ -136,12 +141,22 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         return properties;
     }
 
-    /** The same table without the metadata columns that only statements use. */
+    /** The same table as people see it: without metadata columns that only statements use, and properties that only listeners read. */
     public VersionedTable described() {
         LoadedTable shown = new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(),
             loaded.primaryKey(), loaded.rowKey(), loaded.properties(), loaded.comment(), List.of(), loaded.rows(),
             loaded.checks(), loaded.generated(), loaded.identities(), loaded.external());
-        return loaded.unseen().isEmpty() && loaded.generated().isEmpty() ? this : new VersionedTable(role, shown, true);
+        boolean isAlike = loaded.unseen().isEmpty() && loaded.generated().isEmpty() && !tellsListeners();
+        return isAlike ? this : new VersionedTable(role, shown, true);
+    }
+
+    /** The same table without properties that only listeners read. */
+    public VersionedTable forPeople() {
+        return tellsListeners() ? new VersionedTable(role, loaded, true) : this;
+    }
+
+    private boolean tellsListeners() {
+        return forListeners.size() > properties.size();
     }
 
     private static Map<String, String> generations(LoadedTable loaded) {
@@ -177,7 +192,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     /** The same table, as if its generated and identity columns were plain ones. */
     public VersionedTable plain() {
-        return new VersionedTable(role, withoutGenerated(loaded.checks(), List.of()));
+        return new VersionedTable(role, withoutGenerated(loaded.checks(), List.of()), true);
     }
 
     private LoadedTable withoutGenerated(List<Check> checks, List<IdentityColumn> identities) {
@@ -325,7 +340,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     @Override
     public Map<String, String> properties() {
-        return properties;
+        return forListeners;
     }
 
     /** Whether rows are replaced by their key. */
