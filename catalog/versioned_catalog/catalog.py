@@ -65,8 +65,8 @@ from versioned_catalog.names.names_log import Name, TableName, full_key
 from versioned_catalog.names.references import reference_in
 from versioned_catalog.names.view import View
 from versioned_catalog.names.view_columns import Problem, Shown, ViewReports
-from versioned_catalog.read.checks import parse_checks
 from versioned_catalog.progress import Reporting, reporting
+from versioned_catalog.read.checks import parse_checks
 from versioned_catalog.storage.opening import (
     Roots,
     allow_warehouse,
@@ -1059,7 +1059,7 @@ class Catalog:
         return tables + tuple(gone)
 
     def page(
-        self, bounds: MaintenanceBounds = DEFAULT_BOUNDS, *, progress: Progress = silent
+        self, bounds: MaintenanceBounds = DEFAULT_BOUNDS, *, progress: Reporting = False
     ) -> WarehousePage:
         """One HTML page about all tables, which loads nothing: write its ``html`` to a file.
 
@@ -1068,14 +1068,17 @@ class Catalog:
 
         Args:
             bounds: for what maintenance is due. See ``Maintenance.advise``.
-            progress: called with the step and how much of it is done.
+            progress: True for bars, or a function called with the step and how much of it is done.
 
         Raises:
             InvalidRequestError: the bounds are invalid.
             NotFoundError: there is no warehouse.
         """
         bounds.check(self._store.url)
-        page: WarehousePage = interop("warehouse_page")(self, self._every_name(), bounds, progress)
+        with reporting(progress) as report:
+            page: WarehousePage = interop("warehouse_page")(
+                self, self._every_name(), bounds, report
+            )
         return page
 
     def write_pages(
@@ -1083,7 +1086,7 @@ class Catalog:
         folder: str | os.PathLike[str],
         bounds: MaintenanceBounds = DEFAULT_BOUNDS,
         *,
-        progress: Progress = silent,
+        progress: Reporting = False,
     ) -> WarehousePage:
         """Write the page of the warehouse, ``index.html``, and one of each table into a local folder.
 
@@ -1100,7 +1103,8 @@ class Catalog:
         """
         bounds.check(self._store.url)
         write = interop("write_pages")
-        page: WarehousePage = write(self, self._every_name(), folder, bounds, progress)
+        with reporting(progress) as report:
+            page: WarehousePage = write(self, self._every_name(), folder, bounds, report)
         return page
 
     def _every_name(self) -> list[Name]:

@@ -36,9 +36,9 @@ from versioned_catalog.model.table_text import check_name, is_folder, parse_tabl
 from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.model.types import Column
 from versioned_catalog.model.value_clauses import Identity
-from versioned_catalog.read.checks import parse_check
-from versioned_catalog.progress import Reporting, reporting
 from versioned_catalog.observe.tracing import spanned
+from versioned_catalog.progress import Reporting, reporting
+from versioned_catalog.read.checks import parse_check
 from versioned_catalog.read.metadata_columns import CHANGE_TYPE
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.scan_columns import bind_filters
@@ -955,7 +955,7 @@ class Table:
         format: str = "parquet",
         version: int | str | None = None,
         partition_folders: bool = True,
-        progress: Progress = silent,
+        progress: Reporting = False,
     ) -> Exported:
         """Copy the rows of one version into a local folder, which then needs neither table nor library.
 
@@ -969,7 +969,8 @@ class Table:
             version: a version or the name of a tag; the version that this table shows if omitted.
             partition_folders: for Parquet and Delta, whether rows are in folders (``day=2026-01-31``) by
                 those columns of the partitioning that are integers, text or dates.
-            progress: called with the step and how many rows of how many are done.
+            progress: True for bars, or a function called with the step and how many rows of how many
+                are done.
 
         Raises:
             AlreadyExistsError: the folder is not empty.
@@ -986,13 +987,14 @@ class Table:
         >>> done.rows, done.files
         (2, 1)
         """
-        exported: Exported = interop("export")(
-            self.snapshot(version),
-            path,
-            format=format,
-            partition_folders=partition_folders,
-            progress=progress,
-        )
+        with reporting(progress) as report:
+            exported: Exported = interop("export")(
+                self.snapshot(version),
+                path,
+                format=format,
+                partition_folders=partition_folders,
+                progress=report,
+            )
         return exported
 
     # Files of others

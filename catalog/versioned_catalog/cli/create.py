@@ -53,7 +53,7 @@ def create(
     For a whole CREATE TABLE statement in a file, see apply.
     """
     from versioned_catalog.catalog import Catalog
-    from versioned_catalog.model.identity import Identity
+    from versioned_catalog.model.value_clauses import Identity
 
     options |= {
         "properties": _pairs(properties, "--set takes KEY=VALUE"),

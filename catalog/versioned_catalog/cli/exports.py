@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from versioned_catalog.cli.inspect import version_of
-from versioned_catalog.cli.maintenance import show_progress
 from versioned_catalog.cli.output import show_object
 from versioned_catalog.cli.program import Session, table_command
+from versioned_catalog.cli.running import show_progress
 
 
 @table_command
@@ -38,7 +38,7 @@ def export(
 ) -> None:
     """Copy the rows of TABLE to a local folder, which then needs neither TABLE nor this program."""
     loaded = session.table(table)
-    with show_progress() as progress:
+    with show_progress("what was written was deleted; the same command starts again") as progress:
         done = loaded.export(
             folder,
             format=kind,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from versioned_catalog.cli.maintenance import show_progress
 from versioned_catalog.cli.output import printable, show_json, wants_json
 from versioned_catalog.cli.program import UNEXPECTED, Command, Session, exactly_one
+from versioned_catalog.cli.running import show_progress
 from versioned_catalog.storage.secrets import without_credentials
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _show_warehouse(
 ) -> None:
     other = Session(warehouse, session.storage)
     other.check_warehouse()
-    with show_progress() as progress:
+    with show_progress("the same command starts again") as progress:
         if folder is None:
             done = other.catalog().page(progress=progress)
         else:
