@@ -76,7 +76,7 @@ _MODULES = {
     "Changes": "stream.change_feed",
     "CommitEvent": "observe",
     "ExternalFile": "write.external",
-    "Identity": "model.identity",
+    "Identity": "model.value_clauses",
     "Inspection": "maintain.inspection",
     "Maintenance": "maintain.maintenance",
     "MaintenanceBounds": "maintain.advice",

@@ -977,15 +977,6 @@ class Table:
             InvalidRequestError: the format can't express a column, or has no place for a value.
             NotFoundError: there is no such version or tag.
             StorageError: the folder can't be written.
-
-        >>> table = catalog.create_table("exported", "id BIGINT, place STRING")
-        >>> table.append(pa.table({"id": [1, 2], "place": ["a", "b"]}))
-        1
-        >>> import tempfile
-        >>> folder = tempfile.mkdtemp()
-        >>> done = table.export(folder)
-        >>> done.rows, done.files
-        (2, 1)
         """
         with reporting(progress) as report:
             exported: Exported = interop("export")(
