@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from test_documents import PAGES, anchors
 README = (ROOT / "README.md").read_text()
 TEXT = " ".join(README.split())
 """The README without its line breaks."""
+FIGURES = tomllib.loads((ROOT / "benchmarks" / "measured.toml").read_text())
+"""When the figures of the README were measured, and the code that they are about."""
 BENCHMARKS = (ROOT / "benchmarks" / "README.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -105,6 +108,32 @@ def test_each_figure_links_to_its_section_and_names_its_command() -> None:
         assert f"`{command}`" in section(anchor)
         assert f"| `python -m benchmarks.{command}` |" in BENCHMARKS
         assert anchor in anchors(ROOT / "benchmarks" / "README.md")
+
+
+def git(*arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", ROOT, *arguments], check=False, capture_output=True, text=True
+    )
+    if done.returncode:
+        pytest.skip(f"the history is not here: {done.stderr.strip()}")
+    return done.stdout
+
+
+@pytest.mark.parametrize("command", FIGURES)
+def test_a_figure_of_the_readme_is_not_older_than_the_code_it_measures(command: str) -> None:
+    measured = FIGURES[command]
+    changed = git("diff", "--numstat", measured["at"], "HEAD", "--", *measured["code"])
+    added = sum(int(line.split()[0]) for line in changed.splitlines())
+    files = git("ls-files", "--", *measured["code"]).splitlines()
+    lines = sum(len((ROOT / file).read_text().splitlines()) for file in files)
+    assert added <= lines / 8, f"run python -m benchmarks.{command} again, and note its commit"
+
+
+def test_each_figure_says_when_it_was_measured() -> None:
+    linked = re.findall(r"`benchmarks\.(\w+)`\]\(benchmarks/README\.md#", README)
+    assert set(linked) == FIGURES.keys()
+    for measured in FIGURES.values():
+        assert all((ROOT / path).exists() for path in measured["code"])
 
 
 def test_the_jar_has_the_stated_size() -> None:
