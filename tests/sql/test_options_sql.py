@@ -434,7 +434,8 @@ def test_write_to_replaces_the_table_also_with_the_default_source(
     for default in ("versioned", "parquet"):
         sql_spark.conf.set("spark.sql.sources.default", default)
         try:
-            frame.writeTo(t).using(default).createOrReplace()
+            writer = frame.writeTo(t)
+            (writer.using(default) if default == "versioned" else writer).createOrReplace()
             assert sql_spark.table(t).columns == ["id"]
             wider = frame.selectExpr("id", "1 AS extra")
             refused(lambda w=wider: overwriter(w).saveAsTable(t), "VERSIONED_COLUMN_NOT_FOUND")
