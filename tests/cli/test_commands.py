@@ -476,3 +476,24 @@ def test_a_table_in_another_namespace_is_suggested(run: Run, warehouse: Path) ->
     with pytest.raises(NotFoundError) as caught:
         catalog.list_tables("db2")
     assert "did you mean" not in str(caught.value)
+
+
+def test_an_import_creates_namespaces(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "lake" / "a.parquet")
+    root = ("--root", f"lake={tmp_path / 'lake'}")
+    missing = run(*root, "import", "new.t", str(tmp_path / "lake"))
+    assert (missing.code, missing.err.endswith("or give --parents\n")) == (3, True)
+    assert run(*root, "import", "new.t", str(tmp_path / "lake"), "--parents").code == 0
+    missing = run(*root, "convert", "other.t", str(tmp_path / "lake"), "--format", "delta")
+    assert (missing.code, "--parents" in missing.err) == (4, False)  # there is no such table first
+
+
+def test_a_plan_does_not_create_a_dropped_table_anew(run: Run, tmp_path: Path) -> None:
+    assert run("ddl", "--out", "schemas").code == 0
+    assert run("drop", "db.people").code == 0
+    plan = run("plan", "schemas")
+    assert plan.code == 4
+    assert "versioned undrop db.people brings it back" in plan.err
+    assert run("undrop", "db.people").code == 0
+    assert run("plan", "schemas").code == 0

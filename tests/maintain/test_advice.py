@@ -77,7 +77,7 @@ def test_small_segments_are_due_with_their_figures(tmp_path: Path) -> None:
     assert jobs(advice)["merge"].why == "the table has no primary key"
     assert jobs(advice)["expire"].why == "0 versions of 6 older than the retention"
     assert (jobs(advice)["expire"].before, jobs(advice)["expire"].after) == (6, 6)
-    assert jobs(advice)["vacuum"].why.endswith("needed by no retained version, 0 bytes")
+    assert jobs(advice)["vacuum"].why.endswith("can be deleted, 0 bytes")
 
 
 def test_an_empty_table_needs_nothing(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_orphan_files_are_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     size = os.stat(tmp_path / "t" / records[0].path).st_size
     assert (job.is_due, job.unit, job.freed_bytes) == (True, "files", size)
     assert job.before - job.after == 1
-    assert job.why == f"1 file of {job.before} needed by no retained version, {size:,} bytes"
+    assert job.why == f"1 file of {job.before} can be deleted, {size:,} bytes"
 
 
 def test_invalid_bounds_are_refused(tmp_path: Path) -> None:

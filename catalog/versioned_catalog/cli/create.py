@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from versioned_catalog.cli.output import printable, show_commit, show_json, wants_json
 from versioned_catalog.cli.program import Session, is_folder, table_command
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
+
+if TYPE_CHECKING:
+    from versioned_catalog.catalog import Catalog
 
 
 @table_command
@@ -68,7 +73,7 @@ def create(
         else:
             catalog = session.catalog()
             if parents:
-                _create_namespaces(catalog, table)
+                create_namespaces(catalog, table)
             made = _create_by_name(catalog, table, columns, {**options, "location": location})
     except AlreadyExistsError:
         if not if_not_exists or not _exists(session, table):
@@ -87,15 +92,23 @@ def _exists(session: Session, table: str) -> bool:
 
 
 def _create_by_name(catalog: Any, table: str, columns: str, options: dict[str, Any]) -> Any:
-    try:
+    with naming_parents():
         return catalog.create_table(table, columns, **options)
+
+
+@contextmanager
+def naming_parents() -> Iterator[None]:
+    """Name ``--parents`` in the error of a missing namespace."""
+    try:
+        yield
     except NotFoundError as error:
         if error.condition != "VERSIONED_NAMESPACE_NOT_FOUND":
             raise
         raise NotFoundError(f"{error}; or give --parents") from error
 
 
-def _create_namespaces(catalog: Any, table: str) -> None:
+def create_namespaces(catalog: Catalog, table: str) -> None:
+    """Create the namespaces around a table that are missing."""
     from versioned_catalog.model.type_text import parse_path, render_path
 
     parts = parse_path(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,9 @@ def query(session: Session, sql: str) -> None:
             names = sorted(connection.get_table_names(sql, qualified=True))
             missing = _add_tables(connection, catalog, map(_parts, names))
             try:
-                result = connection.execute(sql).to_arrow_table()
+                with warnings.catch_warnings():  # DuckDB 2 warns that Arrow copies rows
+                    warnings.simplefilter("ignore", UserWarning)
+                    result = connection.execute(sql).to_arrow_table()
             except (duckdb.CatalogException, duckdb.BinderException) as error:
                 is_table = missing and re.match(
                     r'Catalog Error: Table|Binder Error: Catalog "', str(error)

@@ -132,6 +132,7 @@ def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> lis
         text = read_text(file, A_SCHEMA_FILE)
         try:
             plan = plan_text(text, catalog, allow_drop)
+            _check_not_dropped(plan, catalog)
         except (InvalidRequestError, NotFoundError) as error:
             raise InvalidRequestError(f"{file}: {error}") from error
         other = plans.setdefault(path_key(parse_path(plan.table)), FilePlan(file, plan))
@@ -213,6 +214,30 @@ def _check_free(target: Definition, catalog: Catalog) -> None:
             raise InvalidRequestError(
                 f"there is no table {name}, and the table {uuid} of the file is {render_path(other)} "
                 f"now; write that name, or remove the line -- table {uuid} to create another table"
+            )
+
+
+def _check_not_dropped(plan: SchemaPlan, catalog: Catalog) -> None:
+    """Check that a table that is to be created is not one that was dropped, and can come back.
+
+    Raises:
+        InvalidRequestError: it is.
+    """
+    from versioned_catalog.model.table_text import parse_table
+
+    tables = parse_table(plan.ddl).tables if plan.creates else ()
+    if not tables:
+        return
+    try:
+        dropped = {table.uuid: table.dropped for table in catalog.dropped_tables()}
+    except NotFoundError:  # there is no warehouse yet
+        return
+    for uuid in tables:
+        if uuid in dropped:
+            raise InvalidRequestError(
+                f"{plan.table}, the table {uuid} of the file, was dropped at {dropped[uuid]:%F %T}; "
+                f"versioned undrop {plan.table} brings it back, or remove the line -- table {uuid} to "
+                "create another table"
             )
 
 

@@ -72,8 +72,9 @@ def plan(
 ) -> None:
     """Show what would make the tables what the schema files in FOLDER declare.
 
-    Nothing is changed. The exit code is 0 if there is nothing to do, 7 if changes are planned, and 4 if
-    apply would refuse them.
+    Nothing is changed, and no rows are read. The exit code is 0 if there is nothing to do, 7 if changes
+    are planned, and 4 if apply would refuse them whatever the rows are. What is shown as "may conflict",
+    apply refuses if a row forbids it.
     """
     from versioned_catalog.cli.schema_files import plan_files
     from versioned_catalog.storage.text import write_text

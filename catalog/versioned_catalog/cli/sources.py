@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from versioned_catalog.cli.create import create_namespaces, naming_parents
 from versioned_catalog.cli.output import show_object
 from versioned_catalog.cli.program import Command, Session, is_folder, table_command
 from versioned_catalog.cli.running import show_progress
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     "--again", help="changed or all: import known files again that have changed, or all of them."
 )
 @click.option("--skip-unreadable", is_flag=True, help="Leave out files that can't be read.")
+@click.option("--parents", is_flag=True, help="Create the namespaces that are missing.")
 @click.pass_obj
 def import_(
     session: Session,
@@ -49,6 +51,7 @@ def import_(
     aliases: tuple[str, ...],
     no_path_columns: bool,
     no_header: bool,
+    parents: bool,
     **options: Any,
 ) -> None:
     """Import the files in SOURCE, a folder, file or pattern, into TABLE, which is created if need be.
@@ -64,11 +67,16 @@ def import_(
     with show_progress(
         "what was imported stays, and the same command imports the rest"
     ) as progress:
-        into = session.table(table) if is_folder(table) else None
-        if into is not None:
-            imported = into.import_files(source, progress=progress, **options)
+        if is_folder(table):
+            if parents:
+                raise click.UsageError("--parents is for names; TABLE is a folder")
+            imported = session.table(table).import_files(source, progress=progress, **options)
         else:
-            imported = session.catalog().import_files(table, source, progress=progress, **options)
+            catalog = session.catalog()
+            if parents:
+                create_namespaces(catalog, table)
+            with naming_parents():
+                imported = catalog.import_files(table, source, progress=progress, **options)
     _show_import(table, imported)
 
 
@@ -107,6 +115,7 @@ def _show_import(table: str, imported: Imported) -> None:
     show_default=True,
     help="What to do with files that have deleted rows.",
 )
+@click.option("--parents", is_flag=True, help="Create the namespaces that are missing.")
 def convert(
     session: Session,
     table: str,
@@ -117,6 +126,7 @@ def convert(
     copy: bool,
     primary_key: tuple[str, ...],
     deletes: str,
+    parents: bool,
 ) -> None:
     """Convert the Iceberg or Delta table at SOURCE in place, to the new TABLE.
 
@@ -125,10 +135,11 @@ def convert(
     """
     request = interop("Request")(source, kind, root_name, version)
     conversion = interop("Conversion")(copy, primary_key, deletes)
-    with show_progress("the same command goes on") as progress:
-        loaded, done = session.catalog().convert_and_tell(
-            table, request, conversion, progress=progress
-        )
+    catalog = session.catalog()
+    if parents:
+        create_namespaces(catalog, table)
+    with show_progress("the same command goes on") as progress, naming_parents():
+        loaded, done = catalog.convert_and_tell(table, request, conversion, progress=progress)
     _show_sync(loaded.name, done)
 
 

@@ -348,7 +348,7 @@ def _vacuum(orphans: OrphanFiles, files: int) -> Job:
     return Job(
         name=VACUUM,
         is_due=count > 0,
-        why=f"{_many(count, 'file')} of {files} needed by no retained version, {orphans.bytes:,} bytes",
+        why=f"{_many(count, 'file')} of {files} can be deleted, {orphans.bytes:,} bytes",
         unit="files",
         before=files,
         after=files - count,

@@ -12,6 +12,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.features import PATCH_ROW
 from versioned_catalog.log.state import TableState
+from versioned_catalog.model.ddl import SOURCE
 from versioned_catalog.model.iceberg import unreadable, unsayable
 from versioned_catalog.model.iceberg_values import timestamp_ms
 from versioned_catalog.model.keys import TTL, TTL_FLOOR
@@ -98,7 +99,9 @@ def obstacles(state: TableState, format_version: int) -> Iterator[str]:
         for sentence in unreadable(state.schemas[version], state.schema, format_version):
             yield f"{sentence}; {_COMPACT}"
     if pc.any(pc.starts_with(state.segments.column("path"), PREFIX)).as_py():
-        yield f"some of its segments are in external roots ({PREFIX}…); {_COMPACT}"
+        follows = SOURCE in state.properties
+        cost = " (that copies them, and ends sync with the source)" if follows else ""
+        yield f"some of its segments are in external roots; {_COMPACT}{cost}"
     if format_version < 3 and _may_hide_rows(state):
         copies = "" if state.schema.is_keyed else "set the property row_changes to copy, "
         yield (
