@@ -110,8 +110,13 @@ def require_java() -> Path:
     """Return the java that Spark will start, or raise `JavaMissing` in one line."""
     java = find_java()
     if java is None:
-        home = os.environ.get("JAVA_HOME")
+        home, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
         problem = f"there is none in JAVA_HOME ({home})" if home else "there is none on the PATH"
+        if home and on_path:
+            raise JavaMissing(
+                f"Spark needs Java {OLDEST} or newer, and {problem}: unset JAVA_HOME, since there is "
+                f"{on_path}, or set it to the folder of a JDK."
+            )
     else:
         version = java_version(java)
         if version is not None and version >= OLDEST:

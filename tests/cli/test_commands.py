@@ -497,3 +497,10 @@ def test_a_plan_does_not_create_a_dropped_table_anew(run: Run, tmp_path: Path) -
     assert "versioned undrop db.people brings it back" in plan.err
     assert run("undrop", "db.people").code == 0
     assert run("plan", "schemas").code == 0
+
+
+def test_history_says_who(run: Run) -> None:
+    done = run("history", "db.people", "--who")
+    assert done.out.splitlines()[0].split() == [
+        "version", "time", "operation", "user", "application", "message",
+    ]  # fmt: skip

@@ -262,6 +262,14 @@ def test_the_refusal_names_all_changes_in_sql_and_python() -> None:
     table.append(given)
 
 
+def test_the_refusal_knows_the_new_name_of_a_renamed_column() -> None:
+    table = make("a INT, b INT, c INT", None)
+    table.alter().rename_column("a", "total").drop_column("b").commit()
+    with pytest.raises(InvalidRequestError) as caught:
+        table.append(rows([], a=INT, b=INT))
+    assert "has no column a (which is total now), b. To let" in str(caught.value)
+
+
 def test_a_refusal_promises_nothing_that_does_not_help() -> None:
     """`b` could be added, but no change lets text into `a`."""
     with pytest.raises(InvalidRequestError) as caught:

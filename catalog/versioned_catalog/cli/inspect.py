@@ -180,6 +180,7 @@ _HISTORY = (
     *("version", "time", "operation", "schema_version"),
     *("rows_added", "segments_added", "segments_removed", "changes"),
 )
+_WHO = ("version", "time", "operation", "user", "application", "message")
 _SEGMENTS = ("path", "schema_version", "rows", "bytes", "sequence", "partition")
 _PARTITIONS = ("partition", "rows", "segments")
 
@@ -225,9 +226,10 @@ def schema(session: Session, table: str, as_of: str | None, timestamp: str | Non
 
 @table_command
 @click.option("--limit", type=click.IntRange(min=1), help="Show this many of the newest commits.")
-def history(session: Session, table: str, limit: int | None) -> None:
-    """Show the commits of TABLE, or the newest of them, oldest first."""
-    show_table(session.table(table).inspect.history(limit), _HISTORY)
+@click.option("--who", is_flag=True, help="Show who made them: user, application and message.")
+def history(session: Session, table: str, limit: int | None, who: bool) -> None:
+    """Show the commits of TABLE, or the newest of them, oldest first. With --json, all of each."""
+    show_table(session.table(table).inspect.history(limit), _WHO if who else _HISTORY)
 
 
 @table_command

@@ -95,7 +95,11 @@ def _take_counting(cursor: Cursor, always: bool) -> Identity:
 def _take_number(cursor: Cursor) -> int:
     sign = -1 if cursor.accept("-") else 1
     text = cursor.token.text
-    if cursor.token.kind is not TokenKind.NUMBER or not text.isdigit() or len(text) > 20:
+    if (
+        cursor.token.kind is not TokenKind.NUMBER
+        or not (text.isascii() and text.isdigit())
+        or len(text) > 20
+    ):
         raise cursor.error("a whole number that a BIGINT holds was expected")
     return sign * int(cursor.take().text)
 

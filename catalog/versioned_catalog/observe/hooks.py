@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from threading import Lock
 from typing import Any, TypeVar
 
 from versioned_catalog.errors import InvalidRequestError
@@ -13,6 +14,7 @@ from versioned_catalog.observe.records import WARNING, record
 Hook = TypeVar("Hook", bound=Callable[[CommitEvent], object])
 
 _observers: tuple[Observer, ...] = ()
+_lock = Lock()
 
 
 class Registration:
@@ -24,7 +26,8 @@ class Registration:
     def remove(self) -> None:
         """Stop calling the observer."""
         global _observers  # noqa: PLW0603  the observers of the process
-        _observers = tuple(other for other in _observers if other is not self._observer)
+        with _lock:
+            _observers = tuple(other for other in _observers if other is not self._observer)
 
     def __enter__(self) -> Registration:
         return self
@@ -59,7 +62,8 @@ class _Calling:
 def observe(observer: Observer) -> Registration:
     """Let an observer see the commits of this process, to all tables."""
     global _observers  # noqa: PLW0603  the observers of the process
-    _observers = (*_observers, observer)
+    with _lock:
+        _observers = (*_observers, observer)
     return Registration(observer)
 
 

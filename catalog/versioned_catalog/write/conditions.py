@@ -93,7 +93,9 @@ def _with_remedy(
 
 
 def _reasons(requests: Sequence[_Merging], state: TableState) -> str:
-    added = [render_path(request.path) for request in requests if isinstance(request, AddColumn)]
+    added = [
+        _missing(request.path, state) for request in requests if isinstance(request, AddColumn)
+    ]
     reasons = [f"the table has no column {', '.join(added)}"] if added else []
     for request in requests:
         if isinstance(request, ChangeType):
@@ -102,6 +104,18 @@ def _reasons(requests: Sequence[_Merging], state: TableState) -> str:
                 f"the column {render_path(request.path)} is {stored}, and {written} does not widen to it"
             )
     return "; ".join(reasons)
+
+
+def _missing(path: ColumnPath, state: TableState) -> str:
+    """The path of a column that the table lacks, and what its last column of that name is called now."""
+    now = state.schema.visible
+    for schema in reversed(state.own_schemas):
+        column = schema.visible.find(path)
+        if column is not None and column.id in now.ids:
+            return f"{render_path(path)} (which is {now.path_text(column.id)} now)"
+        if column is not None:
+            break
+    return render_path(path)
 
 
 def _call(request: _Merging) -> str:
