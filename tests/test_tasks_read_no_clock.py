@@ -18,6 +18,8 @@ PLANNED_OR_COMMITTED = {
     "connector/pyspark_versioned/sql/distribution.py",
     # Compares this clock with that of a store.
     "catalog/versioned_catalog/storage/clock.py",
+    # What versioned doctor compares with it.
+    "catalog/versioned_catalog/cli/storage_checks.py",
     # A store within one process.
     "catalog/versioned_catalog/storage/memory.py",
     # The default of an argument; tasks get the time of the plan.

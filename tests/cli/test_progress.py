@@ -132,6 +132,7 @@ def test_verbose_shows_where_an_error_was_raised(run: Run) -> None:
 
 def stop(step: str, done: int, total: int) -> None:
     """What Ctrl-C does at a report of progress."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     signal.raise_signal(signal.SIGINT)
 
 
