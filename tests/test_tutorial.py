@@ -32,7 +32,7 @@ def test_the_notebook_has_outputs_and_nothing_of_a_machine() -> None:
     assert all(cell["execution_count"] is None for cell in cells(notebook))
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_notebook_prints_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("nbclient", reason="needs the extra docs")
     monkeypatch.syspath_prepend(ROOT)

@@ -11,7 +11,7 @@ from branches.histories import History
 from histories.seeded import first_seed
 from versioned_catalog import Catalog
 
-SHORT, THOROUGH, NIGHTLY = (126, 138), 7, 2000
+SHORT, THOROUGH, NIGHTLY = (126, 138), 4, 2000
 
 
 def check(url: str, seed: int, steps: int) -> History:

@@ -11,6 +11,7 @@ import pytest
 
 from faults.store import FaultyStore, Plan
 from faults.test_crashes import faults_at, run_killed
+from pairwise import most_at_night
 from versioned_catalog import Catalog
 from versioned_catalog.storage.local import LocalStore
 
@@ -59,7 +60,7 @@ def calls_of(folder: Path, kind: str) -> list[str]:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("kind", HOW)
+@pytest.mark.parametrize("kind", most_at_night(["shallow", "deep"], HOW))
 def test_a_fault_at_each_call(tmp_path: Path, kind: str) -> None:
     prepare(tmp_path / "begin", kind)
     shutil.copytree(tmp_path / "begin", tmp_path / "counted")

@@ -16,7 +16,7 @@ from observe.spans import Forest, Span, of_sdk
 
 HERE = Path(__file__).parent
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.nightly
 
 
 def run_application(folder: Path, **environment: str) -> str:
