@@ -87,6 +87,15 @@ def take_field(cursor: Cursor) -> str:
     return cursor.text[start:end]
 
 
+def unenforced(name: str) -> InvalidRequestError:
+    """The error of a CHECK constraint that is declared NOT ENFORCED."""
+    return InvalidRequestError(
+        f"the constraint {name} is NOT ENFORCED, and every CHECK is enforced; leave NOT ENFORCED out, "
+        "or say what rows should be like in a comment",
+        condition="NOT_SUPPORTED",
+    )
+
+
 def parse_columns(ddl: str) -> tuple[Column, ...]:
     """Parse a column list to columns without IDs.
 

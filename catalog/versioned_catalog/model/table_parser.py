@@ -8,7 +8,13 @@ from functools import partial
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.constants import rekey_defaults
-from versioned_catalog.model.ddl import take_column, take_fields, take_path, take_properties
+from versioned_catalog.model.ddl import (
+    take_column,
+    take_fields,
+    take_path,
+    take_properties,
+    unenforced,
+)
 from versioned_catalog.model.id_comments import IdComments, read_comments
 from versioned_catalog.model.sql_literals import take_default
 from versioned_catalog.model.tokens import Cursor, TokenKind
@@ -203,11 +209,7 @@ def take_check(cursor: Cursor, name: str) -> str:
     condition = take_expression(cursor)
     while word := cursor.accept_word("NOT", "ENFORCED", "RELY", "NORELY"):
         if word == "NOT":
-            raise InvalidRequestError(
-                f"the constraint {name} is NOT ENFORCED, and every CHECK is enforced; leave NOT "
-                "ENFORCED out, or say what rows should be like in a comment",
-                condition="NOT_SUPPORTED",
-            )
+            raise unenforced(name)
     return condition
 
 

@@ -10,6 +10,7 @@ from pyspark_versioned.sql import neighbour_properties
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type
 from versioned_catalog import InvalidRequestError
+from versioned_catalog.errors import naming_table
 from versioned_catalog.model.changes import (
     UNSET,
     AddCheck,
@@ -29,6 +30,7 @@ from versioned_catalog.model.changes import (
     UnsetProperty,
 )
 from versioned_catalog.model.checks import Condition
+from versioned_catalog.model.ddl import unenforced
 from versioned_catalog.model.diff import replace_columns
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.keys import SORT_BY
@@ -194,11 +196,8 @@ def condition_of(constraint: messages.Constraint, table: str) -> Condition:
     check = constraint.check
     assert check is not None
     if not check.enforced:
-        raise InvalidRequestError(
-            f"{table}: the constraint {check.name} is NOT ENFORCED, and every CHECK is enforced; leave "
-            "NOT ENFORCED out, or say what rows should be like in a comment",
-            condition="NOT_SUPPORTED",
-        )
+        with naming_table(table):
+            raise unenforced(check.name)
     return parse_check(check.condition, _zone(constraint.time_zone, table))
 
 
