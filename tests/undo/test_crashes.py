@@ -151,3 +151,21 @@ def test_a_lost_reply_makes_no_second_commit(
     operation(Catalog.over(FaultyStore(LocalStore(str(warehouse)), plan)))
     assert len(plan.calls) >= 1
     assert len(list(log.iterdir())) == before + 1
+
+
+def test_a_fault_never_brings_back_an_earlier_table_of_the_name(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "begin")
+    catalog.create_namespace("n")
+    for columns in ("earlier INT", "later INT"):
+        catalog.create_table("n.t", columns)
+        catalog.drop_table("n.t")
+    shutil.copytree(tmp_path / "begin", tmp_path / "counted")
+    plan = Plan()
+    undrop(Catalog.over(FaultyStore(LocalStore(str(tmp_path / "counted")), plan)))
+    for at in range(len(plan.calls)):
+        folder = tmp_path / str(at)
+        shutil.copytree(tmp_path / "begin", folder)
+        run(folder, undrop, Plan(at, Fault.FAIL_BEFORE))
+        undropped = Catalog(folder)
+        if undropped.table_exists("n.t"):
+            assert undropped.load_table("n.t").schema.names == ["later"], plan.calls[at]

@@ -11,6 +11,7 @@ from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.errors import (
     AlreadyExistsError,
     NotFoundError,
+    StorageError,
     VersionedError,
 )
 from versioned_catalog.log.entry import Commit, Stub
@@ -204,6 +205,8 @@ def _find(names: Names, name: Name, uuid: str | None) -> TableName:
 def _can_come_back(names: Names, table: TableName) -> bool:
     try:
         state = _loaded(names, table)
+    except StorageError:
+        raise  # an earlier table of the name must not come back for it
     except VersionedError:
         return False  # damaged, in need of a newer library, or below a root that this reader lacks
     return state is not None and (state.can_be_undropped or not state.dropped)
