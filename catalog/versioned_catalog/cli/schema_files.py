@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,7 +132,6 @@ def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> lis
         text = read_text(file, A_SCHEMA_FILE)
         try:
             plan = plan_text(text, catalog, allow_drop)
-            _check_not_dropped(plan, catalog)
         except (InvalidRequestError, NotFoundError) as error:
             raise InvalidRequestError(f"{file}: {error}") from error
         other = plans.setdefault(path_key(parse_path(plan.table)), FilePlan(file, plan))
@@ -140,6 +139,7 @@ def plan_files(source: Path, catalog: Catalog, allow_drop: Sequence[str]) -> lis
             raise InvalidRequestError(
                 f"{file} and {other.file} are both of {plan.table}; keep one of them"
             )
+    _check_not_dropped(plans.values(), catalog)
     return list(plans.values())
 
 
@@ -217,27 +217,32 @@ def _check_free(target: Definition, catalog: Catalog) -> None:
             )
 
 
-def _check_not_dropped(plan: SchemaPlan, catalog: Catalog) -> None:
-    """Check that a table that is to be created is not one that was dropped, and can come back.
+def _check_not_dropped(plans: Iterable[FilePlan], catalog: Catalog) -> None:
+    """Check that no table that is to be created is one that was dropped, and can come back.
 
     Raises:
-        InvalidRequestError: it is.
+        InvalidRequestError: naming the first that is.
     """
     from versioned_catalog.model.table_text import parse_table
 
-    tables = parse_table(plan.ddl).tables if plan.creates else ()
-    if not tables:
+    created = [
+        (each.file, each.plan.table, uuid)
+        for each in plans
+        if each.plan.creates
+        for uuid in parse_table(each.plan.ddl).tables
+    ]
+    if not created:
         return
     try:
         dropped = {table.uuid: table.dropped for table in catalog.dropped_tables()}
     except NotFoundError:  # there is no warehouse yet
         return
-    for uuid in tables:
+    for file, name, uuid in created:
         if uuid in dropped:
             raise InvalidRequestError(
-                f"{plan.table}, the table {uuid} of the file, was dropped at {dropped[uuid]:%F %T}; "
-                f"versioned undrop {plan.table} brings it back, or remove the line -- table {uuid} to "
-                "create another table"
+                f"{file}: {name}, the table {uuid} of the file, was dropped at {dropped[uuid]:%F %T}; "
+                f"versioned undrop {name} brings it back, or remove the line -- table {uuid} to create "
+                "another table"
             )
 
 
