@@ -708,8 +708,13 @@ def test_publishing(catalog: Catalog, source: Table) -> None:
     assert "publish" not in shallow.properties
     with pytest.raises(InvalidRequestError, match="can't be published"):
         catalog.clone_table("n.c", "n.a", shallow=True, properties={"publish": "iceberg"})
+    with pytest.raises(InvalidRequestError, match=r"can't be published.*\(n/a.*\); compact"):
+        shallow.alter().set_property("publish", "iceberg").commit()
+    shallow.maintenance.compact(strategy="full")
+    shallow.alter().set_property("publish", "iceberg").commit()
     deep = catalog.clone_table("n.c", "n.a")
-    assert Path(deep.location, "iceberg/metadata").is_dir()
+    for clone in (shallow, deep):
+        assert Path(clone.location, "iceberg/metadata").is_dir()
 
 
 @KINDS

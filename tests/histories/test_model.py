@@ -500,7 +500,7 @@ class Histories(InFlight, RuleBasedStateMachine):
         try:
             self.laws.rollback(self.model, version)
         except Refused:
-            with pytest.raises(InvalidRequestError, match="created or replaced the table"):
+            with pytest.raises(InvalidRequestError, match="replaced, cloned or restored the table"):
                 self.table.rollback(version)
             return
         ids = self.table.state.next_column_id

@@ -196,7 +196,7 @@ def test_consumers_and_changes_end(catalog: Catalog, table: Table) -> None:
     assert dict(new.state.consumers) == {}
     with pytest.raises(NotFoundError, match=f"oldest version to read on from is {began}"):
         new.move_consumer("job", then)
-    with pytest.raises(InvalidRequestError, match=f"version {began} created or replaced"):
+    with pytest.raises(InvalidRequestError, match=f"version {began} created, replaced, cloned"):
         new.changes(then)
     new.append(rows(9))
     assert new.changes(began + 1).to_arrow()["id"].to_pylist() == [9]

@@ -169,7 +169,7 @@ MATRIX: Mapping[type, Row] = {
     operations.Alter: Row(
         required=(*SAME_INCARNATION, schema_rules.in_current_schema, schema_rules.schema_unaltered),
         is_noop=table_entries.is_altered,
-        rules=(schema_rules.no_nulls,),
+        rules=(schema_rules.no_nulls, schema_rules.publishes_own_files),
         entry=table_entries.alter_entry,
     ),
     operations.Tag: Row(

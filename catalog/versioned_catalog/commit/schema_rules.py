@@ -5,6 +5,8 @@ Notes 1, 3, 5 and 8 of FORMAT.md, section 11.
 
 from __future__ import annotations
 
+import pyarrow.compute as pc
+
 from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.operations import (
     Alter,
@@ -18,11 +20,14 @@ from versioned_catalog.commit.operations import (
 from versioned_catalog.commit.segment_entries import schema_after
 from versioned_catalog.commit.table_entries import altered, first_column_id, first_schema_version
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
+from versioned_catalog.log.clones import sources_of
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.bound_changes import newly_not_null
+from versioned_catalog.model.iceberg import PUBLISH
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column, is_nested, is_repeated
 from versioned_catalog.model.widening import type_name, widens
+from versioned_catalog.storage.store import PREFIX
 
 
 def in_current_schema(attempt: Attempt[Alter | Rollback | Drop]) -> None:
@@ -72,6 +77,26 @@ def check_unaltered(planned_on: PlannedOn, state: TableState, table: str) -> Non
         f"{table}: this was planned on version {planned_on.version}, and since then {change}; nothing "
         "was changed; plan it again"
     )
+
+
+def publishes_own_files(attempt: Attempt[Alter]) -> None:
+    """Refuse to publish a table that reads files of another one, in the name of a shallow clone.
+
+    Raises:
+        InvalidRequestError: what is published could not be read by other engines.
+    """
+    state = attempt.state
+    if PUBLISH in state.properties or PUBLISH not in altered(attempt).properties:
+        return
+    paths = state.segments.column("path")
+    sources = sources_of(paths.filter(pc.starts_with(paths, PREFIX)).to_pylist())
+    if sources:
+        raise InvalidRequestError(
+            f"{attempt.table}: a shallow clone can't be published, since other engines can't read the "
+            f"files of another table ({', '.join(sorted(sources))}); compact it with the strategy full, "
+            f"which copies them, or make a deep clone, and set {PUBLISH} then",
+            condition="NOT_SUPPORTED",
+        )
 
 
 class SchemaConflictError(CommitConflictError):

@@ -227,8 +227,8 @@ def check_range(newest: TableState, end: TableState, start: int, table: str) -> 
     if start < began:
         raise InvalidRequestError(
             f"{table}: changes from version {start} to {end.version} can't be read, since version "
-            f"{began} created or replaced the table, and its columns have other IDs since; ask for the "
-            f"changes from {began} on, or for those up to {began - 1}"
+            f"{began} created, replaced, cloned or restored the table, and its columns have other IDs "
+            f"since; ask for the changes from {began} on, or for those up to {began - 1}"
         )
     first = first_version(newest, began)
     if start < first:
