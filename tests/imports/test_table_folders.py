@@ -21,6 +21,7 @@ METADATA = {
     "Delta": "_delta_log/00000000000000000000.json",
     "Iceberg": "metadata/00001-5f0c.metadata.json",
     "Hudi": ".hoodie/hoodie.properties",
+    "Paimon": "snapshot/snapshot-1",
     "Versioned": "_versioned/log/00000000000000000000.json",
 }
 """The file by which the folder of a table of each format shows."""
@@ -119,6 +120,18 @@ def test_tables_of_others_are_refused_and_converted(tmp_path: Path, kind: str) -
         str(lake.root / path.removeprefix("root:lake/")),
         Taken.ADOPTED,
     )
+
+
+@both
+@pytest.mark.parametrize("ending", ["", "-delete"], ids=["rows", "deleted rows"])
+def test_a_file_of_ducklake(lake: Lake, copy: bool, ending: str) -> None:
+    """DuckLake's names of files: its folders hold no metadata."""
+    name = f"x/t/ducklake-01994b8c-1d9b-7c5a-8a3f-3d3c1e3b7f10{ending}.parquet"
+    lake.write(name, {"a": [3]})
+    for source in ("x", "x/t", name, "x/**/duck*.parquet"):
+        refused(lake, lake.folder / source, "DuckLake", copy=copy)
+    lake.load(source="x/*.parquet", copy=copy)
+    assert lake.rows() == [{"a": 2}]
 
 
 def test_a_warehouse_is_no_table(tmp_path: Path) -> None:

@@ -332,6 +332,9 @@ def common_format(names: Iterator[str], format_: str | None, source: str) -> str
 
 
 _CONVERT = "Convert the table: Catalog.convert(name, {folder!r}), or CALL system.convert in SQL"
+_WRITE = "Read it with its own software, and write its rows into the table, with Spark or append()"
+_DUCKLAKE = re.compile(r"^ducklake-[0-9a-f-]{36}(-delete)?\.parquet$")
+"""Names of files of DuckLake, whose folders show no table: a database knows which rows are removed."""
 
 
 @dataclass(frozen=True)
@@ -370,7 +373,8 @@ _FORMATS = (
         "",
         _CONVERT,
     ),
-    _Format("a Hudi", ".hoodie", re.compile(""), "", "Write its rows into the table with Spark"),
+    _Format("a Hudi", ".hoodie", re.compile(""), "", _WRITE),
+    _Format("a Paimon", "snapshot", re.compile(r"^snapshot-[0-9]+$"), "", _WRITE),
     _Format(
         "a Versioned",
         "_versioned/log",
@@ -384,7 +388,7 @@ _FORMATS = (
 def refuse_tables(
     source: FileSource, listed: Sequence[StoredFile], files: Sequence[StoredFile]
 ) -> None:
-    """Refuse files that belong to a table of Delta, Iceberg, Hudi or this library.
+    """Refuse files that belong to a table of Delta, Iceberg, Hudi, Paimon, DuckLake or this library.
 
     Tables are looked for in the folders that were listed and in all folders above the files, as they are
     named and with links resolved.
@@ -402,7 +406,13 @@ def refuse_tables(
         for kind, folder in tables:
             if kind.has(folder, file.name):
                 where = f"{source.store.url}/{folder}".rstrip("/")
-                raise _refused(source, kind, where, file.name)
+                raise _refused(
+                    source, kind.name, kind.way_out.format(folder=where), where, file.name
+                )
+        folder, _, name = file.name.rpartition("/")
+        if _DUCKLAKE.search(name):
+            where = f"{source.store.url}/{folder}".rstrip("/")
+            raise _refused(source, "a DuckLake", _WRITE, where, file.name)
     within = f"{source.store.address}/{prefix}"
     places = (source.place(file.name) for file in files)
     outside = [place for place in places if not place.startswith(within)]  # by links
@@ -450,12 +460,14 @@ def _check_folder(source: FileSource, folder: str, place: str) -> None:
         except VersionedError:
             continue
         if kind.is_in(names):
-            raise _refused(source, kind, folder, place)
+            raise _refused(source, kind.name, kind.way_out.format(folder=folder), folder, place)
 
 
-def _refused(source: FileSource, kind: _Format, folder: str, path: str) -> InvalidRequestError:
+def _refused(
+    source: FileSource, name: str, way_out: str, folder: str, path: str
+) -> InvalidRequestError:
     return InvalidRequestError(
-        f"{source.shown} has files of {kind.name} table at {folder}, such as {path}; they may hold rows "
-        f"that the table has removed. {kind.way_out.format(folder=folder)}",
+        f"{source.shown} has files of {name} table at {folder}, such as {path}; they may hold rows "
+        f"that the table has removed. {way_out}",
         condition="NOT_SUPPORTED",
     )
