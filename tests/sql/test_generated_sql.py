@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, Table
+from versioned_catalog.model.types import Atom
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -346,6 +347,33 @@ def test_a_merge_that_adds_a_column_computes(sql_spark: SparkSession, table: Tab
         (1, "x")
     ]
     assert len(table.refresh().generated) == 3
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME SELECT 3000000000 AS n, 1 AS extra",
+        "MERGE WITH SCHEMA EVOLUTION INTO {t} t USING (SELECT 3000000000 AS n, 1 AS extra) s "
+        "ON t.n = s.n WHEN NOT MATCHED THEN INSERT (n, extra) VALUES (s.n, s.extra)",
+        "INSERT INTO {live} BY NAME SELECT 3000000000 AS n",
+    ],
+)
+def test_a_computed_value_widens_no_column(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, t: str, statement: str
+) -> None:
+    live = f"{t}_live"
+    for name, mode in [(t, "strict"), (live, "live")]:
+        sql_spark.sql(
+            f"CREATE TABLE {name} (n INT, g INT GENERATED ALWAYS AS (n * 2)) "
+            f"TBLPROPERTIES ('schema_mode' = '{mode}')"
+        )
+        sql_spark.sql(f"ALTER TABLE {name} ALTER COLUMN n TYPE BIGINT")
+    with pytest.raises(Exception, match="CAST_OVERFLOW"):
+        sql_spark.sql(statement.format(t=t, live=live))
+    for name in ("t", "t_live"):
+        table = catalog.load_table(f"{ns}.{name}")
+        assert [column.type for column in table.schema.columns] == [Atom.LONG, Atom.INT]
+        assert table.count() == 0
 
 
 def test_a_local_time_of_a_region_that_spark_computed_is_found(

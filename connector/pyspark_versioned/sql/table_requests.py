@@ -37,6 +37,7 @@ from versioned_catalog.commit.version_rules import version_or_tag
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import to_arrow_schema
 from versioned_catalog.model.changes import ChangeType
+from versioned_catalog.model.generated import generated_of
 from versioned_catalog.model.type_text import quote, render_path
 from versioned_catalog.model.types import Struct
 from versioned_catalog.model.widening import widens
@@ -319,13 +320,15 @@ def needs_change(request: messages.NeedsChange) -> messages.Needed:
     """Whether rows need a change to be written.
 
     A type only widens. Where types differ in another way, Spark casts or refuses, as in a write that
-    changes no schema.
+    changes no schema. A generated column keeps its type: Spark gives it that of the expression.
     """
     table, state = open_table(request.table)
     (change,) = parse_changes([request.change], state.seen.schema, table.name)
     if not isinstance(change, ChangeType):
         return messages.Needed(True)
-    return messages.Needed(widens(state.seen.schema.get(change.path).type, change.type))
+    column = state.seen.schema.get(change.path)
+    computed = {generated.column_id for generated in generated_of(state.properties)}
+    return messages.Needed(column.id not in computed and widens(column.type, change.type))
 
 
 def accept_options(request: messages.AcceptOptions) -> messages.Accepted:
