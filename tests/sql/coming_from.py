@@ -17,6 +17,9 @@ PAGES = {
     "iceberg": "https://iceberg.apache.org/docs/latest/{}/",
     "delta": "https://docs.delta.io/{}/",
 }
+JAVADOC = "https://iceberg.apache.org/javadoc/latest/org/apache/iceberg"
+ELSEWHERE = {"spark-functions-javadoc": f"{JAVADOC}/spark/functions/package-summary.html"}
+"""Pages that are not among the others of their format."""
 NAMES = {"iceberg": "Iceberg", "delta": "Delta"}
 
 HEAD = """# Coming from Iceberg or Delta
@@ -84,7 +87,8 @@ def page() -> str:
 
 def _tables(found: list[Statement]) -> Iterator[str]:
     for (of, name), group in groupby(found, key=lambda statement: (statement.of, statement.page)):
-        yield f"## {NAMES[of]}: [{name}]({PAGES[of].format(name)})\n"
+        address = ELSEWHERE.get(name, PAGES[of].format(name))
+        yield f"## {NAMES[of]}: [{name}]({address})\n"
         yield "| statement | |\n|---|---|"
         for statement in group:
             yield f"| {_code(statement.sql)} | {_outcome(statement)} |"
