@@ -134,6 +134,30 @@ def test_errors_of_reads_by_the_data_source(sql_spark: SparkSession) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("use", ["read", "write", "stream"])
+def test_the_name_of_a_table_is_no_folder(
+    sql_spark: SparkSession, table: Table, ns: str, use: str, tmp_path: Path
+) -> None:
+    """What Iceberg takes as a name would be a folder in the current one here, and hold the rows."""
+    name = f"versioned.{ns}.t"
+
+    def stream() -> None:
+        rows = sql_spark.readStream.format("rate").load().selectExpr("1 AS id")
+        writer = rows.writeStream.format("versioned").option("checkpointLocation", str(tmp_path))
+        writer.trigger(availableNow=True).start(name).awaitTermination()
+
+    frame = sql_spark.range(1).selectExpr("CAST(id AS INT) AS id")
+    uses: dict[str, Callable[[], object]] = {
+        "read": lambda: sql_spark.read.format("versioned").load(name),
+        "write": lambda: frame.write.format("versioned").mode("append").save(name),
+        "stream": stream,
+    }
+    with pytest.raises(Exception, match=f"name of a table in the catalog versioned.*./{name}"):
+        uses[use]()
+    assert not Path(name).exists()
+
+
+@pytest.mark.thorough
 def test_a_stream_may_read_and_write_tables_in_foreach_batch(
     sql_spark: SparkSession, table: Table, ns: str, tmp_path: Path
 ) -> None:

@@ -47,11 +47,13 @@ public final class VersionedSource extends PythonDataSourceV2 implements DataSou
     @Override
     public PythonDataSourceCreationResult getOrCreateDataSourceInPython(String name, CaseInsensitiveStringMap options,
             Option<StructType> schema) {
+        PathOptions.refuseName(options);
         return super.getOrCreateDataSourceInPython(name, PathOptions.withInstant(options), schema);
     }
 
     @Override
     public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
+        PathOptions.refuseName(new CaseInsensitiveStringMap(properties));
         if (SparkStatements.isStartingStream() && !TableOptions.isPython(new CaseInsensitiveStringMap(properties))) {
             return VersionedTable.atPath(Python.send(new OpenSink(properties, schema)));
         }
@@ -71,6 +73,7 @@ public final class VersionedSource extends PythonDataSourceV2 implements DataSou
     @Override
     public BaseRelation createRelation(SQLContext context, SaveMode mode,
             scala.collection.immutable.Map<String, String> parameters, Dataset<Row> data) {
+        PathOptions.refuseName(new CaseInsensitiveStringMap(CollectionConverters.asJava(parameters)));
         Map<String, String> options = PathOptions.resolve(CollectionConverters.asJava(parameters), mode);
         boolean writes = mode != SaveMode.Ignore || !PathOptions.exists(options);
         if (writes) {

@@ -5,6 +5,7 @@ import java.time.temporal.ChronoUnit;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.catalyst.util.DateTimeUtils;
 import org.apache.spark.sql.internal.SQLConf;
@@ -16,6 +17,7 @@ import versioned.spark.protocol.FormatExists;
 
 /** Options of the data source, completed with the session's time zone and the writer's save mode. */
 public final class PathOptions {
+    private static final Pattern NAME = Pattern.compile("\\w+(\\.[^./\\\\:]+)+");
     private static final String PARTITIONING = "__partition_columns";
     private static final String CLUSTERING = "__clustering_columns";
     private static final String RESOLVED = "saveMode";
@@ -25,6 +27,20 @@ public final class PathOptions {
     private static final String STARTING_TIME = "startingTimestamp";
 
     private PathOptions() {}
+
+    /** Refuses the name of a table of a registered catalog in the place of a folder: Iceberg's format takes one. */
+    public static void refuseName(CaseInsensitiveStringMap options) {
+        String path = options.get("path");
+        if (path == null || options.containsKey("warehouse") || !NAME.matcher(path).matches()) {
+            return;
+        }
+        String catalog = path.substring(0, path.indexOf('.'));
+        if (SQLConf.get().getConfString("spark.sql.catalog." + catalog, "").startsWith("versioned.spark.")) {
+            throw Condition.INVALID_OPTION.error(path + " is the name of a table in the catalog " + catalog
+                + ", and format(\"versioned\") takes a folder: use spark.table(\"" + path + "\"), df.writeTo(\"" + path
+                + "\").append() or saveAsTable; or write ./" + path + " if you mean a folder");
+        }
+    }
 
     /** The options of a read, with their timestamps in UTC: their texts are in the session's time zone. */
     public static CaseInsensitiveStringMap withInstant(CaseInsensitiveStringMap options) {
