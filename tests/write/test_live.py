@@ -250,7 +250,8 @@ def test_the_refusal_names_all_changes_in_sql_and_python() -> None:
     assert caught.value.condition == "VERSIONED_COLUMN_NOT_FOUND"
     assert str(caught.value) == (
         "db.t: the table has no column x, y, s.z; the column n is INT, and BIGINT does not widen to it. "
-        "To let the rows in: ALTER TABLE db.t ALTER COLUMN n TYPE BIGINT; "
+        "Cast n to INT if the values fit. If y is what the table calls a, rename that column to y. "
+        "To let the rows in as they are: ALTER TABLE db.t ALTER COLUMN n TYPE BIGINT; "
         "ALTER TABLE db.t ADD COLUMN x STRING; ALTER TABLE db.t ADD COLUMN y INT; "
         "ALTER TABLE db.t ADD COLUMN s.z DATE (in Python: alter().change_type('n', 'BIGINT')"
         ".add_column('x', 'STRING').add_column('y', 'INT').add_column('s.z', 'DATE').commit()). "

@@ -51,7 +51,7 @@ def refusal(
         RowConverter(arrow, after.schema.visible, table)
     except VersionedError:
         return error
-    return _with_remedy(requests, state, table)
+    return _with_remedy(requests, arrow, state, table)
 
 
 def unknown_columns(arrow: pa.Schema, state: TableState, table: str) -> InvalidRequestError | None:
@@ -69,11 +69,11 @@ def unknown_columns(arrow: pa.Schema, state: TableState, table: str) -> InvalidR
     except VersionedError:
         return None
     added = [request for request in requests if isinstance(request, AddColumn)]
-    return _with_remedy(added, state, table) if added else None
+    return _with_remedy(added, arrow, state, table) if added else None
 
 
 def _with_remedy(
-    requests: Sequence[_Merging], state: TableState, table: str
+    requests: Sequence[_Merging], arrow: pa.Schema, state: TableState, table: str
 ) -> InvalidRequestError:
     live = f"{SCHEMA_MODE} = {SchemaMode.LIVE.value}"
     others = (
@@ -86,10 +86,39 @@ def _with_remedy(
     change = builder if _is_path(table) else f"{statements} (in Python: {builder})"
     adds = any(isinstance(request, AddColumn) for request in requests)
     return InvalidRequestError(
-        f"{table}: {_reasons(requests, state)}. To let the rows in: {change}. Or write with the option "
+        f"{table}: {_reasons(requests, state)}. {_casts(requests, state)}{_renames(requests, arrow, state)}To let the rows in as they "
+        f"are: {change}. Or write with the option "
         f"mergeSchema (in Python: merge_schema=True), {others}",
         condition="COLUMN_NOT_FOUND" if adds else "INVALID_REQUEST",
     )
+
+
+def _casts(requests: Sequence[_Merging], state: TableState) -> str:
+    """How to write the rows to the schema as it is, before what changes it for good."""
+    casts = [
+        f"{render_path(request.path)} to {render_type(state.schema.get(request.path).type)}"
+        for request in requests
+        if isinstance(request, ChangeType)
+    ]
+    return f"Cast {', '.join(casts)} if the values fit. " if casts else ""
+
+
+def _renames(requests: Sequence[_Merging], arrow: pa.Schema, state: TableState) -> str:
+    """What a new column may be if the rows have one column less of its type: the source of a stream may
+    have renamed it."""
+    written = {name.lower() for name in arrow.names}
+    lacking = [c for c in state.schema.visible.columns if c.name.lower() not in written]
+    added = [r for r in requests if isinstance(r, AddColumn) and len(r.path) == 1]
+    questions = []
+    for request in added:
+        alike = [_type(other.type) for other in added].count(_type(request.type))
+        same = [c.name for c in lacking if render_type(c.type) == _type(request.type)]
+        if len(same) == 1 and alike == 1:
+            old, new = render_path((same[0],)), render_path(request.path)
+            questions.append(
+                f"If {new} is what the table calls {old}, rename that column to {new}. "
+            )
+    return "".join(questions)
 
 
 def _reasons(requests: Sequence[_Merging], state: TableState) -> str:
