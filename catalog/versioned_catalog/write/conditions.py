@@ -85,10 +85,10 @@ def _with_remedy(
     statements = "; ".join(render_changes(requests, state.evolution, table))
     change = builder if _is_path(table) else f"{statements} (in Python: {builder})"
     adds = any(isinstance(request, AddColumn) for request in requests)
+    first = _casts(requests, state) + _renames(requests, arrow, state)
     return InvalidRequestError(
-        f"{table}: {_reasons(requests, state)}. {_casts(requests, state)}{_renames(requests, arrow, state)}To let the rows in as they "
-        f"are: {change}. Or write with the option "
-        f"mergeSchema (in Python: merge_schema=True), {others}",
+        f"{table}: {_reasons(requests, state)}. {first}To let the rows in as they are: {change}. Or "
+        f"write with the option mergeSchema (in Python: merge_schema=True), {others}",
         condition="COLUMN_NOT_FOUND" if adds else "INVALID_REQUEST",
     )
 
