@@ -22,6 +22,11 @@ final class GroupConfiguration extends Broadcast<SerializableConfiguration> {
         this.columns = columns;
     }
 
+    /** That of a scan for another group. */
+    GroupConfiguration of(String otherColumns) {
+        return new GroupConfiguration(scan, otherColumns);
+    }
+
     @Override
     public synchronized SerializableConfiguration getValue() {
         if (value == null) {

@@ -43,23 +43,26 @@ public final class RowGroups {
      * A row group.
      *
      * @param start where it begins in the file
+     * @param firstRow the position of its first row in the file
      * @param min lower bound of the column's values in the form of Spark's rows; null if unknown
      * @param max upper bound
      */
-    public record RowGroup(long start, long length, Object min, Object max) {}
+    public record RowGroup(long start, long length, long firstRow, long rows, Object min, Object max) {}
 
     /** The row groups of a file, in order, with the bounds of a top-level column that has an ID. */
     public static List<RowGroup> of(Path path, Configuration hadoop, StructField column) throws IOException {
         try (ParquetFileReader file = ParquetFileReader.open(HadoopInputFile.fromPath(path, hadoop))) {
             List<RowGroup> groups = new ArrayList<>();
             String name = name(file, (int) column.metadata().getLong(FIELD_ID));
+            long firstRow = 0;
             for (BlockMetaData block : file.getFooter().getBlocks()) {
                 Statistics<?> statistics = statistics(block, name);
                 PrimitiveType type = statistics == null ? null : statistics.type();
                 boolean known = statistics != null && statistics.hasNonNullValue();
-                groups.add(new RowGroup(block.getStartingPos(), block.getCompressedSize(),
+                groups.add(new RowGroup(block.getStartingPos(), block.getCompressedSize(), firstRow, block.getRowCount(),
                     known ? value(statistics.genericGetMin(), type, column.dataType()) : null,
                     known ? value(statistics.genericGetMax(), type, column.dataType()) : null));
+                firstRow += block.getRowCount();
             }
             return groups;
         }

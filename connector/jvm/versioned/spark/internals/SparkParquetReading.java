@@ -17,6 +17,7 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.connector.PredicateUtils;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
 import scala.Option;
@@ -71,7 +72,7 @@ public final class SparkParquetReading {
     /** A way of reading files, of which also executors make factories: Spark's settings do not come with a factory. */
     public static final class Source implements Serializable {
         private final scala.collection.immutable.Map<String, String> settings;
-        private final Broadcast<SerializableConfiguration> hadoop;
+        private final GroupConfiguration hadoop;
         private final StructType columns;
         private final StructType constants;
         private final Filter[] filters;
@@ -84,6 +85,26 @@ public final class SparkParquetReading {
             this.columns = columns;
             this.constants = constants;
             this.filters = filters;
+        }
+
+        private Source(Source other, StructType columns) {
+            this.settings = other.settings;
+            this.conf = other.conf;
+            this.hadoop = other.hadoop.of(columns.json());
+            this.columns = columns;
+            this.constants = other.constants;
+            this.filters = other.filters;
+        }
+
+        /** Whether row groups or pages may be skipped. */
+        public boolean isFiltered() {
+            return filters.length > 0;
+        }
+
+        /** The same without the positions of rows. */
+        public Source withoutPositions() {
+            return new Source(this, new StructType(
+                Arrays.stream(columns.fields()).filter(column -> !column.name().equals(ROW_POSITION)).toArray(StructField[]::new)));
         }
 
         /** Makes readers on the driver's behalf; of one factory, only the newest reader is open. */

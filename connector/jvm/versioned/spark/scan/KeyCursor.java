@@ -19,6 +19,7 @@ final class KeyCursor {
     private final int rank;
     private final boolean distinct;
     private final RowPositions hidden;
+    private final RowSpans.Cursor positions; // null if a column has them
     private final Supplier<PartitionReader<ColumnarBatch>> open;
     private final long[][] prefixes;
     private State state = State.WAITING;
@@ -28,6 +29,7 @@ final class KeyCursor {
     private int row;
     private int rows;
     private long seen;
+    private long first; // the position of the first row of the batch, unless a column has it
 
     /**
      * @param orders of the key columns; after them, a batch has the sequence, the type of operation and the position of each row
@@ -35,14 +37,16 @@ final class KeyCursor {
      * @param distinct whether all rows are PUT rows of distinct keys
      * @param lower the prefix of a lower bound of the first key column
      * @param total number of rows of the segment
+     * @param positions of the rows of its batches; null if the batches have them
      */
-    KeyCursor(KeyOrder<?>[] orders, int rank, boolean distinct, long lower, long total,
+    KeyCursor(KeyOrder<?>[] orders, int rank, boolean distinct, long lower, long total, RowSpans.Cursor positions,
             Supplier<PartitionReader<ColumnarBatch>> open) {
         this.orders = orders;
         this.rank = rank;
         this.distinct = distinct;
         this.head = lower;
         this.hidden = new RowPositions(total);
+        this.positions = positions;
         this.open = open;
         this.prefixes = new long[orders.length][];
     }
@@ -106,6 +110,7 @@ final class KeyCursor {
         row = 0;
         rows = batch.numRows();
         seen += rows;
+        first = positions == null ? -1 : positions.next(rows);
         for (int i = 0; i < orders.length; i++) {
             if (batch.column(i).hasNull()) {
                 throw new IOException("a column of the row key holds a null");
@@ -120,6 +125,7 @@ final class KeyCursor {
 
     void close() throws IOException {
         state = State.DONE;
+        head = Long.MAX_VALUE;
         batch = null;
         if (reader != null) {
             reader.close();
@@ -131,7 +137,10 @@ final class KeyCursor {
         return row;
     }
 
-    /** The prefix of the first key column of this row, or of a lower bound if it is not open yet. */
+    /**
+     * The prefix of the first key column of this row, or of a lower bound if the segment is not open yet. At the end it is the
+     * greatest number.
+     */
     long head() {
         return head;
     }
@@ -149,7 +158,7 @@ final class KeyCursor {
     }
 
     long position(int at) {
-        return batch.column(orders.length + 2).getLong(at);
+        return positions == null ? batch.column(orders.length + 2).getLong(at) : first + at;
     }
 
     private long sequence() {

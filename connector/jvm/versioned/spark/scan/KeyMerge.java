@@ -13,12 +13,14 @@ final class KeyMerge {
     private static final int STREAK = 8; // after so many rows of one segment, look how many more come
 
     private final KeyCursor[] cursors;
+    private final long[] heads; // of the cursors, beside each other, since most comparisons need no more
     private final long limit;
     private final int[] tree; // the winner of all, then the loser of each match
     private final Last last;
 
     private KeyMerge(KeyOrder<?>[] orders, KeyCursor[] cursors, long limit) {
         this.cursors = cursors;
+        this.heads = new long[cursors.length];
         this.limit = limit;
         this.tree = new int[cursors.length];
         this.last = new Last(orders);
@@ -46,7 +48,7 @@ final class KeyMerge {
         }
         int before = -1;
         int streak = 0;
-        for (KeyCursor next = cursors[tree[0]]; !next.isDone() && next.head() <= limit; next = cursors[tree[0]]) {
+        for (KeyCursor next = cursors[tree[0]]; heads[tree[0]] <= limit && !next.isDone(); next = cursors[tree[0]]) {
             int winner = tree[0];
             if (next.isWaiting()) {
                 next.open();
@@ -75,18 +77,24 @@ final class KeyMerge {
 
     private void play(int leaf) {
         int winner = leaf;
+        heads[leaf] = cursors[leaf].head();
         for (int node = leaf + cursors.length >>> 1; node > 0; node >>>= 1) {
             int other = tree[node];
             if (other < 0) { // the first of a match waits for the second
                 tree[node] = winner;
                 return;
             }
-            if (cursors[other].isBefore(cursors[winner])) {
+            if (isBefore(other, winner)) {
                 tree[node] = winner;
                 winner = other;
             }
         }
         tree[0] = winner;
+    }
+
+    private boolean isBefore(int one, int other) {
+        long head = heads[other];
+        return heads[one] < head || heads[one] == head && cursors[one].isBefore(cursors[other]);
     }
 
     /** The first of all segments but the winner, or the winner if it is alone. */

@@ -119,11 +119,11 @@ final class MarkedRows {
      */
     int keep(ColumnVector positions, int rows, int[] kept) {
         long first = positions.getLong(0);
-        return positions.getLong(rows - 1) - first == rows - 1 ? keepBetween(first, rows, kept) : keepEach(positions, rows, kept);
+        return positions.getLong(rows - 1) - first == rows - 1 ? keep(first, rows, kept) : keepEach(positions, rows, kept);
     }
 
-    /** Of rows whose positions follow each other, which only skipped pages interrupt. */
-    private int keepBetween(long first, int rows, int[] kept) {
+    /** The same of rows whose positions follow each other, which only skipped pages interrupt. */
+    int keep(long first, int rows, int[] kept) {
         int count = 0;
         int row = 0;
         while (row < rows) {

@@ -26,7 +26,7 @@ final class MergeFiles {
     private final Object high; // the greatest value of the first key column in the part; null if unknown
 
     /** A row group, its segment and the bounds of its first key column, null where unknown. */
-    private record RowGroup(int member, long start, long length, Object min, Object max) {
+    private record RowGroup(int member, long start, long length, long firstRow, long rows, Object min, Object max) {
         long end() {
             return start + length;
         }
@@ -37,7 +37,8 @@ final class MergeFiles {
         List<RowGroup> all = new ArrayList<>();
         for (int i = 0; i < part.members().size(); i++) {
             for (RowGroups.RowGroup group : RowGroups.of(part.members().get(i).file().toPath(), hadoop, first)) {
-                all.add(new RowGroup(i, group.start(), group.length(), of(order, group.min()), of(order, group.max())));
+                all.add(new RowGroup(i, group.start(), group.length(), group.firstRow(), group.rows(),
+                    of(order, group.min()), of(order, group.max())));
             }
         }
         return new MergeFiles(part, all, (one, other) -> order.compare(cast(one), cast(other)));
@@ -116,6 +117,21 @@ final class MergeFiles {
     /** The row groups in which the keys of the part are. */
     PartitionedFile[] near(int member, PartitionedFile file, InternalRow constants) {
         return files(near.get(member), file, constants);
+    }
+
+    /** The positions of the rows of the part in a segment. */
+    RowSpans ownSpans(int member) {
+        return spans(own.get(member));
+    }
+
+    /** The positions of the rows of the row groups in which the keys of the part are. */
+    RowSpans nearSpans(int member) {
+        return spans(near.get(member));
+    }
+
+    private static RowSpans spans(List<RowGroup> groups) {
+        return new RowSpans(groups.stream().mapToLong(RowGroup::firstRow).toArray(),
+            groups.stream().mapToLong(RowGroup::rows).toArray());
     }
 
     /** Spark reads the row groups whose middles are in a range. */

@@ -76,7 +76,7 @@ record MergedSegments(SegmentReaderFactory.Way[] keys, StructField[] columns, Br
             PartitionedFile[] near = files == null
                 ? new PartitionedFile[] {SparkFiles.part(member.constants(), file, 0, file.fileSize())}
                 : files.near(i, file, member.constants());
-            cursors[i] = cursor(member, i, near, orders);
+            cursors[i] = cursor(member, i, near, files == null ? RowSpans.fromBeginning() : files.nearSpans(i), orders);
         }
         boolean isAlone = cursors.length == 1 && members.get(0).distinct();
         if (!isAlone) {
@@ -86,17 +86,22 @@ record MergedSegments(SegmentReaderFactory.Way[] keys, StructField[] columns, Br
         for (int i = 0; i < cursors.length; i++) {
             RowPositions hidden = cursors[i].hidden();
             if (own[i].length > 0 && (isAlone || cursors[i].seen() > hidden.count())) {
+                SegmentMark mark = members.get(i).mark();
                 runs.add(new NativePartition.Run(members.get(i).group(), own[i], -1,
-                    new Hidden(hidden.bitmaps(), members.get(i).mark())));
+                    hidden.count() == 0 ? mark : new Hidden(hidden.bitmaps(), mark),
+                    files == null ? RowSpans.fromBeginning() : files.ownSpans(i)));
             }
         }
         return runs;
     }
 
-    private KeyCursor cursor(MergePart.Member member, int rank, PartitionedFile[] near, KeyOrder<?>[] orders) {
-        NativePartition.Run run = new NativePartition.Run(member.keys(), near, -1, member.mark());
-        Supplier<PartitionReader<ColumnarBatch>> open = () -> keys[member.keys()].another().batches(run);
-        return new KeyCursor(orders, rank, member.distinct(), lower(orders[0], member.lower()), member.rows(), open);
+    private KeyCursor cursor(MergePart.Member member, int rank, PartitionedFile[] near, RowSpans spans, KeyOrder<?>[] orders) {
+        NativePartition.Run run = new NativePartition.Run(member.keys(), near, -1, member.mark(), null);
+        SegmentReaderFactory.Way way = keys[member.keys()];
+        boolean follow = member.mark() == null && way.readsAll();
+        Supplier<PartitionReader<ColumnarBatch>> open = () -> (follow ? way.plain() : way).another().batches(run);
+        return new KeyCursor(orders, rank, member.distinct(), lower(orders[0], member.lower()), member.rows(),
+            follow ? spans.cursor() : null, open);
     }
 
     private <V> long lower(KeyOrder<V> order, String text) {

@@ -39,8 +39,9 @@ record NativePartition(List<Run> runs, List<MergePart> merges, InternalRow parti
      *
      * @param rows number of rows that must come of them; -1 if unknown
      * @param mark of the segment, if it is one whose rows are marked; else null
+     * @param spans the positions of the rows in a segment, if it is one; null if they are not known
      */
-    record Run(int group, PartitionedFile[] files, long rows, RowMark mark) implements Serializable {}
+    record Run(int group, PartitionedFile[] files, long rows, RowMark mark, RowSpans spans) implements Serializable {}
 
     static NativePartition of(List<Work> works, InternalRow key) {
         List<Split> sorted = new ArrayList<>();
@@ -63,7 +64,8 @@ record NativePartition(List<Run> runs, List<MergePart> merges, InternalRow parti
             List<Split> alike = sorted.subList(start, end);
             boolean known = alike.stream().allMatch(split -> split.rows() >= 0);
             runs.add(new Run(first.group(), alike.stream().map(Split::file).toArray(PartitionedFile[]::new),
-                known ? alike.stream().mapToLong(Split::rows).sum() : -1, first.mark()));
+                known ? alike.stream().mapToLong(Split::rows).sum() : -1, first.mark(),
+                first.file().start() == 0 ? RowSpans.fromBeginning() : null));
         }
         return new NativePartition(runs, merges, key);
     }

@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -31,26 +32,60 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
      * @param position the index of the position of a row, if it is read
      * @param columns number of columns that the factory's readers yield
      * @param foreign checks files of others; null for segments of our own
+     * @param plain the same way without positions; null if none are read
      */
     record Way(SparkParquetReading.Source source, PartitionReaderFactory factory, int[] order, Narrowing[] narrowed,
-            int position, int columns, ForeignFiles foreign, Broadcast<SerializableConfiguration> hadoop)
+            int position, int columns, ForeignFiles foreign, Broadcast<SerializableConfiguration> hadoop, Way plain)
             implements Serializable {
 
         /** The same way, to read batches on an executor, with a factory whose reader stays open beside those of others. */
         Way another() {
-            return new Way(source, source.ofBatches(), order, narrowed, position, columns, foreign, hadoop);
+            return new Way(source, source.ofBatches(), order, narrowed, position, columns, foreign, hadoop, plain);
+        }
+
+        private Way with(Way other) {
+            return new Way(source, factory, order, narrowed, position, columns, foreign, hadoop, other);
+        }
+
+        private Way withoutPositions() {
+            int[] wanted = IntStream.range(0, order.length).filter(i -> order[i] != position).toArray();
+            SparkParquetReading.Source read = source.withoutPositions();
+            return new Way(read, read.factory(), Arrays.stream(wanted).map(i -> order[i] > position ? order[i] - 1 : order[i])
+                .toArray(), Arrays.stream(wanted).mapToObj(i -> narrowed[i]).toArray(Narrowing[]::new), -1, columns - 1, foreign,
+                hadoop, null);
+        }
+
+        /** Whether positions are read only to leave out the rows that are marked. */
+        private boolean isForMarks() {
+            return plain != null && plain.order.length == order.length;
+        }
+
+        /** Whether the rows of files follow each other: a filter may skip pages. */
+        boolean readsAll() {
+            return !source.isFiltered();
         }
 
         PartitionReader<InternalRow> rows(NativePartition.Run run, StructType wanted) {
+            if (run.mark() == null && isForMarks()) {
+                return plain.rows(run, wanted);
+            }
             PartitionReader<InternalRow> all = factory.createReader(files(run));
             PartitionReader<InternalRow> rows = run.mark() == null ? all : Unmarked.rows(all, marked(run), position);
             return Reordered.rows(rows, columns, order, narrowed, wanted);
         }
 
         PartitionReader<ColumnarBatch> batches(NativePartition.Run run) {
-            PartitionReader<ColumnarBatch> all = factory.createColumnarReader(files(run));
-            PartitionReader<ColumnarBatch> batches = run.mark() == null ? all : Unmarked.batches(all, marked(run), position);
-            return Reordered.batches(batches, columns, order, narrowed);
+            if (isForMarks() && (run.mark() == null || run.spans() != null && readsAll())) {
+                return plain.batches(run);
+            }
+            return Reordered.batches(unmarked(factory.createColumnarReader(files(run)), run), columns, order, narrowed);
+        }
+
+        private PartitionReader<ColumnarBatch> unmarked(PartitionReader<ColumnarBatch> all, NativePartition.Run run) {
+            if (run.mark() == null) {
+                return all;
+            }
+            return position < 0 ? Unmarked.batches(all, marked(run), run.spans()) : Unmarked.batches(all, marked(run), position);
         }
 
         private MarkedRows marked(NativePartition.Run run) {
@@ -116,9 +151,10 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
             : Arrays.stream(group.filters()).mapToObj(i -> Terms.renamed(filters.get(i), names)).toList();
         int position = group.readSchema().size();
         SparkParquetReading.Source source = reading.source(group.readSchema(), group.rowPosition(), constants, inFile);
-        return new Way(source, source.factory(), group.order(), narrowed(table, group), position,
+        Way way = new Way(source, source.factory(), group.order(), narrowed(table, group), position,
             position + (group.rowPosition() ? 1 : 0) + constants.size(),
-            group.isForeign() ? new ForeignFiles(reading.hadoop()) : null, reading.hadoop());
+            group.isForeign() ? new ForeignFiles(reading.hadoop()) : null, reading.hadoop(), null);
+        return group.rowPosition() ? way.with(way.withoutPositions()) : way;
     }
 
     private static Narrowing[] narrowed(TableRef table, NativeGroup group) {

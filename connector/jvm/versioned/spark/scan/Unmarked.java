@@ -3,7 +3,6 @@ package versioned.spark.scan;
 import java.io.IOException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.PartitionReader;
-import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** Readers of one segment without its deleted rows. */
@@ -37,20 +36,27 @@ final class Unmarked {
 
     /** @param at the index of the column that holds the positions of rows */
     static PartitionReader<ColumnarBatch> batches(PartitionReader<ColumnarBatch> reader, MarkedRows marked, int at) {
-        return new Batches(reader, marked, at);
+        return new Batches(reader, marked, at, null);
+    }
+
+    /** @param spans the positions of the rows, of which the reader skips none */
+    static PartitionReader<ColumnarBatch> batches(PartitionReader<ColumnarBatch> reader, MarkedRows marked, RowSpans spans) {
+        return new Batches(reader, marked, -1, spans.cursor());
     }
 
     private static final class Batches implements PartitionReader<ColumnarBatch> {
         private final PartitionReader<ColumnarBatch> reader;
         private final MarkedRows marked;
         private final int at;
+        private final RowSpans.Cursor cursor; // null if a column has the positions
         private ShownRows kept = new ShownRows(0);
         private ColumnarBatch batch;
 
-        Batches(PartitionReader<ColumnarBatch> reader, MarkedRows marked, int at) {
+        Batches(PartitionReader<ColumnarBatch> reader, MarkedRows marked, int at, RowSpans.Cursor cursor) {
             this.reader = reader;
             this.marked = marked;
             this.at = at;
+            this.cursor = cursor;
         }
 
         @Override
@@ -67,14 +73,19 @@ final class Unmarked {
 
         private void hide(ColumnarBatch all) {
             int rows = all.numRows();
-            ColumnVector positions = all.column(at);
-            if (rows == 0 || marked.from(positions.getLong(0)) > positions.getLong(rows - 1)) {
+            if (rows == 0) {
+                return;
+            }
+            long first = cursor == null ? all.column(at).getLong(0) : cursor.next(rows);
+            long last = cursor == null ? all.column(at).getLong(rows - 1) : first + rows - 1;
+            if (marked.from(first) > last) {
                 return;
             }
             if (rows > kept.indexes().length) {
                 kept = new ShownRows(rows);
             }
-            kept.move(all, marked.keep(positions, rows, kept.indexes()));
+            int[] indexes = kept.indexes();
+            kept.move(all, cursor == null ? marked.keep(all.column(at), rows, indexes) : marked.keep(first, rows, indexes));
         }
 
         @Override
