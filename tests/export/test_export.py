@@ -22,10 +22,12 @@ from export.readers import READERS, in_order
 from versioned_catalog import (
     AlreadyExistsError,
     Catalog,
+    CommitConflictError,
     CorruptTableError,
     Identity,
     InvalidRequestError,
     NotFoundError,
+    StorageError,
     Table,
 )
 
@@ -425,6 +427,35 @@ def test_two_exports_into_one_folder(catalog: Catalog, tmp_path: Path, format: s
     assert table.export(tmp_path / "target", format=format, progress=second).rows == len(rows)
     assert "is running, or was killed" in refused[0]
     assert in_order(READERS[format](tmp_path / "target")) == in_order(rows)
+
+
+@formats
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_export_leaves_a_folder_alone_that_became_that_of_another(
+    catalog: Catalog, tmp_path: Path, format: str, fails: bool
+) -> None:
+    """Somebody takes a running export for killed, deletes its folder, and exports into it again."""
+    table, rows = evolved(catalog, tmp_path)
+    target = tmp_path / "target"
+
+    def second(*_: object) -> None:
+        if not done:
+            done.append("begun")
+            shutil.rmtree(target)
+            table.export(target, format="parquet")
+            files.extend(path for path in target.iterdir())
+            if fails:
+                raise KeyboardInterrupt
+
+    done: list[str] = []
+    files: list[Path] = []
+    kinds = KeyboardInterrupt if fails else (CommitConflictError, StorageError)
+    with pytest.raises(kinds):
+        table.export(target, format=format, progress=second)
+    assert files
+    assert all(path.exists() for path in files)
+    if fails:
+        assert in_order(READERS["parquet"](target)) == in_order(rows)
 
 
 KILLED = """

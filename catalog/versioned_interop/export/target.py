@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, StorageError
+from versioned_catalog.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidRequestError,
+    StorageError,
+)
 
 MARKER = "_EXPORT_UNFINISHED"
-"""The file that is there from before the first file of an export until after the last one."""
+"""The file that is there from before the first file of an export until after the last one.
+
+It holds an ID of the export. Somebody who takes it for killed may delete the folder and export into it
+again: an export deletes and completes nothing that is no longer its own.
+"""
 
 
 def local_folder(path: str | os.PathLike[str], table: str, location: str) -> Path:
@@ -49,14 +59,16 @@ def unfinished(folder: Path, table: str) -> Iterator[None]:
 
     Raises:
         AlreadyExistsError: the folder is not empty.
+        CommitConflictError: the folder was deleted meanwhile, or is that of another export now.
         InvalidRequestError: it is a file.
         StorageError: the folder can't be written.
     """
-    existed = folder.exists()
+    existed, own = folder.exists(), uuid.uuid4().hex
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _check_empty(folder, table)
-        (folder / MARKER).open("x").close()  # of two exports at once, one fails here
+        with (folder / MARKER).open("x") as marker:  # of two exports at once, one fails here
+            marker.write(own)
     except FileExistsError:
         raise _not_empty(folder, table) from None
     except NotADirectoryError as error:
@@ -68,17 +80,35 @@ def unfinished(folder: Path, table: str) -> Iterator[None]:
         raise StorageError(f"{folder} can't be written: {error.strerror}") from error
     try:
         yield
+        _check_own(folder, own, table)
         _sync(folder)
+        _check_own(folder, own, table)
         (folder / MARKER).unlink()
         _sync_folder(folder)
-    except OSError as error:
-        _clear(folder, keep=existed)
-        raise StorageError(
-            f"{table} was not exported: {error.filename or folder}: {error.strerror or error}"
-        ) from error
-    except BaseException:
-        _clear(folder, keep=existed)
+    except BaseException as error:
+        if _is_own(folder, own):
+            _clear(folder, keep=existed)
+        if isinstance(error, OSError):
+            raise StorageError(
+                f"{table} was not exported: {error.filename or folder}: {error.strerror or error}"
+            ) from error
         raise
+
+
+def _is_own(folder: Path, own: str) -> bool:
+    """Whether the mark in a folder is that of this export."""
+    try:
+        return (folder / MARKER).read_text() == own
+    except (OSError, ValueError):
+        return False
+
+
+def _check_own(folder: Path, own: str, table: str) -> None:
+    if not _is_own(folder, own):
+        raise CommitConflictError(
+            f"{table} was not exported to {folder}, which was deleted or emptied meanwhile: it may be "
+            "that of another export now, so nothing there is touched; export to another folder"
+        )
 
 
 def _check_empty(folder: Path, table: str) -> None:
@@ -120,10 +150,15 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _clear(folder: Path, *, keep: bool) -> None:
-    if not keep:
-        shutil.rmtree(folder, ignore_errors=True)
-        return
+    """Delete what an export wrote, its mark last."""
     for path in folder.iterdir():
         if path.name != MARKER:
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
-    (folder / MARKER).unlink(missing_ok=True)
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    path.unlink()
+    with suppress(OSError):  # the export's own error is told
+        (folder / MARKER).unlink()
+        if not keep:
+            folder.rmdir()
