@@ -25,8 +25,9 @@ from openlineage.client.transport.file import FileConfig, FileTransport
 from referencing import Registry, Resource
 
 from jar import ROOT
-from versioned_catalog import Catalog, CommitConflictError, committed_by
+from versioned_catalog import Catalog, CommitConflictError, InvalidRequestError, committed_by
 from versioned_interop import lineage
+from versioned_interop.lineage.facets import error_facets
 
 OURS = ROOT / "catalog/versioned_interop/lineage/VersionedColumnsDatasetFacet.json"
 SCHEMAS = os.environ.get("OPENLINEAGE_SCHEMAS")
@@ -210,6 +211,24 @@ def test_a_conflict_is_a_run_that_failed(
     assert start["run"]["runId"] == fail["run"]["runId"]
     message = fail["run"]["facets"]["errorMessage"]["message"]
     assert message.startswith("CommitConflictError: ")
+
+
+def test_events_of_what_failed_have_no_values_of_rows(
+    catalog: Catalog, client: OpenLineageClient, file: Path
+) -> None:
+    table = catalog.create_table("t", "n BIGINT", checks={"small": "n < 10"})
+
+    with lineage.enable(client), pytest.raises(InvalidRequestError, match="4711"):
+        table.append(rows(4711))
+    assert "4711" not in file.read_text()
+    failed = [event for event in events_in(file) if event["eventType"] == "FAIL"]
+    texts = [event["run"]["facets"]["errorMessage"]["message"] for event in failed]
+    assert texts == [
+        "InvalidRequestError: VERSIONED_CHECK_VIOLATION: its message may hold values of rows, and is "
+        "left out",
+    ]
+    foreign = str(error_facets(ValueError("No 4711"))["errorMessage"].message)
+    assert foreign == "ValueError: its message may hold values of rows, and is left out"
 
 
 def test_names_of_jobs(

@@ -145,6 +145,26 @@ with mine.start_as_current_span("conflict"):
     assert commit["attempts"] == 2
 
 
+def test_spans_of_what_failed_have_no_values_of_rows(tmp_path: Path) -> None:
+    forest = traced(
+        tmp_path,
+        """
+table = catalog.create_table("t", "n BIGINT", checks={"small": "n < 10"})
+try:
+    table.append(rows(4711))
+except VersionedError as error:
+    assert "4711" in str(error), error
+else:
+    raise AssertionError
+""",
+    )
+    assert forest.only("versioned.append").failed
+    text = "".join(file.read_text() for file in tmp_path.rglob("*spans*"))
+    assert "VERSIONED_CHECK_VIOLATION: its message may hold values of rows" in text
+    assert "exception.stacktrace" in text
+    assert "4711" not in text
+
+
 def test_nothing_is_imported_by_itself(tmp_path: Path) -> None:
     done = run(
         tmp_path,

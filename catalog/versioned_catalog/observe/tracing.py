@@ -15,6 +15,8 @@ from contextlib import contextmanager, nullcontext
 from contextvars import copy_context
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
+from versioned_catalog.observe.failures import shareable_stack, shareable_text
+
 SCOPE: Final = "versioned_catalog"
 """Name of the instrumentation scope of all spans and metrics."""
 
@@ -88,11 +90,22 @@ class _Recording:
         attributes = _present(self._attributes)
         self._span.set_attributes(attributes)
         if error is not None and not isinstance(error, GeneratorExit):
-            self._span.record_exception(error)
-            self._span.set_status(self._trace.Status(self._trace.StatusCode.ERROR, str(error)))
+            _record(self._span, error, self._trace)
         self._span.end()
         seconds = time.perf_counter() - self._started
         _measure(self._name, seconds, is_failed=error is not None)
+
+
+def _record(span: Any, error: BaseException, trace: Any) -> None:
+    """Record an error as the conventions of OpenTelemetry say, but without values of rows."""
+    kind, text = type(error), shareable_text(error)
+    described = {
+        "exception.type": f"{kind.__module__}.{kind.__qualname__}",
+        "exception.message": text,
+        "exception.stacktrace": shareable_stack(error),
+    }
+    span.add_event("exception", described)
+    span.set_status(trace.Status(trace.StatusCode.ERROR, f"{kind.__name__}: {text}"))
 
 
 def _present(attributes: Mapping[str, Attribute]) -> dict[str, str | int | float | bool]:

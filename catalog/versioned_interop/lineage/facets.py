@@ -20,6 +20,7 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.type_text import render_path, render_type
 from versioned_catalog.model.types import Column, Struct, children, walk
 from versioned_catalog.observe.events import CommitEvent
+from versioned_catalog.observe.failures import shareable_text
 
 COLUMNS_SCHEMA = "urn:versioned:lineage:1-0-0:VersionedColumnsDatasetFacet"
 """The schema of the facet ``versioned_columns``, which is beside this module."""
@@ -114,8 +115,8 @@ def output_facets(event: CommitEvent) -> dict[str, Any]:
 
 
 def error_facets(error: BaseException) -> dict[str, Any]:
-    """The facet of a run that failed."""
+    """The facet of a run that failed, without values of rows."""
     facet = error_message_run.ErrorMessageRunFacet(
-        message=f"{type(error).__name__}: {error}", programmingLanguage="python"
+        message=f"{type(error).__name__}: {shareable_text(error)}", programmingLanguage="python"
     )
     return {"errorMessage": facet}
