@@ -390,6 +390,14 @@ def test_config_says_where_each_value_comes_from(
     assert [r["from"] for r in other if r["name"] == "warehouse"] == ["--warehouse"]
 
 
+def test_config_hides_the_credentials_of_roots(run: Run) -> None:
+    for before in (("--root", "a=s3://me:geheim@b/x"), ("--storage", "root.a=s3://me:geheim@b/x")):
+        done = run(*before, "config", "--json")
+        rows = {row["name"]: row for row in done.json}
+        assert rows["root.a"] == {"name": "root.a", "value": "s3://***@b/x", "from": before[0]}
+        assert "geheim" not in run(*before, "config").out
+
+
 def test_config_without_a_warehouse(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VERSIONED_WAREHOUSE")
     done = run("config", "--json")

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from versioned_catalog.cli.output import STORAGE, STORAGE_VARIABLE, show_json, show_rows, wants_json
 from versioned_catalog.cli.program import COMPLETE_VARIABLE, Command, Session
-from versioned_catalog.storage.secrets import HIDDEN
+from versioned_catalog.storage.secrets import HIDDEN, is_root, without_credentials
 
 _VARIABLES = {
     "warehouse": "VERSIONED_WAREHOUSE",
@@ -59,17 +59,17 @@ def _rows(context: click.Context, session: Session) -> Iterator[tuple[str, str |
     yield "python", f"{platform.python_version()}, {sys.executable}", "process"
     yield "warehouse", _absolute(session.warehouse), _source(context, "warehouse")
     for key, value in sorted(session.storage.items()):
-        is_url = key.startswith("root.") and key.count(".") == 1
-        name, parameter = (key, "roots") if is_url else (f"storage.{key}", "storage")
-        yield name, value if is_url else HIDDEN, _source(context, parameter)
+        is_url = is_root(key)
+        given = key.removeprefix("root.") in (context.find_root().params["roots"] or {})
+        name = key if is_url else f"storage.{key}"
+        shown = without_credentials(value) if is_url else HIDDEN
+        yield name, shown, _source(context, "roots" if is_url and given else "storage")
     for name in _OF_OTHERS:
         if name in os.environ:
             yield name, os.environ[name] if name.endswith(_SHOWN) else HIDDEN, "environment"
 
 
 def _absolute(warehouse: str | None) -> str | None:
-    from versioned_catalog.storage.secrets import without_credentials
-
     if warehouse is None or "://" in warehouse:
         return None if warehouse is None else without_credentials(warehouse)
     return os.path.abspath(os.path.expanduser(warehouse))

@@ -14,6 +14,7 @@ import click
 from versioned_catalog.cli.findings import Finding, State, fault, ok, show_findings, warning
 from versioned_catalog.cli.output import without_secrets
 from versioned_catalog.cli.program import UNEXPECTED, Command, Session
+from versioned_catalog.storage.secrets import is_root
 
 OLDEST_PYTHON = (3, 11)
 """The oldest Python that the package supports."""
@@ -65,11 +66,7 @@ def _findings(
 
 def _without_secrets(session: Session, finding: Finding) -> Finding:
     """Hide the values of storage options; URLs of roots are none."""
-    secrets = [
-        value
-        for key, value in session.storage.items()
-        if not (key.startswith("root.") and key.count(".") == 1)
-    ]
+    secrets = [value for key, value in session.storage.items() if not is_root(key)]
     return replace(
         finding,
         text=without_secrets(finding.text, secrets),

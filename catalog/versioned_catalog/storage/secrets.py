@@ -32,6 +32,11 @@ def is_secret(option: str) -> bool:
     return _SECRET.search(option) is not None
 
 
+def is_root(option: str) -> bool:
+    """Whether a storage option is the URL of an external root: ``root.<name>``."""
+    return option.startswith("root.") and option.count(".") == 1
+
+
 HIDDEN = "***"
 
 _CREDENTIALS = re.compile(r"://[^/\s@]+@")
