@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from versioned_catalog import (
     CorruptTableError,
     InvalidRequestError,
     NotFoundError,
+    StorageError,
     UnsupportedFeatureError,
 )
 from versioned_catalog.maintain.advice import MaintenanceBounds
@@ -182,6 +184,31 @@ def test_no_root_leads_into_the_folders_of_a_table(
         with pytest.raises(InvalidRequestError, match=r"of a table, in which|of a table below"):
             other.create_table("u", "id INT", location=location.format(tmp_path))
     assert shown(catalog, "n.t") == [1]
+
+
+def test_what_is_above_a_location_must_be_seen_unless_it_may_not(
+    catalog: Catalog, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create_table("n.t", "id INT", location=lake / "t").append(rows(1))
+    (tmp_path / "open/data").mkdir(parents=True)
+    listdir = os.listdir
+
+    def refused(number: int) -> None:
+        def listed(path: str) -> list[str]:
+            if path in (f"{lake}/t/_versioned/log", f"{tmp_path}/open/_versioned/log"):
+                raise OSError(number, "refused", path)
+            return listdir(path)
+
+        monkeypatch.setattr(os, "listdir", listed)
+
+    inner = Catalog(
+        tmp_path / "w2", roots={"inner": lake / "t/data", "open": tmp_path / "open/data"}
+    )
+    refused(errno.EIO)
+    with pytest.raises(StorageError, match=r"^u: LOCATION root:inner/u can't be taken"):
+        inner.create_table("u", "id INT", location="root:inner/u")
+    refused(errno.EACCES)  # a reader of a folder need not have rights on those above
+    inner.create_table("u", "id INT", location="root:open/u")
 
 
 def test_a_folder_named_data_that_is_of_no_table_has_tables(tmp_path: Path) -> None:

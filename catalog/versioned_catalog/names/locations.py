@@ -7,16 +7,16 @@ allows. So nobody gets access to a folder by SQL alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 
 from versioned_catalog.errors import (
     AlreadyExistsError,
     InvalidRequestError,
     NotFoundError,
-    VersionedError,
+    StorageError,
 )
 from versioned_catalog.log.commit_log import table_log
 from versioned_catalog.log.features import FOLDER, LOG, OWN_NAME
+from versioned_catalog.storage.failures import is_denied
 from versioned_catalog.storage.opening import check_root_name, open_store, plain_url, root_store
 from versioned_catalog.storage.store import (
     OWN_FOLDERS,
@@ -59,6 +59,7 @@ def external_location(warehouse: Store, text: str, table: str) -> str:
     Raises:
         InvalidRequestError: the folder is below neither the warehouse nor an external root, or is one in
             which no table can be.
+        StorageError: what is above the folder can't be looked at.
     """
     root, path = _split(warehouse, text, table)
     if not path:
@@ -76,7 +77,13 @@ def external_location(warehouse: Store, text: str, table: str) -> str:
                 condition="INVALID_NAME",
             )
     location = f"{PREFIX}{root}/{path}"
-    inside = _own_folder_above(warehouse, root, folder_of(warehouse, location).address)
+    try:
+        inside = _own_folder_above(warehouse, root, folder_of(warehouse, location).address)
+    except StorageError as error:
+        raise StorageError(
+            f"{table}: LOCATION {text} can't be taken, since whether it is in the folder of another "
+            f"table is not known: {error}; try again, or choose another location"
+        ) from error
     if inside is not None:
         raise InvalidRequestError(
             f"{table}: LOCATION {text} is in the folder {inside} of a table, in which that has its own "
@@ -98,9 +105,12 @@ def _own_folder_above(warehouse: Store, root: str, address: str) -> str | None:
     for number, part in enumerate(parts):
         above = f"{scheme}{colon}{'/'.join((first, *parts[:number])) or '/'}"
         if part.lower() in OWN_FOLDERS:
-            with suppress(VersionedError):
+            try:
                 if open_store(above, options).list(LOG):
                     return f"{above.rstrip('/')}/{part}"
+            except StorageError as error:
+                if not is_denied(error):
+                    raise
     return None
 
 

@@ -59,6 +59,18 @@ def is_full(error: BaseException) -> bool:
     return _errno_of(error) in _NO_SPACE
 
 
+def is_denied(error: BaseException) -> bool:
+    """Whether a StorageError means that the reader lacks the permission."""
+    cause = error.__cause__ if isinstance(error, StorageError) else None
+    status = getattr(cause, "status_code", getattr(cause, "code", None))  # of Azure, of GCS
+    return (
+        isinstance(cause, PermissionError)
+        or _errno_of(error) in (errno.EACCES, errno.EPERM)
+        or str(status) in ("401", "403")
+        or (isinstance(cause, OSError) and str(cause).startswith("Forbidden"))
+    )
+
+
 def is_media_error(error: BaseException) -> bool:
     """Whether a StorageError means that the disk failed to read the data (EIO)."""
     return _errno_of(error) == errno.EIO
