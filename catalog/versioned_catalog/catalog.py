@@ -66,7 +66,6 @@ from versioned_catalog.names.references import reference_in
 from versioned_catalog.names.view import View
 from versioned_catalog.names.view_columns import Problem, Shown, ViewReports
 from versioned_catalog.progress import Reporting, reporting
-from versioned_catalog.read.checks import parse_checks
 from versioned_catalog.storage.opening import (
     Roots,
     allow_warehouse,
@@ -248,7 +247,7 @@ class Catalog:
                 time_index,
                 generated=generated,
                 identity=identity,
-                checks=tuple(parse_checks(checks).items()),
+                checks=checks,
             )
             return self._create_now(name, operation, "create", location)
 
@@ -339,7 +338,7 @@ class Catalog:
                 time_index,
                 generated=generated,
                 identity=identity,
-                checks=tuple(parse_checks(checks).items()),
+                checks=checks,
             )
             mode: Mode = "create or replace" if or_create else "replace"
             return self._create_now(name, operation, mode)
@@ -949,7 +948,7 @@ class Catalog:
                 time_index,
                 generated=generated,
                 identity=identity,
-                checks=tuple(parse_checks(checks).items()),
+                checks=checks,
             )
         return folders.create_at(store, operation, store.url, str(uuid.uuid4()))
 

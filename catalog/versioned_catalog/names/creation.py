@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -74,7 +74,7 @@ def creation(
     time_index: str | None = None,
     *,
     table_uuid: str | None = None,
-    checks: Sequence[tuple[str, Condition]] = (),
+    checks: Mapping[str, str] | Sequence[tuple[str, Condition]] | None = None,
     generated: Mapping[str, str] | None = None,
     zone: str = "UTC",
     identity: Mapping[str, Identity] | None = None,
@@ -85,7 +85,8 @@ def creation(
         schema, partitioned_by, properties, comment, primary_key, time_index: as in
             ``Catalog.create_table``.
         table_uuid: the table UUID; generated if omitted.
-        checks: names and conditions of CHECK constraints; see ``Alteration.add_check``.
+        checks: names and conditions of CHECK constraints, as text or parsed; see
+            ``Alteration.add_check``.
         generated: the expressions of generated columns, by the paths of the columns.
         identity: the columns that number rows, by their names, which become NOT NULL.
         zone: the time zone in which these take parts of a TIMESTAMP.
@@ -108,7 +109,7 @@ def creation(
     partitions = transform_texts(partitioned_by) or kept_by
     requests: list[Change] = [SetPartitioning(partitions)] if partitions else []
     requests += [SetProperty(key, value) for key, value in {**kept_sort, **new_properties}.items()]
-    requests += [AddCheck(name, condition) for name, condition in checks]
+    requests += [AddCheck(name, condition) for name, condition in _parsed(checks)]
 
     def arrange(evolution: Evolution) -> Evolution:
         after = replace(evolution, schema=key.apply(evolution.schema))
@@ -127,6 +128,12 @@ def creation(
     return Create(table_uuid or str(uuid.uuid4()), columns, arrange, comment=comment)
 
 
+def _parsed(
+    checks: Mapping[str, str] | Sequence[tuple[str, Condition]] | None,
+) -> Iterable[tuple[str, Condition]]:
+    return parse_checks(checks).items() if isinstance(checks, Mapping | None) else checks
+
+
 def creation_as_declared(table: Definition) -> Create:
     """Return the operation that creates a table as CREATE TABLE declares it.
 
@@ -137,7 +144,7 @@ def creation_as_declared(table: Definition) -> Create:
     return creation(
         table.schema,
         **table.creation_arguments(),
-        checks=tuple(parse_checks(table.checks).items()),
+        checks=table.checks,
         zone=table.zone or "UTC",
     )
 
