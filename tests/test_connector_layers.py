@@ -22,6 +22,7 @@ INTERNALS = {
     "commit.table_handle",
     "commit.version_rules",
     "errors",
+    "findings",
     "log.bitmaps",
     "log.entry",
     "log.features",

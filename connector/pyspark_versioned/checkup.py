@@ -15,15 +15,14 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 from pyspark_versioned import jar
 from pyspark_versioned.registering import spark_defaults
 from pyspark_versioned.sql.protocol.base import VERSION
+from versioned_catalog.findings import Finding, fault, ok, warning
 
 BUILT_AGAINST = (4, 3)
 """The PySpark that has all that the jar uses; the jar also runs on 4.1 and 4.2."""
@@ -31,25 +30,6 @@ BUILT_AGAINST = (4, 3)
 OLDEST_PYSPARK, TOO_NEW_PYSPARK = (4, 1), (5, 0)
 _INSTALL_PYSPARK = "pip install 'pyspark-versioned[spark]'"
 _REINSTALL = "reinstall pyspark-versioned; in a checkout, run: python connector/jvm/build.py"
-
-State = Literal["ok", "warning", "fault"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A finding, as ``versioned doctor`` shows it.
-
-    Args:
-        check: the subject.
-        state: whether something is wrong; Spark does not work with a fault.
-        text: what was found.
-        remedy: what to do about it; empty if nothing is wrong.
-    """
-
-    check: str
-    state: State
-    text: str
-    remedy: str = ""
 
 
 def findings() -> Iterator[Finding]:
@@ -69,12 +49,11 @@ def _packages() -> Iterator[Finding]:
     }
     if len(set(installed.values())) < 2:
         shown = ", ".join(set(installed.values())) or "not installed by pip"
-        yield Finding("package", "ok", f"pyspark-versioned {shown}, {Path(__file__).parent}")
+        yield ok("package", f"pyspark-versioned {shown}, {Path(__file__).parent}")
         return
     shown = ", ".join(f"{version} in {folder}" for folder, version in installed.items())
-    yield Finding(
+    yield fault(
         "package",
-        "fault",
         f"pyspark-versioned is installed more than once: {shown}",
         "pip uninstall pyspark-versioned, until it is not found any more; then install one version",
     )
@@ -100,7 +79,7 @@ def _workers() -> Iterator[Finding]:
     }
     if not any(settings.values()):
         shown = "PYSPARK_PYTHON is not set; configure(...) sets it to the Python that calls it"
-        yield Finding("worker Python", "ok", shown)
+        yield ok("worker Python", shown)
     for name, python in settings.items():
         if python:
             yield _worker(name, python)
@@ -110,7 +89,7 @@ def _worker(name: str, python: str) -> Finding:
     remedy = f"export {name}={sys.executable}" if name.isupper() else f"{name} {sys.executable}"
     path = shutil.which(os.path.expanduser(python))
     if path is None:
-        return Finding("worker Python", "fault", f"{name} is {python}, which is not there", remedy)
+        return fault("worker Python", f"{name} is {python}, which is not there", remedy)
     own = importlib_version("pyspark-versioned")
     try:
         done = subprocess.run(
@@ -123,16 +102,16 @@ def _worker(name: str, python: str) -> Finding:
         )
         major, minor, package = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
-        return Finding("worker Python", "fault", f"{name} is {python}, which does not run", remedy)
+        return fault("worker Python", f"{name} is {python}, which does not run", remedy)
     if (major, minor) != sys.version_info[:2]:
         versions = f"{major}.{minor}, and this one is {sys.version_info[0]}.{sys.version_info[1]}"
         text = f"{name} is {python}, which is Python {versions}"
-        return Finding("worker Python", "fault", text, remedy)
+        return fault("worker Python", text, remedy)
     if package != own:
         has = f"pyspark-versioned {package}" if package else "no pyspark-versioned"
         text = f"{name} is {python}, which has {has}; this Python has {own}"
-        return Finding("worker Python", "fault", text, f"{remedy}; or install the same there")
-    return Finding("worker Python", "ok", f"{name} is {python}: Python {major}.{minor}")
+        return fault("worker Python", text, f"{remedy}; or install the same there")
+    return ok("worker Python", f"{name} is {python}: Python {major}.{minor}")
 
 
 def importlib_version(package: str) -> str | None:
@@ -146,9 +125,9 @@ def _java() -> Finding:
     except jar.JavaMissing as missing:
         text, _, remedy = str(missing).partition(": ")
         # Who has no Spark needs no Java.
-        state: State = "fault" if _has_spark() else "warning"
-        return Finding("Java", state, text, remedy.rstrip("."))
-    return Finding("Java", "ok", f"{java} is Java {jar.java_version(java)}")
+        make = fault if _has_spark() else warning
+        return make("Java", text, remedy.rstrip("."))
+    return ok("Java", f"{java} is Java {jar.java_version(java)}")
 
 
 def _has_spark() -> bool:
@@ -160,9 +139,9 @@ def _pyspark() -> Iterator[Finding]:
     if version is None:
         if find_spec("pyspark") is None:
             text = "PySpark is not installed; Python and the command line work without it"
-            yield Finding("PySpark", "warning", text, _INSTALL_PYSPARK)
+            yield warning("PySpark", text, _INSTALL_PYSPARK)
         else:
-            yield Finding("PySpark", "ok", "PySpark is on the path, not installed by pip")
+            yield ok("PySpark", "PySpark is on the path, not installed by pip")
     else:
         yield _spark_version("PySpark", version, _INSTALL_PYSPARK)
     home = os.environ.get("SPARK_HOME")
@@ -170,7 +149,7 @@ def _pyspark() -> Iterator[Finding]:
         core = next(Path(home, "jars").glob("spark-core_*.jar"), None)
         if core is None:
             text = f"SPARK_HOME is {home}, which holds no Spark"
-            yield Finding("SPARK_HOME", "fault", text, "unset SPARK_HOME, or set it to a Spark")
+            yield fault("SPARK_HOME", text, "unset SPARK_HOME, or set it to a Spark")
             return
         of_home = core.stem.rpartition("-")[2]
         yield _spark_version(
@@ -184,11 +163,11 @@ def _spark_version(what: str, version: str, remedy: str) -> Finding:
     numbers = (int(match[1]), int(match[2])) if match else (0, 0)
     if numbers < OLDEST_PYSPARK or numbers >= TOO_NEW_PYSPARK:
         text = f"{what} is {version}; the jar runs on 4.1 to 4.3, and is made for 4.3"
-        return Finding(name, "fault", text, remedy)
+        return fault(name, text, remedy)
     if numbers < BUILT_AGAINST:
         text = f"{what} is {version}, which lacks what 4.3 has: WITH options, CHANGES, INSERT by columns"
-        return Finding(name, "warning", text, "pip install 'pyspark~=4.3.0'")
-    return Finding(name, "ok", f"{what} is {version}")
+        return warning(name, text, "pip install 'pyspark~=4.3.0'")
+    return ok(name, f"{what} is {version}")
 
 
 def _jars() -> Iterator[Finding]:
@@ -196,26 +175,26 @@ def _jars() -> Iterator[Finding]:
         path = Path(jar.jar_path())
     except jar.JarMissing as missing:
         text = "this installation has no jar: no SQL, and format('versioned') goes through Python"
-        yield Finding("jar", "warning", text, str(missing))
+        yield warning("jar", text, str(missing))
         return
     own = jar_protocol(path)
     if own is None or own != VERSION:
         text = f"{path} speaks {_protocol(own)}; pyspark_versioned speaks version {VERSION}"
-        yield Finding("jar", "fault", text, _REINSTALL)
+        yield fault("jar", text, _REINSTALL)
     else:
-        yield Finding("jar", "ok", f"{path}, protocol {own}")
+        yield ok("jar", f"{path}, protocol {own}")
     content = path.read_bytes()
     for other, where in _other_jars():
         if other.is_file() and other.resolve() != path.resolve():
             yield _other_jar(other, where, is_same=other.read_bytes() == content)
         elif not other.is_file():
             text = f"{where} names {other}, which is not there"
-            yield Finding("other jar", "fault", text, f"name {path} there")
+            yield fault("other jar", text, f"name {path} there")
 
 
 def _other_jar(other: Path, where: str, *, is_same: bool) -> Finding:
     if is_same:
-        return Finding("other jar", "ok", f"{other} ({where}) is a copy of the same build")
+        return ok("other jar", f"{other} ({where}) is a copy of the same build")
     protocol = jar_protocol(other)
     text = f"{other} ({where}) is of another build"
     remedy = f"delete {other}, or replace it by {jar.jar_path()}"
@@ -223,8 +202,8 @@ def _other_jar(other: Path, where: str, *, is_same: bool) -> Finding:
         text = (
             f"{text}, and speaks {_protocol(protocol)}; pyspark_versioned speaks version {VERSION}"
         )
-        return Finding("other jar", "fault", text, remedy)
-    return Finding("other jar", "warning", text, remedy)
+        return fault("other jar", text, remedy)
+    return warning("other jar", text, remedy)
 
 
 def _other_jars() -> Iterator[tuple[Path, str]]:

@@ -11,9 +11,10 @@ from datetime import timedelta
 
 import click
 
-from versioned_catalog.cli.findings import Finding, State, fault, ok, show_findings, warning
+from versioned_catalog.cli.findings import show_findings
 from versioned_catalog.cli.output import without_secrets
 from versioned_catalog.cli.program import UNEXPECTED, Command, Session
+from versioned_catalog.findings import Finding, State, fault, ok, warning
 from versioned_catalog.storage.secrets import is_root
 
 OLDEST_PYTHON = (3, 11)

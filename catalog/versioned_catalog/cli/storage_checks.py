@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from versioned_catalog.cli.findings import Finding, fault, ok, warning
 from versioned_catalog.errors import (
     CorruptTableError,
     InvalidRequestError,
@@ -20,6 +19,7 @@ from versioned_catalog.errors import (
     UnsupportedFeatureError,
     VersionedError,
 )
+from versioned_catalog.findings import Finding, fault, ok, warning
 from versioned_catalog.log.features import check_writable
 from versioned_catalog.names.names import Names
 from versioned_catalog.storage.opening import open_store, reopen
