@@ -235,6 +235,15 @@ def test_explain_shows_that_columns_and_filters_are_pushed_down(run: Run, tables
     assert "Filters: id>3" in done.out
 
 
+@pytest.mark.parametrize("before", ["EXPLAIN ANALYZE", "/* ü */ explain (ANALYZE, FORMAT json)"])
+def test_explain_runs_nothing_that_writes(run: Run, tables: Catalog, before: str) -> None:
+    done = run("query", f"{before} COPY (SELECT 1) TO 'written.csv'")
+    assert (done.code, "this is COPY" in done.err) == (4, True), done.err
+    assert not Path("written.csv").exists()
+    assert run("query", f"{before} SELECT id FROM t").code == 0
+    assert run("query", "EXPLAIN ANALYZE (SELECT 1)").code == 0
+
+
 def test_without_duckdb_the_error_says_what_to_install(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
