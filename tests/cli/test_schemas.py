@@ -170,3 +170,15 @@ def test_an_error_names_the_file(run: Run, files: Path) -> None:
     assert run("plan", "schemas").err.startswith(
         "error: schemas/db/people.sql: column id: unknown type INTEGR"
     )
+
+
+def test_errors_of_a_file_name_the_line_and_show_it(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "t.sql"
+    file.write_text("-- ours\nCREATE TABLE t (\n  id BIGINT,\n  n INTT\n)\n")
+    done = run("plan", str(file))
+    assert done.code == 4
+    assert done.err == (
+        f"error: {file}: column n: unknown type INTT, at line 4, column 5 ('n INTT')\n"
+    )
+    file.write_text("CREATE TABLE t (\n  id BIGINT\n  n INT\n)\n")
+    assert "found n at line 3, column 3 ('n INT') of the CREATE TABLE" in run("plan", str(file)).err

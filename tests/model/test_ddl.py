@@ -275,3 +275,20 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
     for parse in (parse_columns, parse_type, lambda t: parse_columns(f"a INT {t}")):
         with contextlib.suppress(InvalidRequestError):
             parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id BIGINT,\n  n INTT", r"column n: unknown type INTT, at line 2, column 5 \('n INTT'\)$"),
+        ("id BIGINT,\n  s STRUCT<a: INT,\n b STR>", r"unknown type STR, at line 3, column 4"),
+        ("id BIGINT\n\tn INT", r"found n at line 2, column 2 \('n INT'\) of the column list$"),
+        ("id INT DEFAULT\n  'x'", r"DEFAULT 'x' does not fit INT.*, at line 2, column 3"),
+        ("id INT,\n n INT COMMENT 'x", r"the ' at line 2, column 16 .* is not closed$"),
+        ("id INT,\n n\n\n", r"found the end at line 2, column 3 \('n'\) of the column list"),
+        ("id INT, n INTT", r"column n: unknown type INTT$"),
+    ],
+)
+def test_errors_in_several_lines_say_which(text: str, message: str) -> None:
+    with pytest.raises(InvalidRequestError, match=message):
+        parse_columns(text)

@@ -108,9 +108,10 @@ def parse_columns(ddl: str) -> tuple[Column, ...]:
     cursor = Cursor(ddl, "column list")
     if cursor.token.kind is TokenKind.END:
         raise InvalidRequestError("the column list is empty; write columns as: host STRING, n INT")
-    columns = [take_column(cursor)]
-    while cursor.accept(","):
-        columns.append(take_column(cursor))
+    with cursor.placing():
+        columns = [take_column(cursor)]
+        while cursor.accept(","):
+            columns.append(take_column(cursor))
     cursor.expect_end()
     return tuple(columns)
 

@@ -53,8 +53,9 @@ def parse_statement(ddl: str, table_uuid: str | None = None) -> TableStatement:
         cursor.expect_word("NOT")
         cursor.expect_word("EXISTS")
     parsed.name = take_path(cursor)
-    _take_body(cursor, parsed)
-    _take_clauses(cursor, parsed)
+    with cursor.placing():
+        _take_body(cursor, parsed)
+        _take_clauses(cursor, parsed)
     parsed.comments = read_comments(ddl, cursor)
     tables = parsed.comments.tables
     parsed.table_uuid = uuid = tables[0] if table_uuid is None and tables else table_uuid

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from versioned_catalog.errors import InvalidRequestError
@@ -68,7 +70,8 @@ def tokenize(text: str) -> list[Token]:
         match = _TOKEN.match(text, at)
         if match is None:
             raise InvalidRequestError(
-                f"the {text[at]} at character {at + 1} is not closed, in {clip(text)!r}",
+                f"the {text[at]} at {place_in(text, at)} is not closed"
+                + ("" if is_long(text) else f", in {clip(text)!r}"),
                 condition="SYNTAX_ERROR",
             )
         at = match.end()
@@ -76,6 +79,26 @@ def tokenize(text: str) -> list[Token]:
             tokens.append(_token(match))
     tokens.append(Token(TokenKind.END, "", len(text), len(text)))
     return tokens
+
+
+def is_long(text: str) -> bool:
+    """Whether a text has several lines, in which no place is found by counting characters."""
+    return "\n" in text.strip()
+
+
+def place_in(text: str, offset: int) -> str:
+    """Where an offset is: its character, or in several lines the line, the column and the line's text.
+
+    >>> place_in("id INTT", 3), place_in("id INT,\\n  n INTT\\n", 12)
+    ('character 4', "line 2, column 5 ('n INTT')")
+    """
+    if not is_long(text):
+        return f"character {offset + 1}"
+    offset = min(offset, len(text.rstrip()))
+    start = text.rfind("\n", 0, offset) + 1
+    line = text[start:].partition("\n")[0].strip()
+    shown = f" ({clip(line)!r})" if line else ""
+    return f"line {text.count(chr(10), 0, offset) + 1}, column {offset - start + 1}{shown}"
 
 
 def line_comments(text: str) -> list[tuple[int, str]]:
@@ -178,6 +201,7 @@ class Cursor:
         self._what = what
         self._tokens = tokenize(text)
         self._at = 0
+        self._placed = False
         self.columns: list[int] = []
 
     @property
@@ -278,8 +302,22 @@ class Cursor:
         """An error about the next token, with its position."""
         token = self.token
         shown = clip(self.text[token.start : token.end], 40) or "the end"
+        self._placed = True
+        quoted = "" if is_long(self.text) else f" {clip(self.text)!r}"
         return InvalidRequestError(
-            f"{problem}, but found {shown} at character {token.start + 1} "
-            f"of the {self._what} {clip(self.text)!r}",
+            f"{problem}, but found {shown} at {place_in(self.text, token.start)} "
+            f"of the {self._what}{quoted}",
             condition="SYNTAX_ERROR",
         )
+
+    @contextmanager
+    def placing(self) -> Iterator[None]:
+        """Add to errors that do not name a place that of the last token, if there are several lines."""
+        try:
+            yield
+        except InvalidRequestError as error:
+            if not self._placed and is_long(self.text):
+                self._placed = True
+                last = self._tokens[max(self._at - 1, 0)]
+                error.args = (f"{error}, at {place_in(self.text, last.start)}", *error.args[1:])
+            raise

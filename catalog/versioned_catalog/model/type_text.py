@@ -151,9 +151,9 @@ def take_type(cursor: Cursor, depth: int = 0) -> DataType:
         raise cursor.error("a type was expected")
     word = cursor.token.text.upper()
     if word not in _ATOMS and word not in _INSIDE and word not in _WITH_PARAMETERS:
-        raise InvalidRequestError(
-            _REFUSED.get(word, f"unknown type {cursor.token.text}"), condition="NOT_SUPPORTED"
-        )
+        problem = _REFUSED.get(word, f"unknown type {cursor.token.text}")
+        cursor.take()  # where the error is
+        raise InvalidRequestError(problem, condition="NOT_SUPPORTED")
     cursor.take()
     if word in _INSIDE:
         return _take_nested(cursor, word, depth + 1)
