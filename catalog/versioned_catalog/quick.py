@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from versioned_catalog.catalog import Catalog
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.log.pinned_state import overflow_of
+from versioned_catalog.model.pins import Overflow
 from versioned_catalog.storage.opening import Roots
 from versioned_catalog.table import Table
 
@@ -27,7 +29,8 @@ def open(
 
     Args:
         path: a local path, or a URL such as ``s3://bucket/folder``; inside a warehouse or not.
-        schema, overflow: the pin or schema version in which it is seen; see ``Table.seen_as``.
+        schema: the pin or schema version in which it is seen; the current schema if omitted.
+        overflow: of an earlier schema; see ``Table.seen_as``.
         storage_options, roots: as for ``Catalog``.
 
     Raises:
@@ -53,7 +56,15 @@ def open(
             f'Catalog({os.fspath(path)!r}).load_table("...")',
             condition="TABLE_NOT_FOUND",
         ) from error
-    return table if schema is None else table.seen_as(schema, overflow=overflow)
+    if schema is not None:
+        return table.seen_as(schema, overflow=overflow)
+    if overflow_of(overflow, table.name) is not Overflow.ERROR:
+        raise InvalidRequestError(
+            f"{table.name}: overflow is {overflow!r}, and says what is shown of values that do not fit "
+            "an earlier schema; give schema, too, or leave it out",
+            condition="INVALID_OPTION",
+        )
+    return table
 
 
 def _tables_in(

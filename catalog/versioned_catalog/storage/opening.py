@@ -62,6 +62,10 @@ def with_roots(options: Mapping[str, Any] | None, roots: Roots | None) -> dict[s
     >>> with_roots({"anon": True}, {"lake": "s3://bucket/raw"})
     {'anon': True, 'root.lake': 's3://bucket/raw'}
     """
+    if not isinstance(roots, Mapping | None):
+        raise InvalidRequestError(
+            f"roots must be a mapping of names to URLs, got {roots!r}", condition="INVALID_OPTION"
+        )
     out = dict(options or {})
     for name, root in (roots or {}).items():
         check_root_name(name)
