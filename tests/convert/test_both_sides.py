@@ -403,6 +403,23 @@ def test_files_with_deleted_rows_can_be_refused(lake: Lake) -> None:
     assert ids(table) == [1, 2]
 
 
+def test_a_table_that_follows_a_source_is_not_published(lake: Lake) -> None:
+    """As docs/convert.md says: it is refused, with the way out, and what that costs is true."""
+    lake.write_delta(pa.table({"id": [1, 2]}))
+    table = lake.catalog.convert("t", lake.delta_path)
+    with pytest.raises(InvalidRequestError, match=r"compact .* use sync or publish .*, not both"):
+        table.maintenance.publish()
+    table.maintenance.compact(strategy="full")
+    table.maintenance.publish()
+    lake.write_delta(pa.table({"id": [3]}), mode="append")
+    assert table.sync().adopted == 1
+    with pytest.raises(InvalidRequestError, match="in external roots"):
+        table.maintenance.publish()
+    lake.delta().delete("id = 1")
+    with pytest.raises(InvalidRequestError, match="has changed rows of the same file"):
+        table.sync()
+
+
 def test_the_owner_never_notices(lake: Lake) -> None:
     lake.write_delta(pa.table({"id": list(range(10)), "v": ["x"] * 10}))
     lake.write_delta(pa.table({"id": list(range(10, 20)), "v": ["y"] * 10}), mode="append")

@@ -100,8 +100,11 @@ def obstacles(state: TableState, format_version: int) -> Iterator[str]:
             yield f"{sentence}; {_COMPACT}"
     if pc.any(pc.starts_with(state.segments.column("path"), PREFIX)).as_py():
         follows = SOURCE in state.properties
-        cost = " (that copies them, and ends sync with the source)" if follows else ""
-        yield f"some of its segments are in external roots; {_COMPACT}{cost}"
+        cost = (
+            ". That copies them, again after each sync, and sync is refused once the source removes or "
+            "rewrites copied files: use sync or publish for a table, not both"
+        )
+        yield f"some of its segments are in external roots; {_COMPACT}{cost if follows else ''}"
     if format_version < 3 and _may_hide_rows(state):
         copies = "" if state.schema.is_keyed else "set the property row_changes to copy, "
         yield (
