@@ -5,6 +5,7 @@ RUN = python3 -m venv .venv && .venv/bin/pip install -q uv && .venv/bin/uv run -
 # Build the site into build/site; every link in it must lead somewhere.
 docs:
 	NO_MKDOCS_2_WARNING=1; export NO_MKDOCS_2_WARNING; $(RUN) --extra docs python -m mkdocs build --strict
+	@echo "wrote build/site: open build/site/index.html, or run make docs-serve"
 
 docs-serve:
 	NO_MKDOCS_2_WARNING=1; export NO_MKDOCS_2_WARNING; $(RUN) --extra docs python -m mkdocs serve

@@ -127,7 +127,8 @@ def _java() -> Finding:
         # Who has no Spark needs no Java.
         make = fault if _has_spark() else warning
         return make("Java", text, remedy.rstrip("."))
-    return ok("Java", f"{java} is Java {jar.java_version(java)}")
+    text = f"{java} is Java {jar.java_version(java)}; Spark needs {jar.OLDEST} or newer"
+    return ok("Java", text)
 
 
 def _has_spark() -> bool:
