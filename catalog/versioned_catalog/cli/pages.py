@@ -11,6 +11,7 @@ from versioned_catalog.cli.output import printable, show_json, wants_json
 from versioned_catalog.cli.program import UNEXPECTED, Command, Session, exactly_one
 from versioned_catalog.cli.running import show_progress
 from versioned_catalog.storage.secrets import without_credentials
+from versioned_catalog.storage.text import replace_file
 
 if TYPE_CHECKING:
     from versioned_interop.pages.warehouse_page import WarehousePage
@@ -84,7 +85,7 @@ def _write(file: str, html: str) -> int:
     """Write a page, and return its size."""
     text = html.encode()
     try:
-        Path(file).write_bytes(text)
+        replace_file(Path(file), text)
     except OSError as error:
         raise click.UsageError(f"{file} can't be written: {error.strerror}") from error
     return len(text)

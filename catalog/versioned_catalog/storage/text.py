@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,29 @@ def write_text(path: Path, text: str) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
+        replace_file(path, text.encode())
     except OSError as error:
         raise storage_error("write", str(path), error) from error
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file at once: who reads it meanwhile, or after a kill, finds the old or the new content.
+
+    A link stays, and so do the permissions of a file that is there.
+
+    Raises:
+        OSError: it can't be written; the old file stays.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        target.write_bytes(data)  # a pipe or a device; for a folder, it fails
+        return
+    scratch = target.with_name(f".{uuid.uuid4().hex}.new")
+    try:
+        scratch.write_bytes(data)
+        if target.exists():
+            scratch.chmod(stat.S_IMODE(target.stat().st_mode))
+        scratch.replace(target)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise

@@ -14,6 +14,7 @@ from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.maintain.advice import MaintenanceBounds
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.names.names_log import Name
+from versioned_catalog.storage.text import replace_file
 from versioned_interop.pages.drawing import Markup, clip, count_text, size_text, tag, time_text
 from versioned_interop.pages.frame import facts, grid, html_page, search, section
 from versioned_interop.pages.warehouse import (
@@ -79,7 +80,7 @@ def write_pages(
         tables.append(_with_page(catalog, name, measure_table(catalog, name, bounds), target))
     progress("tables", len(names), len(names))
     page = _page(measure_warehouse(catalog, tables))
-    _write(target / INDEX, page.html)
+    replace_file(target / INDEX, page.html.encode())
     return page
 
 
@@ -94,15 +95,8 @@ def _with_page(
     except Exception as error:
         return replace(measured, problem=measured.problem or problem_text(error))
     file = file_name(name)
-    _write(folder / file, html)
+    replace_file(folder / file, html.encode())
     return replace(measured, link=file)
-
-
-def _write(file: Path, html: str) -> None:
-    """Replace a file at once: whoever opens it meanwhile sees the old page or the new one."""
-    scratch = file.with_name(f".{file.name}.new")
-    scratch.write_bytes(html.encode())
-    scratch.replace(file)
 
 
 def file_name(name: Name) -> str:
