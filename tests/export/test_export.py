@@ -212,6 +212,16 @@ def test_parquet_has_current_names_and_types_and_folders(catalog: Catalog, tmp_p
     assert sorted(row["id"] for row in READERS["parquet"](tmp_path / "flat")) == [0, 1, 2, 3]
 
 
+def test_an_empty_table_has_its_columns_in_parquet_too(catalog: Catalog, tmp_path: Path) -> None:
+    for name, partitions in (("t", []), ("u", ["day"])):
+        table = catalog.create_table(name, "id INT, day DATE", partitioned_by=partitions)
+        done = table.export(tmp_path / name, format="parquet")
+        assert (done.rows, done.files) == (0, 1)
+        read = pq.read_table(tmp_path / name / "part-0.parquet")
+        assert (read.num_rows, read.schema.names) == (0, ["id", "day"])
+        assert READERS["parquet"](tmp_path / name) == []
+
+
 @pytest.mark.parametrize("value", ["", "__HIVE_DEFAULT_PARTITION__"])
 def test_a_text_that_would_read_as_null_is_refused(
     catalog: Catalog, tmp_path: Path, value: str

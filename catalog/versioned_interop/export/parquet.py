@@ -43,6 +43,8 @@ def write_parquet(source: Source, folder: Path, *, partition_folders: bool) -> l
         max_rows_per_file=max(group, int(FILE_BYTES / source.bytes_a_row())),
         existing_data_behavior="overwrite_or_ignore",  # the folder is new, and marked
     )
+    if not source.rows:  # most readers take the columns from a file
+        pq.write_table(schema.empty_table(), folder / "part-0.parquet", compression="zstd")
     pq.write_metadata(schema, folder / SCHEMA)
     (folder / SUCCESS).touch()
     comment = ["comment of the table"] if source.snapshot.comment else []
