@@ -255,4 +255,5 @@ def test_pins_are_declared_listed_and_retired(
     (done,) = sql_spark.sql(f"{retire})").collect()
     assert (done.dropped, done.version) == (["s"], dry.version + 1)
     assert job.table(t).columns == ["id"]
-    assert sql_spark.sql(f"CALL versioned.system.schema_pins('{name}')").collect() == []
+    (row,) = sql_spark.sql(f"CALL versioned.system.schema_pins('{name}')").collect()
+    assert (row.label, row.declared, row.retired_version) == ("job", False, done.version)

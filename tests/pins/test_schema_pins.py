@@ -334,6 +334,35 @@ def test_the_schema_is_not_changed_through_a_pin(table: Table) -> None:
             change()
 
 
+def test_a_retired_pin_is_listed_and_told(table: Table) -> None:
+    table.seen_as("job").append(data(table, id=[4]))
+    version = table.refresh().retire_schema("job").version
+    (row,) = table.inspect.schema_pins().to_pylist()
+    known = (row["label"], row["declared"], row["schema_version"], row["writes"])
+    assert known == ("job", False, 0, 1)
+    assert row["retired_version"] == version
+    with pytest.raises(
+        NotFoundError,
+        match=rf"^sales: the schema pin 'job' was retired at version {version}, .* leave the schema "
+        r"out; or, .* pin_schema\('job', 0\)$",
+    ):
+        table.seen_as("job")
+    with pytest.raises(NotFoundError, match="there is no schema pin 'other'"):
+        table.seen_as("other")
+    table.pin_schema("job", 0)
+    (row,) = table.inspect.schema_pins().to_pylist()
+    assert (row["declared"], row["retired_version"]) == (True, None)
+    assert table.seen_as("job").count() == table.count()
+
+
+def test_history_says_through_which_pin_a_write_came(table: Table) -> None:
+    table.seen_as("job").append(data(table, id=[4]))
+    table.refresh().append(data(table, id=[5]))
+    table.rollback(table.version - 1)
+    said = table.inspect.history(3)["parameters"].to_pylist()
+    assert said == [["seen_as=job"], None, [f"to={table.version - 2}"]]
+
+
 def test_writes_through_a_pin_are_observed(table: Table) -> None:
     seen = table.seen_as("job")
     seen.append(data(table, id=[4]))

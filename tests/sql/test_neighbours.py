@@ -516,6 +516,13 @@ def test_history_and_detail(sql_spark: SparkSession, table: Table, ns: str) -> N
     assert (detail.format, detail.numFiles, detail.numRows) == ("versioned", 2, 3)
     assert (detail.partitionColumns, detail.clusteringColumns) == (["day"], [])
     assert detail.location == table.location
+    table.pin_schema("job")
+    one = sql_spark.table(t).limit(1)
+    one.writeTo(t).option("schemaVersion", "job").append()
+    table.refresh().rollback(2)
+    newest = sql_spark.sql(f"DESCRIBE HISTORY {t} LIMIT 3").collect()
+    assert [row.operationParameters for row in newest[:2]] == [["to=2"], ["seen_as=job"]]
+    assert newest[2].operationParameters == table.refresh().inspect.history(3)["changes"][0].as_py()
 
 
 @pytest.mark.thorough

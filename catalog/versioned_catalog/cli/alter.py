@@ -207,7 +207,10 @@ def partition_by(fields: tuple[str, ...]) -> Change:
 _table = click.argument("table")
 _label = click.argument("label")
 
-_COLUMNS = ["label", "schema_version", "owner", "until", "needs_hidden", "writes", "last_version"]
+_COLUMNS = [
+    *("label", "schema_version", "owner", "until", "needs_hidden", "writes", "last_version"),
+    "retired_version",
+]
 
 
 @click.group(cls=Group)
@@ -219,7 +222,7 @@ def pin() -> None:
 @_table
 @click.pass_obj
 def list_pins(session: Session, table: str) -> None:
-    """List the pins of TABLE, and the schemas through which others wrote."""
+    """List the pins of TABLE, those that were retired, and the schemas through which others wrote."""
     show_table(session.table(table).inspect.schema_pins(), _COLUMNS)
 
 

@@ -178,7 +178,7 @@ _SCHEMA = (
 )
 _HISTORY = (
     *("version", "time", "operation", "schema_version"),
-    *("rows_added", "segments_added", "segments_removed", "changes"),
+    *("rows_added", "segments_added", "segments_removed", "changes", "parameters"),
 )
 _WHO = ("version", "time", "operation", "user", "application", "message")
 _SEGMENTS = ("path", "schema_version", "rows", "bytes", "sequence", "partition")

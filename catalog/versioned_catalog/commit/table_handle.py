@@ -21,7 +21,13 @@ from versioned_catalog.errors import (
 from versioned_catalog.log.branch_store import branch_log
 from versioned_catalog.log.branches import BRANCH_PREFIX
 from versioned_catalog.log.commit_log import TableLog
-from versioned_catalog.log.pinned_state import Lensed, RowsOf, check_schema_version, see_as
+from versioned_catalog.log.pinned_state import (
+    Lensed,
+    RowsOf,
+    check_schema_version,
+    retired_pins,
+    see_as,
+)
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import is_ahead, latest_times, moment
@@ -180,9 +186,26 @@ class TableHandle:
 
     def seen_as(self, schema: str | int, overflow: str = Overflow.ERROR.value) -> TableHandle:
         """Return a handle that sees the table in an earlier schema. See ``Table.seen_as``."""
-        through = see_as(self.state, schema, overflow, self.name)
+        try:
+            through = see_as(self.state, schema, overflow, self.name)
+        except NotFoundError:
+            self._check_not_retired(schema)
+            raise
         through.over(self.state, self.name)  # refuse a schema with a dropped column now
         return self._with(self.loaded, through)
+
+    def _check_not_retired(self, label: str | int) -> None:
+        """Raise NotFoundError if there was a pin of this label, and it was retired."""
+        state = self.state
+        retired = retired_pins(self.log.entries(state.created_version, state.version))
+        if label in retired:
+            pin, version = retired[str(label)].pin, retired[str(label)].version
+            raise NotFoundError(
+                f"{self.name}: the schema pin {label!r} was retired at version {version}, so its job "
+                "should use the current schema: leave the schema out; or, if the job still needs schema "
+                f"{pin.schema_version}, declare the pin again with "
+                f"pin_schema({label!r}, {pin.schema_version})"
+            )
 
     def for_rows(self, schema_version: int) -> TableHandle:
         """Return a handle for writes of rows with the columns of a schema version; see ``RowsOf``.

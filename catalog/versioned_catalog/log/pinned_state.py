@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.state import Lens, TableState
 from versioned_catalog.model.pins import (
     Overflow,
+    Pin,
     check_pinned,
     loosened,
     seen_by_rows,
@@ -97,6 +100,31 @@ class Through:
         if self.overflow is Overflow.NULL:
             seen = loosened(seen)
         return replace(state, lens=Lens(self.label, seen, self.overflow))
+
+
+@dataclass(frozen=True)
+class RetiredPin:
+    """A pin that is no more.
+
+    Args:
+        pin: the pin as it was last.
+        version: the version that retired it.
+    """
+
+    pin: Pin
+    version: int
+
+
+def retired_pins(entries: Iterable[Commit | Stub]) -> dict[str, RetiredPin]:
+    """The pins that were retired and not declared again, by their labels, as far as entries know."""
+    pins: Mapping[str, Pin] = {}
+    retired: dict[str, RetiredPin] = {}
+    for entry in entries:
+        if isinstance(entry, Commit) and entry.pins is not None:
+            for label in pins.keys() - entry.pins.keys():
+                retired[label] = RetiredPin(pins[label], entry.head.version)
+            pins = entry.pins
+    return {label: gone for label, gone in retired.items() if label not in pins}
 
 
 def replaced_under_stream(table: str) -> NotFoundError:

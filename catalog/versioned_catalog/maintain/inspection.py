@@ -44,8 +44,9 @@ class Inspection:
         Columns: ``version`` (int64), ``time`` (timestamp, UTC), ``operation``, ``schema_version``
         (int32), ``rows_added``, ``segments_added``, ``segments_removed``, ``base_version`` (int64),
         ``changes`` (list of text), ``writer``, ``commit_id``; and ``user``, ``application`` and
-        ``message``, as ``committed_by`` says them and Spark's SQL does by itself. Of expired commits,
-        only version, time and commit ID are known.
+        ``message``, as ``committed_by`` says them and Spark's SQL does by itself; ``parameters`` (list
+        of text), what else a commit says, such as ``seen_as=billing`` for a write through a pin or
+        ``to=3`` for a rollback. Of expired commits, only version, time and commit ID are known.
 
         Args:
             limit: list only so many of the newest commits, and read the log no further back.
@@ -142,14 +143,15 @@ class Inspection:
         return column_tables.holding(self._state, column_id)
 
     def schema_pins(self) -> pa.Table:
-        """List the schema pins, and the schemas through which others wrote.
+        """List the schema pins, those that were retired, and the schemas through which others wrote.
 
         Columns: ``label``, ``schema_version`` (int32), ``owner``, ``until`` (timestamp, UTC),
         ``declared`` (false for a schema through which rows were written without a pin, or with one
         that was retired), ``needs_hidden`` (list of text: dropped columns that are kept for it),
         ``may_fail`` (list of text: why reads or writes through it may fail), ``writes``,
         ``last_version`` (int64), ``last_time`` (timestamp, UTC): the number of retained commits through
-        it, and the last one. Reads leave no trace.
+        it, and the last one, ``retired_version`` (int64): the version that retired the pin, as long as
+        the commits that declared and retired it are retained. Reads leave no trace.
         """
         state = self._state
         return schema_pins(state, self._handle.log.entries(state.created_version, state.version))

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.commit.authorship import facts_of
 from versioned_catalog.log.entry import Commit, Head, Stub
+from versioned_catalog.log.pinned_state import RetiredPin, retired_pins
 from versioned_catalog.log.segment_table import CORE, OPTIONAL, parse_texts
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.column_tables import COLUMNS, TIME, table_of
@@ -84,32 +85,45 @@ SCHEMA_PINS = pa.schema(
         "writes": pa.int64(),
         "last_version": pa.int64(),
         "last_time": TIME,
+        "retired_version": pa.int64(),
     }
 )
 
 
-def schema_pins(state: TableState, entries: Iterable[Commit | Stub]) -> pa.Table:
+def schema_pins(state: TableState, commits: Iterable[Commit | Stub]) -> pa.Table:
     """See ``Inspection.schema_pins``."""
+    entries = list(commits)
+    retired = retired_pins(entries)
     writes: dict[str, list[Head]] = {}
     for entry in entries:
         label = entry.details.get("seen_as") if isinstance(entry, Commit) else None
         if isinstance(entry, Commit) and isinstance(label, str):
             writes.setdefault(label, []).append(entry.head)
+    others = sorted((writes.keys() | retired.keys()) - state.pins.keys())
     rows = [
-        _pin_row(state, label, state.pins.get(label), writes.get(label, []))
-        for label in (*sorted(state.pins), *sorted(writes.keys() - state.pins.keys()))
+        _pin_row(state, label, state.pins.get(label), retired.get(label), writes.get(label, []))
+        for label in (*sorted(state.pins), *others)
     ]
     return table_of(rows, SCHEMA_PINS)
 
 
-def _pin_row(state: TableState, label: str, pin: Pin | None, writes: list[Head]) -> dict[str, Any]:
-    row = {
+def _pin_row(
+    state: TableState, label: str, pin: Pin | None, retired: RetiredPin | None, writes: list[Head]
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
         "label": label,
         "declared": pin is not None,
         "writes": len(writes),
         "last_version": writes[-1].version if writes else None,
         "last_time": writes[-1].time if writes else None,
     }
+    if pin is None and retired is not None:
+        return row | {
+            "schema_version": retired.pin.schema_version,
+            "owner": retired.pin.owner,
+            "until": retired.pin.until,
+            "retired_version": retired.version,
+        }
     if pin is None:
         return row | {"schema_version": int(label) if label.isdigit() else None}
     pinned = state.schemas[pin.schema_version].visible
@@ -139,6 +153,7 @@ HISTORY = pa.schema(
         "user": pa.string(),
         "application": pa.string(),
         "message": pa.string(),
+        "parameters": pa.list_(pa.string()),
     }
 )
 
@@ -218,7 +233,30 @@ def _history_row(entry: Commit | Stub) -> dict[str, Any]:
         "writer": entry.head.writer,
         "commit_id": entry.head.commit_id,
         **facts_of(entry.details),
+        "parameters": list(_parameters(entry)) or None,
     }
+
+
+_PARAMETERS = (
+    *("seen_as", "to", "branch", "base", "merged", "branch_version", "dropped", "consumer"),
+)
+"""The members of an entry's details that say with what it was asked for (FORMAT.md, section 5)."""
+
+
+def _parameters(entry: Commit) -> Iterator[str]:
+    """What an entry says beside its changes, as ``seen_as=billing``."""
+    for name in _PARAMETERS:
+        match entry.details.get(name):
+            case str() | int() as value:
+                yield f"{name}={value}"
+            case list() as values:
+                yield f"{name}={', '.join(map(str, values))}"
+            case _:
+                pass
+    if entry.batch is not None:
+        yield f"batch={entry.batch.application}/{entry.batch.id}"
+    if entry.floor is not None:
+        yield f"oldest_version={entry.floor}"
 
 
 def _changes(value: Any) -> list[str] | None:

@@ -45,7 +45,8 @@ def _month(commit: dict[str, Any]) -> str:
 
 def _commit(commit: dict[str, Any], rows: Mapping[int, RowCounts]) -> Markup:
     cell: list[str] = [tag("b", commit["operation"] or "expired")]
-    details = [*(commit["changes"] or ()), *([commit["message"]] if commit["message"] else [])]
+    details = [*(commit["changes"] or ()), *(commit["parameters"] or ())]
+    details += [commit["message"]] if commit["message"] else []
     if details:
         cell.append(tag("div", "; ".join(details), class_="soft changes"))
     signs = (("+", commit["segments_added"]), ("−", commit["segments_removed"]))

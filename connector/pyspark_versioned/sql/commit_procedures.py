@@ -229,11 +229,11 @@ PROCEDURES = {
         one_commit(_pin_schema, _pin_row),
     ),
     "schema_pins": Procedure(
-        "Lists the schema pins, and the schemas through which others wrote.",
+        "Lists the schema pins, those that were retired, and the schemas through which others wrote.",
         (TABLE,),
         "STRUCT<label: STRING, schema_version: INT, owner: STRING, until: TIMESTAMP, "
         "declared: BOOLEAN, needs_hidden: ARRAY<STRING>, may_fail: ARRAY<STRING>, writes: BIGINT, "
-        "last_version: BIGINT, last_time: TIMESTAMP>",
+        "last_version: BIGINT, last_time: TIMESTAMP, retired_version: BIGINT>",
         lambda call: map(tuple, cells(call.table.inspect.schema_pins())),
         writes=False,
     ),

@@ -47,8 +47,11 @@ def _alter_identifier_fields(table: Table, call: Invocation) -> int:
 
 def _describe_history(call: Invocation) -> Iterable[Row]:
     rows = call.table.inspect.history(call.number("newest"))
-    shown = pa.table({name: rows[column] for name, column in _HISTORY.items()})
-    return map(tuple, reversed(cells(shown)))
+    shown = {name: rows[column] for name, column in _HISTORY.items()}
+    pairs = zip(rows["changes"].to_pylist(), rows["parameters"].to_pylist(), strict=True)
+    parameters = [[*(changes or ()), *(others or ())] or None for changes, others in pairs]
+    shown["operationParameters"] = pa.array(parameters, pa.list_(pa.string()))
+    return map(tuple, reversed(cells(pa.table(shown))))
 
 
 _HISTORY = {
@@ -66,7 +69,7 @@ _HISTORY = {
     "applicationId": "application",
     "userMetadata": "message",
 }
-"""The columns of DESCRIBE HISTORY, with those of the metadata table."""
+"""The columns of DESCRIBE HISTORY, with those of the metadata table; parameters follow changes."""
 
 
 def _describe_detail(call: Invocation) -> Iterable[Row]:

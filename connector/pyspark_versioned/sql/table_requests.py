@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import NoReturn, TypeAlias
 
 from pyspark_versioned.option_names import Use, accepted
@@ -44,6 +44,7 @@ from versioned_catalog.model.widening import widens
 from versioned_catalog.names.creation import name_commit
 from versioned_catalog.names.names_log import Name
 from versioned_catalog.names.references import TAG_PREFIX, Reference, reference_in
+from versioned_catalog.observe.records import CONNECTOR, INFO, record
 from versioned_catalog.write.conditions import unknown_columns
 
 _AnyLoad: TypeAlias = messages.Load | messages.LoadToWrite
@@ -186,9 +187,26 @@ def _seen(table: Table, request: _AnyLoad) -> Table:
             condition="INVALID_OPTION",
         )
     # The label is that of a job, which may use tables that have no such pin.
-    if label is None or label not in table.state.pins:
+    if label is None:
+        return table
+    if label not in table.state.pins:
+        _report_unpinned(table.name, label)
         return table
     return table.seen_as(label, overflow=overflow)
+
+
+@lru_cache(maxsize=10_000)
+def _report_unpinned(table: str, label: str) -> None:
+    """Log once in a process that a table has no pin of the session's label, or no longer."""
+    record(
+        INFO,
+        "%s has no schema pin %r, the label of this session, and is used in its current schema",
+        table,
+        label,
+        logger=CONNECTOR,
+        table=table,
+        label=label,
+    )
 
 
 def _snapshot(table: Table, request: _AnyLoad) -> TableState:
