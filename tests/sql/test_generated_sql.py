@@ -376,6 +376,27 @@ def test_a_computed_value_widens_no_column(
         assert table.count() == 0
 
 
+@pytest.mark.parametrize(
+    "star", ["WHEN MATCHED THEN UPDATE SET *", "WHEN NOT MATCHED THEN INSERT *"]
+)
+def test_a_star_without_a_generated_column_says_what_to_write(
+    sql_spark: SparkSession, table: Table, t: str, star: str
+) -> None:
+    own = session(sql_spark)
+    others = "1L AS id, TIMESTAMP '2026-02-03 00:00:00' AS at, 5 AS n, named_struct('x', 1) AS st"
+    for source in (f"(SELECT {others}, 1 AS part, 6 AS total)", f"(SELECT {others}, 2 AS DAY)"):
+        with pytest.raises(
+            Exception,
+            match=rf"{t}: (day|part|total) is a generated column, which the source of MERGE lacks, .*"
+            r"INSERT \(id, at, n, st\), .* or add it to the source, as .* AS (day|part|total)",
+        ):
+            own.sql(f"MERGE INTO {t} t USING {source} s ON t.id = s.id {star}")
+    whole = f"(SELECT {others}, DATE '2026-02-03' AS Day, 1 AS part, 6 AS total)"
+    own.sql(f"MERGE INTO {t} t USING {whole} s ON t.id = s.id {star}")
+    day = date(2026, 2, 3) if "UPDATE" in star else date(2026, 1, 31)
+    assert rows(own, t)[0][1] == day
+
+
 def test_a_local_time_of_a_region_that_spark_computed_is_found(
     sql_spark: SparkSession, t: str
 ) -> None:

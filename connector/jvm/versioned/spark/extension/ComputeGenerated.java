@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
@@ -14,11 +15,13 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
+import org.apache.spark.sql.catalyst.plans.logical.InsertStarAction;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateStarAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
@@ -31,6 +34,8 @@ import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkCatalogs;
 import versioned.spark.internals.SparkExpressions;
+import versioned.spark.internals.SparkStatements;
+import versioned.spark.python.Condition;
 
 /**
  * Has an UPDATE or MERGE assign to the generated columns that it leaves out what they are computed from; Spark does so for an INSERT,
@@ -56,8 +61,31 @@ public final class ComputeGenerated extends PlanRule {
         }
         Optional<Target> target = target((LogicalPlan) node.productElement(0));
         target.ifPresent(found -> KeepNumbers.check(node, found.table(), assignment -> path(assignment, found), session));
+        if (node instanceof MergeIntoTable merge) {
+            target.ifPresent(found -> checkStars(merge, found.table()));
+        }
         return target.filter(found -> !found.table().generations().isEmpty())
             .map(found -> with(assigned(node, found), 0, found.relation()));
+    }
+
+    /** Refuses * for a source that lacks a generated column: Spark's error would not say what to write instead. */
+    private void checkStars(MergeIntoTable merge, VersionedTable table) {
+        boolean hasStar = Stream.of(merge.matchedActions(), merge.notMatchedActions()).flatMap(actions -> CollectionConverters.asJava(actions).stream())
+            .anyMatch(action -> action instanceof UpdateStarAction || action instanceof InsertStarAction);
+        if (!hasStar || table.generations().isEmpty()) {
+            return;
+        }
+        List<String> given = SparkStatements.columnsOf(session, merge.sourceTable()).stream().map(ComputeGenerated::lower).toList();
+        List<String> names = Stream.of(table.columns()).map(Column::name).toList();
+        Map<String, String> generations = new HashMap<>();
+        table.generations().forEach((name, sql) -> generations.put(lower(name), sql));
+        List<String> others = names.stream().filter(name -> !generations.containsKey(lower(name))).toList();
+        names.stream().filter(name -> generations.containsKey(lower(name)) && !given.isEmpty() && !given.contains(lower(name))).forEach(name -> {
+            String columns = others.stream().map(ComputeGenerated::quoted).collect(Collectors.joining(", "));
+            throw Condition.NOT_SUPPORTED.error(table.name() + ": " + name + " is a generated column, which the source of MERGE lacks, and * assigns to "
+                + "every column. Name the others in UPDATE SET and INSERT (" + columns + "), and it is computed; or add it to the source, as "
+                + generations.get(lower(name)) + " AS " + quoted(name));
+        });
     }
 
     private static LogicalPlan assigned(LogicalPlan node, Target target) {
@@ -199,6 +227,10 @@ public final class ComputeGenerated extends PlanRule {
 
     private static boolean isDefault(Expression value) {
         return value instanceof UnresolvedAttribute name && name.nameParts().size() == 1 && name.nameParts().head().equalsIgnoreCase(DEFAULT);
+    }
+
+    private static String quoted(String name) {
+        return name.matches("[A-Za-z_]\\w*") ? name : "`" + name.replace("`", "``") + "`";
     }
 
     private static String lower(String name) {
