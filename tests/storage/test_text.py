@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,5 +46,14 @@ def test_links_and_permissions_stay(tmp_path: Path) -> None:
 def test_a_pipe_is_written_and_a_folder_refused(tmp_path: Path) -> None:
     replace_file(Path("/dev/null"), b"x")
     assert not Path("/dev/null").is_file()
+    code = "from pathlib import Path; from versioned_catalog.storage.text import replace_file; "
+    code += "replace_file(Path('/dev/stdout'), b'x')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout == b"x"
+    with (tmp_path / "out").open("wb") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+        inode = os.fstat(out.fileno()).st_ino
+    assert (tmp_path / "out").read_bytes() == b"x"
+    assert (tmp_path / "out").stat().st_ino == inode
     with pytest.raises(IsADirectoryError):
         replace_file(tmp_path, b"x")

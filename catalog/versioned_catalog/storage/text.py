@@ -139,10 +139,11 @@ def replace_file(path: Path, data: bytes) -> None:
     Raises:
         OSError: it can't be written; the old file stays.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        target.write_bytes(data)  # a pipe or a device; for a folder, it fails
+    is_open = os.path.dirname(os.path.abspath(path)) in ("/dev", "/dev/fd")  # such as /dev/stdout
+    if is_open or (path.exists() and not path.is_file()):
+        path.write_bytes(data)  # a pipe or a device; for a folder, it fails
         return
+    target = Path(os.path.realpath(path))
     scratch = target.with_name(f".{uuid.uuid4().hex}.new")
     try:
         scratch.write_bytes(data)
