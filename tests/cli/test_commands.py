@@ -33,6 +33,18 @@ def ids(*values: int) -> pa.Table:
 # create and drop
 
 
+def test_a_name_in_a_printed_command_runs_nothing(run: Run, warehouse: Path) -> None:
+    catalog = Catalog(warehouse)
+    catalog.create_table(("touch pwned",), "id INT").create_branch("b")
+    done = run("drop", "`touch pwned`.branch_b")
+    assert done.err.endswith("drop it with: versioned branch drop '`touch pwned`' b\n"), done.err
+    assert run("branch", "drop", "`touch pwned`", "b").code == 0
+    done = run("drop", "`touch pwned`")
+    assert done.out == (
+        "`touch pwned` is dropped; versioned undrop '`touch pwned`' brings it back\n"
+    )
+
+
 def test_a_table_is_created_dropped_and_brought_back(run: Run, warehouse: Path) -> None:
     options = ["--partitioned-by", "bucket(4, id)", "--primary-key", "id", "--time-index", "ts"]
     options += ["--set", "team=ops", "--comment", "all"]

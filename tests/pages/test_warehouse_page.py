@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -121,6 +122,17 @@ def test_dropped_tables_are_listed_with_the_command_that_brings_them_back(catalo
     (dropped,) = catalog.dropped_tables()
     assert name == "gone"
     assert cells[-1] == f"versioned undrop gone --uuid {dropped.uuid}"
+
+
+def test_a_command_on_the_page_runs_nothing_that_a_name_says(catalog: Catalog) -> None:
+    """A name in backticks would be a command of the shell into which somebody pastes the line."""
+    catalog.create_table(("touch pwned $(id)",), "a INT")
+    catalog.drop_table(("touch pwned $(id)",))
+    page = parsed(catalog.page().html)
+    texts_of_rows = rows(page, "Dropped tables that can be undropped")
+    cells = texts_of_rows["`touch pwned $(id)`"]
+    assert shlex.split(cells[-1])[2] == "`touch pwned $(id)`"
+    assert cells[-1].startswith("versioned undrop '`touch pwned $(id)`' --uuid ")
 
 
 def test_a_table_that_can_not_be_read_is_shown_in_place(catalog: Catalog) -> None:

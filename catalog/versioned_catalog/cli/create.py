@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -144,9 +145,9 @@ def drop(session: Session, table: str, if_exists: bool, view: bool) -> None:
         )
     catalog, parts = session.catalog(), parse_path(table)
     if parts[-1].startswith(BRANCH_PREFIX) and catalog.table_exists(parts[:-1]):
-        name = parts[-1].removeprefix(BRANCH_PREFIX)
+        names = render_path(parts[:-1]), parts[-1].removeprefix(BRANCH_PREFIX)
         raise InvalidRequestError(
-            f"{table} is a branch; drop it with: versioned branch drop {render_path(parts[:-1])} {name}",
+            f"{table} is a branch; drop it with: versioned branch drop {shlex.join(names)}",
             condition="NOT_SUPPORTED",
         )
     if if_exists and not catalog.table_exists(table) and not catalog.view_exists(table):
@@ -163,7 +164,8 @@ def drop(session: Session, table: str, if_exists: bool, view: bool) -> None:
     location = catalog.load_table(table).location if catalog.is_external(table) else None
     catalog.drop_table(table)
     if location is None:
-        _show_dropped(table, f"{table} is dropped; versioned undrop {table} brings it back", None)
+        undrop = f"versioned undrop {shlex.quote(table)}"
+        _show_dropped(table, f"{table} is dropped; {undrop} brings it back", None)
     else:
         _show_dropped(table, f"{table} is dropped; its files stay in {location}", location)
 

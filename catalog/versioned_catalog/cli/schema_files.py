@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -241,8 +242,8 @@ def _check_not_dropped(plans: Iterable[FilePlan], catalog: Catalog) -> None:
         if uuid in dropped:
             raise InvalidRequestError(
                 f"{file}: {name}, the table {uuid} of the file, was dropped at {dropped[uuid]:%F %T}; "
-                f"versioned undrop {name} brings it back, or remove the line -- table {uuid} to create "
-                "another table"
+                f"versioned undrop {shlex.quote(name)} brings it back, or remove the line -- table "
+                f"{uuid} to create another table"
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from versioned_catalog.catalog import Catalog
 from versioned_catalog.commit.table_handle import Progress
 from versioned_catalog.maintain.advice import MaintenanceBounds
 from versioned_catalog.model.type_text import render_path
+from versioned_catalog.names.dropped import DroppedTable
 from versioned_catalog.names.names_log import Name
 from versioned_catalog.storage.text import replace_file
 from versioned_interop.pages.drawing import Markup, clip, count_text, size_text, tag, time_text
@@ -250,7 +252,7 @@ def _dropped(warehouse: Warehouse) -> Markup:
             time_text(table.dropped),
             table.user or "",
             time_text(table.until),
-            tag("code", f"versioned undrop {render_path(table.name)} --uuid {table.uuid}"),
+            tag("code", _undrop(table)),
         ]
         for table in warehouse.dropped[:MOST_TABLES]
     ]
@@ -259,3 +261,8 @@ def _dropped(warehouse: Warehouse) -> Markup:
         *(("At least until (UTC)", False), ("Bring it back", False)),
     ]
     return section("Dropped tables that can be undropped", "", grid("cards", columns, rows))
+
+
+def _undrop(table: DroppedTable) -> str:
+    """The command that brings a table back; names in backticks would be commands of the shell."""
+    return f"versioned undrop {shlex.quote(render_path(table.name))} --uuid {table.uuid}"
