@@ -453,6 +453,8 @@ def test_commands_options_and_tables_are_completed(tables: Catalog, warehouse: P
     assert completed("describe", "db") == ["db.people", "db.eu.t"]
     assert completed("--warehouse", str(warehouse), "schema", "t") == ["t"]
     assert completed("--warehouse", "/nowhere", "schema", "t") == []
+    tables.create_table(("db", "touch pwned"), "id INT")
+    assert completed("describe", "db") == ["db.people", "db.eu.t"]  # a shell would run the other
 
 
 # What people read

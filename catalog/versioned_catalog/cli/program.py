@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -193,7 +194,11 @@ def table_command(function: Callable[..., None]) -> click.Command:
 
 
 def complete_table(context: click.Context, _: click.Parameter, typed: str) -> list[CompletionItem]:
-    """The names of tables of the warehouse that begin with what was typed; none without a warehouse."""
+    """The names of tables of the warehouse that begin with what was typed; none without a warehouse.
+
+    Names that a shell would not take as they are, such as those in backticks, are left out: it would
+    run what they say.
+    """
     from click.shell_completion import CompletionItem
 
     from versioned_catalog.cli.schema_files import all_tables
@@ -206,7 +211,7 @@ def complete_table(context: click.Context, _: click.Parameter, typed: str) -> li
         names = [name for name in all_tables(session.catalog()) if name.startswith(typed)]
     except Exception:  # a shell shows no errors while somebody types
         return []
-    return list(map(CompletionItem, names))
+    return [CompletionItem(name) for name in names if shlex.quote(name) == name]
 
 
 class Group(click.Group):
