@@ -289,3 +289,26 @@ def test_null_in_place_of_values_makes_a_column_nullable(catalog: Catalog, tmp_p
     assert shown == {"n": True, "r": False}
     assert jar.load(overflow="NULL")["table"]["overflow"] == "null"
     assert not jar.load()["columns"][0]["nullable"]
+
+
+def test_a_session_whose_pin_was_retired_is_warned_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    catalog = Catalog(tmp_path / "w")
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", "a INT, b INT")
+    table.pin_schema("late")
+    other = Jar(tmp_path / "w", "other")
+    other.load()
+    assert not caplog.records  # a session may use tables without such a pin
+    jar = Jar(tmp_path / "w", "late")
+    jar.load()
+    version = table.retire_schema("late").version
+    jar.load()
+    jar.load()
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.getMessage().startswith(
+        "versioned.n.t: the schema pin 'late', the label of this session, was retired at version "
+        f"{version}, and the table is used in its current schema; unset schema_label"
+    )

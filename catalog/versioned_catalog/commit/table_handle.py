@@ -21,8 +21,10 @@ from versioned_catalog.errors import (
 from versioned_catalog.log.branch_store import branch_log
 from versioned_catalog.log.branches import BRANCH_PREFIX
 from versioned_catalog.log.commit_log import TableLog
+from versioned_catalog.log.features import PINS
 from versioned_catalog.log.pinned_state import (
     Lensed,
+    RetiredPin,
     RowsOf,
     check_schema_version,
     retired_pins,
@@ -194,17 +196,23 @@ class TableHandle:
         through.over(self.state, self.name)  # refuse a schema with a dropped column now
         return self._with(self.loaded, through)
 
+    def retired_pin(self, label: str | int) -> RetiredPin | None:
+        """The pin of a label, if it was retired and not declared again, as far as commits say so."""
+        state = self.state
+        if PINS not in state.features.write or label in state.pins:
+            return None
+        retired = retired_pins(self.log.entries(state.created_version, state.version))
+        return retired.get(str(label))
+
     def _check_not_retired(self, label: str | int) -> None:
         """Raise NotFoundError if there was a pin of this label, and it was retired."""
-        state = self.state
-        retired = retired_pins(self.log.entries(state.created_version, state.version))
-        if label in retired:
-            pin, version = retired[str(label)].pin, retired[str(label)].version
+        retired = self.retired_pin(label)
+        if retired is not None:
+            version = retired.pin.schema_version
             raise NotFoundError(
-                f"{self.name}: the schema pin {label!r} was retired at version {version}, so its job "
-                "should use the current schema: leave the schema out; or, if the job still needs schema "
-                f"{pin.schema_version}, declare the pin again with "
-                f"pin_schema({label!r}, {pin.schema_version})"
+                f"{self.name}: the schema pin {label!r} was retired at version {retired.version}, so "
+                "its job should use the current schema: leave the schema out; or, if the job still "
+                f"needs schema {version}, declare the pin again with pin_schema({label!r}, {version})"
             )
 
     def for_rows(self, schema_version: int) -> TableHandle:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import NoReturn, TypeAlias
 
 from pyspark_versioned.option_names import Use, accepted
@@ -44,7 +44,7 @@ from versioned_catalog.model.widening import widens
 from versioned_catalog.names.creation import name_commit
 from versioned_catalog.names.names_log import Name
 from versioned_catalog.names.references import TAG_PREFIX, Reference, reference_in
-from versioned_catalog.observe.records import CONNECTOR, INFO, record
+from versioned_catalog.observe.records import CONNECTOR, WARNING, record
 from versioned_catalog.write.conditions import unknown_columns
 
 _AnyLoad: TypeAlias = messages.Load | messages.LoadToWrite
@@ -190,21 +190,32 @@ def _seen(table: Table, request: _AnyLoad) -> Table:
     if label is None:
         return table
     if label not in table.state.pins:
-        _report_unpinned(table.name, label)
+        _report_retired(table, label)
         return table
     return table.seen_as(label, overflow=overflow)
 
 
-@lru_cache(maxsize=10_000)
-def _report_unpinned(table: str, label: str) -> None:
-    """Log once in a process that a table has no pin of the session's label, or no longer."""
+_looked_at: set[tuple[str, str]] = set()
+"""The tables, by name, and labels whose retirement was looked for in this process."""
+
+
+def _report_retired(table: Table, label: str) -> None:
+    """Log once in a process that the pin of the session's label was retired."""
+    if (table.name, label) in _looked_at:
+        return
+    _looked_at.add((table.name, label))
+    retired = table.handle.retired_pin(label)
+    if retired is None:
+        return
     record(
-        INFO,
-        "%s has no schema pin %r, the label of this session, and is used in its current schema",
-        table,
+        WARNING,
+        "%s: the schema pin %r, the label of this session, was retired at version %d, and the table is "
+        "used in its current schema; unset schema_label, or declare the pin again",
+        table.name,
         label,
+        retired.version,
         logger=CONNECTOR,
-        table=table,
+        table=table.name,
         label=label,
     )
 
