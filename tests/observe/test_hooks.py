@@ -23,6 +23,7 @@ from versioned_catalog import (
     committed_by,
     on_commit,
 )
+from versioned_catalog.observe import CommitStarted, observe
 
 NUMBERS = pa.schema([("n", pa.int64())])
 
@@ -240,3 +241,23 @@ def test_a_setting_that_fails_is_refused(
         with pytest.raises(InvalidRequestError) as refused:
             Catalog(tmp_path)
         assert f"VERSIONED_OBSERVE names {setting!r}, which failed: {problem}" in str(refused.value)
+
+
+def test_an_observer_that_is_registered_twice_is_removed_once(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    class Starts:
+        def started(self, commit: CommitStarted, /) -> None:
+            seen.append(commit.operation)
+
+        def committed(self, *_: object) -> None: ...
+
+        def unchanged(self, *_: object) -> None: ...
+
+        def failed(self, *_: object) -> None: ...
+
+    starts = Starts()
+    with observe(starts):
+        observe(starts).remove()
+        Catalog(tmp_path / "w").create_table("t", "n BIGINT")
+    assert seen == ["create"]

@@ -13,21 +13,24 @@ from versioned_catalog.observe.records import WARNING, record
 
 Hook = TypeVar("Hook", bound=Callable[[CommitEvent], object])
 
-_observers: tuple[Observer, ...] = ()
+_registered: tuple[Registration, ...] = ()
 _lock = Lock()
 
 
 class Registration:
-    """An observer that is called until it is removed; as a context manager, until the block ends."""
+    """An observer that is called until it is removed; as a context manager, until the block ends.
+
+    An observer that was registered twice is called twice, until each registration is removed.
+    """
 
     def __init__(self, observer: Observer) -> None:
-        self._observer = observer
+        self.observer = observer
 
     def remove(self) -> None:
         """Stop calling the observer."""
-        global _observers  # noqa: PLW0603  the observers of the process
+        global _registered  # noqa: PLW0603  the observers of the process
         with _lock:
-            _observers = tuple(other for other in _observers if other is not self._observer)
+            _registered = tuple(other for other in _registered if other is not self)
 
     def __enter__(self) -> Registration:
         return self
@@ -61,10 +64,11 @@ class _Calling:
 
 def observe(observer: Observer) -> Registration:
     """Let an observer see the commits of this process, to all tables."""
-    global _observers  # noqa: PLW0603  the observers of the process
+    global _registered  # noqa: PLW0603  the observers of the process
+    registration = Registration(observer)
     with _lock:
-        _observers = (*_observers, observer)
-    return Registration(observer)
+        _registered = (*_registered, registration)
+    return registration
 
 
 def on_commit(hook: Callable[[CommitEvent], object]) -> Registration:
@@ -100,20 +104,20 @@ def on_commit(hook: Callable[[CommitEvent], object]) -> Registration:
 
 def listened() -> bool:
     """Whether anybody observes the commits of this process."""
-    return bool(_observers)
+    return bool(_registered)
 
 
 def notify(call: Callable[[Observer], None], table: str) -> None:
     """Call all observers; what one raises is logged."""
-    for observer in _observers:
+    for registration in _registered:
         try:
-            call(observer)
+            call(registration.observer)
         except Exception as error:  # the commit is what it is
             record(
                 WARNING,
                 "%s: %r failed: %s: %s",
                 table,
-                observer,
+                registration.observer,
                 type(error).__name__,
                 error,
                 table=table,
