@@ -26,6 +26,7 @@ from versioned_catalog import (
     VersionedError,
 )
 from versioned_catalog.log import features
+from versioned_catalog.log.pinned_state import retired_pins
 from versioned_catalog.read.aggregates import count_rows, count_values, extreme
 from versioned_catalog.storage.local import LocalStore
 
@@ -353,6 +354,7 @@ def test_a_retired_pin_is_listed_and_told(table: Table) -> None:
     (row,) = table.inspect.schema_pins().to_pylist()
     assert (row["declared"], row["retired_version"]) == (True, None)
     assert table.seen_as("job").count() == table.count()
+    assert retired_pins(table.handle.log.entries(0, table.version)) == {}
 
 
 def test_history_says_through_which_pin_a_write_came(table: Table) -> None:
