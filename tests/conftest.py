@@ -159,6 +159,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # A test that configures a catalog of PyIceberg writes a file there, which workers read as well.
+    os.environ["PYICEBERG_HOME"] = str(tmp_path_factory.mktemp("pyiceberg"))
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("pyspark-versioned tests")

@@ -57,6 +57,7 @@ INTERNALS = {
     "model.pins",
     "model.schema",
     "model.sql_literals",
+    "model.table_text",
     "model.tokens",
     "model.transform_values",
     "model.transforms",

@@ -13,6 +13,7 @@ from versioned_catalog.commit.operations import Alter, Base, PlannedOn, Rollback
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.commit.version_rules import check_tag
 from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
+from versioned_catalog.interop import interop
 from versioned_catalog.log.pinned_state import check_schema_version
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import moment
@@ -21,6 +22,7 @@ from versioned_catalog.model.arrow import one_array
 from versioned_catalog.model.bound_changes import plan_changes, render_changes
 from versioned_catalog.model.changes import Change, PinSchema, RetirePin
 from versioned_catalog.model.ddl import parse_type
+from versioned_catalog.model.iceberg import PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE
 from versioned_catalog.model.pins import Pin, PinnedSchema, check_label
 from versioned_catalog.model.table_text import sql_name
 from versioned_catalog.model.type_text import parse_path, render_path
@@ -212,7 +214,13 @@ class Alteration:
             if isinstance(change, requests.SetProperty):  # before anything is written
                 check_properties({change.key: change.value}, keyed=state.schema.is_keyed)
         newest = state.schemas.newest.version
-        bound, _ = plan_changes(tuple(self._changes), state.evolution, newest + 1)
+        bound, after = plan_changes(tuple(self._changes), state.evolution, newest + 1)
+        registers = (PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE)
+        if any(
+            isinstance(each, requests.SetProperty) and each.key in registers
+            for each in self._changes
+        ):
+            interop("check_entry")(self._handle, after.properties)
         operation = Alter(Base.of(state), bound, self._count_nulls, planned_on)
         return self._handle.commit(operation, commit_id)
 

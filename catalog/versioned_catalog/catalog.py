@@ -33,6 +33,7 @@ from versioned_catalog.maintain.upkeep import Maintained, Unmaintained
 from versioned_catalog.maintain.vacuum import Vacuumed
 from versioned_catalog.maintain.verify import verify
 from versioned_catalog.model.ddl import SOURCE
+from versioned_catalog.model.iceberg import check_named
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import parse_table
 from versioned_catalog.model.type_text import parse_path, render_path
@@ -939,6 +940,7 @@ class Catalog:
         """Create a table in a folder, outside any warehouse. See ``create_table``."""
         store = open_store(path, storage_options)
         with naming_table(store.url):
+            check_named(properties or {}, store.url)
             operation = creation(
                 schema,
                 partitioned_by,

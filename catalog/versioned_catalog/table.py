@@ -29,7 +29,7 @@ from versioned_catalog.model.alter_parser import parse_alter
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.ddl import SOURCE
 from versioned_catalog.model.generated import generated_of
-from versioned_catalog.model.iceberg import PUBLISH
+from versioned_catalog.model.iceberg import PUBLISH, PUBLISH_CATALOG
 from versioned_catalog.model.identity import identities_of
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import check_name, is_folder, parse_table, sql_name
@@ -77,7 +77,15 @@ _SHOWN = 20
 def _publish(handle: TableHandle) -> None:
     """Publish a commit if a property asks for it, or withdraw what a replaced table published."""
     state = handle.loaded.state
-    if state and (PUBLISH in state.properties or 0 < state.version == state.created_version):
+    if state is None:
+        return
+    if (
+        state.dropped
+        and PUBLISH not in state.properties
+        and PUBLISH_CATALOG not in state.properties
+    ):
+        return
+    if PUBLISH in state.properties or state.dropped or 0 < state.version == state.created_version:
         interop("publish_if_asked")(handle)
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from cli.conftest import Run
 from publish.engines import PYICEBERG
+from publish.lakes import lake_of
 from versioned_catalog import Catalog
 
 
@@ -19,6 +22,22 @@ def test_publish_and_unpublish(run: Run, warehouse: Path) -> None:
     assert run("unpublish", "db.people", "--json").json["deleted files"] == 9
     assert run("publish", "db.people", "--format-version", "1").code == 2
     assert run("publish", "db.nobody").code == 3
+
+
+def test_a_publication_is_registered(
+    run: Run, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with lake_of("sql", tmp_path) as lake:
+        refused = run("alter", "db.people", "set-property", "publish.catalog", "lake")
+        assert refused.code == 4
+        assert "add it to ~/.pyiceberg.yaml" in refused.err
+        lake.configure(monkeypatch)
+        assert run("alter", "db.people", "set-property", "publish.catalog", "lake").code == 0
+        assert lake.location("db.people") is None
+        assert run("publish", "db.people", "--json").json["registered"] == "lake: db.people"
+        assert len(lake.rows("db.people")) == 2
+        run("unpublish", "db.people")
+        assert lake.location("db.people") is None
 
 
 def test_a_refusal_names_the_way_out(run: Run, warehouse: Path) -> None:

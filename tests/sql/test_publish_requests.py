@@ -42,9 +42,9 @@ def test_publish_and_unpublish(tmp_path: Path) -> None:
     table = catalog.create_table("n.t", "a INT")
     table.append(pa.table({"a": pa.array([1], pa.int32())}))
     asked: dict[str, str | None] = {"format_version": "2", "overwrite": None}
-    ((version, metadata, format_version, snapshots, files),) = call(tmp_path, "publish", **asked)[
-        "response"
-    ]["rows"]
-    assert (version, format_version, snapshots, files) == ("1", "2", "2", "5")
+    ((version, metadata, format_version, snapshots, files, entry),) = call(
+        tmp_path, "publish", **asked
+    )["response"]["rows"]
+    assert (version, format_version, snapshots, files, entry) == ("1", "2", "2", "5", None)
     assert PYICEBERG.read(metadata, None, None) == [{"a": 1}]
     assert call(tmp_path, "unpublish")["response"]["rows"] == [["5"]]

@@ -306,6 +306,7 @@ def publish(session: Session, table: str, format_version: str | None, overwrite:
             "table": done.table,
             "version": done.version,
             "metadata": done.metadata,
+            **({} if done.registered is None else {"registered": done.registered}),
             "format version": done.format_version,
             "snapshots": done.snapshots,
             "files written": done.files,

@@ -15,7 +15,7 @@ from versioned_catalog.log.features import RESTORE, WITH_CHECKSUMS, Features
 from versioned_catalog.log.ledger import LedgerChange
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.iceberg import PUBLISH
+from versioned_catalog.model.iceberg import PUBLISH, PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE
 from versioned_catalog.model.identity import identities_of, latest
 
 _FEATURES = Features(frozenset({RESTORE}), frozenset({RESTORE})) | WITH_CHECKSUMS
@@ -72,7 +72,13 @@ def restore_entry(
 
 def _properties(attempt: Attempt[Rollback], then: TableState) -> dict[str, str]:
     """The properties of the version; engines that follow what is published go on to do so."""
-    publish = {key: text for key, text in attempt.state.properties.items() if key == PUBLISH}
+    groups = ((PUBLISH,), (PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE))
+    publish = {
+        key: attempt.state.properties[key]
+        for group in groups
+        for key in group
+        if key in attempt.state.properties and group[0] not in then.properties
+    }
     properties = dict(then.properties)
     for version in _ends(attempt, then) if identities_of(properties) else ():
         end = attempt.at(version)

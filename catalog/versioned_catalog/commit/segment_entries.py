@@ -39,7 +39,7 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.bound_changes import apply_all
 from versioned_catalog.model.evolution import Evolution
-from versioned_catalog.model.iceberg import PUBLISH
+from versioned_catalog.model.iceberg import PUBLICATION
 from versioned_catalog.model.id_map import id_map_from_text
 from versioned_catalog.model.identity import latest
 from versioned_catalog.model.pin_changes import PINS, check_no_breaks, refuses_breaks, rolled_back
@@ -158,7 +158,7 @@ def _seen_as(base: Base) -> dict[str, Any]:
     return {} if base.seen_as is None else {"seen_as": base.seen_as}
 
 
-_KEPT = (PINS, PUBLISH)
+_KEPT = (PINS, *PUBLICATION)
 """Properties that a rollback leaves as they are."""
 
 

@@ -34,7 +34,7 @@ from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import is_ahead, latest_times, moment
 from versioned_catalog.model.pins import Overflow
-from versioned_catalog.model.table_text import is_folder
+from versioned_catalog.model.table_text import is_folder, own_name
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.storage.store import Store
 
@@ -70,6 +70,8 @@ class TableHandle:
         self.through = through
         self.after_commit = after_commit
         self.of = of
+        self.own_name = own_name(name)
+        """Namespace and name of the table in its warehouse, by default from its name, or None."""
         self._seen: tuple[TableState, TableState] | None = None
 
     @property
@@ -129,7 +131,9 @@ class TableHandle:
 
     def _with(self, loaded: LoadedState[TableState], through: Lensed | None) -> TableHandle:
         """The same table or branch, at another state or in another schema."""
-        return TableHandle(self.log, loaded, self.name, through, self.after_commit, self.of)
+        handle = TableHandle(self.log, loaded, self.name, through, self.after_commit, self.of)
+        handle.own_name = self.own_name
+        return handle
 
     def at(
         self, version: int | str | None = None, timestamp: datetime | str | None = None

@@ -344,7 +344,8 @@ class Maintenance:
         Other engines then read the table from the folder ``iceberg`` in its location. The last 100
         retained versions and tagged ones are snapshots there, under the same numbers. Only what was
         committed since the last publication is written. With the property ``publish`` = ``iceberg``,
-        every commit does this.
+        every commit does this. With the property ``publish.catalog``, the publication is then registered
+        in that catalog of PyIceberg.
 
         Args:
             format_version: of Iceberg, 3 or 2; by default that of the last publication, at first 3.
@@ -355,7 +356,9 @@ class Maintenance:
         Raises:
             InvalidRequestError: Iceberg can't express this version; the message names the column and
                 a remedy. Or fastavro is not installed.
-            CommitConflictError: another engine has written to the published table.
+            CommitConflictError: another engine has written to the published table, or the entry of the
+                catalog is another table's; the metadata is published all the same.
+            StorageError: the catalog failed; the metadata is published all the same.
         """
         options = {"format_version": format_version, "overwrite": overwrite}
         with reporting(progress) as report:
@@ -363,8 +366,14 @@ class Maintenance:
         return done
 
     def unpublish(self) -> int:
-        """Delete the published Iceberg metadata, and return the number of files. The table stays."""
-        files: int = interop("unpublish")(self._handle.store)
+        """Delete the published Iceberg metadata, and return the number of files. The table stays.
+
+        Its entry in a catalog (property ``publish.catalog``) is removed first.
+
+        Raises:
+            InvalidRequestError: the entry can't be removed; nothing is deleted.
+        """
+        files: int = interop("withdraw")(self._handle)
         return files
 
     @spanned("versioned.verify")

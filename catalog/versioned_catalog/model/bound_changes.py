@@ -14,7 +14,7 @@ from versioned_catalog.model.checks import check_columns_stay
 from versioned_catalog.model.evolution import BoundChange, Evolution, SchemaChange
 from versioned_catalog.model.generated import without_dropped
 from versioned_catalog.model.hidden_columns import visible
-from versioned_catalog.model.iceberg import check_publishable
+from versioned_catalog.model.iceberg import check_publishable, check_registration
 from versioned_catalog.model.identifiers import check_identifiers_stay
 from versioned_catalog.model.identity import check_identities, without_dropped_identities
 from versioned_catalog.model.keys import check_ttl
@@ -117,6 +117,7 @@ def finish(before: Evolution, after: Evolution, new_version: int) -> Evolution:
             )
     check_ttl(after.properties, after.schema)
     check_publishable(after.properties, before.schema, after.schema)
+    check_registration(after.properties)
     check_pins(before, after)
     check_columns_stay(after.properties, before.schema.visible, after.schema.visible)
     check_identifiers_stay(after.properties, before.schema.visible, after.schema.visible)

@@ -11,6 +11,8 @@ from typing import Any
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.iceberg_values import default_json
 from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.table_text import own_name
+from versioned_catalog.model.type_text import parse_path
 from versioned_catalog.model.types import (
     Array,
     Column,
@@ -229,6 +231,13 @@ def changes_unsayable(before: Schema, after: Schema) -> Iterator[str]:
 
 PUBLISH = "publish"
 ICEBERG = "iceberg"
+PUBLISH_CATALOG = "publish.catalog"
+"""The property with the name of a catalog of PyIceberg in which each publication is registered."""
+PUBLISH_CATALOG_TABLE = "publish.catalog.table"
+"""The property with the name of the table in that catalog."""
+
+PUBLICATION = (PUBLISH, PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE)
+"""The properties of publishing, which are no part of a version."""
 
 
 def publishes(properties: Mapping[str, str]) -> bool:
@@ -243,6 +252,54 @@ def publishes(properties: Mapping[str, str]) -> bool:
             f"the property {PUBLISH} must be {ICEBERG!r}, got {text!r}", condition="INVALID_OPTION"
         )
     return text is not None
+
+
+def check_registration(properties: Mapping[str, str]) -> None:
+    """Refuse names of a catalog, or of a table in it, that can't be registered.
+
+    Raises:
+        InvalidRequestError: there is a table without a catalog, a table without a namespace, or no name.
+    """
+    catalog, table = properties.get(PUBLISH_CATALOG), properties.get(PUBLISH_CATALOG_TABLE)
+    if catalog is not None and not catalog.strip():
+        raise InvalidRequestError(
+            f"the property {PUBLISH_CATALOG} must be the name of a catalog, got {catalog!r}",
+            condition="INVALID_OPTION",
+        )
+    if table is None:
+        return
+    if catalog is None:
+        raise InvalidRequestError(
+            f"the property {PUBLISH_CATALOG_TABLE} = {table!r} has no effect without {PUBLISH_CATALOG}; "
+            "set both, or unset both",
+            condition="INVALID_OPTION",
+        )
+    if len(parse_path(table)) < 2:
+        raise InvalidRequestError(
+            f"the property {PUBLISH_CATALOG_TABLE} must be a namespace and a name, such as 'lake.cpu', "
+            f"got {table!r}",
+            condition="INVALID_OPTION",
+        )
+
+
+def check_named(properties: Mapping[str, str], name: str) -> None:
+    """Refuse to register a new table that has no name in the catalog.
+
+    Raises:
+        InvalidRequestError: it has none.
+    """
+    catalog = properties.get(PUBLISH_CATALOG)
+    if catalog is not None and PUBLISH_CATALOG_TABLE not in properties and own_name(name) is None:
+        raise nameless(name, catalog)
+
+
+def nameless(table: str, catalog: str) -> InvalidRequestError:
+    """The error about a table that has no name in a catalog."""
+    return InvalidRequestError(
+        f"{table}: the table has no name by which the catalog {catalog!r} could register it, since it "
+        f"is known by its folder or has no namespace; set {PUBLISH_CATALOG_TABLE}, such as 'lake.cpu'",
+        condition="INVALID_OPTION",
+    )
 
 
 def check_publishable(properties: Mapping[str, str], before: Schema, after: Schema) -> None:

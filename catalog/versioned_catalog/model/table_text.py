@@ -39,6 +39,20 @@ def is_folder(name: str) -> bool:
     return "/" in name and "`" not in name
 
 
+def own_name(name: str, *, catalog: bool = False) -> ColumnPath | None:
+    """The namespace and name of a table in its warehouse; None for a folder, or without a namespace.
+
+    Args:
+        name: its name in errors.
+        catalog: whether that begins with the catalog of a Spark session.
+    """
+    try:
+        path = () if is_folder(name) else parse_path(name)[catalog:]
+    except InvalidRequestError:
+        return None  # a folder with a backtick in its path
+    return path if len(path) > 1 else None
+
+
 def sql_name(name: str) -> ColumnPath:
     """The name of a table in SQL, from its name in errors, which may be the URL of its folder."""
     if is_folder(name):

@@ -60,7 +60,7 @@ from versioned_catalog.maintain.log_check import entry_versions, in_parallel
 from versioned_catalog.maintain.segment_check import opened
 from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.changes import SetProperty
-from versioned_catalog.model.iceberg import PUBLISH
+from versioned_catalog.model.iceberg import PUBLISH, PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.names.changes import check_droppable, drop_unnamed
@@ -401,6 +401,8 @@ def _described(
     """The schemas of a clone, the current one last, its properties, comment, and next column ID."""
     then, table = cloning.state, cloning.source.name
     properties = dict(then.properties)
+    for key in (PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE):
+        properties.pop(key, None)  # the name in the catalog is that of the source
     if cloning.shallow:
         properties.pop(PUBLISH, None)  # other engines could not read its files
     schemas, newest = then.own_schemas, then.schemas.newest.version
@@ -408,10 +410,11 @@ def _described(
         schemas.append(then.schema.numbered(newest + 1))
     if not cloning.properties:
         return tuple(schemas), properties, then.comment, then.next_column_id
-    if cloning.shallow and PUBLISH in cloning.properties:
+    asked = [key for key in (PUBLISH, PUBLISH_CATALOG) if key in cloning.properties]
+    if cloning.shallow and asked:
         raise InvalidRequestError(
             f"{table}: a shallow clone can't be published, since other engines can't read the files of "
-            f"another table; leave out {PUBLISH}, or make a deep clone",
+            f"another table; leave out {asked[0]}, or make a deep clone",
             condition="NOT_SUPPORTED",
         )
     check_properties(dict(cloning.properties), keyed=then.schema.is_keyed)

@@ -11,7 +11,14 @@ from versioned_catalog.commit.branch_rules import WAP_ENABLED, stages_writes
 from versioned_catalog.commit.mark_rules import ROW_CHANGES
 from versioned_catalog.commit.row_rules import ISOLATION, isolation_of
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.model.iceberg import PUBLISH, publishes
+from versioned_catalog.interop import interop
+from versioned_catalog.model.iceberg import (
+    PUBLICATION,
+    PUBLISH,
+    PUBLISH_CATALOG,
+    PUBLISH_CATALOG_TABLE,
+    publishes,
+)
 from versioned_catalog.model.keys import (
     ANALYZED,
     APPEND_ONLY,
@@ -133,6 +140,20 @@ PROPERTIES = (
         "whether changes that might make a pinned job fail are refused",
     ),
     Property(PUBLISH, "`iceberg`", None, "every commit", "publishes each commit as Iceberg"),
+    Property(
+        PUBLISH_CATALOG,
+        "name in PyIceberg's configuration",
+        None,
+        "publishing",
+        "the Iceberg catalog in which each publication is registered",
+    ),
+    Property(
+        PUBLISH_CATALOG_TABLE,
+        "namespace and name, as in `lake.cpu`",
+        None,
+        "publishing",
+        "the table's name in that catalog, instead of its own",
+    ),
     Property(PRIMARY_KEY, "columns", None, _KEYED, "columns that identify a row"),
     Property(TIME_INDEX, "column", None, _KEYED, "the last column of the row key, a time"),
     Property(
@@ -204,7 +225,7 @@ _INSTEAD = {
 
 
 def check_properties(properties: Mapping[str, str], *, keyed: bool) -> None:
-    """Refuse invalid values of known properties, and misspelled keys.
+    """Refuse invalid values of properties that are set, and misspelled keys.
 
     Args:
         keyed: whether the table has a primary key.
@@ -224,6 +245,8 @@ def check_properties(properties: Mapping[str, str], *, keyed: bool) -> None:
     refuses_breaks(properties)
     is_live(properties)
     publishes(properties)
+    if PUBLISH_CATALOG in properties:
+        interop("check_catalog")(properties[PUBLISH_CATALOG])
     stages_writes(properties)
     is_append_only(properties, keyed=keyed)
 
@@ -239,6 +262,7 @@ def _check_keys(keys: Iterable[str]) -> None:
                 f"the property {key} is maintained by the table; leave it out, and run ANALYZE TABLE"
             )
         _check_of_others(key)
+        _check_publishing(key)
         near = _meant(key) if isinstance(key, str) else None
         if near is not None:
             raise InvalidRequestError(
@@ -258,6 +282,14 @@ def _check_of_others(key: object) -> None:
             f"the property {key} belongs to {format_} and has no effect here; leave it out"
             + ("" if hint is None else f": {hint}"),
             condition="NOT_SUPPORTED",
+        )
+
+
+def _check_publishing(key: object) -> None:
+    """Refuse an unknown key that looks like one of publishing."""
+    if isinstance(key, str) and key.startswith(f"{PUBLISH}.") and key not in KNOWN:
+        raise InvalidRequestError(
+            f"the property {key} is unknown; publishing has {', '.join(PUBLICATION)}"
         )
 
 

@@ -13,6 +13,7 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.model.iceberg import schema_json
 from versioned_catalog.model.identifiers import identifier_ids
 from versioned_catalog.model.keys import TTL_FLOOR, user_properties
+from versioned_catalog.model.type_text import render_path
 from versioned_catalog.storage.store import Store
 from versioned_interop.publish.data_files import DATA, DataFiles, live_records
 from versioned_interop.publish.iceberg_specs import Specs
@@ -28,7 +29,14 @@ from versioned_interop.publish.manifests import (
     new_entry,
 )
 from versioned_interop.publish.metadata import hides_rows, obstacles, operation_of, snapshot_json
-from versioned_interop.publish.publication import DISCARDED, VERSION, sealed
+from versioned_interop.publish.publication import (
+    CATALOG,
+    CATALOG_TABLE,
+    DISCARDED,
+    VERSION,
+    Registration,
+    sealed,
+)
 from versioned_interop.publish.vectors import change_marks, change_vectors, neighbours
 
 
@@ -170,11 +178,14 @@ class Draft:
             row_ids if self.format_version >= 3 else None,
         )
 
-    def metadata(self, state: TableState, discarded: Sequence[str]) -> bytes:
+    def metadata(
+        self, state: TableState, discarded: Sequence[str], registration: Registration | None = None
+    ) -> bytes:
         """Return the metadata file of the newest version.
 
         Args:
             discarded: names of metadata files of other engines whose changes are not in the table.
+            registration: the entry of a catalog that shall name it.
         """
         snapshots = [self.snapshots[version] for version in sorted(self.snapshots)]
         schema_ids = {snapshot["schema-id"] for snapshot in snapshots}
@@ -192,7 +203,7 @@ class Draft:
             "default-spec-id": default_spec,
             "partition-specs": self.specs.to_json(),
             "last-partition-id": self.specs.last_field_id,
-            "properties": _properties(state, discarded),
+            "properties": _properties(state, discarded, registration),
             "current-snapshot-id": state.version,
             "refs": _refs(state, self.snapshots.keys()),
             "snapshots": snapshots,
@@ -226,11 +237,16 @@ def _refs(state: TableState, published: Collection[int]) -> dict[str, Any]:
     }
 
 
-def _properties(state: TableState, discarded: Sequence[str]) -> dict[str, str]:
+def _properties(
+    state: TableState, discarded: Sequence[str], registration: Registration | None
+) -> dict[str, str]:
     """The user's properties, and those that keep other engines from deleting the table's files."""
     reserved = {VERSION: str(state.version), "gc.enabled": "false"}
     if discarded:
         reserved[DISCARDED] = "/".join(discarded)
+    if registration is not None:
+        reserved[CATALOG] = registration.catalog
+        reserved[CATALOG_TABLE] = render_path(registration.table)
     comment = {"comment": state.comment} if state.comment else {}
     return {**user_properties(state.properties), **comment, **reserved}
 

@@ -10,13 +10,14 @@ from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import Head
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.iceberg import publishes
+from versioned_catalog.model.iceberg import PUBLISH_CATALOG, publishes
 from versioned_catalog.observe.records import INTEROP, WARNING, record
 from versioned_catalog.storage.store import Store, root_url
 from versioned_interop.publish.data_files import DELETES
 from versioned_interop.publish.manifests import METADATA, Writer
 from versioned_interop.publish.publication import HINT, Publication, find_publication, number_of
-from versioned_interop.publish.publish import publish
+from versioned_interop.publish.publish import publish_metadata
+from versioned_interop.publish.registration import leave, register, remove_entry
 
 _HEX = "[0-9a-f]"
 _OWN = re.compile(
@@ -29,8 +30,20 @@ _OWN = re.compile(
 def unpublish(store: Store) -> int:
     """Delete all published metadata of a table, and return the number of files.
 
-    Files with other names, which other engines have written, stay.
+    The entry of a catalog that names it goes first; if that fails, it is only logged. Files with other
+    names, which other engines have written, stay.
     """
+    leave(store, find_publication(store), store.url)
+    return _delete_metadata(store)
+
+
+def withdraw(handle: TableHandle) -> int:
+    """Withdraw a publication on request. See ``Maintenance.unpublish``."""
+    remove_entry(handle.store, find_publication(handle.store), handle.name)
+    return _delete_metadata(handle.store)
+
+
+def _delete_metadata(store: Store) -> int:
     names = [file.name for file in store.files(METADATA)]
     hint = HINT.rpartition("/")[2]
     written = [name for name in names if _OWN.fullmatch(name) or number_of(name) is not None]
@@ -74,7 +87,7 @@ def _is_of_another(publication: Publication, state: TableState) -> bool:
 
 def _publish_again(handle: TableHandle, publication: Publication) -> None:
     try:
-        publish(handle)
+        publish_metadata(handle)
     except Exception as error:
         snapshots = (publication.metadata or {}).get("snapshots", ())
         versions = [snapshot["snapshot-id"] for snapshot in snapshots]
@@ -86,6 +99,14 @@ def _publish_again(handle: TableHandle, publication: Publication) -> None:
             f"{handle.name}: other engines may read published versions that are expired, and no newer "
             f"one can be published ({error}). Nothing was deleted; publish again, or withdraw the "
             "publication with unpublish"
+        ) from error
+    try:
+        register(handle)
+    except Exception as error:
+        raise InvalidRequestError(
+            f"{handle.name}: other engines may read expired versions through a catalog, and its entry "
+            f"can't be moved to the newest one ({error}). Nothing was deleted; publish again, or unset "
+            f"the property {PUBLISH_CATALOG}"
         ) from error
 
 
@@ -122,10 +143,12 @@ def publish_if_asked(handle: TableHandle) -> None:
     rows that a rollback took back.
     """
     state = handle.loaded.state
-    if state is None or state.dropped:
+    if state is None:
         return
     try:
-        if publishes(state.properties):
+        if state.dropped:
+            leave(handle.store, find_publication(handle.store), handle.name)
+        elif publishes(state.properties):
             _publish(handle, state)
         elif _began(state):
             withdraw_earlier(handle.store, state)
@@ -145,17 +168,36 @@ def publish_if_asked(handle: TableHandle) -> None:
 def _publish(handle: TableHandle, state: TableState) -> None:
     # A separate handle, so that the table keeps the version that was committed.
     newest = TableHandle(handle.log, handle.loaded, handle.name)
+    newest.own_name = handle.own_name
     try:
-        publish(newest)
+        publish_metadata(newest)
     except InvalidRequestError:
         if _began(state) or _rolled_back(handle, state.version):
             unpublish(handle.store)
         raise
+    _register(newest)
     later = newest.refresh().loaded.state
     is_replaced = later is not None and later.table_uuid != state.table_uuid
     if later is not None and is_replaced and not later.dropped and not publishes(later.properties):
         # The process that replaced the table may have withdrawn before we published.
         withdraw_earlier(handle.store, later)
+
+
+def _register(handle: TableHandle) -> None:
+    """Register what was published; a failure is only logged, and the next publication catches up."""
+    try:
+        register(handle)
+    except Exception as error:
+        record(
+            WARNING,
+            "%s: version %s was published, but not registered in its catalog: %s",
+            handle.name,
+            handle.loaded.version,
+            error,
+            logger=INTEROP,
+            table=handle.name,
+            version=handle.loaded.version,
+        )
 
 
 def _began(state: TableState) -> bool:

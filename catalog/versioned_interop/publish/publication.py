@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from versioned_catalog.model.type_text import ColumnPath, parse_path, render_path
 from versioned_catalog.storage.store import Store
 from versioned_interop.publish.manifests import METADATA
 
@@ -15,6 +16,9 @@ HINT = f"{METADATA}/version-hint.text"
 DIGEST, VERSION = "versioned.digest", "versioned.version"
 DISCARDED = "versioned.discarded"
 """The property with the names of metadata files of other engines whose changes were discarded."""
+
+CATALOG, CATALOG_TABLE = "versioned.catalog", "versioned.catalog.table"
+"""The properties that say in which catalog a publication is registered, and under which name."""
 
 _CATALOGS_START = "0"
 """How the first names begin that Iceberg's catalogs give to metadata files: ``00001-<uuid>...``."""
@@ -33,6 +37,22 @@ def sealed(metadata: dict[str, Any]) -> bytes:
     metadata["properties"][DIGEST] = _NO_DIGEST
     data = json.dumps(metadata).encode()
     return data.replace(_NO_DIGEST.encode(), hashlib.sha256(data).hexdigest().encode(), 1)
+
+
+@dataclass(frozen=True)
+class Registration:
+    """An entry of a catalog.
+
+    Args:
+        catalog: its name in PyIceberg's configuration.
+        table: namespace and name there.
+    """
+
+    catalog: str
+    table: ColumnPath
+
+    def __str__(self) -> str:
+        return f"{self.catalog}: {render_path(self.table)}"
 
 
 @dataclass(frozen=True)
@@ -57,12 +77,25 @@ class Publication:
         return metadata_path(self.number)
 
     @property
+    def registration(self) -> Registration | None:
+        """The entry of a catalog that shall name it, if any."""
+        properties = {} if self.metadata is None else self.metadata["properties"]
+        if CATALOG not in properties:
+            return None
+        return Registration(properties[CATALOG], parse_path(properties[CATALOG_TABLE]))
+
+    @property
+    def discarded(self) -> tuple[str, ...]:
+        """The names of metadata files that other engines wrote and whose changes were discarded."""
+        properties = {} if self.metadata is None else self.metadata["properties"]
+        return tuple(filter(None, properties.get(DISCARDED, "").split("/")))
+
+    @property
     def foreign(self) -> str | None:
         """The path of a metadata file that another engine wrote and that was not discarded, if any."""
         if self.metadata is None:
             return self.path
-        discarded = self.metadata["properties"].get(DISCARDED, "").split("/")
-        left = [name for name in self.others if name not in discarded]
+        left = [name for name in self.others if name not in self.discarded]
         return f"{METADATA}/{left[0]}" if left else None
 
 

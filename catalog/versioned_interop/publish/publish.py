@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from versioned_catalog.commit.table_handle import Progress, TableHandle, silent
@@ -27,6 +27,7 @@ from versioned_interop.publish.publication import (
     metadata_path,
     write_hint,
 )
+from versioned_interop.publish.registration import leave_former, register, wanted
 
 KEPT = 100
 """How many versions a publication has, beside tagged ones, and how many metadata files stay."""
@@ -52,6 +53,7 @@ class Published:
         snapshots: number of versions that it shows.
         files, bytes: what was written; 0 if the version was published already.
         left_out: number of versions since the last publication that Iceberg can't express.
+        registered: the entry of a catalog that names it, as ``lake: metrics.cpu``; None without one.
     """
 
     table: str
@@ -62,6 +64,7 @@ class Published:
     files: int
     bytes: int
     left_out: int
+    registered: str | None = None
 
 
 def publish(
@@ -71,7 +74,19 @@ def publish(
     overwrite: bool = False,
     progress: Progress = silent,
 ) -> Published:
-    """Publish the newest version of a table. See ``Maintenance.publish``."""
+    """Publish the newest version of a table, and register it. See ``Maintenance.publish``."""
+    done = publish_metadata(handle, format_version, overwrite=overwrite, progress=progress)
+    return replace(done, registered=register(handle))
+
+
+def publish_metadata(
+    handle: TableHandle,
+    format_version: int | None = None,
+    *,
+    overwrite: bool = False,
+    progress: Progress = silent,
+) -> Published:
+    """Publish the newest version of a table in its folder; leave the catalog to ``register``."""
     if format_version not in (None, 2, 3):
         raise InvalidRequestError(
             f"{handle.name}: format_version must be 2 or 3, got {format_version!r}",
@@ -123,8 +138,14 @@ def _publish_once(
     check_snapshot(state, handle.name, format_version)
     root = root_url(handle.store)
     last = None if overwrite else _continued(publication, state, root, format_version)
-    if last is not None and last["current-snapshot-id"] == state.version:
-        assert publication is not None
+    entry = wanted(state.properties, publication, handle.own_name)
+    is_newest = last is not None and last["current-snapshot-id"] == state.version
+    if (
+        last is not None
+        and publication is not None
+        and is_newest
+        and publication.registration == entry
+    ):
         if publication.hinted != publication.number:
             write_hint(handle.store, publication.number)
         count, url = len(last["snapshots"]), f"{root}/{publication.path}"
@@ -139,7 +160,8 @@ def _publish_once(
     draft.writer.flush()
     number = 1 if publication is None else publication.number + 1
     others = catalog_files(handle.store) if publication is None else publication.others
-    data = draft.metadata(state, others)
+    data = draft.metadata(state, others, entry)
+    leave_former(handle, publication, entry)
     if not _put(handle.store, number, data):
         return None
     return Published(

@@ -15,6 +15,7 @@ from versioned_catalog import InvalidRequestError
 from versioned_catalog.commit.operations import Create
 from versioned_catalog.model.checks import Condition
 from versioned_catalog.model.generated import generated_of
+from versioned_catalog.model.iceberg import PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE
 from versioned_catalog.model.identity import identities_of
 from versioned_catalog.model.keys import SORT_BY
 from versioned_catalog.model.partition_names import field_names, shown_fields
@@ -30,7 +31,14 @@ _ADDED_BY_SPARK = ("owner", "table_type", "is_managed_location")
 """Properties that Spark adds by itself."""
 _CLUSTERING = "cluster_by("
 _NEIGHBOURS = ("iceberg", "delta")
-_NOT_COPIED = (*_ADDED_BY_SPARK, "provider", "location", "external")
+_NOT_COPIED = (
+    *_ADDED_BY_SPARK,
+    "provider",
+    "location",
+    "external",
+    PUBLISH_CATALOG,
+    PUBLISH_CATALOG_TABLE,
+)
 """Properties of the source table that CREATE TABLE LIKE does not copy."""
 
 

@@ -86,7 +86,14 @@ def _publish(call: Invocation) -> Iterable[Row]:
         format_version=call.number("format_version"),
         overwrite=call.flag("overwrite", False),
     )
-    yield done.version, done.metadata, done.format_version, done.snapshots, done.files
+    yield (
+        done.version,
+        done.metadata,
+        done.format_version,
+        done.snapshots,
+        done.files,
+        done.registered,
+    )
 
 
 def _unpublish(call: Invocation) -> Iterable[Row]:
@@ -159,7 +166,8 @@ PROCEDURES = {
                 "true writes all metadata again, also over what another engine wrote",
             ),
         ),
-        "STRUCT<version: BIGINT, metadata: STRING, format_version: INT, snapshots: INT, files: INT>",
+        "STRUCT<version: BIGINT, metadata: STRING, format_version: INT, snapshots: INT, files: INT, "
+        "registered: STRING>",
         _publish,
         writes=False,
     ),

@@ -17,6 +17,7 @@ from versioned_catalog.log.pinned_state import RowsOf, check_schema_version
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.evolution import BoundChange
+from versioned_catalog.model.table_text import own_name
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.storage.opening import options_of, plain_url
 from versioned_catalog.storage.store import Location
@@ -82,6 +83,12 @@ def storage_of(catalog: CatalogRef, location: Location) -> Mapping[str, str]:
 def full_name(catalog: CatalogRef, name: Sequence[str]) -> str:
     """The name of a table or view in SQL, catalog first."""
     return render_path((catalog.name, *name))
+
+
+def name_table(table: Table, name: str) -> None:
+    """Give a table its name in SQL, catalog first, or that of its folder."""
+    table.name = name
+    table.handle.own_name = own_name(name, catalog=True)
 
 
 def remember(table: Table, storage: Mapping[str, str]) -> Table:
@@ -192,7 +199,7 @@ def _new_stream(ref: StreamRef) -> TableStream | ChangeStream:
     table = at_location(ref.table)
     if table.state.table_uuid != ref.table.uuid:
         raise gone(ref.table.name, table.state.created_version, replaced=True)
-    table.name = ref.table.name
+    name_table(table, ref.table.name)
     if ref.table.seen is not None:
         table = table.seen_as(ref.table.seen, overflow=ref.table.overflow)
     return stream_of(table, ref.options, ref.table.schema_version, ref.table.name)
@@ -223,7 +230,7 @@ def open_snapshot(ref: TableRef) -> Opened:
             f"{ref.name} was dropped or replaced while the statement ran; run it again",
             condition="TABLE_NOT_FOUND",
         )
-    table.name = ref.name
+    name_table(table, ref.name)
     if ref.seen is None and ref.written_as is not None:
         check_schema_version(state, ref.written_as, ref.name)
         state = RowsOf(ref.uuid, state.schemas[ref.written_as]).over(state, ref.name)

@@ -23,6 +23,7 @@ from pyspark_versioned.sql.snapshots import (
     Opened,
     full_name,
     landed,
+    name_table,
     open_catalog,
     open_table,
     remember,
@@ -165,7 +166,7 @@ def _refuse_view(request: _AnyLoad) -> NoReturn:
 def _opened(table: Table, catalog: messages.CatalogRef, name: Sequence[str]) -> Table:
     """A table that was just loaded, under the name that errors use."""
     remembered = remember(table, storage_of(catalog, table.store.location))
-    remembered.name = full_name(catalog, name)
+    name_table(remembered, full_name(catalog, name))
     return remembered
 
 
