@@ -13,6 +13,8 @@ from versioned_catalog import Catalog, Schema
 from versioned_catalog.errors import InvalidRequestError, VersionedError
 from versioned_catalog.model.table_text import parse_table, render_table
 
+UUIDS = [f"0000000{digit}-0000-4000-8000-000000000000" for digit in (1, 2)]
+
 
 def round_trip(seed: int) -> None:
     table = random_tables.table(Random(f"ddl {seed}"))
@@ -102,7 +104,16 @@ def test_people_may_write_it_in_other_ways() -> None:
         ("CREATE TABLE t (a INT) AS SELECT 1", "AS in CREATE TABLE is not supported"),
         ("CREATE TABLE t (a INT, CHECK (a > 1))", "a CHECK needs a name"),
         ("CREATE TABLE t (a INT, CONSTRAINT c UNIQUE (a))", "the constraint UNIQUE can't be"),
-        ("CREATE TABLE t (a INT -- id 1\n, b INT -- id 1\n)", "-- id 1 is on two columns"),
+        ("CREATE TABLE t (a INT -- id 1\n, b INT -- id 1\n)",
+         "the comment -- id 1 is on two columns, a (line 1) and b (line 2); leave it on the one that"),
+        ("CREATE TABLE t (\n a INT, -- id 1\n s STRUCT<\n  b: INT -- id 1\n>)",
+         "the comment -- id 1 is on two columns, a (line 2) and s.b (line 4)"),
+        ("CREATE TABLE t (\n a INT, -- id 1\n b ARRAY<INT> -- id 2, 1\n)",
+         "the comment -- id 1 is on two columns, a (line 2) and b.element (line 3)"),
+        (f"-- table {UUIDS[0]}\n-- table {UUIDS[1]}\n"
+         "CREATE TABLE t (\n a INT, -- id 1 | 2\n b INT -- id 2\n)",
+         "the comment -- id 2 is on two columns, a (line 4) and b (line 5)"),
+        ("CREATE TABLE t (\n a INT -- id 0\n)", "a (line 2) has the comment -- id 0, but IDs begin"),
         ("CREATE TABLE t (a INT, -- id 1, 2\n b INT)", "names more columns than begin on that line"),
         ("CREATE TABLE t (a INT); DROP TABLE t", "ALTER was expected"),
         ("CREATE TABLE t (a INT); ALTER TABLE u ALTER COLUMN a SET NOT NULL", "is of another table"),

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.tokens import Cursor, line_comments
-from versioned_catalog.model.type_text import parse_path, quote
+from versioned_catalog.model.type_text import parse_path, quote, render_path
+from versioned_catalog.model.types import Column, walk
 
 _NUMBER = r"(?:\d{1,10}|-(?=\s*(?:[,|]|$)))"
 _GROUP = rf"{_NUMBER}(?:\s*,\s*{_NUMBER})*"
@@ -35,12 +36,14 @@ class IdComments:
         ids: the IDs of a column, one for each named table; just one if no table is named.
         was: earlier names.
         new: columns that are declared new.
+        lines: the line on which each column begins, from 1.
     """
 
     tables: tuple[str, ...] = ()
     ids: Mapping[int, tuple[int | None, ...]] = field(default_factory=dict)
     was: Mapping[int, str] = field(default_factory=dict)
     new: frozenset[int] = frozenset()
+    lines: tuple[int, ...] = ()
 
     def of(self, at: int) -> dict[int, int]:
         """The IDs in one of the tables, by the position of the column."""
@@ -99,10 +102,8 @@ def read_comments(ddl: str, cursor: Cursor) -> IdComments:
             was[on_line[0]] = _name(earlier[1])
         if on_line and _NEW.fullmatch(text):
             new.add(on_line[0])
-    parsed = IdComments(tables, ids, was, frozenset(new))
-    for at in range(max(1, len(tables))):
-        _check_distinct(parsed.of(at))
-    return parsed
+    lines = tuple(bisect.bisect(line_ends, offset) + 1 for offset in cursor.columns)
+    return IdComments(tables, ids, was, frozenset(new), lines)
 
 
 def _tables(comments: Iterable[str]) -> tuple[str, ...]:
@@ -157,14 +158,30 @@ def _by_column(
     return list(zip(*padded, strict=True))
 
 
-def _check_distinct(ids: Mapping[int, int]) -> None:
-    numbers = list(ids.values())
-    for number in numbers:
-        if numbers.count(number) > 1 or number == 0:
-            raise InvalidRequestError(
-                f"the comment -- id {number} is on two columns or is no ID; remove it from columns that "
-                "are new"
+def check_distinct(comments: IdComments, columns: tuple[Column, ...]) -> None:
+    """Check that no comments give two columns the same ID.
+
+    Raises:
+        InvalidRequestError: naming both columns, or the one whose ID is 0.
+    """
+    paths = [(*(outer.name for outer in above), column.name) for column, above in walk(columns)]
+    for at in range(max(1, len(comments.tables))):
+        seen: dict[int, int] = {}
+        for index, number in sorted(comments.of(at).items()):
+            first = seen.setdefault(number, index)
+            shown, other = (
+                f"{render_path(paths[each])} (line {comments.lines[each]})"
+                for each in (index, first)
             )
+            if number == 0:
+                raise InvalidRequestError(
+                    f"{shown} has the comment -- id 0, but IDs begin with 1; remove the comment"
+                )
+            if first != index:
+                raise InvalidRequestError(
+                    f"the comment -- id {number} is on two columns, {other} and {shown}; leave it on "
+                    "the one that has this ID in the table, and remove it from the other"
+                )
 
 
 def table_lines(tables: Sequence[str]) -> str:

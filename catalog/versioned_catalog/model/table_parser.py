@@ -15,7 +15,7 @@ from versioned_catalog.model.ddl import (
     take_properties,
     unenforced,
 )
-from versioned_catalog.model.id_comments import IdComments, read_comments
+from versioned_catalog.model.id_comments import IdComments, check_distinct, read_comments
 from versioned_catalog.model.sql_literals import take_default
 from versioned_catalog.model.tokens import Cursor, TokenKind
 from versioned_catalog.model.type_text import ColumnPath, render_path
@@ -60,6 +60,7 @@ def parse_statement(ddl: str, table_uuid: str | None = None) -> TableStatement:
     tables = parsed.comments.tables
     parsed.table_uuid = uuid = tables[0] if table_uuid is None and tables else table_uuid
     parsed.place = 0 if not tables else tables.index(uuid) if uuid in tables else None
+    check_distinct(parsed.comments, tuple(parsed.columns))
     _identify(parsed)
     return parsed
 
