@@ -114,6 +114,10 @@ def plan(file: File, table: Table, allowed: set[str]) -> Plan:
             if uid not in free:
                 raise Refused(f"{line.name} is gone")
             found[line.name] = free.pop(uid)
+    plain = {line.name for line in file.lines if not (line.ids or line.was or line.new)}
+    for name, column in found.items():
+        if column.name != name and column.name in plain and file.line(name).was != column.name:
+            raise Refused(f"the comment of {name} may be that of {column.name}")
     for line in file.lines:
         old = next((one for one in free.values() if one.name == line.was), None)
         if line.name not in found and old is not None:

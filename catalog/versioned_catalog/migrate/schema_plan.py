@@ -23,7 +23,7 @@ from versioned_catalog.model.ddl import APPLIED_PROPERTIES
 from versioned_catalog.model.diff import Step, difference, difference_by_id
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.keys import CHECK_PREFIX, MAINTAINED, TTL, parse_ttl, user_properties
-from versioned_catalog.model.matching import check_ids_agree, path_key
+from versioned_catalog.model.matching import check_comments, path_key
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import APPLIED_SCHEMA, Definition
 from versioned_catalog.model.tokens import sql_string
@@ -197,8 +197,7 @@ def make_plan(
         InvalidRequestError: the table can't become the declared one, or a rename is ambiguous.
         NotFoundError: ``renames`` names a column that does not exist.
     """
-    if not target.tables:
-        check_ids_agree(state.schema.visible, target, renames or {})
+    check_comments(state.schema.visible, target, renames or {})
     allowed = _column_paths(allow_drop, table)
     conditions = parse_checks(target.checks)
     steps = difference(state.evolution, target, renames, allowed, conditions)

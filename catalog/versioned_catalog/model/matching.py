@@ -1,8 +1,9 @@
 """Match the columns of a declared table with those of the table as it is.
 
 The ID in a comment decides first, then an earlier name, then the name. A dropped and an added column
-that could be one renamed column are refused: nothing is guessed. A column that is declared new is not
-matched by name, nor is one that the column of its name can't become, if that one may be dropped.
+that could be one renamed column are refused, and so is an ID that may be on the wrong line: nothing is
+guessed. A column that is declared new is not matched by name, nor is one that the column of its name
+can't become, if that one may be dropped.
 """
 
 from __future__ import annotations
@@ -64,7 +65,25 @@ def match_columns(
     return matcher.matching
 
 
-def check_ids_agree(schema: Schema, target: Definition, renames: Mapping[str, str]) -> None:
+def check_comments(schema: Schema, target: Definition, renames: Mapping[str, str]) -> None:
+    """Refuse IDs that may be on the wrong line, and renames by IDs in a text that names no table.
+
+    Args:
+        schema: the table's schema.
+        target: the declared table.
+        renames: new names by current paths.
+
+    Raises:
+        InvalidRequestError: naming the column whose comment it is.
+        NotFoundError: ``renames`` names a column that does not exist.
+    """
+    matcher = _Matcher(schema, target, renames, ())
+    matcher.check_comments_placed(schema.columns, target.schema.columns)
+    if not target.tables:
+        _check_ids_agree(schema, target, renames)
+
+
+def _check_ids_agree(schema: Schema, target: Definition, renames: Mapping[str, str]) -> None:
     """Refuse a rename by an ID in a text that does not name the table of its IDs.
 
     They may be those of another table, whose columns have other IDs.
@@ -107,6 +126,44 @@ class _Matcher:
         self._target = target
         self._allowed = allowed
         self._renames = {schema.get(parse_path(old)).id: new for old, new in renames.items()}
+
+    def check_comments_placed(self, old: tuple[Column, ...], new: tuple[Column, ...]) -> None:
+        """Refuse an ID on a line of another name while the line of the column's name has none.
+
+        Somebody who types a column between a line and its comment leaves the comment behind.
+        """
+        stored = {column.id: column for column in old}
+        unmarked = {name_key(c.name): c for c in new if not self._is_marked(c)}
+        for column in new:
+            is_given = column.id in self._target.given_ids
+            match = stored.get(column.id) if is_given else _named(column.name, stored)
+            if match is None:
+                continue
+            other = unmarked.get(name_key(match.name))
+            if is_given and other is not None and not self._is_confirmed(match, column):
+                left, lines = self._shown(other), self._target.lines
+                raise InvalidRequestError(
+                    f"{self._shown(column)} (line {lines[column.id]}) has the comment -- id "
+                    f"{column.id}, which is {self._schema.path_text(match.id)} in the table, but there "
+                    f"still is {left} (line {lines[other.id]}), without an ID. Move the comment to "
+                    f"{left}, or write -- new after {left} if it is another column from now on"
+                )
+            if type(match.type) is type(column.type) and is_nested(match.type):
+                self.check_comments_placed(children(match.type), children(column.type))
+
+    def _is_marked(self, column: Column) -> bool:
+        """Whether a comment says which column a declared one is, in this table or in another."""
+        target = self._target
+        identified = target.given_ids | target.ids_elsewhere.keys() | target.renamed_from.keys()
+        return column.id in identified | target.declared_new
+
+    def _is_confirmed(self, stored: Column, declared: Column) -> bool:
+        """Whether a rename by ID is also said by ``renames`` or ``-- was``."""
+        new_name = self._renames.get(stored.id)
+        earlier = self._target.renamed_from.get(declared.id)
+        return (new_name is not None and name_key(new_name) == name_key(declared.name)) or (
+            earlier is not None and name_key(earlier) == name_key(stored.name)
+        )
 
     def siblings(self, old: tuple[Column, ...], new: tuple[Column, ...]) -> None:
         """Match the columns of one level, and those below them."""

@@ -93,6 +93,7 @@ class Definition:
         clauses: how the values of columns are made, by their names.
         checks: the conditions of CHECK constraints, by their names.
         zone: the time zone in which generated columns take parts of a TIMESTAMP; None if none does.
+        lines: the lines of the DDL on which columns begin, from 1, by column ID.
     """
 
     name: ColumnPath
@@ -108,6 +109,7 @@ class Definition:
     clauses: Mapping[str, Clause] = field(default_factory=dict)
     checks: Mapping[str, str] = field(default_factory=dict)
     zone: str | None = None
+    lines: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def ignores_ids(self) -> bool:
@@ -187,6 +189,7 @@ def parse_table(ddl: str, table_uuid: str | None = None) -> Definition:
         parsed.clauses,
         parsed.checks,
         parsed.zone,
+        dict(zip(ids, comments.lines, strict=True)),
     )
 
 
