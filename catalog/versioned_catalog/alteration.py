@@ -206,6 +206,13 @@ class Alteration:
     @spanned("versioned.alter")
     def commit_on(self, planned_on: PlannedOn | None, commit_id: str | None = None) -> int:
         """Commit all changes at once, if the schema and properties are still as planned."""
+        return self._handle.commit(self._operation(planned_on), commit_id)
+
+    def check_on(self, planned_on: PlannedOn | None) -> None:
+        """Raise what ``commit_on`` would raise whatever the rows are; nothing is written."""
+        self._handle.check(self._operation(planned_on))
+
+    def _operation(self, planned_on: PlannedOn | None) -> Alter:
         if not self._changes:
             raise InvalidRequestError("there is nothing to commit: chain changes before commit()")
         state = self._handle.state
@@ -221,8 +228,7 @@ class Alteration:
             for each in self._changes
         ):
             interop("check_entry")(self._handle, after.properties)
-        operation = Alter(Base.of(state), bound, self._count_nulls, planned_on)
-        return self._handle.commit(operation, commit_id)
+        return Alter(Base.of(state), bound, self._count_nulls, planned_on)
 
     def _count_nulls(self, state: TableState, column: Column) -> int:
         """Count the nulls of a column that are not due to a null parent, by reading it."""

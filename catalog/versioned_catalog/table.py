@@ -24,7 +24,7 @@ from versioned_catalog.maintain.differences import Difference, differences
 from versioned_catalog.maintain.inspection import Inspection
 from versioned_catalog.maintain.maintenance import Maintenance
 from versioned_catalog.maintain.sync_identity import sync_identity
-from versioned_catalog.migrate.schema_plan import SchemaPlan, apply_plan, make_plan
+from versioned_catalog.migrate.schema_plan import SchemaPlan, apply_plan, check_plan, make_plan
 from versioned_catalog.model.alter_parser import parse_alter
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.ddl import SOURCE
@@ -458,7 +458,10 @@ class Table:
         check_name(target.name, self._name())
         table = render_path(sql_name(self._handle.name))
         plan = make_plan(self._handle.state, table, target, ddl, renames, allow_drop)
-        return plan if dry_run else apply_plan(self._handle, plan, commit_id)
+        if not dry_run:
+            return apply_plan(self._handle, plan, commit_id)
+        check_plan(self._handle, plan)
+        return plan
 
     def ddl(self, ids: bool = False, *, name: str | None = None) -> str:
         """The CREATE TABLE statement of the table. See ``Snapshot.ddl``."""

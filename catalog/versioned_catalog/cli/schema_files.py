@@ -197,16 +197,13 @@ def plan_text(
 
 def _check_free(target: Definition, catalog: Catalog) -> None:
     """Check that a table can be created, and is not one that exists under another name."""
-    from versioned_catalog.model.column_ids import new_schema
-    from versioned_catalog.model.evolution import Evolution
     from versioned_catalog.model.type_text import render_path
-    from versioned_catalog.names.creation import creation_as_declared
+    from versioned_catalog.names.creation import check_creation, creation_as_declared
     from versioned_catalog.names.names import check_new_name
 
     check_new_name(target.name)
-    operation = creation_as_declared(target)
-    operation.arrange(Evolution(*new_schema(operation.columns, 1, 0)))
     name = render_path(target.name)
+    check_creation(creation_as_declared(target), name, catalog.store)
     if catalog.view_exists(name):
         raise InvalidRequestError(f"{name} is a view; choose another name, or drop the view")
     for uuid in target.tables:

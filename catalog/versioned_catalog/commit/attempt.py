@@ -18,13 +18,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Attempt(Generic[Op_co]):
-    """The input of the rules and of the entry. ``newest`` is None if there is no table."""
+    """The input of the rules and of the entry.
+
+    Args:
+        newest: the newest state; None if there is no table.
+        looks_at_rows: whether rules may read rows; without it, they check what no rows can change.
+    """
 
     operation: Op_co
     newest: TableState | None
     commit_id: str
     table: str
     log: TableLog
+    looks_at_rows: bool = True
     _derived: dict[object, Any] = field(default_factory=dict, repr=False)
 
     @property

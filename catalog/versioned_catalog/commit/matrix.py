@@ -263,15 +263,21 @@ def propose(
     commit_id: str,
     table: str,
     log: TableLog,
+    *,
+    looks_at_rows: bool = True,
 ) -> Commit | None:
     """Check an operation against the newest state, and build its entry; None if it changes nothing.
+
+    Args:
+        looks_at_rows: whether rules may read rows; without it, they check what no rows can change.
 
     Raises:
         CommitConflictError: it conflicts with what was committed since it was planned.
         AlreadyExistsError, NotFoundError, InvalidRequestError, UnsupportedFeatureError: it is not
             possible in that state.
     """
-    row, attempt = MATRIX[type(operation)], Attempt(operation, state, commit_id, table, log)
+    row = MATRIX[type(operation)]
+    attempt = Attempt(operation, state, commit_id, table, log, looks_at_rows)
     for rule in row.required:
         rule(attempt)
     if row.is_noop(attempt):

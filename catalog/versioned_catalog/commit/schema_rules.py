@@ -205,7 +205,7 @@ def no_nulls(attempt: Attempt[Alter]) -> None:
             f"{table}: the column {schema.path_text(column_id)} is added and made NOT NULL at once, and "
             "the existing rows would show null; give it a default when you add it"
         )
-    for column_id in newly_not_null(state.schema, schema):
+    for column_id in newly_not_null(state.schema, schema) if attempt.looks_at_rows else ():
         nulls = _nulls(state, column_id, attempt.operation)
         if nulls:
             raise InvalidRequestError(

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Self
 
 from versioned_catalog.commit.branch_rules import branch_of
+from versioned_catalog.commit.matrix import propose
 from versioned_catalog.commit.observed import commit_operation
 from versioned_catalog.commit.operations import Base, Operation
 from versioned_catalog.commit.version_rules import check_not_dropped, check_retained, tagged_version
@@ -271,6 +272,16 @@ class TableHandle:
         version = self.loaded.version
         self.after_commit(self)
         return version
+
+    def check(self, operation: Operation) -> None:
+        """Check whether an operation could be committed after this state, whatever the rows are.
+
+        Nothing is written, and no rows are read.
+
+        Raises:
+            VersionedError: ``commit`` would raise it.
+        """
+        propose(operation, self.loaded.state, "", self.name, self.log, looks_at_rows=False)
 
     def _check_registered(self, commit_id: str) -> None:
         """Look whether the branch of a commit was there after it: nobody reads one that was dropped.

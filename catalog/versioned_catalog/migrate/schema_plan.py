@@ -352,21 +352,40 @@ def apply_plan(handle: TableHandle, plan: SchemaPlan, commit_id: str | None = No
         CommitConflictError: the schema or the properties were changed since the plan was made.
     """
     plan.check_allowed()
-    state = handle.state
-    planned_on = PlannedOn(
-        plan.table_uuid, plan.version, plan.schema_version, plan.properties, UNDECLARED
-    )
+    state, planned_on = handle.state, _planned_on(plan)
     # Checked before statements are bound, since their names may now be those of other columns.
     check_unaltered(planned_on, state, plan.table)
     if not plan.changes:
         return replace(plan, committed=state.version)
-    changes = parse_alter("; ".join(plan.sql), state.evolution, condition_of=parse_check)
-    alteration = Alteration(handle).add_all(changes)
-    applied = {**plan.new_properties, **plan.new_checks}
-    alteration.add_all(
-        [
-            SetProperty(APPLIED_SCHEMA, str(plan.new_schema_version)),
-            SetProperty(APPLIED_PROPERTIES, json.dumps(applied, sort_keys=True)),
-        ]
+    return replace(plan, committed=_alteration(handle, plan).commit_on(planned_on, commit_id))
+
+
+def check_plan(handle: TableHandle, plan: SchemaPlan) -> None:
+    """Raise what ``apply_plan`` would raise whatever the rows are, but for drops that are not allowed.
+
+    Args:
+        handle: the table that the plan was made on.
+        plan: the plan.
+
+    Raises:
+        VersionedError: a change is not legal.
+    """
+    if plan.changes:
+        _alteration(handle, plan).check_on(_planned_on(plan))
+
+
+def _planned_on(plan: SchemaPlan) -> PlannedOn:
+    return PlannedOn(
+        plan.table_uuid, plan.version, plan.schema_version, plan.properties, UNDECLARED
     )
-    return replace(plan, committed=alteration.commit_on(planned_on, commit_id))
+
+
+def _alteration(handle: TableHandle, plan: SchemaPlan) -> Alteration:
+    """All changes of a plan, and the record that they were applied."""
+    changes = parse_alter("; ".join(plan.sql), handle.state.evolution, condition_of=parse_check)
+    applied = {**plan.new_properties, **plan.new_checks}
+    record = [
+        SetProperty(APPLIED_SCHEMA, str(plan.new_schema_version)),
+        SetProperty(APPLIED_PROPERTIES, json.dumps(applied, sort_keys=True)),
+    ]
+    return Alteration(handle).add_all([*changes, *record])

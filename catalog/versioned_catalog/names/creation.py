@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from versioned_catalog.alteration import transform_texts
+from versioned_catalog.commit.matrix import propose
 from versioned_catalog.commit.operations import Create, Replace
 from versioned_catalog.errors import (
     AlreadyExistsError,
@@ -20,6 +21,7 @@ from versioned_catalog.errors import (
     NotFoundError,
 )
 from versioned_catalog.interop import interop
+from versioned_catalog.log.commit_log import table_log
 from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.changes import AddCheck, Change, SetPartitioning, SetProperty
 from versioned_catalog.model.checks import Condition
@@ -147,6 +149,20 @@ def creation_as_declared(table: Definition) -> Create:
         checks=table.checks,
         zone=table.zone or "UTC",
     )
+
+
+def check_creation(operation: Create, table: str, store: Store) -> None:
+    """Check an operation that creates a table, without its name and folder; nothing is written.
+
+    Args:
+        operation: the operation.
+        table: the name of the table in errors.
+        store: any storage.
+
+    Raises:
+        VersionedError: the table can't be created so.
+    """
+    propose(operation, None, "", table, table_log(store), looks_at_rows=False)
 
 
 def take_comment(properties: dict[str, str], comment: str | None) -> str | None:
