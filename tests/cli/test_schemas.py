@@ -84,6 +84,7 @@ def test_a_plan_as_json(run: Run, files: Path) -> None:
         "segments": 0,
         "rows": 0,
         "pins": [],
+        "surprise": "",
     }
     assert (plan["version"], plan["schema_version"], plan["new_schema_version"]) == (1, 0, 1)
 

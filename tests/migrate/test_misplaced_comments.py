@@ -108,3 +108,42 @@ def test_a_line_with_an_id_in_another_table_is_another_column() -> None:
         ("rename", "name -> nick"),
         ("add", "name STRING"),
     ]
+
+
+def test_a_swap_of_names_is_not_called_safe(table: Table) -> None:
+    swapped = edited(
+        table,
+        ("name STRING,  -- id 2", "city STRING,  -- id 2"),
+        ("city STRING  -- id 6", "name STRING  -- id 6"),
+    )
+    plan = table.evolve_to(swapped, dry_run=True)
+    assert [(change.detail, change.safety.value) for change in plan.changes] == [
+        ("name -> name_2", "safe"),  # a name that no column has
+        ("city -> name", "may surprise"),
+        ("name_2 -> city", "may surprise"),
+    ]
+    assert (
+        "may surprise: name is another column now (id 2); its readers get the values of city"
+        in plan.text()
+    )
+    assert plan.to_json()["changes"][2]["surprise"] == (
+        "city is another column now (id 6); its readers get the values of name"
+    )
+    table.evolve_to(swapped)
+    assert table.scan(["name", "city"]).to_arrow().to_pylist() == [{"name": "Bonn", "city": "Ada"}]
+
+
+def test_a_name_that_is_handed_on_is_not_called_safe(table: Table) -> None:
+    passed = edited(
+        table,
+        ("    zip: INT,  -- id 4", "    ZIP_CODE: INT,  -- id 4"),
+        ("    town: STRING  -- id 5", "    Zip: STRING  -- id 5"),
+    )
+    plan = table.evolve_to(passed, dry_run=True)
+    assert [(change.detail, change.safety.value) for change in plan.changes] == [
+        ("home.zip -> ZIP_CODE", "safe"),
+        ("home.town -> Zip", "may surprise"),
+    ]
+    assert plan.changes[1].surprise.startswith("home.zip is another column now (id 4)")
+    case = edited(table, ("  name STRING", "  NAME STRING"))
+    assert [c.safety.value for c in table.evolve_to(case, dry_run=True).changes] == ["safe"]

@@ -12,11 +12,14 @@ import pyarrow.compute as pc
 from versioned_catalog.alteration import segments_holding
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.bound_changes import utc_now
+from versioned_catalog.model.changes import RenameColumn
 from versioned_catalog.model.diff import Step
 from versioned_catalog.model.evolution import ColumnChange, Risk, is_hidden
 from versioned_catalog.model.keys import in_time_index, ttl_cutoff
 from versioned_catalog.model.pins import breaks
+from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.types import children
 from versioned_catalog.read.bounds import some_match
 from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import Comparison, Op
@@ -26,6 +29,7 @@ class Safety(enum.Enum):
     """How safe a change is."""
 
     SAFE = "safe"
+    MAY_SURPRISE = "may surprise"
     MAY_CONFLICT = "may conflict"
     DESTRUCTIVE = "destructive"
 
@@ -41,12 +45,14 @@ class PlannedChange:
         column_id: the ID of the column; None for a new one, and for the table.
         detail: a description for people.
         sql: the ALTER TABLE statements of the change.
-        safety: DESTRUCTIVE if values are lost; MAY_CONFLICT if stored values can forbid the change.
+        safety: DESTRUCTIVE if values are lost; MAY_CONFLICT if stored values can forbid the change;
+            MAY_SURPRISE if a column takes the name of another one, whose readers get its values.
         segments: live segments that hold the column: of a drop, those whose values are lost; of a NOT
             NULL, those that are checked; of a constraint, all; of a ``ttl``, those that may hold rows
             which it hides. No change rewrites data.
         rows: the rows in these segments.
         pins: its effects on schema pins.
+        surprise: what may surprise; empty otherwise.
     """
 
     kind: str
@@ -58,6 +64,7 @@ class PlannedChange:
     segments: int = 0
     rows: int = 0
     pins: tuple[str, ...] = ()
+    surprise: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The change as JSON."""
@@ -71,15 +78,17 @@ class PlannedChange:
             "segments": self.segments,
             "rows": self.rows,
             "pins": list(self.pins),
+            "surprise": self.surprise,
         }
 
 
 def planned_change(step: Step, state: TableState, table: str) -> PlannedChange:
     """Describe a step of a difference from a table, whose name as SQL is ``table``."""
-    change = step.change
+    change, surprise = step.change, _surprise(state, step)
     match change.risk(step.before, step.after):
         case Risk.NONE:
-            safety, (segments, rows) = Safety.SAFE, (0, 0)
+            safety = Safety.MAY_SURPRISE if surprise else Safety.SAFE
+            segments, rows = 0, 0
         case Risk.STORED_NULLS:
             safety, (segments, rows) = (
                 Safety.MAY_CONFLICT,
@@ -102,7 +111,25 @@ def planned_change(step: Step, state: TableState, table: str) -> PlannedChange:
         segments,
         rows,
         tuple(_pin_effects(state, step)),
+        surprise,
     )
+
+
+def _surprise(state: TableState, step: Step) -> str:
+    """What a rename gives to those who read another column of the table; empty for nothing."""
+    if not isinstance(step.change, RenameColumn) or step.column_id is None:
+        return ""
+    schema, column_id = state.schema.visible, step.column_id
+    new_name = name_key(step.after.schema.column(column_id).name)
+    above = schema.ancestors(column_id)
+    for sibling in children(above[-1].type) if above else schema.columns:
+        if sibling.id != column_id and name_key(sibling.name) == new_name:
+            path = schema.path_text(sibling.id)
+            return (
+                f"{path} is another column now (id {sibling.id}); its readers get the values of "
+                f"{schema.path_text(column_id)}"
+            )
+    return ""
 
 
 def _segments_hidden_by_ttl(state: TableState, step: Step) -> tuple[int, int]:

@@ -161,6 +161,8 @@ def _row(change: PlannedChange) -> tuple[str, str, str, str]:
     match change.safety:
         case Safety.SAFE:
             note = "safe"
+        case Safety.MAY_SURPRISE:
+            note = f"may surprise: {change.surprise}"
         case Safety.MAY_CONFLICT:
             searched = "" if change.kind == "constraint" else " for nulls"
             note = f"may conflict: {count} to check{searched}"
