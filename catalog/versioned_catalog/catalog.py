@@ -18,6 +18,7 @@ from versioned_catalog.commit.table_handle import Progress, TableHandle
 from versioned_catalog.errors import (
     AlreadyExistsError,
     InvalidRequestError,
+    NotFoundError,
     VersionedError,
     naming_table,
 )
@@ -169,7 +170,12 @@ class Catalog:
         return table if schema is None else table.seen_as(schema, overflow=overflow)
 
     def _load(self, parts: Name) -> Table:
-        table_name = self._names.find(self._names.existing(), parts)
+        state = self._names.existing()
+        try:
+            table_name = self._names.find(state, parts)
+        except NotFoundError as error:
+            error.args = (f"{error}{dropped.hint_at_drop(self._names, parts)}",)
+            raise
         location = table_name.location
         store, cached = self._names.folder(location), self._cached.get(location)
         # A folder may have been deleted, with its log, and hold a new table of the name.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -405,3 +406,38 @@ def test_entries_in_a_wrong_place_are_corrupt(
     entry(table, version).write_text(sealed(new))
     with pytest.raises(CorruptTableError, match=f"version {version}"):
         Catalog.load_path(table.location)
+
+
+def test_the_error_about_a_dropped_table_says_how_it_comes_back(
+    catalog: Catalog, table: Table, tmp_path: Path
+) -> None:
+    with committed_by(user="ann"):
+        catalog.drop_table("n.t")
+    path = tmp_path / "n" / "t"
+    assert "versioned undrop" not in missing(catalog, "n.tt")
+    assert re.search(
+        r"there is no table n\.t in .*; n\.t was dropped at \d{4}-\d\d-\d\d \d\d:\d\d UTC by ann: "
+        r"bring it back with versioned undrop n\.t or, in Python, Catalog\.undrop$",
+        missing(catalog, "n.t"),
+    )
+    assert "versioned undrop n.t or" in missing(catalog, "N.T")
+    with pytest.raises(NotFoundError, match=f"was dropped at .*: .* versioned undrop {path} or, "):
+        Catalog.load_path(path)
+    Catalog.vacuum_path(path, NOW, dry_run=False, force=True)
+    assert "undrop" not in missing(catalog, "n.t")
+    with pytest.raises(NotFoundError, match="create it with create_table"):
+        Catalog.load_path(path)
+
+
+def test_a_table_that_was_renamed_or_undropped_since_is_not_said_to_be_dropped(
+    catalog: Catalog, table: Table
+) -> None:
+    catalog.drop_table("n.t")
+    catalog.undrop("n.t", new_name="n.u")
+    assert "undrop" not in missing(catalog, "n.t")
+
+
+def missing(catalog: Catalog, name: str) -> str:
+    with pytest.raises(NotFoundError) as error:
+        catalog.load_table(name)
+    return str(error.value)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 
 from versioned_catalog.commit.authorship import facts_of
 from versioned_catalog.commit.table_handle import Progress
@@ -23,6 +25,7 @@ from versioned_catalog.maintain.vacuum import UNDROP_RETENTION, Vacuumed
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.names.folders import (
     drop_at,
+    dropped_text,
     load_at,
     timeline_at,
     undrop_at,
@@ -44,6 +47,9 @@ from versioned_catalog.names.names_log import (
 )
 from versioned_catalog.table import Table
 from versioned_catalog.write.auto_maintain import AUTO_MAINTAIN, OFF, auto_maintain
+
+RECENT = 200
+"""How many commits of a warehouse the error about a missing table looks back for its drop."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,26 @@ def dropped_tables(names: Names, above: Name) -> tuple[DroppedTable, ...]:
         check_namespace(state, above)
     described = (_described(names, table) for table in removed)
     return tuple(table for table in described if table is not None)
+
+
+def hint_at_drop(names: Names, name: Name) -> str:
+    """When a missing table was dropped, for the error; empty if it was not lately, or is lost."""
+    key = full_key(name)
+    with suppress(VersionedError):  # the table is missing, whatever can't be read
+        state = names.state()
+        recent = islice(names.log.newest_first(state.version), RECENT)
+        if key in state.views or not any(
+            key == full_key(gone)
+            for entry in recent
+            if not isinstance(entry, Stub)
+            for gone in entry.remove_tables
+        ):
+            return ""
+        for table in dropped_tables(names, name[:-1]):
+            if full_key(table.name) == key:
+                by = "" if table.user is None else f" by {table.user}"
+                return f"; {dropped_text(render_path(table.name), table.dropped, by)}"
+    return ""
 
 
 def undrop(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.expiry import check_retention
 from versioned_catalog.maintain.vacuum import RISKS, Vacuumed, check_undroppable, vacuum_dropped
+from versioned_catalog.model.table_text import is_folder
 from versioned_catalog.observe.tracing import spanned
 from versioned_catalog.storage.local import make_reserve
 from versioned_catalog.storage.store import Store
@@ -153,12 +154,23 @@ def load_at(
     """
     timeline = timeline_at(store)
     loaded = timeline.load() if cached is None else timeline.advance(cached)
-    if not _is_there(loaded.state, created_uuid):
+    state = loaded.state
+    if not _is_there(state, created_uuid):
+        way_out = "create it with create_table"
+        if state is not None and state.can_be_undropped and created_uuid is None:
+            way_out = dropped_text(store.url, state.time, "")
         raise NotFoundError(
-            f"there is no table at {store.url}; create it with create_table",
-            condition="TABLE_NOT_FOUND",
+            f"there is no table at {store.url}; {way_out}", condition="TABLE_NOT_FOUND"
         )
     return Table(timeline, loaded, name)
+
+
+def dropped_text(table: str, time: datetime, by: str) -> str:
+    """When a table was dropped, and how it comes back; ``by`` is who dropped it, after a blank."""
+    return (
+        f"{table} was dropped at {time:%Y-%m-%d %H:%M} UTC{by}: bring it back with versioned undrop "
+        f"{table} or, in Python, Catalog.{'undrop_path' if is_folder(table) else 'undrop'}"
+    )
 
 
 def vacuum_at(
