@@ -201,6 +201,28 @@ def test_values_that_json_lacks(run: Run, tables: Catalog) -> None:
     assert run("query", sql).lines == ["d day x b", "2.50 2026-01-02 nan X'61'"]
 
 
+def test_a_query_of_an_earlier_version(run: Run, tables: Catalog) -> None:
+    table = tables.load_table("t")
+    before, time = table.version, table.inspect.history(limit=1)["time"][0].as_py()
+    table.set_tag("before", before)
+    table.alter().rename_column("id", "number").commit()
+    table.truncate()
+    for option, value in (("--as-of", before), ("--as-of", "before"), ("--timestamp", time)):
+        done = run("query", "FROM t", option, str(value), "--json")
+        assert done.json == [{"id": 7}], done.err
+    assert run("query", "FROM t", "--as-of", "99").code == 3
+    assert run("query", "FROM t", "--as-of", "1", "--timestamp", "2026-01-01").code == 2
+    for sql in ("FROM t VERSION AS OF 1", "FROM t AT (VERSION => 1)"):
+        assert "--as-of VERSION|TAG" in run("query", sql).err
+
+
+def test_the_error_of_a_query_has_the_lines_of_duckdb(run: Run, tables: Catalog) -> None:
+    lines = run("query", "SELECT id frmo t WHERE").err.splitlines()
+    assert lines[0].startswith("error: DuckDB: Parser Error: ")
+    assert lines[1] == "  LINE 1: SELECT id frmo t WHERE"
+    assert lines[2].strip() == "^"
+
+
 @pytest.mark.parametrize(
     "sql, code, message",
     [

@@ -40,7 +40,7 @@ from versioned_catalog.maintain.inspection import Inspection
         (ZeroDivisionError("by 0"), 1, "error: unexpected ZeroDivisionError: by 0"),
         (OSError(5, "broken"), 1, "error: unexpected OSError: [Errno 5] broken"),
         (KeyboardInterrupt(), 130, "error: interrupted"),
-        (NotFoundError("two\nlines,\t\x1b[31mred"), 3, r"error: two lines, \x1b[31mred"),
+        (NotFoundError("two\nlines,\t\x1b[31mred"), 3, "error: two\n  lines,  \\x1b[31mred"),
     ],
 )
 def test_every_error_has_a_message_and_an_exit_code(
@@ -71,6 +71,10 @@ def test_every_error_has_a_message_and_an_exit_code(
     [
         ("", 2, "Missing command. (see: versioned --help)"),
         ("nonsense", 2, "No such command 'nonsense'. (see: versioned --help)"),
+        ("undo db.people", 2, "rollback takes back writes and ALTERs, undrop a DROP (see"),
+        ("restore db.people", 2, "rollback takes back writes"),
+        ("sql db.people", 2, "query runs a SELECT"),
+        ("tag undo", 2, "No such command 'undo'. (see: versioned tag --help)"),
         ("history", 2, "Missing argument 'TABLE'. (see: versioned history --help)"),
         ("history db.people --no", 2, "No such option"),
         ("schema db.people --as-of 1 --timestamp 2026-01-01", 2, "--as-of, --timestamp"),

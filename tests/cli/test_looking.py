@@ -20,8 +20,9 @@ def test_namespaces(run: Run) -> None:
 
 def test_list_tables(run: Run, warehouse: Path) -> None:
     Catalog(warehouse).create_table("db.`odd.name`", "a INT")
-    assert run("tables").lines == ["table"]
+    assert run("tables").lines == ["table", "db.`odd.name`", "db.people"]
     assert run("tables", "db").lines == ["table", "db.`odd.name`", "db.people"]
+    assert run("tables", "db.eu").lines == ["table"]
     assert run("tables", "db", "--json").json == [
         {"table": "db.`odd.name`"},
         {"table": "db.people"},

@@ -36,6 +36,9 @@ def test_a_warehouse_has_a_page_and_a_folder_of_pages(run: Run, tmp_path: Path) 
     done = run("page", "--all", warehouse, "-o", str(file))
     assert (done.code, done.out) == (0, f"wrote {file}\n")
     assert "db.people" in file.read_text()
+    assert run("page", "--all", "-o", str(tmp_path / "again.html")).code == 0
+    assert "db.people" in (tmp_path / "again.html").read_text()
+    assert run("page", "db.people", "--all", "-o", str(file)).code == 2
     found = run("page", "--all", warehouse, "--folder", str(tmp_path / "site"), "--json").json
     index = tmp_path / "site" / "index.html"
     assert found == {

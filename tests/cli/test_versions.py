@@ -51,16 +51,18 @@ def test_schema_as_of_a_tag(run: Run) -> None:
     assert paths(run, "--as-of", "full") == ["id", "name", "home", "home.zip"]
 
 
-@pytest.mark.parametrize("how", ["--to-version", "--to-tag", "--to-timestamp"])
+@pytest.mark.parametrize("how", ["--to", "--to-version", "--to-tag", "--to-timestamp"])
 def test_a_rollback_restores_rows_and_columns(run: Run, warehouse: Path, how: str) -> None:
     run("tag", "set", "db.people", "full", "--version", "1")
     times = [row["time"] for row in run("history", "db.people", "--json").json]
     run("alter", "db.people", "rename", "name", "first")
     run("alter", "db.people", "drop", "home")
     Catalog(warehouse).load_table("db.people").truncate()
-    there = {"--to-version": "1", "--to-tag": "full", "--to-timestamp": times[1]}[how]
+    there = {"--to": "full", "--to-version": "1", "--to-tag": "full", "--to-timestamp": times[1]}[how]
+    shown = {"--to-version": "version 1", "--to-timestamp": times[1]}.get(how, "the tag full")
     assert run("rollback", "db.people", how, there).out == (
         "db.people is at version 6\n"
+        f"  rows are those of {shown}\n"
         "  column first: first STRING DEFAULT 'x' becomes name STRING DEFAULT 'x'\n"
         "  column home is added: home STRUCT<zip: INT>\n"
     )
@@ -69,10 +71,22 @@ def test_a_rollback_restores_rows_and_columns(run: Run, warehouse: Path, how: st
     assert run("history", "db.people", "--json").json[-1]["operation"] == "rollback"
 
 
+def test_a_rollback_of_rows_alone_says_what_it_did(run: Run, warehouse: Path) -> None:
+    Catalog(warehouse).load_table("db.people").truncate()
+    assert run("rollback", "db.people", "--to", "1").out == (
+        "db.people is at version 3\n  rows are those of version 1\n"
+    )
+    assert run("rollback", "db.people", "--to", "3").out == (
+        "db.people is at version 3\n  nothing to take back\n"
+    )
+
+
 @pytest.mark.parametrize(
     "arguments, code",
     [
         ("rollback db.people", 2),
+        ("rollback db.people --to 0 --to-tag x", 2),
+        ("rollback db.people --to nothing", 3),
         ("rollback db.people --to-version 0 --to-tag x", 2),
         ("rollback db.people --to-version x", 2),
         ("rollback db.people --to-version 9", 3),

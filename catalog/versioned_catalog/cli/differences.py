@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from versioned_catalog.cli.inspect import version_of
 from versioned_catalog.cli.output import print_table, show_line, show_report, wants_json
-from versioned_catalog.cli.program import Session, table_command
+from versioned_catalog.cli.program import Session, table_command, version_of
 from versioned_catalog.cli.running import Interrupted
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 

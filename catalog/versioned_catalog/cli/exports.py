@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from versioned_catalog.cli.inspect import version_of
 from versioned_catalog.cli.output import show_object
-from versioned_catalog.cli.program import Session, table_command
+from versioned_catalog.cli.program import Session, table_command, version_of
 from versioned_catalog.cli.running import show_progress
 
 

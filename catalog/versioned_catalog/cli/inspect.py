@@ -20,7 +20,14 @@ from versioned_catalog.cli.output import (
     show_table,
     wants_json,
 )
-from versioned_catalog.cli.program import Command, Group, Session, at_most_one, table_command
+from versioned_catalog.cli.program import (
+    Command,
+    Group,
+    Session,
+    at_most_one,
+    table_command,
+    version_of,
+)
 from versioned_catalog.cli.undo import show_dropped
 from versioned_catalog.storage.secrets import without_credentials
 
@@ -83,20 +90,25 @@ def namespaces(session: Session, parent: str | None) -> None:
 @click.option("--dropped", is_flag=True, help="List the dropped tables, which undrop brings back.")
 @click.pass_obj
 def tables(session: Session, namespace: str | None, dropped: bool) -> None:
-    """List the tables in NAMESPACE, or the top-level ones, by their full names.
+    """List the tables in NAMESPACE, or all of the warehouse, by their full names.
 
     With --dropped, list those that were dropped in NAMESPACE and below, or in the whole warehouse.
     """
+    from versioned_catalog.cli.schema_files import all_tables
     from versioned_catalog.model.type_text import parse_path, render_path
 
     if dropped:
         show_dropped(session, namespace)
         return
-    names = session.catalog().list_tables(namespace)
+    catalog = session.catalog()
+    if namespace is None:
+        names = list(all_tables(catalog))
+    else:
+        above = parse_path(namespace)
+        names = [render_path((*above, name)) for name in catalog.list_tables(namespace)]
     if not names:
         session.check_warehouse()
-    above = parse_path(namespace) if namespace else ()
-    show_rows([{"table": render_path((*above, name))} for name in names], ["table"])
+    show_rows([{"table": name} for name in names], ["table"])
 
 
 @click.command(cls=Command)
@@ -115,13 +127,6 @@ def views(session: Session, broken: bool) -> None:
 
 _table = click.argument("table")
 _name = click.argument("name")
-
-
-def version_of(text: str | None) -> int | str | None:
-    """Parse a version number or a tag; a tag never consists of digits alone."""
-    from versioned_catalog.commit.version_rules import version_or_tag
-
-    return None if text is None else version_or_tag(text)
 
 
 @click.group(cls=Group)

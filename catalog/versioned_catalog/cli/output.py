@@ -259,6 +259,15 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
+def separate_lines(text: str) -> str:
+    """Escape a message of several lines, and indent all but the first one.
+
+    Text of others, such as the name of a column, can't look like a line of its own.
+    """
+    lines = [printable(line.expandtabs().rstrip()) for line in text.strip().splitlines()]
+    return "\n  ".join(line for line in lines if line)
+
+
 def hours_of(span: timedelta | None) -> float | None:
     """A time span in hours."""
     return None if span is None else span / timedelta(hours=1)

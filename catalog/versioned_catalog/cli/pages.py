@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from versioned_catalog.cli.output import printable, show_json, wants_json
-from versioned_catalog.cli.program import UNEXPECTED, Command, Session, exactly_one
+from versioned_catalog.cli.program import UNEXPECTED, Command, Session, all_option, exactly_one
 from versioned_catalog.cli.running import show_progress
 from versioned_catalog.storage.secrets import without_credentials
 from versioned_catalog.storage.text import replace_file
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("table", required=False)
-@click.option("--all", "warehouse", metavar="WAREHOUSE", help="Show all tables of this warehouse.")
+@all_option
 @click.option("--output", "-o", metavar="FILE", help="HTML file to write; it is replaced.")
 @click.option(
     "--folder",
@@ -55,8 +55,7 @@ def page(
 def _show_warehouse(
     session: Session, warehouse: str, output: str | None, folder: str | None
 ) -> None:
-    other = Session(warehouse, session.storage)
-    other.check_warehouse()
+    other = session.of_all(warehouse)
     with show_progress("the same command starts again") as progress:
         if folder is None:
             done = other.catalog().page(progress=progress)
@@ -64,7 +63,7 @@ def _show_warehouse(
             done = _into_folder(other, folder, progress)
     file = str(Path(folder) / "index.html") if folder is not None else str(output)
     size = len(done.html.encode()) if folder is not None else _write(file, done.html)
-    facts = {"warehouse": without_credentials(warehouse), "file": file, "bytes": size}
+    facts = {"warehouse": without_credentials(str(other.warehouse)), "file": file, "bytes": size}
     _show(file, {**facts, "tables": done.tables, "failed": done.failed})
     if done.failed:
         if not wants_json():

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from versioned_catalog.cli.output import common_options, one_line, storage_values, without_secrets
+from versioned_catalog.cli.output import (
+    common_options,
+    separate_lines,
+    storage_values,
+    without_secrets,
+)
 from versioned_catalog.cli.running import Interrupted
 from versioned_catalog.errors import (
     AlreadyExistsError,
@@ -63,7 +68,7 @@ class Failure:
     Args:
         code: Exit code of the process.
         kind: Name of the exception's class.
-        message: Text of one line.
+        message: Text of one line, or of several, of which all but the first are indented.
         commit_id: ID of the commit, where its outcome is unknown.
     """
 
@@ -81,7 +86,7 @@ class Failure:
 def failure_of(error: Exception, secrets: Iterable[str] = ()) -> Failure:
     """Describe an exception as a ``Failure``, with ``secrets`` hidden in the message."""
     commit_id = error.commit_id if isinstance(error, CommitOutcomeUnknown) else None
-    message = one_line(without_secrets(_message(error), secrets))
+    message = separate_lines(without_secrets(_message(error), secrets))
     return Failure(_code(error), type(error).__name__, message, commit_id)
 
 
@@ -154,6 +159,21 @@ class Session:
         if Names(store).log.load().state is None:
             raise NotFoundError(f"there is no warehouse at {store.url}")
 
+    def of_all(self, warehouse: str) -> Session:
+        """The session of the warehouse of ``--all``; if that is empty, of ``--warehouse``.
+
+        Raises:
+            click.UsageError: The user named no warehouse.
+            NotFoundError: There is no warehouse.
+        """
+        other = Session(warehouse or self.warehouse, self.storage)
+        if other.warehouse is None:
+            raise click.UsageError(
+                "--all has no warehouse: give --all WAREHOUSE, or set VERSIONED_WAREHOUSE"
+            )
+        other.check_warehouse()
+        return other
+
     def table(self, name: str) -> Table:
         """Load a table by its name or its folder.
 
@@ -179,12 +199,30 @@ def is_folder(name: str) -> bool:
     return name.startswith(("/", ".", "~")) or "://" in name
 
 
+def version_of(text: str | None) -> int | str | None:
+    """Parse a version number or a tag; a tag never consists of digits alone."""
+    from versioned_catalog.commit.version_rules import version_or_tag
+
+    return None if text is None else version_or_tag(text)
+
+
 class Command(click.Command):
     """A command that takes ``--json``, ``--quiet`` and ``--verbose``."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.params += common_options()
+
+
+all_option = click.option(
+    "--all",
+    "warehouse",
+    metavar="[WAREHOUSE]",
+    is_flag=False,
+    flag_value="",
+    help="All tables of this warehouse, by default of --warehouse, instead of TABLE.",
+)
+"""``--all`` of commands that take a table or a warehouse."""
 
 
 def table_command(function: Callable[..., None]) -> click.Command:
@@ -214,6 +252,14 @@ def complete_table(context: click.Context, _: click.Parameter, typed: str) -> li
     return [CompletionItem(name) for name in names if shlex.quote(name) == name]
 
 
+_UNDO = "rollback takes back writes and ALTERs, undrop a DROP"
+_TASKS = {
+    **dict.fromkeys(("undo", "restore", "revert"), _UNDO),
+    **dict.fromkeys(("select", "sql"), "query runs a SELECT"),
+}
+"""What to say of words that are no commands, and stand for what a command does."""
+
+
 class Group(click.Group):
     """A group of commands that takes these options before the command, too."""
 
@@ -225,7 +271,9 @@ class Group(click.Group):
         """Find the command; the error about a misspelled one names the nearest."""
         if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
             near = meant(args[0], self.commands)
-            ctx.fail(f"No such command {args[0]!r}{f'; did you mean {near}?' if near else '.'}")
+            hint = f"did you mean {near}?" if near else None
+            hint = _TASKS.get(args[0], hint) if ctx.parent is None else hint
+            ctx.fail(f"No such command {args[0]!r}{f'; {hint}' if hint else '.'}")
         return super().resolve_command(ctx, args)
 
     def __init__(self, *args: Any, **options: Any) -> None:

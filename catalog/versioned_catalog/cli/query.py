@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from versioned_catalog.cli.output import show_table, wants_json
-from versioned_catalog.cli.program import Command, Session
+from versioned_catalog.cli.program import Command, Session, at_most_one, version_of
 from versioned_catalog.errors import (
     CorruptTableError,
     InvalidRequestError,
@@ -38,6 +38,9 @@ _KINDS: dict[str, type[VersionedError]] = {
 }
 """The errors that a scan raises."""
 
+_TIME_TRAVEL = re.compile(r"\b(VERSION|TIMESTAMP|SYSTEM_TIME)\s+AS\s+OF\b|\bAT\s*\(", re.IGNORECASE)
+"""How a query of Spark or of DuckDB asks for an earlier version."""
+
 _READS = ("SELECT", "EXPLAIN")
 _DEEPEST = 3
 """The most parts of a name that DuckDB has."""
@@ -45,14 +48,20 @@ _DEEPEST = 3
 
 @click.command(cls=Command)
 @click.argument("sql")
+@click.option("--as-of", metavar="VERSION|TAG", help="Read all tables at this version or tag.")
+@click.option(
+    "--timestamp", metavar="TIME", help="Read all tables at this time (UTC if it has no offset)."
+)
 @click.pass_obj
-def query(session: Session, sql: str) -> None:
+def query(session: Session, sql: str, as_of: str | None, timestamp: str | None) -> None:
     """Run a SELECT of DuckDB over the tables of the warehouse: "SELECT * FROM metrics.cpu".
 
     It reads the columns and segments that the query needs, and writes nothing. It needs DuckDB:
     pip install duckdb
     """
+    at_most_one({"--as-of": as_of, "--timestamp": timestamp})
     duckdb = optional_import("duckdb", "versioned query", "duckdb")
+    as_of_version = version_of(as_of)
     catalog = session.catalog()
     with duckdb.connect() as connection:
         try:
@@ -62,7 +71,7 @@ def query(session: Session, sql: str) -> None:
             if kind == "EXPLAIN":  # with ANALYZE, it runs
                 _checked(_explained(connection, sql))
             names = sorted(connection.get_table_names(sql, qualified=True))
-            missing = _add_tables(connection, catalog, map(_parts, names))
+            missing = _add_tables(connection, catalog, map(_parts, names), as_of_version, timestamp)
             try:
                 with warnings.catch_warnings():  # DuckDB 2 warns that Arrow copies rows
                     warnings.simplefilter("ignore", UserWarning)
@@ -75,7 +84,7 @@ def query(session: Session, sql: str) -> None:
         except VersionedError:
             raise
         except duckdb.Error as error:
-            raise _translated(error) from error
+            raise _translated(error, sql) from error
     if kind == "EXPLAIN" and not wants_json():
         click.echo("\n".join(result.column(1).to_pylist()))
     else:
@@ -140,7 +149,11 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def _add_tables(
-    connection: Any, catalog: Catalog, names: Iterator[tuple[str, ...]]
+    connection: Any,
+    catalog: Catalog,
+    names: Iterator[tuple[str, ...]],
+    as_of: int | str | None,
+    timestamp: str | None,
 ) -> list[VersionedError]:
     """Make views of the tables that a query names, and return the errors about those that are missing.
 
@@ -153,7 +166,7 @@ def _add_tables(
         except NotFoundError as error:  # may be a file, or a table of DuckDB's own
             missing.append(error)
             continue
-        relation = table.to_duckdb(connection)
+        relation = table.scan(version=as_of, timestamp=timestamp).to_duckdb(connection)
         database = _quoted(parts[0]) if len(parts) > 1 else "memory"
         schema = _quoted(parts[1]) if len(parts) == _DEEPEST else "main"
         if len(parts) > 1:
@@ -171,13 +184,15 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _translated(error: Exception) -> VersionedError:
+def _translated(error: Exception, sql: str) -> VersionedError:
     """Our own error that a scan raised inside DuckDB, which keeps only its traceback; else DuckDB's."""
     text = str(error)
     ours = _OURS.match(text)
     kind = None if ours is None else _KINDS.get(ours[1])
     if ours is not None and kind is not None:
         return kind(ours[2])
+    if _TIME_TRAVEL.search(sql):
+        text += "\nread an earlier version with --as-of VERSION|TAG or --timestamp TIME, after the query"
     if "NameListToString" in text:
         text = f"a name in a query has up to {_DEEPEST} parts"
     return InvalidRequestError(f"DuckDB: {text}", condition="NOT_SUPPORTED")

@@ -7,10 +7,13 @@ from typing import Any
 import click
 
 from versioned_catalog.cli.output import printable, show_commit, show_json, show_rows, wants_json
-from versioned_catalog.cli.program import Session, exactly_one, table_command
+from versioned_catalog.cli.program import Session, exactly_one, table_command, version_of
 
 
 @table_command
+@click.option(
+    "--to", metavar="VERSION|TAG", help="Roll back to this version, or the one of this tag."
+)
 @click.option("--to-version", metavar="VERSION", type=int, help="Roll back to this version.")
 @click.option(
     "--to-timestamp", metavar="TIME", help="Roll back to this time (UTC if it has no offset)."
@@ -19,15 +22,24 @@ from versioned_catalog.cli.program import Session, exactly_one, table_command
 def rollback(
     session: Session,
     table: str,
+    to: str | None,
     to_version: int | None,
     to_timestamp: str | None,
     to_tag: str | None,
 ) -> None:
     """Restore the rows, columns and properties of an earlier version of TABLE, in a new commit.
 
-    Also of a version before the table was replaced. Prints what else than rows is taken back.
+    Also of a version before the table was replaced. Acts at once; prints what else than rows is taken
+    back, and versioned diff shows the rows.
     """
-    exactly_one({"--to-version": to_version, "--to-timestamp": to_timestamp, "--to-tag": to_tag})
+    exactly_one(
+        {"--to": to, "--to-version": to_version, "--to-timestamp": to_timestamp, "--to-tag": to_tag}
+    )
+    match version_of(to):
+        case int() as number:
+            to_version = number
+        case name if name is not None:
+            to_tag = name
     loaded = session.table(table)
     before = loaded.version
     version = loaded.rollback(to_version, timestamp=to_timestamp, tag=to_tag)
@@ -37,8 +49,18 @@ def rollback(
         show_json({"table": loaded.name, "version": version, "takes_back": lines})
         return
     show_commit(loaded.name, version)
+    if version == before:
+        click.echo("  nothing to take back")
+        return
+    click.echo(f"  rows are those of {_target(to_version, to_timestamp, to_tag)}")
     for difference in taken:
         click.echo(f"  {printable(str(difference))}")
+
+
+def _target(version: int | None, timestamp: str | None, tag: str | None) -> str:
+    if version is not None:
+        return f"version {version}"
+    return printable(f"the tag {tag}" if tag is not None else str(timestamp))
 
 
 @table_command

@@ -21,13 +21,13 @@ from versioned_catalog.cli.program import (
     UNEXPECTED,
     Command,
     Session,
+    all_option,
     exactly_one,
     failure_of,
 )
 from versioned_catalog.cli.running import show_progress
 
 if TYPE_CHECKING:
-    from versioned_catalog.catalog import Catalog
     from versioned_catalog.maintain.advice import Advice, Job, MaintenanceBounds
     from versioned_catalog.maintain.upkeep import Maintained, Unmaintained
 
@@ -59,14 +59,7 @@ def _upkeep_command(function: Callable[..., None]) -> click.Command:
         hours_option(
             "--retention", "Keep versions that were replaced since, and files that are younger."
         ),
-        click.option(
-            "--all",
-            "warehouse",
-            metavar="[WAREHOUSE]",
-            is_flag=False,
-            flag_value="",
-            help="All tables of this warehouse, by default of --warehouse, instead of TABLE.",
-        ),
+        all_option,
         click.argument("table", required=False),
     ):
         function = option(function)
@@ -81,17 +74,6 @@ def _bounds(
     return MaintenanceBounds(retention, keep_last, most_bytes, force)
 
 
-def _catalog(session: Session, warehouse: str) -> Catalog:
-    """Open the warehouse of ``--all``, which is that of ``--warehouse`` if it is empty."""
-    other = Session(warehouse or session.warehouse, session.storage)
-    if other.warehouse is None:
-        raise click.UsageError(
-            "--all has no warehouse: give --all WAREHOUSE, or set VERSIONED_WAREHOUSE"
-        )
-    other.check_warehouse()
-    return other.catalog()
-
-
 @_upkeep_command
 def advise(session: Session, table: str | None, warehouse: str | None, **bounds: Any) -> None:
     """Show which maintenance of TABLE is due, why, and what it would gain. Nothing is changed.
@@ -102,7 +84,7 @@ def advise(session: Session, table: str | None, warehouse: str | None, **bounds:
 
     exactly_one({"TABLE": table, "--all": warehouse})
     if warehouse is not None:
-        results = _catalog(session, warehouse).advise(_bounds(**bounds))
+        results = session.of_all(warehouse).catalog().advise(_bounds(**bounds))
         jobs = [
             {"table": advice.table, **row}
             for advice in results
@@ -128,7 +110,7 @@ def advise(session: Session, table: str | None, warehouse: str | None, **bounds:
 def maintain(
     session: Session, table: str | None, warehouse: str | None, dry_run: bool, **bounds: Any
 ) -> None:
-    """Do the maintenance of TABLE that is due: expire, vacuum, compact. See advise.
+    """Do the maintenance of TABLE that is due, at once: expire, vacuum, compact. See advise.
 
     With --all, look after all tables, except those with the property auto_maintain = off. The exit
     code is 1 if a table failed.
@@ -139,7 +121,7 @@ def maintain(
     with show_progress("what was done stays, and the same command goes on") as progress:
         options: Any = {"dry_run": dry_run, "progress": progress}
         if warehouse is not None:
-            results = _catalog(session, warehouse).maintain(_bounds(**bounds), **options)
+            results = session.of_all(warehouse).catalog().maintain(_bounds(**bounds), **options)
         else:
             done = session.table(str(table)).maintenance.maintain(_bounds(**bounds), **options)
     if warehouse is not None:
