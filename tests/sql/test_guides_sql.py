@@ -1,4 +1,4 @@
-"""The SQL of docs/migration.md runs, and shows the rows that the page shows."""
+"""The SQL of docs/migration.md and docs/undo.md runs, and shows the rows that the page shows."""
 
 from __future__ import annotations
 
@@ -33,4 +33,17 @@ def test_the_statements_of_the_page_on_migration(moved: Places) -> None:
     asked = statements(block.replace("versioned.", f"{moved.name}."))
     assert len(asked) == 8
     wrong = [result for one in asked if (result := run(moved.spark, one)) is not None]
+    assert not wrong
+
+
+@pytest.mark.thorough
+def test_the_statements_of_the_page_on_undo(spark: SparkSession, tmp_path: Path) -> None:
+    places = Places(spark, tmp_path)
+    places.catalog.create_namespace("shop")
+    page = (ROOT / "docs" / "undo.md").read_text()
+    blocks = re.findall(r"^```sql\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    text = re.sub(r"\n  (?=\S)", " ", "".join(blocks)).replace("versioned.", f"{places.name}.")
+    asked = statements(text)
+    assert len(asked) == 29
+    wrong = [result for one in asked if (result := run(places.spark, one)) is not None]
     assert not wrong
