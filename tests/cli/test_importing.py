@@ -19,6 +19,7 @@ def test_files_are_imported_once(run: Run, warehouse: Path, tmp_path: Path) -> N
     first = run(*command)
     assert first.code == 0
     assert re.search(r"rows\W+2", first.out)
+    assert first.lines[-1] == f"readers need --root lake={lake}"
     assert re.search(r"known\W+1", run(*command).out)
 
 
@@ -32,3 +33,23 @@ def test_the_error_says_the_options(run: Run, warehouse: Path, tmp_path: Path) -
     assert hints == ["--alias 'A=A_2'", "--schema 'n STRING'"]
     options = [option for hint in hints for option in shlex.split(hint)]
     assert run("import", "db.files", str(lake), "--copy", *options).code == 0
+
+
+def test_an_error_about_several_columns_has_a_line_for_each(
+    run: Run, warehouse: Path, tmp_path: Path
+) -> None:
+    lake = tmp_path / "raw"
+    write(lake, "0.parquet", pa.table({"n": [1], "a": ["x"]}))
+    write(lake, "1.parquet", pa.table({"n": [1.5], "a": [1]}))
+    lines = run("import", "db.files", str(lake), "--copy").err.splitlines()
+    assert [line.split(" is ")[0].strip() for line in lines[1:3]] == ["n", "a"]
+    assert lines[3].strip() == "All at once: --schema 'n DOUBLE, a STRING'"
+
+
+def test_an_option_that_stands_before_the_command_is_named(run: Run, tmp_path: Path) -> None:
+    for option in ("--root", "--warehouse", "--storage"):
+        done = run("import", "db.files", "raw", option, "lake=raw")
+        assert (done.code, done.err) == (
+            2,
+            f"error: {option} goes before the command: versioned {option} ... import\n",
+        )

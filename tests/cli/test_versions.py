@@ -58,7 +58,9 @@ def test_a_rollback_restores_rows_and_columns(run: Run, warehouse: Path, how: st
     run("alter", "db.people", "rename", "name", "first")
     run("alter", "db.people", "drop", "home")
     Catalog(warehouse).load_table("db.people").truncate()
-    there = {"--to": "full", "--to-version": "1", "--to-tag": "full", "--to-timestamp": times[1]}[how]
+    there = {"--to": "full", "--to-version": "1", "--to-tag": "full", "--to-timestamp": times[1]}[
+        how
+    ]
     shown = {"--to-version": "version 1", "--to-timestamp": times[1]}.get(how, "the tag full")
     assert run("rollback", "db.people", how, there).out == (
         "db.people is at version 6\n"

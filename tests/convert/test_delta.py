@@ -231,6 +231,8 @@ def test_rows_that_were_compacted_are_as_old_as_before(lake: Lake) -> None:
 
 
 def test_a_folder_that_is_no_table_is_refused(lake: Lake) -> None:
+    with pytest.raises(InvalidRequestError, match="there is no folder "):
+        convert(lake)
     (lake.root / "d").mkdir(parents=True)
     with pytest.raises(InvalidRequestError, match="is neither a Delta table"):
         convert(lake)

@@ -80,8 +80,11 @@ def test_files_stay_where_they_are_or_are_copied(lake: Lake, tmp_path: Path) -> 
 def test_in_place_needs_a_root(tmp_path: Path, lake: Lake) -> None:
     lake.write("0.parquet", {"a": [1]})
     catalog = Catalog(tmp_path / "other")
-    with pytest.raises(InvalidRequestError, match="does not lie below an external root"):
-        catalog.import_files("t", lake.folder)
+    for source in (lake.folder, lake.folder / "0.parquet", lake.folder / "*.parquet"):
+        with pytest.raises(InvalidRequestError, match=f"--root lake={lake.folder} on the command"):
+            catalog.import_files("t", source)
+    with pytest.raises(InvalidRequestError, match=f"--root lake={lake.folder.parent} on the com"):
+        catalog.convert("t", str(lake.folder))
     catalog.import_files("t", lake.folder, copy=True)
     assert catalog.load_table("t").count() == 1
 
@@ -115,6 +118,21 @@ def test_files_without_rows_count_for_the_schema(lake: Lake, copy: bool) -> None
 def test_nothing_to_import(lake: Lake) -> None:
     with pytest.raises(InvalidRequestError, match="there are no files to import"):
         lake.load()
+    lake.write("a/0.parquet", {"a": [1]})
+    lake.text("_b", "")
+    (lake.folder / "empty").mkdir()
+    for name, what in (
+        ("b", "there is no file or folder"),
+        ("a/b/c.parquet", "there is no file or folder"),
+        ("a/*.csv", "there are no files to import"),
+        ("empty", "there are no files to import"),
+        ("_b", "there are no files to import"),
+    ):
+        for source in (f"root:lake/{name}", lake.folder / name):
+            with pytest.raises(InvalidRequestError, match=what):
+                lake.catalog.import_files("t", source)
+            with pytest.raises(InvalidRequestError, match=what):
+                lake.catalog.import_files("t", source, copy=True)
 
 
 def test_a_damaged_file_is_refused_by_name_or_left_out(lake: Lake) -> None:

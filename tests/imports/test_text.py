@@ -199,7 +199,7 @@ def test_orc_is_converted(lake: Lake) -> None:
 def test_text_is_not_read_in_place(lake: Lake, name: str) -> None:
     lake.text(name, "a\n1\n")
     with pytest.raises(
-        InvalidRequestError, match=r"can't be read in place; copy the rows \(copy=True\)"
+        InvalidRequestError, match=r"can't be read in place; copy the rows \(copy=True; on the"
     ):
         lake.load()
 

@@ -64,7 +64,7 @@ def test_partitions_stand_in_paths(places: Places) -> None:
     ("statement", "message"),
     [
         ("CONVERT TO DELTA parquet.`/tmp/elsewhere`", "does not lie below an external root"),
-        ("CONVERT TO DELTA parquet.`$RAW/nothing`", "there are no files to import"),
+        ("CONVERT TO DELTA parquet.`$RAW/nothing`", "there is no file or folder"),
         ("CONVERT TO DELTA iceberg.`$RAW/x`", r"CALL system\.convert\('db\.name', "),
         ("CONVERT TO DELTA events", r"CALL system\.snapshot\(source_table => "),
         ("CONVERT TO DELTA parquet.`$RAW/x` PARTITIONED BY p", "PARSE_SYNTAX_ERROR"),

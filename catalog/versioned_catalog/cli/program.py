@@ -83,6 +83,10 @@ class Failure:
         return json.dumps(document | ({"commit_id": self.commit_id} if self.commit_id else {}))
 
 
+_GLOBAL = ("--warehouse", "--storage", "--root")
+"""Options that stand before the command."""
+
+
 def failure_of(error: Exception, secrets: Iterable[str] = ()) -> Failure:
     """Describe an exception as a ``Failure``, with ``secrets`` hidden in the message."""
     commit_id = error.commit_id if isinstance(error, CommitOutcomeUnknown) else None
@@ -110,6 +114,8 @@ def _code(error: Exception) -> int:
 
 def _message(error: Exception) -> str:
     match error:
+        case click.NoSuchOption(ctx=click.Context() as ctx, option_name=name) if name in _GLOBAL:
+            return f"{name} goes before the command: versioned {name} ... {ctx.info_name}"
         case click.UsageError():
             command = error.ctx.command_path if error.ctx else "versioned"
             return f"{error.format_message()} (see: {command} --help)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,7 @@ from versioned_catalog.cli.output import show_object
 from versioned_catalog.cli.program import Command, Session, is_folder, table_command
 from versioned_catalog.cli.running import show_progress
 from versioned_catalog.interop import interop
+from versioned_catalog.storage.secrets import without_credentials
 
 if TYPE_CHECKING:
     from versioned_interop.convert.convert import Synced
@@ -77,10 +79,10 @@ def import_(
                 create_namespaces(catalog, table)
             with naming_parents():
                 imported = catalog.import_files(table, source, progress=progress, **options)
-    _show_import(table, imported)
+    _show_import(session, table, imported)
 
 
-def _show_import(table: str, imported: Imported) -> None:
+def _show_import(session: Session, table: str, imported: Imported) -> None:
     show_object(
         {
             "table": table,
@@ -91,6 +93,7 @@ def _show_import(table: str, imported: Imported) -> None:
             "changed": list(imported.changed),
             "missing": list(imported.missing),
             "unreadable": [f"{file.path}: {file.reason}" for file in imported.unreadable],
+            "readers need": _roots_text(session.table(table).state.roots),
         }
     )
 
@@ -154,7 +157,6 @@ def sync(session: Session, table: str, source: str | None) -> None:
 
 
 def _show_sync(name: str, done: Synced) -> None:
-    roots = [f"--root {root}={url}" for root, url in sorted(done.roots.items())]
     show_object(
         {
             "table": name,
@@ -165,6 +167,12 @@ def _show_sync(name: str, done: Synced) -> None:
             "files removed": done.removed,
             "schema changes": done.schemas,
             "not taken over": ", ".join(done.dropped) or None,
-            "readers need": " ".join(roots),
+            "readers need": _roots_text(done.roots),
         }
     )
+
+
+def _roots_text(roots: Mapping[str, str]) -> str:
+    """The options that readers of a table pass; without credentials."""
+    shown = ((name, without_credentials(url)) for name, url in sorted(roots.items()))
+    return " ".join(f"--root {name}={url}" for name, url in shown)

@@ -104,9 +104,12 @@ def _found_kind(request: Request, store: Store) -> str:
         return DELTA
     if any(name.endswith(".metadata.json") for name in below.list("metadata")):
         return ICEBERG
+    if not below.exists():
+        raise InvalidRequestError(f"there is no folder {location}")
     raise InvalidRequestError(
         f"{location} is neither a Delta table (it has no _delta_log/*.json) nor an Iceberg table (no "
-        "metadata/*.metadata.json); name the table's folder, or import files with import_files"
+        "metadata/*.metadata.json); name the table's folder, or import files with import_files "
+        "(on the command line, versioned import)"
     )
 
 
@@ -145,7 +148,10 @@ def _place(request: Request, store: Store, location: str) -> RootPath:
     """
     place = place_below(store, location, request.root)
     if place is None:
-        raise no_root(store, plain_url(location), request.root or "lake")
+        folder = plain_url(location)
+        table = folder.rpartition("/metadata/")[0] if folder.endswith(".json") else folder
+        above = table.rpartition("/")[0]  # other tables beside it lie below the same root
+        raise no_root(store, folder, request.root or "lake", above or table)
     return place
 
 
@@ -172,7 +178,8 @@ class Conversion:
         if self.primary_key and not self.copy:
             raise InvalidRequestError(
                 "a table with a primary key can't have files of others in it, since a merge needs rows "
-                "that are sorted by the key; give copy=True as well, which copies the rows",
+                "that are sorted by the key; give copy=True as well (on the command line, "
+                "--copy), which copies the rows",
                 condition="INVALID_OPTION",
             )
         if self.deletes not in (COPY, REFUSE):

@@ -13,6 +13,9 @@ from versioned_catalog.model.types import Atom, Column, DataType, Decimal, Struc
 from versioned_catalog.model.widening import MOST_DIGITS, type_name
 from versioned_interop.imports.file_schema import FileColumn, FileSchema, Kind, as_type, fits
 
+COPY_ROWS = "copy the rows (copy=True; on the command line, --copy)"
+"""What to do with files that can't stay where they are."""
+
 _SHOWN_FILES, _SHOWN = 3, 20
 
 

@@ -28,6 +28,7 @@ from versioned_catalog.storage.store import (
     is_root_path,
     split_root,
 )
+from versioned_interop.imports.disagreements import COPY_ROWS
 
 _GLOB = re.compile(r"[*?\[]")
 
@@ -139,7 +140,10 @@ def file_source(table: Store, source: str | os.PathLike[str], *, in_place: bool)
     if place is not None:
         store, root, path = root_store(table, place), place.root, place.path
     elif in_place:
-        raise no_root(table, shown, "lake", ", or copy the rows (copy=True)")
+        above = _before_pattern(shown.rstrip("/"))[0]
+        if above.endswith(_SUFFIXES):
+            above = os.path.dirname(above) or "."
+        raise no_root(table, shown, "lake", above, f", or {COPY_ROWS}")
     else:
         (store, path), root = _outside(table, shown), None
     folder, pattern = _split(store, check_name(path.rstrip("/")) if path.strip("/") else "")
@@ -175,12 +179,21 @@ def place_below(store: Store, url: str, root: str | None = None) -> RootPath | N
     return best
 
 
-def no_root(store: Store, shown: str, root: str, way_out: str = "") -> InvalidRequestError:
-    """The error for files below no external root, which have to stay where they are."""
+_SUFFIXES = (".parquet", ".parq", ".json")
+"""What a file ends with, which is no root."""
+
+
+def no_root(
+    store: Store, shown: str, root: str, above: str, way_out: str = ""
+) -> InvalidRequestError:
+    """The error for files below no external root, which have to stay where they are.
+
+    ``above`` is the folder that the error proposes as the root ``root``.
+    """
     roots = ", ".join(f"{name} ({where.url})" for name, where in store.location.roots)
     return InvalidRequestError(
         f"{shown} does not lie below an external root, which files that stay in place need. Allow "
-        f'one, as in Catalog(warehouse, roots={{"{root}": "{shown}"}}), --root {root}={shown} on '
+        f'one, as in Catalog(warehouse, roots={{"{root}": "{above}"}}), --root {root}={above} on '
         f"the command line or spark.sql.catalog.<catalog>.root.{root} in Spark{way_out}. "
         + (f"Known are {roots}" if roots else "No root is configured"),
         condition="INVALID_OPTION",
@@ -237,6 +250,18 @@ def _before_pattern(path: str) -> tuple[str, str | None]:
         return path.rstrip("/"), None
     folder, _, _ = path[: match.start()].rpartition("/")
     return folder, path.removeprefix(folder).lstrip("/")
+
+
+def is_missing(source: FileSource) -> bool:
+    """Whether there is neither a file nor a folder where a source is; a pattern is never missing."""
+    if _GLOB.search(source.shown):
+        return False
+    path = source.folder
+    if source.pattern is not None:
+        name = source.shown.rstrip("/").rpartition("/")[2]
+        path = f"{path}/{name}" if path else name
+    folder = source.store.child(path) if path else source.store
+    return not folder.exists() and not (path and _exists(source.store, path))
 
 
 def _is_folder(store: Store, folder: str) -> bool:

@@ -11,6 +11,7 @@ from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.type_text import ColumnPath, render_path
 from versioned_catalog.model.types import Column, Struct, children, is_nested
 from versioned_catalog.model.widening import type_name
+from versioned_interop.imports.disagreements import COPY_ROWS
 from versioned_interop.imports.file_schema import FileColumn, FileSchema, Kind, as_type, held_as
 from versioned_interop.imports.provided import Names
 
@@ -96,6 +97,6 @@ def _column(
     if seen is None:
         raise InvalidRequestError(
             f"the column {render_path(path)} is {type_name(as_type(file))} in the file, which "
-            f"can't be read as {type_name(wanted.type)} in place; copy the rows (copy=True)"
+            f"can't be read as {type_name(wanted.type)} in place; {COPY_ROWS}"
         )
     return {wanted.id: Held(name, None if seen.type == wanted.type else seen.type, seen.form)}

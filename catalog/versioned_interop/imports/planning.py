@@ -11,7 +11,7 @@ from versioned_catalog.log.ledger import ImportedFile, Taken
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import Column
 from versioned_catalog.storage.store import Store, StoredFile
-from versioned_interop.imports.disagreements import report_text
+from versioned_interop.imports.disagreements import COPY_ROWS, report_text
 from versioned_interop.imports.known_files import (
     KnownFiles,
     Standing,
@@ -19,7 +19,13 @@ from versioned_interop.imports.known_files import (
     live_files,
     outdated_segments,
 )
-from versioned_interop.imports.listing import FileSource, common_format, refuse_tables, selected
+from versioned_interop.imports.listing import (
+    FileSource,
+    common_format,
+    is_missing,
+    refuse_tables,
+    selected,
+)
 from versioned_interop.imports.merging import (
     by_position,
     merge,
@@ -93,6 +99,8 @@ def plan_import(
     files = list(selected(source, everything))
     refuse_tables(source, everything, files)
     if not files and handle is None:
+        if is_missing(source):
+            raise InvalidRequestError(f"there is no file or folder {source.shown}")
         raise InvalidRequestError(
             f"there are no files to import in {source.shown}; files whose names begin with _ or a "
             "dot, and empty ones, are left out"
@@ -196,8 +204,7 @@ def _reader(files: Sequence[StoredFile], source: FileSource, options: ImportOpti
     format_ = common_format(names, options.format, source.shown) if files else "parquet"
     if format_ != "parquet" and not options.copy:
         raise InvalidRequestError(
-            f"{source.shown} is {format_.upper()}, which can't be read in place; copy the rows "
-            "(copy=True)"
+            f"{source.shown} is {format_.upper()}, which can't be read in place; {COPY_ROWS}"
         )
     match format_:
         case "orc":
