@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import shutil
 import uuid
 from collections.abc import Callable
@@ -706,6 +707,9 @@ def test_publishing(catalog: Catalog, source: Table) -> None:
     source.alter().set_property("publish", "iceberg").commit()
     shallow = catalog.clone_table("n.b", "n.a", shallow=True)
     assert "publish" not in shallow.properties
+    source.refresh().append(numbers(4))
+    newest = max(Path(source.location, "iceberg/metadata").glob("v*.metadata.json"))
+    assert [*json.loads(newest.read_text())["refs"]] == ["main"]  # not the tag that keeps files
     with pytest.raises(InvalidRequestError, match="can't be published"):
         catalog.clone_table("n.c", "n.a", shallow=True, properties={"publish": "iceberg"})
     with pytest.raises(InvalidRequestError, match=r"can't be published.*\(n/a.*\); compact"):

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from versioned_catalog.log.clones import protection_of
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
@@ -230,7 +231,11 @@ _UNUSED: dict[str, Any] = {
 
 
 def _refs(state: TableState, published: Collection[int]) -> dict[str, Any]:
-    tags = {name: version for name, version in state.tags.items() if version in published}
+    tags = {
+        name: version
+        for name, version in state.tags.items()
+        if version in published and protection_of(name) is None
+    }
     return {
         **{name: {"snapshot-id": version, "type": "tag"} for name, version in tags.items()},
         MAIN: {"snapshot-id": state.version, "type": "branch"},
