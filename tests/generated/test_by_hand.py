@@ -197,6 +197,16 @@ def test_a_column_that_is_not_null_need_not_be_written(catalog: Catalog) -> None
     )
 
 
+def test_changes_need_not_bring_a_column_that_is_not_null(catalog: Catalog) -> None:
+    table = catalog.create_table(
+        "t", "a INT, b INT NOT NULL", generated={"b": "a * 2"}, primary_key=["a"]
+    )
+    table.upsert(pa.table({"a": pa.array([1, 2], pa.int32())}))
+    feed = {"a": pa.array([1, 3], pa.int32()), "_change_type": ["delete", "insert"]}
+    table.apply_changes(pa.table(feed))
+    assert shown(table, "a", "b") == [(2, 4), (3, 6)]
+
+
 CASES: list[tuple[str, str, Any, str, Any]] = [
     ("x DATE", "INT", date(2024, 12, 30), "year(x) * 100 + month(x)", 202412),
     ("x DATE", "INT", date(2024, 12, 30), "weekofyear(x)", 1),

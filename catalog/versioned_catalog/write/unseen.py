@@ -86,7 +86,8 @@ class GeneratingConverter:
         rows = self._generator.fill(self._rows.convert(batch))
         for array, column in zip(rows.columns, self._stored.columns, strict=True):
             check_values(array, column, (column.name,), self._table)
-        return rows
+        # Columns were nullable until they were computed.
+        return pa.RecordBatch.from_arrays(rows.columns, schema=to_arrow_schema(self._stored.columns))
 
 
 def _stored_converter(arrow: pa.Schema, seen: Seen, table: str, now: datetime) -> Converter:
