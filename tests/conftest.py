@@ -133,7 +133,7 @@ def s3_place(s3: Server) -> str:
 @pytest.fixture(scope="session")
 def one_proxy(s3: Server) -> Iterator[Proxied]:
     """One proxy in front of the server for all tests."""
-    with proxied(s3) as proxy:
+    with proxied(s3.endpoint) as proxy:
         yield proxy
 
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from jar import ROOT
 from s3.rules import Random, Rule, Rules
-from s3.server import KEY, SECRET, Server
+from s3.server import KEY, SECRET
 
 TIMEOUTS = {"config_kwargs.read_timeout": 5, "config_kwargs.connect_timeout": 5}
 """Timeouts of clients in tests, in seconds."""
@@ -74,11 +74,11 @@ class Proxied:
 
 
 @contextlib.contextmanager
-def proxied(server: Server) -> Iterator[Proxied]:
+def proxied(endpoint: str) -> Iterator[Proxied]:
     """Run a proxy in front of a server."""
     path = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
     with subprocess.Popen(
-        [sys.executable, "-m", "s3.proxy", server.endpoint],
+        [sys.executable, "-m", "s3.proxy", endpoint],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
     ) as process:

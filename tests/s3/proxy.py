@@ -1,4 +1,4 @@
-"""A proxy between a client and an S3 server that injects faults by rules.
+"""A proxy between a client and a server of S3, GCS, Azure or HDFS that injects faults by rules.
 
 ``python -m s3.proxy URL`` prints its port. Requests to ``/_proxy/rules`` set the rules, requests to
 ``/_proxy/seen`` return the requests so far, and requests to ``/_proxy/pending`` the number of those that
@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import sys
 from collections.abc import Coroutine, Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -41,6 +43,8 @@ _STATUS = {
 }
 _BEFORE = (Fault.ERROR_500, Fault.ERROR_503, Fault.ERROR_409, Fault.ERROR_403, Fault.LATE_409)
 _FOREVER = 3600.0
+_IN_QUERY = re.compile("ifGenerationMatch=0|renameoptions=NONE")
+"""The condition of a put to GCS and of a rename on HDFS; others are in a header."""
 
 
 class _Closed(Exception):
@@ -107,7 +111,10 @@ class Proxy:
         self, request: Message, upstream: _Upstream, writer: asyncio.StreamWriter
     ) -> Message:
         """Forward a request, with its fault if any; return the response for the client."""
-        asked = Request(request.method, request.target, request.get("if-none-match") is not None)
+        is_conditional = request.get("if-none-match") is not None or bool(
+            _IN_QUERY.search(request.target)
+        )
+        asked = Request(request.method, request.target, is_conditional)
         fault, seconds, client = self._rules.fault_of(asked) or (None, 0.0, 0)
         seen = len(self._seen)
         self._seen.append((asked.name, fault, None))
@@ -141,6 +148,8 @@ class Proxy:
                 await _Upstream(self._host, self._port).cut(request)
                 raise _Closed
             case Fault.UNCONDITIONAL:
+                if _IN_QUERY.search(request.target):
+                    return replace(request, start=_IN_QUERY.sub("", request.start))
                 return _signed(request.without("if-none-match"))
         return request
 

@@ -11,12 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from faults.history import Commit, Log, Look
-from s3.actors import Scene, act
+from faults.history import Commit, Log, Look, findings
+from s3.actors import SPAN, Scene, act
+from s3.proxied import Proxied
+from versioned_catalog import Catalog, Table, VersionedError
 
 WRITER_SECONDS, FINISH_SECONDS = 1500.0, 300.0
 """The time limit of the writers, and of the other processes to finish after them."""
@@ -156,6 +159,67 @@ def race(scene: Scene, readers: int) -> Race:
         for process in processes:
             process.kill()
     return read_journals(scene, time.monotonic() - begin)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place of a new table, and how it is reached.
+
+    Args:
+        url: its URL.
+        fs: a file system of fsspec that bypasses the proxy.
+        options: the storage options without the proxy.
+        proxied: those through it.
+    """
+
+    url: str
+    fs: Any
+    options: dict[str, Any]
+    proxied: dict[str, Any]
+
+    @property
+    def folder(self) -> str:
+        folder = self.url.partition("://")[2]
+        return folder[folder.index("/") :] if self.url.startswith("webhdfs:") else folder
+
+
+def raced(
+    place: Place,
+    proxy: Proxied,
+    journals: Path,
+    seed: int,
+    writers: int,
+    appends: int,
+    readers: int,
+    retention: float | None = None,
+) -> tuple[Race, list[str]]:
+    """Run a race under the rules that the proxy has; return its result and the findings."""
+    off = {"auto_maintain": "off"}  # all commits are those of the journals
+    Catalog.create_path(place.url, "id LONG", properties=off, storage_options=place.options)
+    journals.mkdir()
+    scene = Scene(place.url, place.proxied, journals, writers, appends, seed, retention)
+    with LogRecorder(place.fs, place.folder) as recorder:
+        result = race(scene, readers)
+        proxy.settle()  # a request of a killed process may still be on its way
+    proxy.set_rules()
+    wrong = [*recorder.changed(), *result.strange]
+    try:
+        table = Catalog.load_path(scene.url, storage_options=place.options)
+        looks = [*result.looks, _last_look(scene, table)]
+    except VersionedError as error:
+        return result, [*wrong, str(error), *findings(result.commits, result.looks, recorder.log())]
+    wrong += [str(one) for one in table.maintenance.verify().findings]
+    for commit_id in result.open[:3]:
+        if table.find_commit(commit_id, 0) != recorder.version_of(commit_id):
+            wrong.append(f"find_commit is wrong about {commit_id}")
+    return result, [*wrong, *findings(result.commits, looks, recorder.log())]
+
+
+def _last_look(scene: Scene, table: Table) -> Look:
+    """Read the whole table at the end, without the proxy."""
+    rows = tuple(table.scan(columns=["id"]).to_arrow()["id"].to_pylist())
+    span = (0, scene.writers * SPAN)
+    return Look("final read", 1e12, 1e12, table.version, True, span, (rows,), table.count())
 
 
 def read_journals(scene: Scene, seconds: float) -> Race:

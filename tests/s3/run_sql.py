@@ -1,4 +1,4 @@
-"""Run SQL on tables in S3, in a process with its own jars, and print the results as JSON."""
+"""Run SQL on tables in S3 or another store, with its own jars, and print the results as JSON."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def session(io: str, warehouse: str, options: dict[str, Any]) -> SparkSession:
         .config("spark.driver.memory", "1g")
         .config("spark.sql.shuffle.partitions", 2)
     )
-    if io == "native":
+    if io == "native" and warehouse.startswith("s3://"):
         builder = builder.config("spark.jars.packages", PACKAGES)
         builder = builder.config("spark.jars.excludes", "software.amazon.awssdk:bundle")
     return configure(builder, warehouse, storage_options=options).getOrCreate()

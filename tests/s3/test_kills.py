@@ -29,6 +29,7 @@ from faults.test_crashes import (
     vacuum_dropped,
 )
 from s3.proxied import Proxied
+from s3.racing import Place
 from s3.rules import Fault, Rule
 from s3.server import BUCKET, Server
 from versioned_catalog import Catalog, VersionedError
@@ -54,38 +55,52 @@ def _run_until_killed(
 
 @dataclass(frozen=True)
 class Warehouses:
-    """Creates copies of a prepared warehouse in S3, and runs operations on them."""
+    """Creates copies of a prepared warehouse, and runs operations on them.
 
-    s3: Server
+    Args:
+        root: the URL below which they are.
+        options, proxied: storage options without the proxy and through it.
+        fs: a file system of fsspec that bypasses the proxy.
+        prepared: the files of the warehouse.
+    """
+
+    root: str
+    options: dict[str, Any]
     proxy: Proxied
+    proxied: dict[str, Any]
     fs: Any
     prepared: dict[str, bytes]
 
     def new(self) -> str:
         """Create a copy of the prepared warehouse; return its URL."""
-        folder = f"{BUCKET}/{uuid4().hex}"
+        url = f"{self.root}/{uuid4().hex}"
+        folder = self.folder(url)
         self.fs.pipe({f"{folder}/{path}": data for path, data in self.prepared.items()})
-        return f"s3://{folder}"
+        return url
+
+    def folder(self, url: str) -> str:
+        return Place(url, self.fs, {}, {}).folder
 
     def direct(self, url: str) -> Catalog:
-        return Catalog(url, self.s3.options)
+        return Catalog(url, self.options)
 
     def seen(self, url: str) -> dict[str, Any]:
         return seen_in(self.direct(url))
 
     def is_clean(self, url: str) -> bool:
         """Whether the logs, checkpoints and segments of all tables agree, dropped ones included."""
-        folders = self.fs.ls(url.removeprefix("s3://") + "/n", refresh=True)
+        folders = self.fs.ls(f"{self.folder(url)}/n", detail=False, refresh=True)
+        names = [folder.rstrip("/").rpartition("/")[2] for folder in folders]
         found = [
-            Catalog.verify_path(f"s3://{folder}", storage_options=self.s3.options).findings
-            for folder in folders
+            Catalog.verify_path(f"{url}/n/{name}", storage_options=self.options).findings
+            for name in names
         ]
         return bool(found) and not any(found)
 
     def requests(self, url: str, operation: Callable[[Catalog], None]) -> list[str]:
         """The requests of an operation without faults."""
         self.proxy.set_rules()
-        operation(Catalog(url, self.proxy.options))
+        operation(Catalog(url, self.proxied))
         return [one.name for one in self.proxy.seen()]
 
     def kill(
@@ -94,7 +109,7 @@ class Warehouses:
         """Run an operation in a process that is to be killed; return whether it was acknowledged."""
         context = mp.get_context("forkserver")
         context.set_forkserver_preload(["s3.test_kills", "s3fs"])
-        arguments = (url, self.proxy.endpoint, self.proxy.options, operation.__name__, at, fault)
+        arguments = (url, self.proxy.endpoint, self.proxied, operation.__name__, at, fault)
         process = context.Process(target=_run_until_killed, args=arguments)
         process.start()
         process.join(60)
@@ -130,7 +145,8 @@ def warehouses(
     proxy: Proxied,
 ) -> Warehouses:
     fs = S3FileSystem(**s3.options, skip_instance_cache=True, use_listings_cache=False)
-    return Warehouses(s3, proxy, fs, prepared["expired" if operation is vacuum else "prepared"])
+    files = prepared["expired" if operation is vacuum else "prepared"]
+    return Warehouses(f"s3://{BUCKET}", s3.options, proxy, proxy.options, fs, files)
 
 
 def check(warehouses: Warehouses, operation: Callable[[Catalog], None], *, reads: bool) -> int:

@@ -14,13 +14,11 @@ from uuid import uuid4
 import pytest
 from s3fs import S3FileSystem
 
-from faults.history import LANDED, Look, findings
-from s3.actors import SPAN, Scene
+from faults.history import LANDED
 from s3.proxied import Proxied
-from s3.racing import LogRecorder, Race, race
+from s3.racing import Place, Race, raced
 from s3.rules import Fault, Random, Rule
 from s3.server import BUCKET, Server
-from versioned_catalog import Catalog, Table, VersionedError
 
 pytestmark = pytest.mark.thorough
 
@@ -56,35 +54,10 @@ def run(
     retention: float | None = None,
 ) -> tuple[Race, list[str]]:
     """Run a race; return its result and the findings."""
-    folder = f"{BUCKET}/{uuid4().hex}"
-    off = {"auto_maintain": "off"}  # all commits are those of the journals
-    Catalog.create_path(f"s3://{folder}", "id LONG", properties=off, storage_options=s3.options)
-    journals.mkdir()
-    scene = Scene(f"s3://{folder}", proxy.options, journals, writers, appends, seed, retention)
     direct = S3FileSystem(**s3.options, skip_instance_cache=True, use_listings_cache=False)
+    place = Place(f"s3://{BUCKET}/{uuid4().hex}", direct, s3.options, proxy.options)
     proxy.set_rules(*rules, random=Random(seed, RATES, stuck=STUCK))
-    with LogRecorder(direct, folder) as recorder:
-        result = race(scene, readers)
-        proxy.settle()  # a request of a killed process may still be on its way
-    proxy.set_rules()
-    wrong = [*recorder.changed(), *result.strange]
-    try:
-        table = Catalog.load_path(scene.url, storage_options=s3.options)
-        looks = [*result.looks, _last_look(scene, table)]
-    except VersionedError as error:
-        return result, [*wrong, str(error), *findings(result.commits, result.looks, recorder.log())]
-    wrong += [str(one) for one in table.maintenance.verify().findings]
-    for commit_id in result.open[:3]:
-        if table.find_commit(commit_id, 0) != recorder.version_of(commit_id):
-            wrong.append(f"find_commit is wrong about {commit_id}")
-    return result, [*wrong, *findings(result.commits, looks, recorder.log())]
-
-
-def _last_look(scene: Scene, table: Table) -> Look:
-    """Read the whole table at the end, without the proxy."""
-    rows = tuple(table.scan(columns=["id"]).to_arrow()["id"].to_pylist())
-    span = (0, scene.writers * SPAN)
-    return Look("final read", 1e12, 1e12, table.version, True, span, (rows,), table.count())
+    return raced(place, proxy, journals, seed, writers, appends, readers, retention)
 
 
 def test_a_small_race(s3: Server, proxy: Proxied, tmp_path: Path, seed: int) -> None:
