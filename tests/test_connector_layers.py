@@ -97,6 +97,7 @@ INTERNALS = {
     "read.top_rows",
     "read.where",
     "spelling",
+    "storage.hdfs",
     "storage.opening",
     "storage.s3",
     "storage.secrets",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyspark_versioned.sql.protocol.common import HadoopFolder
+from versioned_catalog.storage.hdfs import NAME_NODE
 from versioned_catalog.storage.opening import in_lower_case, split_options
 from versioned_catalog.storage.s3 import flat_options
 
@@ -83,6 +84,8 @@ def _is_local(location: str) -> bool:
 def _folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | None:
     """``hadoop_folder`` of one folder alone."""
     location = in_lower_case(location)
+    if location.startswith("webhdfs://"):
+        return _hdfs(location, storage)
     if not location.startswith("s3://"):
         is_usable = _is_local(location) or not storage
         return HadoopFolder(_absolute(location), {}) if is_usable else None
@@ -93,6 +96,17 @@ def _folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | None:
     bucket = location.removeprefix("s3://").partition("/")[0]
     conf = {f"fs.s3a.bucket.{bucket}.{key}": value for key, value in _s3a(flat).items()}
     return HadoopFolder(f"s3a{location[2:]}", conf)
+
+
+def _hdfs(location: str, storage: Mapping[str, Any]) -> HadoopFolder | None:
+    """The folder as Hadoop's own protocol names it, if an option says where that is served.
+
+    Hadoop's file system for ``webhdfs://`` lacks a class that Spark does not bring.
+    """
+    if NAME_NODE not in storage or not storage.keys() <= {NAME_NODE, "data_proxy"}:
+        return None
+    folder = location.removeprefix("webhdfs://").partition("/")[2]
+    return HadoopFolder(f"{str(storage[NAME_NODE]).rstrip('/')}/{folder}", {})
 
 
 def _absolute(location: str) -> str:

@@ -56,6 +56,16 @@ def test_the_first_put_wins(store: Store) -> None:
     assert store.read("log/0") == b"first"
 
 
+def test_gcs_is_opened_by_the_class_that_passes_conditions_on() -> None:
+    """The one that gcsfs registers replaces files in zonal buckets, whatever was asked."""
+    core = pytest.importorskip("gcsfs.core")
+    for scheme in ("gs", "gcs"):
+        store = open_store(f"{scheme}://bucket/t", {"token": "anon"})
+        assert type(store._fs) is core.GCSFileSystem
+        assert store._fs.consistency == "md5"
+        assert store.url == f"{scheme}://bucket/t"
+
+
 class Plain(MemoryFileSystem):
     """A file system that checks for a file and then writes, as fsspec does by default."""
 

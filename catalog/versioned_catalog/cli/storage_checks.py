@@ -199,10 +199,12 @@ def _written(store: Store) -> Iterator[Finding]:
         first, second = store.put_if_absent(path, b""), store.put_if_absent(path, b"")
     except InvalidRequestError as error:
         text = str(error)
-        yield fault("conditional puts", text, "put the warehouse on a local disk, S3, GCS or Azure")
+        yield fault(
+            "conditional puts", text, "put the warehouse on a local disk, S3, GCS, Azure or HDFS"
+        )
         return
     except StorageError as error:
-        if "If-None-Match" in str(error) or "hard links" in str(error):
+        if "its server ignores" in str(error) or "hard links" in str(error):
             text, _, remedy = str(error).partition("; ")
             yield fault("conditional puts", text, remedy)
         else:

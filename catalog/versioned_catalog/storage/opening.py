@@ -166,6 +166,10 @@ def _open(protocol: str | None, path: str, url: str, options: Mapping[str, Any])
             from versioned_catalog.storage.s3 import open_s3
 
             return open_s3(path.partition("://")[2] or path, options)
+        case "webhdfs":
+            from versioned_catalog.storage.hdfs import open_hdfs
+
+            return open_hdfs(url, options)
         case _:
             return _other(protocol, url, options)
 
@@ -192,12 +196,27 @@ def _locations(
 def _other(protocol: str, url: str, options: Mapping[str, Any]) -> Store:
     from versioned_catalog.storage.remote import RemoteStore
 
+    arguments = {**options, "use_listings_cache": False}
     try:
-        fs, root = url_to_fs(url, **{**options, "use_listings_cache": False})
+        if protocol in ("gs", "gcs"):
+            # The class that gcsfs registers ignores the condition in zonal buckets; this one has none.
+            from gcsfs.core import GCSFileSystem
+
+            fs = GCSFileSystem(**{"consistency": "md5", **arguments})
+            root = fs._strip_protocol(url)
+        else:
+            fs, root = url_to_fs(url, **arguments)
+    except OSError as error:
+        if protocol != "hdfs":
+            raise
+        raise InvalidRequestError(
+            "hdfs:// can only be read, and with Hadoop's libhdfs, which is not there; use "
+            "webhdfs://<name node>:<port of its HTTP server>/<folder>"
+        ) from error
     except (ImportError, ValueError) as error:
         raise InvalidRequestError(
             f"no file system for {protocol}:// is installed ({type(error).__name__}); install "
-            "fsspec's for it, or use a local path, s3://, gs:// or abfs://"
+            "fsspec's for it, or use a local path, s3://, gs://, abfs:// or webhdfs://"
         ) from None
     return RemoteStore(fs, protocol, root, dict(options))
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -126,9 +126,20 @@ def _requests(ranges: Sequence[Range]) -> list[Range]:
     ]
 
 
-CONDITIONAL = ("gs", "gcs", "abfs", "abfss", "az")
-"""Protocols whose servers check the condition of a put. The default of fsspec checks on the client, and
-then writes."""
+CONDITIONAL = {
+    "gs": "ifGenerationMatch",
+    "gcs": "ifGenerationMatch",
+    "abfs": "If-None-Match",
+    "abfss": "If-None-Match",
+    "az": "If-None-Match",
+    "s3": "If-None-Match",
+    "webhdfs": "renameoptions",
+}
+"""The schemes that can create a file only if it is absent, each with the condition that its server
+checks: of a put, on HDFS of a rename. The default of fsspec checks on the client, and then writes."""
+
+PROBE = "_versioned/put_if_absent"
+"""The file that is put twice, to check that the second put is refused (FORMAT.md, section 10)."""
 
 MAX_PARALLEL = 16
 """The most requests that run in parallel for one purpose."""
@@ -138,6 +149,12 @@ _BLOCK = 16 * 1024 * 1024
 
 _CLOCKS: WeakKeyDictionary[Any, Clock] = WeakKeyDictionary()
 """One clock a file system, shared by all stores on it."""
+
+
+@lru_cache(maxsize=1)
+def _known_to_comply(process: int) -> set[Any]:
+    """What was checked by a process."""
+    return set()
 
 
 class RemoteStore(store.Store):
@@ -150,6 +167,7 @@ class RemoteStore(store.Store):
     """
 
     is_remote = True
+    _advice = "use the service itself, or a server that honours it"
 
     def __init__(self, fs: Any, protocol: str, root: str, options: dict[str, Any]) -> None:
         self._fs = fs
@@ -199,25 +217,59 @@ class RemoteStore(store.Store):
     def _check_absent(self, error: OSError) -> None:
         """Raise StorageError if the bucket is missing, and not only the file."""
 
-    @request("put", of_data)
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> store.Put:
-        if self._protocol not in CONDITIONAL:
-            raise InvalidRequestError(
-                f"can't write to {self._protocol}://: it can't create a file only if it is absent, so "
-                "two writers could both commit a version; reading works; to write, put the table on a "
-                "local disk, S3, GCS or Azure"
-            )
+        self._check_condition()
+        return self._put(path, data)
+
+    @request("put", of_data)
+    def _put(self, path: str, data: bytes, *, is_probe: bool = False) -> store.Put:
+        """Put a file if it is absent.
+
+        A refusal is final for a probe only: libraries silently repeat a request whose response was lost,
+        so that the first one may have had its effect, and the second one be refused.
+        """
         try:
             self._fs.pipe_file(self._full(path), data, mode="create")
         except FileExistsError:
             return store.Put.TAKEN
-        except PermissionError as error:
-            with self._translated("write", path):
-                raise
-            raise AssertionError from error
         except Exception:
+            if is_probe:
+                with self._translated("write", path):
+                    raise
             return store.Put.UNKNOWN
         return store.Put.WON
+
+    def _check_condition(self) -> None:
+        """Check that the server honours the condition, or two writers could both win; once a process."""
+        condition = CONDITIONAL.get(self._protocol)
+        if condition is None:
+            raise InvalidRequestError(
+                f"can't write to {self._protocol}://: it can't create a file only if it is absent, so "
+                "two writers could both commit a version; reading works; to write, put the table on a "
+                "local disk, S3, GCS, Azure or HDFS (by webhdfs://)"
+            )
+        proven = _known_to_comply(os.getpid())
+        if self._proof in proven:
+            return
+        wins = 0
+        for _ in range(4):  # one put wins, one is refused, and two may get lost
+            outcome = self._put(PROBE, b"", is_probe=True)
+            if outcome is store.Put.TAKEN:
+                proven.add(self._proof)
+                return
+            wins += outcome is store.Put.WON
+        if wins < 2:
+            raise StorageError(f"can't write to {self.url}: its server gives no answer to puts")
+        raise StorageError(
+            f"can't write to {self.url}: its server ignores {condition}, so two writers could both "
+            f"commit a version; {self._advice}"
+        )
+
+    @property
+    def _proof(self) -> Any:
+        """The bucket, and how it is reached: what is checked once for all tables in it."""
+        bucket = self._root.lstrip("/").partition("/")[0]
+        return self._protocol, bucket, repr(self.location.options)
 
     @request("write", of_data)
     def overwrite(self, path: str, data: bytes) -> None:
@@ -257,7 +309,7 @@ class RemoteStore(store.Store):
     @request("stat")
     def now(self) -> datetime:
         """Read the clock from the date of a probe file."""
-        path = f".clock.{uuid.uuid4().hex}"
+        path = f"_versioned/.clock.{uuid.uuid4().hex}"
         with self._translated("write", path):
             self._fs.pipe_file(self._full(path), b"")
             try:
@@ -289,7 +341,7 @@ class RemoteStore(store.Store):
     def create(self, path: str) -> Iterator[store.Sink]:
         with writing(self.url, path) as counted:
             with self._translated("write", path):
-                file = self._fs.open(self._full(path), "wb", block_size=_BLOCK)
+                file = self._new_file(self._full(path))
             try:
                 sink = store.TranslatingSink(file, lambda: self._translated("write", path))
                 yield counted(sink)
@@ -298,6 +350,9 @@ class RemoteStore(store.Store):
                 raise
             with self._translated("write", path):
                 self._finish(file)
+
+    def _new_file(self, full: str) -> Any:
+        return self._fs.open(full, "wb", block_size=_BLOCK)
 
     def _finish(self, file: Any) -> None:
         """Complete a file, which makes it visible."""
@@ -327,15 +382,18 @@ class RemoteStore(store.Store):
         starts, ends = [first for first, _ in ranges], [end for _, end in ranges]
 
         def attempt() -> Sequence[bytes]:
-            paths = [full] * len(ranges)
-            chunks: Sequence[bytes] = self._fs.cat_ranges(paths, starts, ends, on_error="raise")
-            return chunks
+            return self._ranges(full, starts, ends)
 
         with self._translated("read", os.path.basename(full)):
             try:
                 return retry_errors(self._is_transient, attempt)
             except FileNotFoundError:
                 raise CorruptTableError(f"{self._protocol}://{full} is missing") from None
+
+    def _ranges(self, full: str, starts: Sequence[int], ends: Sequence[int]) -> Sequence[bytes]:
+        paths = [full] * len(starts)
+        chunks: Sequence[bytes] = self._fs.cat_ranges(paths, starts, ends, on_error="raise")
+        return chunks
 
     def child(self, path: str) -> Self:
         options = dict(self.location.options)

@@ -158,9 +158,6 @@ def _typed(name: str, value: Any) -> Any:
     return value
 
 
-PROBE = "_versioned/put_if_absent"
-"""The object that is put twice, to check that the second put is refused (FORMAT.md, section 10)."""
-
 TAIL = 64 * 1024
 """The length of a file's end that is fetched with its size: most footers are shorter."""
 
@@ -169,6 +166,8 @@ T = TypeVar("T")
 
 class S3Store(RemoteStore):
     """Objects below a prefix of a bucket."""
+
+    _advice = "use S3, or a server that honours it, such as a newer MinIO or SeaweedFS"
 
     def __init__(self, fs: Any, protocol: str, root: str, options: dict[str, Any]) -> None:
         super().__init__(fs, protocol, root, options)
@@ -260,10 +259,6 @@ class S3Store(RemoteStore):
     def _is_transient(self, error: BaseException) -> bool:
         return is_transient(error)
 
-    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
-        self._check_condition()
-        return self._put(path, data)
-
     @request("put", of_data)
     def _put(self, path: str, data: bytes, *, is_probe: bool = False) -> Put:
         """Put an object if it is absent. A refusal is final for a probe only.
@@ -294,20 +289,9 @@ class S3Store(RemoteStore):
         if date is not None:
             self.clock.observe(date)
 
-    def _check_condition(self) -> None:
-        """Check that the server honours the condition, or two writers could both win; once a process."""
-        proven = _known_to_comply(os.getpid())
-        place = (self._bucket, options_key(dict(self.location.options)))
-        if place in proven:
-            return
-        for _ in range(4):  # one put wins, one is refused, and two may get lost
-            if self._put(PROBE, b"", is_probe=True) is Put.TAKEN:
-                proven.add(place)
-                return
-        raise StorageError(
-            f"can't write to {self.url}: its server ignores If-None-Match, so two writers could both "
-            "commit a version; use S3, or a server that honours it, such as a newer MinIO or SeaweedFS"
-        )
+    @property
+    def _proof(self) -> Any:
+        return self._bucket, options_key(dict(self.location.options))
 
     def list(self, folder: str, start: str = "") -> list[str]:
         names = (file.name for file in self._files(folder, start))
@@ -423,12 +407,6 @@ def open_s3(path: str, options: Mapping[str, Any]) -> S3Store:
     if not path.strip("/") or "?" in path:
         raise InvalidRequestError("give S3 as s3://<bucket>/<folder>, without a query")
     return S3Store(file_system(options), "s3", path.strip("/"), dict(options))
-
-
-@lru_cache(maxsize=1)
-def _known_to_comply(process: int) -> set[Any]:
-    """The buckets and options whose servers were checked by a process."""
-    return set()
 
 
 def _stored(item: Mapping[str, Any]) -> StoredFile:
