@@ -153,8 +153,10 @@ class Snapshot:
             not isinstance(limit, int) or isinstance(limit, bool) or limit < 0
         ):
             raise InvalidRequestError(f"limit must be a non-negative integer, got {limit!r}")
-        shown = self.schema.columns if columns is None else shown_columns(self.schema, columns)
-        bound = bind_filters(filters, self.state.known)
+        shown = list(self.schema.columns)
+        if columns is not None:
+            shown = shown_columns(self.schema, columns, self.state)
+        bound = bind_filters(filters, self.state.known, self.state)
         return Scan(self.store, self.state, shown, bound, prune=prune, limit=limit)
 
     def count(self) -> int:

@@ -114,3 +114,26 @@ def test_a_refused_change_commits_nothing(
     assert done.err.startswith("error: ")
     assert done.err.count("\n") == 1
     assert people(warehouse).version == 1
+
+
+def test_a_drop_under_a_pin_says_that_the_column_is_hidden(run: Run, warehouse: Path) -> None:
+    run("alter", "db.people", "add", "nick", "STRING")
+    run("alter", "db.people", "drop", "home")
+    run("pin", "set", "db.people", "app1", "--until", "2027-03-31")
+    run("alter", "db.people", "rename", "nick", "alias")
+    assert run("describe", "db.people", "--json").json["hidden_columns"] == []
+    text = "nick is hidden, since the schema pin app1 (until 2027-03-31) needs it"
+    dropped = run("alter", "db.people", "drop", "alias")
+    assert dropped.out == "db.people is at version 6\n"
+    assert (
+        dropped.err
+        == f"note: alias {text[5:]}; it is dropped for good when no pin needs it any more\n"
+    )
+    assert run("describe", "db.people", "--json").json["hidden_columns"] == [text]
+    assert f"hidden_columns {text}" in run("describe", "db.people").lines
+    shown = run("schema", "db.people")
+    assert shown.err == f"note: {text}\n"
+    assert "nick" not in shown.out
+    assert run("schema", "db.people", "--as-of", "2").err == ""
+    run("alter", "db.people", "add", "later", "INT")
+    assert run("alter", "db.people", "drop", "later").err == ""

@@ -59,6 +59,7 @@ def test_describe_shows_version_schema_size_and_tags(run: Run, warehouse: Path) 
         "properties": {"sort_by": "id"},
         "checks": {},
         "comment": "all of them",
+        "hidden_columns": [],
     }
     shown = run("describe", "db.people").lines
     assert {"version 1", "properties sort_by=id", "comment all of them"} <= set(shown)

@@ -38,7 +38,15 @@ def commit(session: Session, change: Change, table: str) -> None:
     """Commit the change, and warn about the views that it breaks."""
     loaded = session.table(table)
     broken = session.view_problems(table)
+    before = loaded.state.schema.visible
     show_commit(loaded.name, change(loaded).commit())
+    for column in loaded.state.hidden_columns:
+        if column.column_id in before.ids:
+            dropped = before.path_text(column.column_id)
+            warn(
+                f"{dropped} {column.reason}; it is dropped for good when no pin needs it any more",
+                "note",
+            )
     for text in session.view_problems(table):
         if text not in broken:
             warn(text)

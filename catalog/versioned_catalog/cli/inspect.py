@@ -19,6 +19,7 @@ from versioned_catalog.cli.output import (
     show_rows,
     show_table,
     wants_json,
+    warn,
 )
 from versioned_catalog.cli.program import (
     Command,
@@ -209,6 +210,7 @@ def describe(session: Session, table: str) -> None:
             "properties": loaded.properties,
             "checks": loaded.checks,
             "comment": loaded.comment,
+            "hidden_columns": [column.text for column in loaded.state.hidden_columns],
         }
     )
 
@@ -227,6 +229,9 @@ def schema(session: Session, table: str, as_of: str | None, timestamp: str | Non
     then = loaded.at(version_of(as_of), timestamp).schema.version
     every = rows_of(loaded.inspect.schemas())
     show_rows([row for row in every if row["schema_version"] == then], _SCHEMA)
+    if then == loaded.schema.version:
+        for column in loaded.state.hidden_columns:
+            warn(column.text, "note")
 
 
 @table_command

@@ -28,7 +28,14 @@ from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.stored_segments import UNRESOLVED, Counts
 from versioned_catalog.model.evolution import Evolution
-from versioned_catalog.model.pins import Overflow, Pin, PinnedSchema, Seen
+from versioned_catalog.model.pins import (
+    HiddenColumn,
+    Overflow,
+    Pin,
+    PinnedSchema,
+    Seen,
+    hidden_columns,
+)
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.storage.store import PREFIX
 
@@ -133,6 +140,11 @@ class TableState:
             label: PinnedSchema(pin, self.schemas[pin.schema_version].visible)
             for label, pin in self.pins.items()
         }
+
+    @property
+    def hidden_columns(self) -> tuple[HiddenColumn, ...]:
+        """The columns that were dropped and are kept for pins."""
+        return hidden_columns(self.schema, self.pinned_schemas)
 
     @property
     def purged(self) -> bool:

@@ -12,6 +12,7 @@ from versioned_catalog.model.ddl import render_columns
 from versioned_catalog.model.identifiers import shown_properties
 from versioned_catalog.model.keys import key_names, render_sort_by
 from versioned_catalog.model.partitioning import partition_fields
+from versioned_catalog.model.pins import with_pinned_names
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import quote, render_path
 from versioned_catalog.model.types import Column, walk
@@ -67,7 +68,7 @@ def differences(before: TableState, after: TableState) -> tuple[Difference, ...]
 def _differences(before: TableState, after: TableState) -> Iterator[Difference]:
     if before.table_uuid != after.table_uuid:
         yield Difference("incarnation", "", before.table_uuid, after.table_uuid)
-    yield from _columns(before.schema, after.schema)
+    yield from _columns(_named_by_pins(before), _named_by_pins(after))
     old, new = _arrangements(before.schema), _arrangements(after.schema)
     for kind, (ids, text) in old.items():
         if ids != new[kind][0]:
@@ -80,6 +81,10 @@ def _differences(before: TableState, after: TableState) -> Iterator[Difference]:
     if before.comment != after.comment:
         yield Difference("comment", "", before.comment, after.comment)
     yield from _named("pin", _pins(before), _pins(after))
+
+
+def _named_by_pins(state: TableState) -> Schema:
+    return with_pinned_names(state.schema, state.pinned_schemas)
 
 
 def _columns(before: Schema, after: Schema) -> Iterator[Difference]:
@@ -108,7 +113,14 @@ def _identity(column: Column) -> tuple[str, tuple[int, ...]]:
 
 def _text(column: Column) -> str:
     text = render_columns((column,))
-    return f"{text} (hidden, for a pin)" if column.hidden else text
+    if column.hidden:
+        return f"{text} (hidden, for a pin)"
+    inner = [
+        render_path((*(outer.name for outer in above), below.name))
+        for below, above in walk((column,))
+        if below.hidden
+    ]
+    return f"{text} (hidden, for a pin: {', '.join(inner)})" if inner else text
 
 
 def _arrangements(schema: Schema) -> dict[Kind, tuple[object, str | None]]:

@@ -148,7 +148,9 @@ def _pin_effects(state: TableState, step: Step) -> Iterator[str]:
     """The effect of a change on each pin, such as ``billing: n is BIGINT, ...``."""
     for label, pinned in sorted(state.pinned_schemas.items()):
         if step.column_id in pinned.schema.ids and is_hidden(step.after.schema, step.column_id):
-            yield f"{label}: stays, hidden, until it is retired"
+            until = pinned.pin.until
+            declared = "" if until is None else f" (it was declared until {until:%Y-%m-%d})"
+            yield f"{label}: stays, hidden, until it is retired{declared}"
         earlier_reasons = set(breaks(pinned.schema, step.before.schema))
         yield from (
             f"{label}: may fail, since {reason}"

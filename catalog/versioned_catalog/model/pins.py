@@ -100,6 +100,77 @@ def pins_on(pins: PinnedSchemas, ids: frozenset[int]) -> list[str]:
     return sorted(label for label, pinned in pins.items() if not ids.isdisjoint(pinned.schema.ids))
 
 
+@dataclass(frozen=True, slots=True)
+class HiddenColumn:
+    """A column that was dropped and is kept for pins.
+
+    Args:
+        path: its path in the schema of the first pin.
+        column_id: its ID.
+        pins: the pins that need it, by their labels.
+    """
+
+    path: ColumnPath
+    column_id: int
+    pins: Mapping[str, Pin]
+
+    @property
+    def needed_by(self) -> str:
+        """The pins for errors: ``the schema pin app1 (until 2027-03-31)``."""
+        shown = [
+            label if pin.until is None else f"{label} (until {pin.until:%Y-%m-%d})"
+            for label, pin in self.pins.items()
+        ]
+        return f"the schema pin{'' if len(shown) == 1 else 's'} {' and '.join(shown)}"
+
+    @property
+    def reason(self) -> str:
+        """Why it is there, for people: ``is hidden, since the schema pin app1 needs it``."""
+        return f"is hidden, since {self.needed_by} need{'s' if len(self.pins) == 1 else ''} it"
+
+    @property
+    def text(self) -> str:
+        """The column and why it is there."""
+        return f"{render_path(self.path)} {self.reason}"
+
+
+def hidden_columns(schema: Schema, pins: PinnedSchemas) -> tuple[HiddenColumn, ...]:
+    """The hidden columns of a schema, without those inside another hidden one."""
+    shown = with_pinned_names(schema, pins)
+    hidden = []
+    for column, above in walk(schema.columns):
+        if column.hidden and not any(outer.hidden for outer in above):
+            labels = pins_on(pins, frozenset(inner.id for inner, _ in walk((column,))))
+            needed = {label: pins[label].pin for label in labels}
+            hidden.append(HiddenColumn(shown.path(column.id), column.id, needed))
+    return tuple(hidden)
+
+
+def with_pinned_names(schema: Schema, pins: PinnedSchemas) -> Schema:
+    """A schema for people, in which hidden columns have the names that pins show."""
+
+    def named(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        return tuple(
+            replace(
+                column,
+                name=_pinned_name(column, pins) if column.hidden else column.name,
+                type=with_children(column.type, named(children(column.type)))
+                if is_nested(column.type)
+                else column.type,
+            )
+            for column in columns
+        )
+
+    return replace(schema, columns=named(schema.columns))
+
+
+def _pinned_name(column: Column, pins: PinnedSchemas) -> str:
+    names = (
+        pins[label].schema.column(column.id).name for label in pins_on(pins, frozenset({column.id}))
+    )
+    return next(names, column.name)
+
+
 class Overflow(enum.Enum):
     """What is shown for a value that does not fit the seen type."""
 

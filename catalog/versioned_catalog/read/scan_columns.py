@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import settled_time
 from versioned_catalog.model.keys import hides_rows, in_time_index, ttl_cutoff
-from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.type_text import ColumnPath, parse_path, render_path
 from versioned_catalog.model.types import Column, Struct, children, is_repeated, walk, with_children
 from versioned_catalog.read.dialects import parse_filters
@@ -43,18 +43,21 @@ def cut_to(column: Column, wanted: frozenset[int]) -> Column:
     return replace(column, type=Struct(inner))
 
 
-def resolve(schema: Schema, path: ColumnPath) -> Column:
+def resolve(schema: Schema, path: ColumnPath, state: TableState | None = None) -> Column:
     """Resolve a path to a column of the table or a metadata column.
 
+    Args:
+        state: the table, whose hidden columns the error knows.
+
     Raises:
-        NotFoundError: there is no such column.
+        NotFoundError: there is no such column; the message names the pins that still show it.
         InvalidRequestError: the column is inside a list or map.
     """
     column = schema.find(path)
     if column is None and len(path) == 1:
         column = find_metadata(path[0]) or schema.find(parse_path(path[0]))
     if column is None:
-        return schema.get(path)
+        return _missing(schema, path, state)
     if column.id > 0 and is_repeated(schema.ancestors(column.id)):
         raise InvalidRequestError(
             f"{render_path(path)} has many values in one row, since it is inside a list or map"
@@ -62,24 +65,45 @@ def resolve(schema: Schema, path: ColumnPath) -> Column:
     return column
 
 
-def bind_filters(filters: Any, schema: Schema) -> BoundFilter | None:
+def _missing(schema: Schema, path: ColumnPath, state: TableState | None) -> Column:
+    try:
+        return schema.get(path)
+    except NotFoundError as error:
+        for hidden in state.hidden_columns if state is not None else ():
+            if tuple(map(name_key, hidden.path)) == tuple(map(name_key, path)):
+                raise NotFoundError(
+                    f"{error}. It was dropped, and {hidden.needed_by} still shows it: read it with "
+                    f"schema={next(iter(hidden.pins))!r}",
+                    condition="COLUMN_NOT_FOUND",
+                ) from None
+        raise
+
+
+def bind_filters(
+    filters: Any, schema: Schema, state: TableState | None = None
+) -> BoundFilter | None:
     """Parse the filters of a scan and replace their column names by columns of the schema.
 
     Args:
         filters: as for ``Table.scan``: tuples (see ``parse_filters``), an ``Unbound`` expression, or
             None for no filter.
         schema: the snapshot's schema.
+        state: the snapshot, whose hidden columns errors know.
 
     Raises:
         NotFoundError: the schema has no such column.
         InvalidRequestError: the filters are malformed, or compare a column with a value of another type.
     """
     unbound = parse_filters(filters)
-    return None if unbound is None else bind_filter(unbound, lambda path: resolve(schema, path))
+    return (
+        None if unbound is None else bind_filter(unbound, lambda path: resolve(schema, path, state))
+    )
 
 
-def shown_columns(schema: Schema, names: Sequence[str]) -> list[Column]:
-    """Resolve the columns that a scan shows: top-level columns, each once.
+def shown_columns(
+    schema: Schema, names: Sequence[str], state: TableState | None = None
+) -> list[Column]:
+    """Resolve the columns that a scan shows: top-level columns, each once. See ``resolve``.
 
     Raises:
         NotFoundError: a column does not exist.
@@ -90,7 +114,7 @@ def shown_columns(schema: Schema, names: Sequence[str]) -> list[Column]:
     names = list(names)
     if not all(isinstance(name, str) for name in names):
         raise InvalidRequestError(f"columns must be a list of names, not {names!r}")
-    columns = [resolve(schema, (name,)) for name in names]
+    columns = [resolve(schema, (name,), state) for name in names]
     for column in columns:
         above = schema.ancestors(column.id) if column.id > 0 else ()
         if above:

@@ -1,0 +1,66 @@
+"""A column that a pin keeps has its name in errors, plans and differences, and says why it is there."""
+
+from __future__ import annotations
+
+from datetime import date
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+
+from versioned_catalog import Catalog, NotFoundError, Table
+
+COLUMNS = "id BIGINT, name STRING, place STRUCT<lat: INT, town: STRING>"
+
+
+@pytest.fixture
+def table() -> Table:
+    table = Catalog(f"memory://{uuid4()}").create_table("people", COLUMNS)
+    table.append(pa.table({"id": [1], "name": ["Ada"]}))
+    table.pin_schema("app1", until=date(2027, 3, 31))
+    table.alter().rename_column("name", "fullname").commit()
+    return table
+
+
+def test_reading_a_hidden_column_names_the_pin_that_shows_it(table: Table) -> None:
+    table.alter().drop_column("fullname").drop_column("place.town").commit()
+    known = (
+        r"there is no column NAME; the columns are id, place\. It was dropped, and the schema pin app1 "
+        r"\(until 2027-03-31\) still shows it: read it with schema='app1'"
+    )
+    with pytest.raises(NotFoundError, match=known):
+        table.scan(["NAME"])
+    with pytest.raises(NotFoundError, match=r"no column name; .*the schema pin app1"):
+        table.scan(filters=[("name", "=", "Ada")])
+    with pytest.raises(
+        NotFoundError, match=r"place\.town; .*\. It was dropped, and the schema pin"
+    ):
+        table.scan(filters=[("place.town", "=", "Bonn")])
+    with pytest.raises(NotFoundError) as caught:
+        table.scan(["nobody"])
+    assert "pin" not in str(caught.value)
+    assert table.seen_as("app1").scan(["name"]).to_arrow()["name"].to_pylist() == ["Ada"]
+    table.retire_schema("app1")
+    with pytest.raises(NotFoundError) as caught:
+        table.refresh().scan(["name"])
+    assert "pin" not in str(caught.value)
+
+
+def test_a_column_has_its_pinned_name_in_what_a_rollback_takes_back(table: Table) -> None:
+    before = table.version
+    table.pin_schema("app2", table.state.schema_version)
+    table.alter().drop_column("fullname").drop_column("place.town").commit()
+    texts = [str(each) for each in table.differences(before, table.version)]
+    assert texts[:2] == [
+        "column fullname: fullname STRING becomes name STRING (hidden, for a pin)",
+        "column place: place STRUCT<lat: INT, town: STRING> becomes "
+        "place STRUCT<lat: INT, town: STRING> (hidden, for a pin: place.town)",
+    ]
+
+
+def test_a_plan_says_until_when_a_pin_keeps_a_column(table: Table) -> None:
+    ddl = table.ddl(ids=True).replace("  fullname STRING,  -- id 2\n", "")
+    plan = table.evolve_to(ddl, allow_drop=["fullname"], dry_run=True)
+    assert plan.changes[0].pins == (
+        "app1: stays, hidden, until it is retired (it was declared until 2027-03-31)",
+    )
