@@ -77,6 +77,17 @@ def test_rows_of_both_sides_stay(lake: Lake, source: Any) -> None:
     assert ids(table) == [3, 4, 100]
 
 
+def test_history_leaves_out_what_a_table_notes_of_its_source(lake: Lake, source: Any) -> None:
+    table = lake.catalog.convert("t", source)
+    with source.update_schema() as update:
+        update.add_column("x", LongType())
+    source.append(rows(source, 3))
+    table.sync(source)
+    changes = [text for row in table.inspect.history().to_pylist() for text in row["changes"] or ()]
+    assert "ADD COLUMN x BIGINT" in changes
+    assert [text for text in changes if "source." in text] == []
+
+
 def test_a_file_that_both_sides_changed_is_refused(lake: Lake, source: Any) -> None:
     table = lake.catalog.convert("t", source)
     before = table.version

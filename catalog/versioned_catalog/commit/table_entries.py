@@ -46,10 +46,11 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState, remembered
 from versioned_catalog.log.times import UNIX_EPOCH, settled_time
 from versioned_catalog.model.bound_changes import apply_all, rebase
+from versioned_catalog.model.changes import SetProperty
 from versioned_catalog.model.column_ids import new_schema, schema_with_ids
 from versioned_catalog.model.constants import rekey_defaults
 from versioned_catalog.model.evolution import BoundChange, Evolution, used_physical_names
-from versioned_catalog.model.keys import hides_rows, with_ttl_floor
+from versioned_catalog.model.keys import hides_rows, is_maintained, with_ttl_floor
 from versioned_catalog.model.pins import Pin
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import FIRST_INTERNAL_ID, Evaluated, walk
@@ -173,8 +174,13 @@ def first_evolution(operation: Create, state: TableState | None) -> Evolution:
 
 
 def change_details(changes: tuple[BoundChange, ...]) -> dict[str, Any]:
-    """The member ``details`` of an entry that changes the schema."""
-    return {"changes": [change.request.describe() for change in changes]} if changes else {}
+    """The member ``details`` of an entry that changes the schema, without maintained properties."""
+    shown = [
+        change.request.describe()
+        for change in changes
+        if not (isinstance(change.request, SetProperty) and is_maintained(change.request.key))
+    ]
+    return {"changes": shown} if shown else {}
 
 
 @once
