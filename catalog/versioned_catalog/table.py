@@ -263,7 +263,8 @@ class Table:
             data, merge_schema: as for ``append``; the rows need not match the filter.
             filters: as for ``scan``.
         """
-        bind_filters(filters, self._handle.state.known)  # refuse before anything is written
+        state = self._handle.state
+        bind_filters(filters, state.known, state)  # refuse before anything is written
         plan, records = self._write(data, merge_schema)
         return self.transaction().commit_overwrite_where(plan, records, filters)
 

@@ -301,7 +301,7 @@ class Transaction:
         state = self._handle.planned_on(plan.based_on)
         removed_paths = self._known_segments(state, removed, kind)
         self._known_segments(state, tuple(marks), kind)
-        bound = bind_filters(reads, state.known)
+        bound = bind_filters(reads, state.known, state)
         operation = Rewrite(
             plan.based_on,
             tuple(records),
@@ -345,7 +345,7 @@ class Transaction:
         """
         state = self._handle.state
         check_changes_rows(state, self._handle.name)
-        bound = bind_filters(filters, state.known)
+        bound = bind_filters(filters, state.known, state)
         if state.schema.is_keyed and bound is not None:
             return False  # removing a row may uncover an older one of the same key
         return not matching_segments(state, bound).partial
@@ -362,7 +362,7 @@ class Transaction:
         """
         state = self._handle.state
         check_changes_rows(state, self._handle.name)
-        bound = bind_filters(filters, state.known)
+        bound = bind_filters(filters, state.known, state)
         if bound is not None:
             self._check_removable(state.schema)
         removed = whole_segments(state, bound, self._handle.name)

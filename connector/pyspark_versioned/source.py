@@ -88,7 +88,7 @@ class VersionedDataSource(DataSource):
         _, state = self._snapshot()
         names = self._parsed.columns
         schema = state.seen.schema
-        wanted = None if names is None else tuple(resolve(schema, (name,)) for name in names)
+        wanted = None if names is None else tuple(resolve(schema, (name,), state) for name in names)
         if wanted_changes(self._parsed.stream, self._target.path) is not None:
             return to_spark_schema(feed_columns(tuple(map(nullable, wanted or schema.columns))))
         return to_spark_schema(shown_columns(state, wanted))

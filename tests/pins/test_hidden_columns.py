@@ -36,6 +36,10 @@ def test_reading_a_hidden_column_names_the_pin_that_shows_it(table: Table) -> No
         NotFoundError, match=r"place\.town; .*\. It was dropped, and the schema pin"
     ):
         table.scan(filters=[("place.town", "=", "Bonn")])
+    with pytest.raises(NotFoundError, match="the schema pin app1"):
+        table.delete([("name", "=", "Ada")])
+    with pytest.raises(NotFoundError, match="the schema pin app1"):
+        table.changes(0, columns=["name"])
     with pytest.raises(NotFoundError) as caught:
         table.scan(["nobody"])
     assert "pin" not in str(caught.value)
@@ -64,3 +68,13 @@ def test_a_plan_says_until_when_a_pin_keeps_a_column(table: Table) -> None:
     assert plan.changes[0].pins == (
         "app1: stays, hidden, until it is retired (it was declared until 2027-03-31)",
     )
+
+
+def test_lineage_has_the_last_name_of_a_hidden_column(table: Table) -> None:
+    table.alter().drop_column("fullname").drop_column("place.town").commit()
+    assert table.inspect.lineage(2)["path"].to_pylist() == ["name", "fullname", "fullname (hidden)"]
+    assert table.inspect.lineage(5)["path"].to_pylist() == [
+        "place.town",
+        "place.town",
+        "place.town (hidden)",
+    ]

@@ -185,16 +185,20 @@ def find_column(state: TableState, path: str | tuple[str, ...] | int, table: str
 
 def lineage(state: TableState, column_id: int, commits: Mapping[int, int]) -> pa.Table:
     """See ``Inspection.lineage``."""
-    rows = [
-        {
-            "schema_version": version,
-            "version": commits.get(version),
-            "path": schema.path_text(column_id),
-            **_type_and_defaults(schema.column(column_id)),
-        }
-        for version, schema in sorted(state.schemas.items())
-        if column_id in schema.ids
-    ]
+    rows, shown = [], ""
+    for version, schema in sorted(state.schemas.items()):
+        if column_id not in schema.ids:
+            continue
+        is_shown = column_id in schema.visible.ids
+        shown = schema.path_text(column_id) if is_shown else shown
+        rows.append(
+            {
+                "schema_version": version,
+                "version": commits.get(version),
+                "path": shown if is_shown else f"{shown} (hidden)",
+                **_type_and_defaults(schema.column(column_id)),
+            }
+        )
     return table_of(rows, LINEAGE)
 
 

@@ -164,7 +164,9 @@ def _planner(
 def _output(state: TableState, request: Request, table: str) -> Output:
     """The rows and columns that all tasks return."""
     schema = state.seen.schema
-    named = schema.columns if request.columns is None else shown_columns(schema, request.columns)
+    named: Sequence[Column] = schema.columns
+    if request.columns is not None:
+        named = shown_columns(schema, request.columns, state)
     unknown = [column.name for column in named if column.id < 0]
     if unknown:
         raise InvalidRequestError(
@@ -176,7 +178,7 @@ def _output(state: TableState, request: Request, table: str) -> Output:
     read = tuple(map(state.seen.widened, every))
     overflow = Overflow.ERROR if state.lens is None else state.lens.overflow
     places = tuple(by_id[column.id] for column in named)
-    bound = bind_filters(request.filters, state.known)
+    bound = bind_filters(request.filters, state.known, state)
     if bound is not None and not columns_of(bound) <= frozenset(schema.ids):
         raise InvalidRequestError(f"{table}: filters of changes must be on columns of the table")
     return Output(

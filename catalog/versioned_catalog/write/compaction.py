@@ -302,7 +302,7 @@ def plan_compaction(
             f"got {strategy!r}"
         )
     spec = plan_now(handle.store, state, name).spec
-    bound = bind_filters(filters, state.known)
+    bound = bind_filters(filters, state.known, state)
     if zorder and strategy == "small":
         raise InvalidRequestError(
             f"{name}: zorder rewrites large segments too; leave out the strategy 'small'"

@@ -93,7 +93,7 @@ def plan_resolve(
 
 def _near(state: TableState, filters: Any, paths: Collection[str] | None) -> frozenset[str] | None:
     """The segments whose groups are wanted; None for all."""
-    bound = bind_filters(filters, state.known)
+    bound = bind_filters(filters, state.known, state)
     by_key = None if bound is None else filter_on(bound, state.schema.row_key)
     if by_key is None:
         return None if paths is None else frozenset(paths)

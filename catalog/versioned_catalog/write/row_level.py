@@ -180,7 +180,7 @@ def delete(handle: TableHandle, filters: Any, commit_id: str | None) -> int:
     """Delete the rows that match a filter. See ``Table.delete``."""
     state = handle.state
     check_changes_rows(state, handle.name)
-    bound = bind_filters(filters, state.known)
+    bound = bind_filters(filters, state.known, state)
     if state.schema.is_keyed and bound is not None:
         return _commit_deltas(handle, "delete", bound, commit_id, delete_rows)
     return _commit_rewritten(handle, "delete", bound, commit_id, without_matches)
@@ -192,7 +192,10 @@ def update(
     """Assign new values in the rows that match a filter. See ``Table.update``."""
     state = handle.state
     check_changes_rows(state, handle.name)
-    bound, plan = bind_filters(filters, state.known), plan_now(handle.store, state, handle.name)
+    bound, plan = (
+        bind_filters(filters, state.known, state),
+        plan_now(handle.store, state, handle.name),
+    )
     check_assigns_no_number(assignments, plan.identities, state.seen.schema, handle.name)
     updater = updater_of(assignments, state.seen, handle.name, plan.now, plan.generated)
     if state.schema.is_keyed:
@@ -285,7 +288,7 @@ def overwrite_where(
 
     def attempt(read: TableHandle) -> int:
         store, state = read.store, read.state
-        bound = bind_filters(filters, state.known)
+        bound = bind_filters(filters, state.known, state)
         spec = plan_now(store, state, handle.name).spec
         if not state.schema.is_keyed:
             others = without_matches(store, state, bound, spec)
