@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from website.sources import INNER
 
 import pyspark_versioned
 import versioned_catalog
@@ -99,9 +100,11 @@ def test_the_reference_has_the_whole_public_api(site: Path) -> None:
                 name
                 for name, member in vars(public).items()
                 if not name.startswith("_")
+                and name not in INNER.get(public.__name__, ())
                 and (callable(member) or isinstance(member, property | classmethod))
             ]
             assert {f"{path}.{member}" for member in members} <= anchors
+            assert not {f"{path}.{inner}" for inner in INNER.get(public.__name__, ())} & anchors
     spark = (site / "reference" / "spark" / "index.html").read_text()
     assert all(name in spark for name in {*pyspark_versioned.__all__} - {"VersionedError"})
 
@@ -163,3 +166,18 @@ def test_links_are_called_by_titles_and_not_by_files(site: Path) -> None:
 def test_a_list_goes_on_after_code(site: Path) -> None:
     page = (site / "schemas" / "index.html").read_text()
     assert re.findall(r"<ol start=.(\d)", page)[:4] == ["2", "3", "4", "5"]
+
+
+@pytest.mark.thorough
+def test_the_start_page_and_the_reference_have_titles_of_their_own(site: Path) -> None:
+    assert "<title>Versioned: a table format" in (site / "index.html").read_text()
+    reference = (site / "reference" / "index.html").read_text()
+    assert '<a href="catalog/">Catalog</a>' in reference
+    assert '<a href="command-line/">every command</a>' in reference
+
+
+@pytest.mark.thorough
+def test_the_search_finds_undo(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text())
+    places = {d["location"] for d in index["docs"] if "undo" in (d["title"] + d["text"]).lower()}
+    assert any(place.startswith("undo/") for place in places)

@@ -7,6 +7,8 @@ from typing import Any
 
 import griffe
 
+from website.sources import INNER
+
 _SHARED = re.compile(
     r"^(?P<indent> +)(?P<names>\w+(?:,\s+\w+)+): (?P<text>.*(?:\n(?P=indent) +\S.*)*)", re.MULTILINE
 )
@@ -46,7 +48,10 @@ class Docstrings(griffe.Extension):  # type: ignore[misc]
             obj.docstring.value = for_reference(obj.docstring.value)
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
-        """Leave out the constructor of a class that users do not construct."""
+        """Leave out what no user calls: constructors of classes that they do not construct, and more."""
+        if cls.path.startswith("versioned_catalog."):
+            for name in INNER.get(cls.name, ()):
+                cls.members.pop(name, None)
         if cls.name in _OBTAINED and cls.path.startswith("versioned_catalog."):
             cls.members.pop("__init__", None)
             if cls.docstring is not None:

@@ -19,6 +19,8 @@ _SCRIPT = "assets/mermaid.min.js"
 _FIRST = ("sql.md", "schemas.md", "tutorial.md", "python.md", "streaming.md")
 """What a search shows before other pages."""
 
+_TITLE = "Versioned: a table format whose schema may change at any time"
+
 _LAST = (
     *("protocol.md", "format.md", "changelog.md", "contributing.md", "guarantees.md", "design/"),
     *("architecture.md", "releasing.md", "coming-from.md", "benchmarks.md"),
@@ -52,6 +54,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     if script := mermaid.script():
         files.append(File.generated(config, _SCRIPT, abs_src_path=str(script)))
     return files
+
+
+def on_post_page(output: str, page: Page, **_: Any) -> str:
+    """Give the start page a title that says what this is."""
+    if page.file.src_uri != "index.md":
+        return output
+    return output.replace("<title>Versioned - Versioned</title>", f"<title>{_TITLE}</title>")
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:

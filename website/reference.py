@@ -25,6 +25,7 @@ _CONNECTOR = {
 def pages() -> dict[str, str]:
     """The generated pages: their Markdown by their path in the site."""
     return {
+        "reference/index.md": _index_page(),
         **{f"reference/{name.lower()}.md": _class_page(name) for name in _classes()},
         "reference/functions.md": _functions_page(),
         "reference/exceptions.md": _errors_page(),
@@ -68,6 +69,27 @@ def _path(name: str) -> str:
 
 def _class_page(name: str) -> str:
     return f"---\ntitle: {name}\n---\n{_entry(name, _path(name), 1)}"
+
+
+def _index_page() -> str:
+    rows = [
+        ("[Table properties](properties.md)", "each with its values, default and effect"),
+        ("[Options](../options.md)", "of reads and writes; [types and defaults](all-options.md)"),
+        ("[Errors](../errors.md)", "conditions, SQLSTATE, and when to retry"),
+        ("[The command line](../cli.md)", "with examples; [every command](command-line.md)"),
+        ("[Spark API](spark.md)", "the public names of `pyspark_versioned`"),
+        ("[Functions](functions.md), [exceptions](exceptions.md)", "of `versioned_catalog`"),
+        *((f"[{name}]({name.lower()}.md)", _summary(name)) for name in _classes()),
+        ("[Table format](../format.md)", "what is on storage"),
+        ("[Protocol of the jar](../protocol.md)", "what the jar and Python send each other"),
+    ]
+    text = "# Reference\n\n| page | about |\n|---|---|\n"
+    return text + "".join(f"| {page} | {about} |\n" for page, about in rows)
+
+
+def _summary(name: str) -> str:
+    """The first line of a class's docstring."""
+    return (inspect.getdoc(_public(name)) or "").partition("\n")[0].replace("``", "`")
 
 
 def _functions_page() -> str:

@@ -20,6 +20,25 @@ ELSEWHERE = {
 }
 """The pages of the site that have another name than their file in ``docs``."""
 
+INNER = {
+    "Catalog": {
+        *("clone_and_tell", "commit_creation", "commit_path", "commit_replacing", "commit_table"),
+        *("convert_and_tell", "has_landed", "name_of", "over", "plan_creation", "plan_path"),
+        *("plan_replacing", "plan_rows", "plan_table", "problems_after", "problems_of"),
+        *("problems_since", "put_view", "store"),
+    },
+    "Table": {
+        "changes_between",
+        "columns_of_changes",
+        "handle",
+        "loaded",
+        "log",
+        "source",
+        "store",
+    },
+}
+"""Members that the other packages of this project use, and that no user needs, by class."""
+
 FENCE = re.compile(r"^( *)(```+).*?^ *\2`*[ \t]*$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
 _LIST = re.compile(r"(?<=\n)(?P<before>[^\n]*\S[^\n]*\n)(?=(?:[-*]|1\.) )")
