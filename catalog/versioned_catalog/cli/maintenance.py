@@ -53,7 +53,7 @@ def hours_option(name: str, help_: str) -> Callable[[Any], Any]:
 @_execute
 @force_option
 def vacuum(session: Session, table: str, retention: timedelta, execute: bool, force: bool) -> None:
-    """Delete the files of TABLE that no retained version needs.
+    """Show the files of TABLE that no retained version needs; with --execute, delete them.
 
     Without --execute, only list them. For a dropped table, given by its folder, delete all its data.
     """
@@ -99,7 +99,10 @@ def vacuum(session: Session, table: str, retention: timedelta, execute: bool, fo
 def expire(
     session: Session, table: str, older_than: timedelta, keep_last: int, execute: bool, force: bool
 ) -> None:
-    """Expire old versions of TABLE, except tagged ones, so that vacuum can delete their files."""
+    """Show which old versions of TABLE would expire; with --execute, expire them.
+
+    Tagged ones stay. Vacuum can then delete their files.
+    """
     loaded = session.table(table)
     with show_progress("the same command goes on") as progress:
         result = loaded.maintenance.expire(
@@ -212,7 +215,10 @@ def compact(
     zorder: str | None,
     dry_run: bool,
 ) -> None:
-    """Merge segments of TABLE into fewer ones in the newest schema. Query results stay the same."""
+    """Merge segments of TABLE into fewer ones, at once; with --dry-run, only show them.
+
+    They get the newest schema. Query results stay the same.
+    """
     from versioned_catalog.model.keys import split_names
     from versioned_catalog.read.where import parse_where
 

@@ -110,7 +110,9 @@ def advise(session: Session, table: str | None, warehouse: str | None, **bounds:
 def maintain(
     session: Session, table: str | None, warehouse: str | None, dry_run: bool, **bounds: Any
 ) -> None:
-    """Do the maintenance of TABLE that is due, at once: expire, vacuum, compact. See advise.
+    """Do what is due of TABLE, at once: expire, vacuum, compact; with --dry-run, only show it.
+
+    See advise.
 
     With --all, look after all tables, except those with the property auto_maintain = off. The exit
     code is 1 if a table failed.
