@@ -209,10 +209,12 @@ class Flights:
         writer = frame.write.format("versioned").option("warehouse", self.warehouse)
         writer.mode("append").save(NAME)
 
-        before = self.table.count()
+        before, version = self.table.count(), self.table.version
         self.loaded[month] = self.table.refresh().version  # Spark committed, not this object
         name = datetime(2013, month, 1).strftime("%B")
-        print(f"{self.table.version:>7}  {name}: {self.table.count() - before:,} rows")
+        print(f"{version + 1:>7}  {name}: {self.table.count() - before:,} rows")
+        for merged in range(version + 2, self.table.version + 1):
+            print(f"{merged:>7}  the writer has merged small segments (auto_maintain)")
 
     def commit(self, changes: Alteration) -> None:
         """Commit an ALTER; print its time, its commits and whether it rewrote data."""
@@ -526,6 +528,16 @@ def run_demo(folder: str, master: str, remote: str | None) -> bool:
         spark.stop()
 
 
+def what_next(folder: str, *, is_kept: bool) -> str:
+    """Where the table is, and what to do with it."""
+    where = (
+        f"The table is in {folder}. Look at it: versioned --warehouse {folder} history {NAME}"
+        if is_kept
+        else "The table was in a temporary folder. To keep it, run this again with --keep flights"
+    )
+    return f"\n{where}\nNext: docs/tutorial.ipynb, half an hour, or docs/index.md, all pages by question"
+
+
 def main() -> int:
     """Run the demo in a temporary folder, or in one that is kept."""
     parser = argparse.ArgumentParser(description="A year of flights, through a dozen changes.")
@@ -549,7 +561,10 @@ def main() -> int:
         folder = keep or stack.enter_context(tempfile.TemporaryDirectory())
         try:
             folder = folder if "://" in folder else os.path.abspath(folder)
-            return 0 if run_demo(folder, given.master, given.remote) else 1
+            if not run_demo(folder, given.master, given.remote):
+                return 1
+            print(what_next(folder, is_kept=keep is not None))
+            return 0
         except VersionedError as error:  # such as a warehouse in --keep that has the table already
             print(error, file=sys.stderr)
             return 1
