@@ -87,7 +87,9 @@ class GeneratingConverter:
         for array, column in zip(rows.columns, self._stored.columns, strict=True):
             check_values(array, column, (column.name,), self._table)
         # Columns were nullable until they were computed.
-        return pa.RecordBatch.from_arrays(rows.columns, schema=to_arrow_schema(self._stored.columns))
+        return pa.RecordBatch.from_arrays(
+            rows.columns, schema=to_arrow_schema(self._stored.columns)
+        )
 
 
 def _stored_converter(arrow: pa.Schema, seen: Seen, table: str, now: datetime) -> Converter:
