@@ -92,7 +92,7 @@ def test_every_version_has_a_line_and_the_last_ones_say_where_the_table_is(
 ) -> None:
     table = lines[1 : lines.index("")]
     versions = [int(line.split(" ")[0]) for line in table if not line.startswith("refused")]
-    assert versions == list(range(25))
+    assert versions == list(range(26))
     assert f"--warehouse {warehouse} history nyc.flights" in lines[-2]
     assert lines[-1].startswith("Next: docs/tutorial.ipynb")
 
@@ -100,7 +100,7 @@ def test_every_version_has_a_line_and_the_last_ones_say_where_the_table_is(
 @pytest.mark.nightly
 @pytest.mark.spark
 def test_final_table(lines: list[str]) -> None:
-    assert "The table at version 24, 336,776 rows:" in lines
+    assert "The table at version 25, 336,776 rows:" in lines
     # The dropped distance had the ID 9, the dropped tailnum 5.
     for column in (
         "4 flight INT yes - - -",

@@ -189,7 +189,9 @@ class Catalog:
         return table
 
     def list_tables(self, namespace: str | Name | None = None) -> list[str]:
-        """List the tables in a namespace, or in the root, sorted by name.
+        """List the tables directly in a namespace, or in the root, by their last names, sorted.
+
+        Tables in the namespaces inside it are not listed: ask for each, by ``list_namespaces``.
 
         Raises:
             NotFoundError: there is no such namespace or warehouse.

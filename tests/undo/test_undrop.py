@@ -441,3 +441,14 @@ def missing(catalog: Catalog, name: str) -> str:
     with pytest.raises(NotFoundError) as error:
         catalog.load_table(name)
     return str(error.value)
+
+
+def test_the_way_back_is_said_of_odd_names_and_of_tables_with_a_location(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "w")
+    for name, location in (("`a b`", None), ("placed", tmp_path / "w" / "placed")):
+        table = catalog.create_table(name, "id INT", location=location)
+        table.append(rows(1))
+        catalog.drop_table(name)
+        quoted = {"placed": "placed"}.get(name, "'`a b`'")
+        assert f"versioned undrop {quoted} or, in Python" in missing(catalog, name)
+        assert shown(catalog.undrop(name)) == [1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -169,7 +170,7 @@ def dropped_text(table: str, time: datetime, by: str) -> str:
     """When a table was dropped, and how it comes back; ``by`` is who dropped it, after a blank."""
     return (
         f"{table} was dropped at {time:%Y-%m-%d %H:%M} UTC{by}: bring it back with versioned undrop "
-        f"{table} or, in Python, Catalog.{'undrop_path' if is_folder(table) else 'undrop'}"
+        f"{shlex.quote(table)} or, in Python, Catalog.{'undrop_path' if is_folder(table) else 'undrop'}"
     )
 
 
