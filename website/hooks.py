@@ -16,7 +16,7 @@ from website import mermaid, notebook, reference, sources
 
 _SCRIPT = "assets/mermaid.min.js"
 
-_FIRST = ("sql.md", "schemas.md", "tutorial.md", "python.md", "streaming.md")
+_FIRST = ("sql.md", "schemas.md", "tutorial.md", "python.md", "streaming.md", "undo.md")
 """What a search shows before other pages."""
 
 _TITLE = "Versioned: a table format whose schema may change at any time"
