@@ -100,7 +100,7 @@ def _transaction(write: Write) -> None:
 def _update(write: Write) -> None:
     keys = set(write.table.primary_key)
     (row,) = write.arrow.to_pylist()
-    write.table.update({k: v for k, v in row.items() if k not in keys}, [("id", "=", 1)])
+    write.table.update({f"`{k}`": v for k, v in row.items() if k not in keys}, [("id", "=", 1)])
 
 
 def _branch(write: Write) -> None:
