@@ -20,7 +20,7 @@ import pytest
 
 from cli.conftest import Run
 from cli.test_process import START
-from versioned_catalog import Catalog, NotFoundError
+from versioned_catalog import Catalog, NotFoundError, committed_by
 from versioned_catalog.model.transforms import parse_transform, shown_value
 
 SECRET = "a-secret-that-nothing-may-show"
@@ -557,3 +557,17 @@ def test_history_says_who(run: Run) -> None:
     assert done.out.splitlines()[0].split() == [
         "version", "time", "operation", "user", "application", "message",
     ]  # fmt: skip
+
+
+def test_history_says_who_ran_a_command(
+    run: Run, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "ann")
+    run("alter", "db.people", "add", "nick", "STRING")
+    with committed_by(user="airflow", message="nightly"):
+        run("alter", "db.people", "drop", "nick")
+    history = Catalog(warehouse).load_table("db.people").inspect.history(limit=2).to_pylist()
+    assert sorted((row["user"], row["application"], row["message"]) for row in history) == [
+        ("airflow", "versioned alter", "nightly"),
+        ("ann", "versioned alter", None),
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+
 import click
 
 from versioned_catalog.cli import (
@@ -36,6 +38,14 @@ def _options(
     if not all(key and equals for key, equals, _ in pairs):
         raise click.BadParameter("expected key=value", context, parameter)
     return {key: value for key, _, value in pairs}
+
+
+def _user() -> str | None:
+    """Who runs the command; None if the system has no name for them."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
 
 
 @click.group("versioned", cls=Program, epilog=_EXIT_CODES)
@@ -77,6 +87,11 @@ def main(
     TABLE is a name in the warehouse, such as metrics.cpu, or a table's folder: ./cpu, /data/cpu or
     a URL.
     """
+    # It imports PyArrow, for which --help would wait.
+    from versioned_catalog.commit.authorship import committed_by, current_facts
+
+    by = {"user": _user(), "application": f"versioned {context.invoked_subcommand}"}
+    context.with_resource(committed_by(**{**by, **current_facts()}))
     context.obj = Session(
         warehouse, {**storage, **{f"root.{name}": url for name, url in roots.items()}}
     )
