@@ -31,6 +31,7 @@ def test_a_script_passes_strictly(tmp_path: Path) -> None:
     assert check(script) == ""
 
 
+@pytest.mark.nightly
 def test_mistakes_are_found(tmp_path: Path) -> None:
     script = tmp_path / "wrong.py"
     script.write_text(
@@ -56,6 +57,7 @@ def test_each_package_says_that_it_is_typed(package: str) -> None:
     assert Path(spec.origin).with_name("py.typed").exists()
 
 
+@pytest.mark.nightly
 def test_every_public_name_is_known_to_type_checkers(tmp_path: Path) -> None:
     """``__all__`` and the imports for type checkers say the same."""
     import pyspark_versioned

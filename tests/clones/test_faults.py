@@ -60,7 +60,7 @@ def calls_of(folder: Path, kind: str) -> list[str]:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("kind", most_at_night(["shallow", "deep"], HOW))
+@pytest.mark.parametrize("kind", most_at_night(["shallow"], HOW))
 def test_a_fault_at_each_call(tmp_path: Path, kind: str) -> None:
     prepare(tmp_path / "begin", kind)
     shutil.copytree(tmp_path / "begin", tmp_path / "counted")

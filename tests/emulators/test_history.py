@@ -10,7 +10,7 @@ import pytest
 from emulators.servers import Emulator
 from versioned_catalog import Catalog, NotFoundError, Table
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.nightly]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from versioned_catalog.storage import remote
 from versioned_catalog.storage.opening import open_store
 from versioned_catalog.storage.store import Put, Store
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.nightly]
 
 BLOCKS = bytes(range(256)) * 4 * 1024 * 70
 """70 MiB: the clients of GCS and Azure upload so much in several requests."""

@@ -92,6 +92,7 @@ def test_writers_that_are_killed(warehouse: Path) -> None:
     assert after[-1] > max(before.values())
 
 
+@pytest.mark.thorough
 def test_branches_at_once(warehouse: Path) -> None:
     names = [None, "a", "b", "c"]
     for name in names[1:]:

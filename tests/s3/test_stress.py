@@ -85,6 +85,7 @@ def _looks(table: Table, random: Random, count: int) -> Any:
         yield seen_of("final read", version, table.scan(version=version).to_arrow())
 
 
+@pytest.mark.nightly
 def test_a_small_stress_test(s3: Server, proxy: Proxied, tmp_path: Path, seed: int) -> None:
     result, findings = run(
         s3, proxy, tmp_path / "n", seed, upserts=15, readers=1, kills=3, versions=12

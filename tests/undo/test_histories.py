@@ -34,6 +34,7 @@ def test_a_few_histories() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.nightly
 def test_some_histories(tmp_path: Path) -> None:
     for number in range(THOROUGH):
         folder = tmp_path / str(number)

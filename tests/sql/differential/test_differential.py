@@ -45,6 +45,7 @@ def check(spark: SparkSession, catalog: Catalog, first: int, count: int) -> Coun
 
 
 @pytest.mark.thorough
+@pytest.mark.nightly
 def test_some_histories(session: SparkSession, catalog: Catalog) -> None:
     check(session, catalog, 0, DAILY)
 
