@@ -10,7 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.commit.operations import Append, Base, Import, Operation, Overwrite, Rewrite
+from versioned_catalog.commit.operations import (
+    Append,
+    Base,
+    Effect,
+    Import,
+    Operation,
+    Overwrite,
+    Rewrite,
+)
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError, names_table_in_errors
 from versioned_catalog.log.bitmaps import Positions
@@ -276,6 +284,7 @@ class Transaction:
         kind: str,
         reads: Any = None,
         marks: Mapping[str, Positions] = MappingProxyType({}),
+        effect: Effect | None = None,
         commit_id: str | None = None,
     ) -> int:
         """Replace segments, or single rows of them, by segments whose rows were computed from them.
@@ -287,6 +296,7 @@ class Transaction:
             reads: which rows of the base were read: tuples as for ``Table.scan``, or an ``Unbound``,
                 over columns of the base; None for every row.
             marks: the rows to mark as deleted, by the path of a segment of the base that stays.
+            effect: what the statement did, for the history.
 
         Raises:
             CommitConflictError: another commit removed one of the segments or marked one of the rows;
@@ -310,6 +320,7 @@ class Transaction:
             kind=kind,
             reads=bound,
             marks=marks,
+            effect=effect,
         )
         return self._handle.commit(operation, commit_id)
 
@@ -321,6 +332,7 @@ class Transaction:
         *,
         kind: str,
         reads: Any = None,
+        effect: Effect | None = None,
         commit_id: str | None = None,
     ) -> int:
         """Add rows and tombstones that were computed from rows of the plan's base.
@@ -328,14 +340,14 @@ class Transaction:
         Args:
             plan: from ``plan_delta``; its base is the version that was read.
             kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
-            reads: which rows of the base were read; see ``commit_rewrite``.
+            reads, effect: as for ``commit_rewrite``.
 
         Raises:
             CommitConflictError: another commit wrote or removed rows of the same keys; or, if the
                 table's ``isolation`` is ``serializable``, added or removed rows that match ``reads``.
         """
         bound = bind_filters(reads, self._handle.planned_on(plan.based_on).known)
-        return row_level.commit_delta(self._handle, plan, records, kind, bound, commit_id)
+        return row_level.commit_delta(self._handle, plan, records, kind, bound, commit_id, effect)
 
     def can_delete_whole(self, filters: Any) -> bool:
         """Whether no segment matches a filter in part, so that ``delete_whole`` can delete its rows.

@@ -184,7 +184,8 @@ _SCHEMA = (
 )
 _HISTORY = (
     *("version", "time", "operation", "schema_version"),
-    *("rows_added", "segments_added", "segments_removed", "changes", "parameters"),
+    *("rows_added", "rows_updated", "rows_deleted", "segments_added", "segments_removed"),
+    *("changes", "parameters"),
 )
 _WHO = ("version", "time", "operation", "user", "application", "message")
 _SEGMENTS = ("path", "schema_version", "rows", "bytes", "sequence", "partition")

@@ -68,6 +68,23 @@ class Base:
 
 
 @dataclass(frozen=True)
+class Effect:
+    """What a statement did to rows, as far as its writer knows, for the history.
+
+    Args:
+        condition: the condition of its rows, in SQL.
+        inserted, updated, deleted: numbers of rows.
+        milliseconds: how long it ran until its commit.
+    """
+
+    condition: str | None = None
+    inserted: int | None = None
+    updated: int | None = None
+    deleted: int | None = None
+    milliseconds: int | None = None
+
+
+@dataclass(frozen=True)
 class NewFiles:
     """Files of others that were in no ledger at a version, ``known_at``."""
 
@@ -85,6 +102,7 @@ class Write:
         roots: URLs of the external roots below which segments lie.
         copied: the files of others whose rows it brings, or that have none left.
         new_files: those of its files that no import may have taken in before.
+        effect: what its statement did, which decides nothing.
     """
 
     base: Base
@@ -95,6 +113,7 @@ class Write:
     roots: Mapping[str, str] = field(default_factory=dict)
     copied: tuple[ImportedFile, ...] = ()
     new_files: NewFiles | None = None
+    effect: Effect | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.commit.attempt import Attempt, once
+from versioned_catalog.commit.effects import effect_details
 from versioned_catalog.commit.identity_rules import given_back
 from versioned_catalog.commit.mark_rules import write_marks
 from versioned_catalog.commit.moved_rows import MOVED, counts_of, removal
@@ -89,18 +90,22 @@ def write_entry(attempt: Attempt[Write]) -> Commit:
     if imported is not None or isinstance(operation, Import):
         features |= Features(write=frozenset({IMPORTS}))  # refused by writers without the ledger
     roots = {**state.roots, **operation.roots}
+    removed = (*_removed(attempt), *marking.whole)
     return Commit(
         replace(head, features=features),
         state.next_column_id if evolved is None else evolved.next_column_id,
         schema=None if schema.version == state.schema.version else schema,
         properties=properties if properties != state.properties else None,
         added=records,
-        removed=(*_removed(attempt), *marking.whole),
+        removed=removed,
         marked=marking.marks,
         batch=operation.batch,
         roots=None if roots == state.roots else roots,
         imported=imported,
-        details=change_details(operation.changes) | _seen_as(operation.base) | _moved(operation),
+        details=change_details(operation.changes)
+        | _seen_as(operation.base)
+        | _moved(operation)
+        | effect_details(attempt, removed, marking),
     )
 
 

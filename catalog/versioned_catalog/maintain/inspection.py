@@ -46,7 +46,11 @@ class Inspection:
         ``changes`` (list of text), ``writer``, ``commit_id``; and ``user``, ``application`` and
         ``message``, as ``committed_by`` says them and Spark's SQL does by itself; ``parameters`` (list
         of text), what else a commit says, such as ``seen_as=billing`` for a write through a pin or
-        ``to=3`` for a rollback. Of expired commits, only version, time and commit ID are known.
+        ``to=3`` for a rollback. ``condition`` is that of a DELETE, UPDATE, MERGE or REPLACE WHERE, in
+        SQL; ``rows_inserted``, ``rows_updated`` and ``rows_deleted`` are the rows that it changed, while
+        ``rows_added`` also counts those that it copied; ``bytes_added``, ``bytes_removed`` are of
+        segments; ``duration_ms`` is how long it ran until its commit. They are null where the writer did
+        not know them. Of expired commits, only version, time and commit ID are known.
 
         Args:
             limit: list only so many of the newest commits, and read the log no further back.

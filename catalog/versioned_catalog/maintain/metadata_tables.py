@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.commit.authorship import facts_of
+from versioned_catalog.commit.effects import effect_of
 from versioned_catalog.log.entry import Commit, Head, Stub
 from versioned_catalog.log.pinned_state import RetiredPin, retired_pins
 from versioned_catalog.log.segment_table import CORE, OPTIONAL, parse_texts
@@ -154,6 +155,13 @@ HISTORY = pa.schema(
         "application": pa.string(),
         "message": pa.string(),
         "parameters": pa.list_(pa.string()),
+        "condition": pa.string(),
+        "rows_inserted": pa.int64(),
+        "rows_updated": pa.int64(),
+        "rows_deleted": pa.int64(),
+        "bytes_added": pa.int64(),
+        "bytes_removed": pa.int64(),
+        "duration_ms": pa.int64(),
     }
 )
 
@@ -234,6 +242,8 @@ def _history_row(entry: Commit | Stub) -> dict[str, Any]:
         "commit_id": entry.head.commit_id,
         **facts_of(entry.details),
         "parameters": list(_parameters(entry)) or None,
+        "bytes_added": sum(record.bytes for record in entry.added),
+        **effect_of(entry.details),
     }
 
 
@@ -253,6 +263,9 @@ def _parameters(entry: Commit) -> Iterator[str]:
                 yield f"{name}={', '.join(map(str, values))}"
             case _:
                 pass
+    condition = effect_of(entry.details)["condition"]
+    if condition is not None:
+        yield f"condition={condition}"
     if entry.batch is not None:
         yield f"batch={entry.batch.application}/{entry.batch.id}"
     if entry.floor is not None:

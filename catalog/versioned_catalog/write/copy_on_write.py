@@ -55,11 +55,13 @@ class Rewritten:
         removed: paths of the segments that leave.
         records: the new segments.
         marks: the rows that it marks, by the paths of their segments.
+        updated: how many rows have new values.
     """
 
     removed: tuple[str, ...]
     records: tuple[SegmentRecord, ...]
     marks: Mapping[str, Positions] = field(default_factory=dict)
+    updated: int | None = None
 
 
 def matching_segments(state: TableState, bound: BoundFilter | None) -> MatchingSegments:
@@ -135,10 +137,11 @@ def with_updates(
     segments = _Segments.of(store, state, bound, matching.partial)
     choice = segments.choice
     copied = list(segments.tasks(choice.copied.union(matching.whole)))
-    copies = (_updated(store, task, updater) for task in copied)
+    counts = [sum(map(len, choice.marks.values()))]
+    copies = (_updated(store, task, updater, counts) for task in copied)
     changed = (updater.update(batch) for batch in segments.matches(choice.marks.keys()))
     records = _write(store, spec, chain(copies, [changed]))
-    return Rewritten(tuple(task.path for task in copied), records, choice.marks)
+    return Rewritten(tuple(task.path for task in copied), records, choice.marks, sum(counts))
 
 
 def _write(
@@ -155,8 +158,12 @@ def _others(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
         yield batch.filter(pc.invert(mask))
 
 
-def _updated(store: Store, task: SegmentTask, updater: RowUpdater) -> Iterator[pa.RecordBatch]:
+def _updated(
+    store: Store, task: SegmentTask, updater: RowUpdater, counts: list[int]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a segment, those that match its filter with new values; appends how many do."""
     for batch, mask in read_with_matches(store, task):
+        counts.append(mask.true_count)
         yield from changed_where(batch, mask, updater).to_batches()
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.commit.operations import Append, KeyCheck, Rewrite
+from versioned_catalog.commit.effects import since
+from versioned_catalog.commit.operations import Append, Effect, KeyCheck, Rewrite
 from versioned_catalog.commit.row_rules import KeyConflictError
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError
@@ -216,9 +218,11 @@ def _commit_deltas(
     """Write the changed rows or tombstones of a table with a primary key, and commit them."""
 
     def attempt(read: TableHandle) -> int:
+        began = monotonic()
         plan = plan_now(read.store, read.state, read.name)
         records = write(read.store, read.state, bound, plan.spec)
-        return commit_delta(handle, plan, records, kind, bound, commit_id)
+        effect = Effect(milliseconds=since(began))
+        return commit_delta(handle, plan, records, kind, bound, commit_id, effect)
 
     return _retry_on_key_conflict(handle, handle, attempt)
 
@@ -231,6 +235,7 @@ def _commit_rewritten(
     rewrite: Callable[[Store, TableState, BoundFilter | None, WriteSpec], Rewritten],
 ) -> int:
     """Mark the changed rows, or write their segments again, and commit that."""
+    began = monotonic()
     plan = plan_now(handle.store, handle.state, handle.name)
     written = rewrite(handle.store, handle.state, bound, plan.spec)
     operation = Rewrite(
@@ -241,6 +246,7 @@ def _commit_rewritten(
         kind=kind,
         reads=bound,
         marks=written.marks,
+        effect=Effect(updated=written.updated, milliseconds=since(began)),
     )
     return handle.commit(operation, commit_id)
 
@@ -283,6 +289,7 @@ def overwrite_where(
             reads=None if own_rows else bound,
             keys=keys,
             marks=rewritten.marks,
+            effect=Effect(inserted=sum(record.rows for record in records)),
         )
         return handle.commit(operation, commit_id)
 
@@ -310,12 +317,15 @@ def commit_delta(
     kind: str,
     bound: BoundFilter | None,
     commit_id: str | None,
+    effect: Effect | None = None,
 ) -> int:
     """Commit rows and tombstones, tombstones first. See ``Transaction.commit_delta``."""
     state = handle.planned_on(plan.based_on)
     written = tuple(sorted(records, key=lambda record: not record.delta.deletes_only))
     check = key_check(handle.store, state, plan.spec.schema, written)
-    operation = Rewrite(plan.based_on, written, plan.changes, kind=kind, reads=bound, keys=check)
+    operation = Rewrite(
+        plan.based_on, written, plan.changes, kind=kind, reads=bound, keys=check, effect=effect
+    )
     return handle.commit(operation, commit_id)
 
 

@@ -63,6 +63,12 @@ _HISTORY = {
     "rowsAdded": "rows_added",
     "filesAdded": "segments_added",
     "filesRemoved": "segments_removed",
+    "rowsInserted": "rows_inserted",
+    "rowsUpdated": "rows_updated",
+    "rowsDeleted": "rows_deleted",
+    "bytesAdded": "bytes_added",
+    "bytesRemoved": "bytes_removed",
+    "executionTimeMs": "duration_ms",
     "schemaVersion": "schema_version",
     "engineInfo": "writer",
     "userName": "user",
@@ -113,7 +119,9 @@ PROCEDURES = {
         (TABLE, optional("newest", "INT", "only so many commits; by default all")),
         "STRUCT<version: BIGINT, timestamp: TIMESTAMP, operation: STRING, "
         "operationParameters: ARRAY<STRING>, readVersion: BIGINT, rowsAdded: BIGINT, "
-        "filesAdded: BIGINT, filesRemoved: BIGINT, schemaVersion: INT, engineInfo: STRING, "
+        "filesAdded: BIGINT, filesRemoved: BIGINT, rowsInserted: BIGINT, rowsUpdated: BIGINT, "
+        "rowsDeleted: BIGINT, bytesAdded: BIGINT, bytesRemoved: BIGINT, executionTimeMs: BIGINT, "
+        "schemaVersion: INT, engineInfo: STRING, "
         "userName: STRING, applicationId: STRING, userMetadata: STRING>",
         _describe_history,
         writes=False,

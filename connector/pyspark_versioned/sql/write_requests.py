@@ -49,6 +49,7 @@ from pyspark_versioned.sql.written_segments import parse_records
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import PlannedWriter, records_of
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
+from versioned_catalog.commit.operations import Effect
 from versioned_catalog.commit.row_rules import Isolation, isolation_of
 from versioned_catalog.log.bitmaps import Positions, bitmap_in, positions_of
 from versioned_catalog.log.entry import Batch
@@ -123,6 +124,7 @@ def truncate(request: messages.Truncate, commit: Commit) -> messages.Committed:
         change_column=None,
         checked=False,
         taken=(),
+        effect=None,
     )
     return committed(
         opened.table, lambda: commit_records(write, opened.table, plan_of(opened), (), commit)
@@ -212,14 +214,24 @@ def _commit(
                 kind=write.operation,
                 reads=reads,
                 marks=marks,
+                effect=_effect_of(write),
                 commit_id=commit_id,
             )
         case "delta":
             return transaction.commit_delta(
-                plan, records, kind=write.operation, reads=reads, commit_id=commit_id
+                plan,
+                records,
+                kind=write.operation,
+                reads=reads,
+                effect=_effect_of(write),
+                commit_id=commit_id,
             )
         case mode:
             raise InvalidRequestError(f"{table.name}: {mode} is not a mode of a write")
+
+
+def _effect_of(write: messages.Write) -> Effect | None:
+    return None if write.effect is None else Effect(**vars(write.effect))
 
 
 def _adds_nothing(write: messages.Write, records: Sequence[SegmentRecord]) -> bool:

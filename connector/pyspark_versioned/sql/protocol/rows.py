@@ -290,6 +290,15 @@ class Write(Message):
     change_column: str | None
     checked: bool
     taken: Sequence[TakenNumbers]
+    effect: Effect | None
+
+
+class Effect(Message):
+    condition: str | None
+    inserted: int | None
+    updated: int | None
+    deleted: int | None
+    milliseconds: int | None
 
 
 class WriteBatch(Message):

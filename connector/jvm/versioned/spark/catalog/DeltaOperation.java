@@ -7,6 +7,7 @@ import org.apache.spark.sql.connector.write.DeltaWriteBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import versioned.spark.python.TableRefs;
 import versioned.spark.write.DeltaRowsBuilder;
+import versioned.spark.write.Statement;
 
 /** A DELETE, UPDATE or MERGE of a table with a primary key: changes are written by key. */
 public final class DeltaOperation extends DeltaChange {
@@ -29,6 +30,7 @@ public final class DeltaOperation extends DeltaChange {
 
     @Override
     public DeltaWriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-        return new DeltaRowsBuilder(table(), table().schema(), carried(), rowKey, operation(), filters(), info);
+        return new DeltaRowsBuilder(table(), table().schema(), carried(), rowKey, operation(), filters(),
+            new Statement(condition()), info);
     }
 }

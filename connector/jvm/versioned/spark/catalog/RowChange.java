@@ -11,6 +11,7 @@ public abstract class RowChange implements RowLevelOperation {
     private final VersionedTable table;
     private final Command command;
     private boolean readsAll;
+    private String condition;
 
     RowChange(VersionedTable table, Command command) {
         this.table = table;
@@ -40,6 +41,16 @@ public abstract class RowChange implements RowLevelOperation {
     /** Notes that the statement also reads the table elsewhere. */
     public final void readAll() {
         readsAll = true;
+    }
+
+    /** Notes the condition of the statement, in SQL. */
+    public final void condition(String sql) {
+        condition = sql;
+    }
+
+    /** The condition of the statement; null if it is not known. */
+    public final String condition() {
+        return condition;
     }
 
     final boolean readsAll() {

@@ -4,6 +4,7 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.RowLevelWrite;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.write.RowLevelOperationTable;
@@ -17,7 +18,8 @@ import versioned.spark.catalog.VersionedTable;
 
 /**
  * Detects that a statement also reads the table that it changes, in a subquery or as a source. Under serializable isolation,
- * its rows then depend on every row of the table. Also tells the table how to run the statement again after a conflict.
+ * its rows then depend on every row of the table. Also tells the table how to run the statement again after a conflict,
+ * and which condition it has.
  */
 public final class DetectSelfReads extends AbstractFunction1<LogicalPlan, BoxedUnit> {
     private final SparkSession session;
@@ -33,6 +35,9 @@ public final class DetectSelfReads extends AbstractFunction1<LogicalPlan, BoxedU
                 && rows.operation() instanceof RowChange operation) {
             if (reads(change.query(), operation.table())) {
                 operation.readAll();
+            }
+            if (change instanceof RowLevelWrite rewrite) {
+                operation.condition(Conditions.sql(plan, rewrite));
             }
             allowRerun(plan, change.query(), operation.table());
         }

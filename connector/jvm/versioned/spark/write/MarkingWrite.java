@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.write.DeltaWrite;
 import org.apache.spark.sql.connector.write.DeltaWriter;
 import org.apache.spark.sql.connector.write.DeltaWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteSummary;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.CommitWrite;
@@ -28,9 +29,10 @@ import versioned.spark.python.Commits;
  * @param rows the write of rows; null for a DELETE
  * @param batch its tasks; they are committed here, together with the marks
  * @param metrics what it did
+ * @param statement what the history shows of it
  */
 record MarkingWrite(WriteTarget target, Write write, DistributedWrite rows, BatchWrite batch,
-        WriteMetrics metrics)
+        WriteMetrics metrics, Statement statement)
         implements DeltaWrite, DeltaBatchWrite, DistributedWrite {
     /** What a task did; {@code written} is null if it writes no rows. */
     private record Marked(WriterCommitMessage written, MarkedPositions.Bytes marks)
@@ -76,6 +78,11 @@ record MarkingWrite(WriteTarget target, Write write, DistributedWrite rows, Batc
 
     @Override
     public void commit(WriterCommitMessage[] messages) {
+        commit(messages, null);
+    }
+
+    @Override
+    public void commit(WriterCommitMessage[] messages, WriteSummary summary) {
         List<WrittenSegment> segments = new ArrayList<>();
         List<byte[]> byPython = new ArrayList<>();
         MarkedPositions marks = new MarkedPositions();
@@ -92,7 +99,7 @@ record MarkingWrite(WriteTarget target, Write write, DistributedWrite rows, Batc
         metrics.wrote(segments);
         metrics.marked(marks.count());
         Runnable commit = () -> target.runCommit(() -> metrics.committed(
-            Commits.send(new CommitWrite(withNumbers(), segments, byPython, marks.rows()))));
+            Commits.send(new CommitWrite(ended(summary), segments, byPython, marks.rows()))));
         if (batch instanceof VersionedWrite own) {
             own.numbers().commit(commit);
         } else {
@@ -100,9 +107,10 @@ record MarkingWrite(WriteTarget target, Write write, DistributedWrite rows, Batc
         }
     }
 
-    private Write withNumbers() {
+    private Write ended(WriteSummary summary) {
         return new Write(write.table(), write.mode(), write.operation(), write.filters(), write.ownRows(), write.removed(),
-            write.batch(), write.changeColumn(), write.checked(), rows == null ? List.of() : rows.taken());
+            write.batch(), write.changeColumn(), write.checked(), rows == null ? List.of() : rows.taken(),
+            statement.effect(summary));
     }
 
     /** The commit may have landed before its response was lost, so no file is deleted; vacuum does. */

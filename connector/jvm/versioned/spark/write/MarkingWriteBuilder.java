@@ -32,10 +32,10 @@ public record MarkingWriteBuilder(WriteTarget target, Rewrite rewrite, LogicalWr
     @Override
     public DeltaWrite build() {
         Write write = new Write(target.ref(), "rewrite", rewrite.operation(), rewrite.filters(), false,
-            List.of(), null, null, true, List.of());
+            List.of(), null, null, true, List.of(), null);
         DistributedWrite rows = rewrite.operation().equals("delete") ? null
             : new VersionedWriteBuilder(target, info, rewrite).build();
         return new MarkingWrite(target, write, rows, rows == null ? null : rows.toBatch(),
-            WriteMetrics.ofMarks(target.ref()));
+            WriteMetrics.ofMarks(target.ref()), new Statement(rewrite.condition()));
     }
 }

@@ -9,6 +9,9 @@ public interface Rewrite {
     /** {@code delete}, {@code update} or {@code merge}. */
     String operation();
 
+    /** The condition of the statement, in SQL; null if it is not known. */
+    String condition();
+
     /** The rows that the statement read. */
     List<Term> filters();
 

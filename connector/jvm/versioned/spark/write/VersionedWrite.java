@@ -2,12 +2,13 @@ package versioned.spark.write;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Consumer;
+import java.util.function.BiConsumer;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteSummary;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import versioned.spark.internals.SparkParquetWriting;
 import versioned.spark.protocol.TableRef;
@@ -17,7 +18,7 @@ import versioned.spark.protocol.WrittenSegment;
 
 /** Rows written by Spark's own Parquet writer; {@code commit} takes the segments of all tasks, and {@code metrics} what it did. */
 record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projection, RowDistribution distribution,
-        Numbers numbers, WriteMetrics metrics, Consumer<List<WrittenSegment>> commit) implements DistributedWrite, BatchWrite {
+        Numbers numbers, WriteMetrics metrics, BiConsumer<List<WrittenSegment>, WriteSummary> commit) implements DistributedWrite, BatchWrite {
     @Override
     public String description() {
         return "VersionedWrite " + table.name();
@@ -52,6 +53,11 @@ record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projectio
 
     @Override
     public void commit(WriterCommitMessage[] messages) {
+        commit(messages, null);
+    }
+
+    @Override
+    public void commit(WriterCommitMessage[] messages, WriteSummary summary) {
         List<WrittenSegment> segments = new ArrayList<>();
         for (WriterCommitMessage message : messages) {
             if (message instanceof TaskWriter.Written written) {
@@ -59,7 +65,7 @@ record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projectio
             }
         }
         metrics.wrote(segments);
-        numbers.commit(() -> commit.accept(segments));
+        numbers.commit(() -> commit.accept(segments, summary));
     }
 
     @Override

@@ -33,6 +33,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
     private final CaseInsensitiveStringMap options;
     private final boolean ownRows;
     private final Rewrite rewrite;
+    private final Statement statement;
     private String mode = "append";
     private List<Term> condition = List.of();
 
@@ -43,6 +44,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             rewrite != null ? TableOptions.READ : target.batch() != null ? TableOptions.SINK : TableOptions.WRITE);
         this.ownRows = ownRows;
         this.rewrite = rewrite;
+        this.statement = new Statement(rewrite == null ? null : rewrite.condition());
     }
 
     /** @param ownRows whether the rows were computed from all rows of the table */
@@ -95,13 +97,13 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             WriteMetrics metrics = WriteMetrics.ofRows(table);
             Numbers numbers = new Numbers(table, plan.numbered(), rewrite == null || rewrite.operation().equals("merge"),
                 rewrite != null);
-            return target.streaming(new VersionedWrite(table, plan, projection, distribution, numbers, metrics, segments -> {
+            return target.streaming(new VersionedWrite(table, plan, projection, distribution, numbers, metrics, (segments, summary) -> {
                 List<String> removed = rewrite == null ? List.of() : rewrite.removed();
                 metrics.replaced(removed);
-                target.commit(write(removed, numbers.taken()), segments, metrics::committed);
+                target.commit(write(removed, numbers.taken(), statement.effect(summary)), segments, metrics::committed);
             }));
         }
-        Write write = write(rewrite == null ? List.of() : rewrite.fixRemoved(), List.of());
+        Write write = write(rewrite == null ? List.of() : rewrite.fixRemoved(), List.of(), statement.condition());
         PythonCommit commit = new PythonCommit(target.commitId(), creation == null ? write : null, creation,
             rewrite != null && projection != null, SparkStatements.author());
         StructType rows = commit.stored() ? projection.schema() : info.schema();
@@ -135,10 +137,11 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             && options.isEmpty() && !SQLConf.get().charVarcharAsString();
     }
 
-    private Write write(List<String> removed, List<TakenNumbers> taken) {
+    private Write write(List<String> removed, List<TakenNumbers> taken, Effect effect) {
         return rewrite == null ? new Write(target.ref(), mode, "insert", condition, ownRows, removed, batch(), changeColumn(),
-                target.batch() == null && changeColumn() == null, taken)
-            : new Write(target.ref(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed, null, null, true, taken);
+                target.batch() == null && changeColumn() == null, taken, null)
+            : new Write(target.ref(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed, null, null, true, taken,
+                effect);
     }
 
     /** The column of rows that are changes to apply; null for rows of the table. */
