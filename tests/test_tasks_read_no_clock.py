@@ -30,6 +30,8 @@ PLANNED_OR_COMMITTED = {
 MEASURED = {
     # The driver measures how long it plans.
     "connector/jvm/versioned/spark/scan/VersionedScan.java",
+    # The driver measures how long a statement runs.
+    "connector/jvm/versioned/spark/write/Statement.java",
 }
 
 

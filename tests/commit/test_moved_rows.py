@@ -39,7 +39,7 @@ def test_a_compaction_says_how_it_moved_rows() -> None:
     (merged,) = compact(table, [table.b, table.a], [20])
     entry = last(table)
     assert entry.removed == (table.b.path, table.a.path)
-    assert entry.details == {"moved": [[2, 1]]}
+    assert entry.details["moved"] == [[2, 1]]
     assert table.log.load().state == table.state
     assert table.live == {merged.path}
 
@@ -262,7 +262,7 @@ def test_a_group_that_is_not_in_order_is_followed_as_a_whole() -> None:
     part = table.rewrite("delete", table.a, low=None)
     groups = ((2, 1, False), (1, 1, True))
     first, second = compact(table, [table.a, table.b, c], [20, 10], groups)
-    assert last(table).details == {"moved": [[2, 1, False], [1, 1]]}
+    assert last(table).details["moved"] == [[2, 1, False], [1, 1]]
     with pytest.raises(CommitConflictError, match="or moved by a compaction"):
         table.commit(part)
     table.commit(some)

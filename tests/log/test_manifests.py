@@ -133,7 +133,7 @@ def history(folder: Path, how: dict[str, Any]) -> Table:
 
 def description(table: Table) -> list[Any]:
     """Everything that a table shows, except for random values."""
-    history = table.inspect.history().drop_columns(["time", "commit_id"]).to_pylist()
+    history = table.inspect.history().drop_columns(["time", "commit_id", "duration_ms"]).to_pylist()
     versions = [
         sorted(table.scan(version=version).to_arrow().to_pylist(), key=lambda row: row["id"])
         for version in range(table.version + 1)

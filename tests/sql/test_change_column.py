@@ -84,6 +84,7 @@ def write(table: Table, mode: str = "append") -> Write:
         own_rows=False,
         checked=False,
         taken=(),
+        effect=None,
         removed=(),
         batch=WriteBatch("job", "3", epoch=False),
         change_column="_change_type",

@@ -104,6 +104,7 @@ def commit(
         "change_column": None,
         "checked": False,
         "taken": [],
+        "effect": None,
         **members,
     }
     response: Json = ask(
@@ -347,6 +348,7 @@ def test_bytes_must_be_attached(ask: Any, tmp_path: Path) -> None:
         "change_column": None,
         "checked": False,
         "taken": [],
+        "effect": None,
     }
     for index in (1, -1, "AAE=", True, None):
         written = {**segment(tmp_path, 1, "x", "x"), "footer": index}
