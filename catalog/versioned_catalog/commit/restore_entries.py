@@ -15,7 +15,7 @@ from versioned_catalog.log.features import RESTORE, WITH_CHECKSUMS, Features
 from versioned_catalog.log.ledger import LedgerChange
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.iceberg import PUBLISH, PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE
+from versioned_catalog.model.iceberg import PUBLISH, REGISTRATION
 from versioned_catalog.model.identity import identities_of, latest
 
 _FEATURES = Features(frozenset({RESTORE}), frozenset({RESTORE})) | WITH_CHECKSUMS
@@ -72,7 +72,7 @@ def restore_entry(
 
 def _properties(attempt: Attempt[Rollback], then: TableState) -> dict[str, str]:
     """The properties of the version; engines that follow what is published go on to do so."""
-    groups = ((PUBLISH,), (PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE))
+    groups = ((PUBLISH,), REGISTRATION)
     publish = {
         key: attempt.state.properties[key]
         for group in groups

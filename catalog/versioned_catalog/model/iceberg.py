@@ -236,7 +236,10 @@ PUBLISH_CATALOG = "publish.catalog"
 PUBLISH_CATALOG_TABLE = "publish.catalog.table"
 """The property with the name of the table in that catalog."""
 
-PUBLICATION = (PUBLISH, PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE)
+REGISTRATION = (PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE)
+"""The properties that say where a publication is registered."""
+
+PUBLICATION = (PUBLISH, *REGISTRATION)
 """The properties of publishing, which are no part of a version."""
 
 

@@ -60,7 +60,7 @@ from versioned_catalog.maintain.log_check import entry_versions, in_parallel
 from versioned_catalog.maintain.segment_check import opened
 from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.changes import SetProperty
-from versioned_catalog.model.iceberg import PUBLISH, PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE
+from versioned_catalog.model.iceberg import PUBLISH, PUBLISH_CATALOG, REGISTRATION
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.names.changes import check_droppable, drop_unnamed
@@ -401,7 +401,7 @@ def _described(
     """The schemas of a clone, the current one last, its properties, comment, and next column ID."""
     then, table = cloning.state, cloning.source.name
     properties = dict(then.properties)
-    for key in (PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE):
+    for key in REGISTRATION:
         properties.pop(key, None)  # the name in the catalog is that of the source
     if cloning.shallow:
         properties.pop(PUBLISH, None)  # other engines could not read its files
