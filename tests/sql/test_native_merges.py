@@ -6,7 +6,7 @@ Needs a JVM because Spark's Parquet reader reads the keys and the rows, and the 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from random import Random
@@ -315,6 +315,66 @@ def test_small_runs_over_a_large_one(
     assert frame.where(frame.k == key(1_234 * 3)).collect() == []
 
 
+BATCH = 4096
+"""Rows of a batch of Spark's vectorized Parquet reader."""
+
+LARGE: dict[str, tuple[str, Callable[[int], Row]]] = {
+    "number": ("id BIGINT", lambda n: {"id": n}),
+    "same prefix": ("id STRING", lambda n: {"id": f"customer-{n:06d}"}),
+    "two columns": ("host STRING, id INT", lambda n: {"host": f"h{n // 5000}", "id": n % 5000}),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("key", list(LARGE))
+@pytest.mark.parametrize(
+    "shared",
+    [
+        pytest.param((), id="none"),
+        pytest.param((3, 3 * BATCH - 3, 3 * BATCH, 15_000), id="several"),
+        pytest.param((0,), id="first", marks=pytest.mark.nightly),
+        pytest.param((3 * BATCH - 3,), id="end of a batch", marks=pytest.mark.nightly),
+        pytest.param((3 * BATCH,), id="begin of a batch", marks=pytest.mark.nightly),
+        pytest.param((29_997,), id="last", marks=pytest.mark.nightly),
+    ],
+)
+def test_batches_of_large_runs_share_no_key_or_few(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, key: str, shared: tuple[int, ...]
+) -> None:
+    ddl, of = LARGE[key]
+    names = [part.split()[0] for part in ddl.split(", ")]
+    table = catalog.create_table((ns, "t"), f"{ddl}, v INT", primary_key=names)
+    expected: dict[tuple[Any, ...], int] = {}
+    for run in range(3):
+        numbers = [*range(run, 30_000, 3), *(shared if run else ())]
+        rows = [of(number) | {"v": run} for number in sorted(numbers)]
+        arrow = table.scan().schema
+        table.upsert(pa.Table.from_pylist(rows, schema=arrow))
+        expected |= {tuple(row[name] for name in names): run for row in rows}
+    frame = by(sql_spark, f"versioned.{ns}.t", "native")
+    assert is_native(frame)
+    assert {tuple(row)[:-1]: row["v"] for row in frame.collect()} == expected
+    assert frame.count() == len(expected)
+
+
+@pytest.mark.thorough
+def test_the_last_row_of_a_batch_is_hidden_by_the_first_of_many_others(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    table = catalog.create_table((ns, "t"), "k BIGINT, v INT", primary_key=["k"])
+    last = 2 * (BATCH - 1)
+    older, newer = (
+        [*range(0, 30_000, 2)],
+        [*range(6_001, last, 2), last, *range(last + 1, 26_000, 2)],
+    )
+    upsert(table, older, 1)
+    upsert(table, newer, 2)
+    frame = by(sql_spark, f"versioned.{ns}.t", "native")
+    assert is_native(frame)
+    expected = dict.fromkeys(older, 1) | dict.fromkeys(newer, 2)
+    assert sorted(map(tuple, frame.collect())) == sorted(expected.items())
+
+
 def merge_parts(frame: DataFrame) -> list[tuple[int, int]]:
     """For each part of a merge that tasks read: its index, and the number of parts of its merge."""
     execution = frame._jdf.queryExecution()
@@ -329,7 +389,7 @@ def _items(of: Any) -> list[Any]:
     return [of.apply(at) for at in range(of.size())]
 
 
-def upsert(table: Table, keys: range, value: int) -> None:
+def upsert(table: Table, keys: Sequence[int], value: int) -> None:
     values = pa.array([value] * len(keys), pa.int32())
     table.append(pa.table({"k": pa.array(keys, pa.int64()), "v": values}))
 

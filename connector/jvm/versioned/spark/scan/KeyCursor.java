@@ -176,7 +176,7 @@ final class KeyCursor {
         if (state == State.WAITING || other.state == State.WAITING) {
             return state == State.WAITING && (other.state != State.WAITING || rank < other.rank);
         }
-        int order = compareKeys(row, other);
+        int order = compareKeys(row, other, other.row);
         if (order == 0) {
             order = Long.compare(sequence(), other.sequence());
         }
@@ -203,21 +203,72 @@ final class KeyCursor {
         return low - row;
     }
 
+    /** The key with which the batch ends, or the lower bound of a segment that is not open yet, is before that of another. */
+    boolean endsBefore(KeyCursor other) {
+        long mine = state == State.OPEN ? prefixes[0][rows - 1] : head;
+        long its = other.state == State.OPEN ? other.prefixes[0][other.rows - 1] : other.head;
+        if (mine != its || state != State.OPEN || other.state != State.OPEN) {
+            return mine < its || mine == its && state == State.WAITING;
+        }
+        return compareKeys(rows - 1, other, other.rows - 1) < 0;
+    }
+
+    /** The number of rows from this one on, in this batch, whose keys are before the end of another, as {@code endsBefore} says. */
+    int beforeEnd(KeyCursor other) {
+        if (state != State.OPEN) {
+            return 0;
+        }
+        int low = row;
+        int high = rows;
+        while (low < high) {
+            int middle = low + high >>> 1;
+            long prefix = prefixes[0][middle];
+            long end = other.state == State.OPEN ? other.prefixes[0][other.rows - 1] : other.head;
+            if (prefix < end || prefix == end && other.state == State.OPEN && compareKeys(middle, other, other.rows - 1) < 0) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return low - row;
+    }
+
+    /** Adds the keys of rows from this one on; returns whether all of them are new. */
+    boolean addTo(KeySet keys, int count) {
+        for (int at = row; at < row + count; at++) {
+            long hash = 0;
+            for (long[] column : prefixes) {
+                hash = mixed(hash + column[at]);
+            }
+            if (!keys.add(hash)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The finalizer of MurmurHash3, which maps different numbers to different ones. */
+    private static long mixed(long number) {
+        long mixed = (number ^ number >>> 33) * 0xff51afd7ed558ccdL;
+        mixed = (mixed ^ mixed >>> 33) * 0xc4ceb9fe1a85ec53L;
+        return mixed ^ mixed >>> 33;
+    }
+
     private boolean isKeyBefore(int at, KeyCursor other) {
         long prefix = prefixes[0][at];
         return other.state == State.DONE || prefix < other.head
-            || prefix == other.head && other.state == State.OPEN && compareKeys(at, other) < 0;
+            || prefix == other.head && other.state == State.OPEN && compareKeys(at, other, other.row) < 0;
     }
 
-    private int compareKeys(int at, KeyCursor other) {
+    private int compareKeys(int at, KeyCursor other, int row) {
         for (int i = 0; i < orders.length; i++) {
             long one = prefixes[i][at];
-            long two = other.prefixes[i][other.row];
+            long two = other.prefixes[i][row];
             if (one != two) {
                 return one < two ? -1 : 1;
             }
             if (!orders[i].isExact()) {
-                int order = compareValues(orders[i], column(i), at, other.column(i), other.row);
+                int order = compareValues(orders[i], column(i), at, other.column(i), row);
                 if (order != 0) {
                     return order;
                 }

@@ -2,6 +2,8 @@ package versioned.spark.scan;
 
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * Merges the keys of overlapping segments, to find the rows that are not shown: those that a newer row of their key hides, and
@@ -11,12 +13,19 @@ final class KeyMerge {
     private static final byte DELETE = 1;
     private static final byte PUT = 0;
     private static final int STREAK = 8; // after so many rows of one segment, look how many more come
+    private static final int WINDOW = 1024; // fewer rows are not worth a look for keys that are not distinct
+    private static final int MOST_PAUSES = 64; // batches without such a look, at most, after keys that were not
 
     private final KeyCursor[] cursors;
     private final long[] heads; // of the cursors, beside each other, since most comparisons need no more
     private final long limit;
     private final int[] tree; // the winner of all, then the loser of each match
     private final Last last;
+    private final KeySet keys = new KeySet();
+    private final boolean distinct; // each segment has distinct keys, and no tombstones
+    private int pauses;
+    private int pause;
+    private boolean looks; // a batch was loaded since the last look
 
     private KeyMerge(KeyOrder<?>[] orders, KeyCursor[] cursors, long limit) {
         this.cursors = cursors;
@@ -24,6 +33,7 @@ final class KeyMerge {
         this.limit = limit;
         this.tree = new int[cursors.length];
         this.last = new Last(orders);
+        this.distinct = Stream.of(cursors).allMatch(KeyCursor::isDistinct);
     }
 
     /**
@@ -42,16 +52,17 @@ final class KeyMerge {
     }
 
     private void merge() throws IOException {
-        Arrays.fill(tree, -1);
-        for (int leaf = 0; leaf < cursors.length; leaf++) {
-            play(leaf);
-        }
+        playAll();
         int before = -1;
         int streak = 0;
         for (KeyCursor next = cursors[tree[0]]; heads[tree[0]] <= limit && !next.isDone(); next = cursors[tree[0]]) {
             int winner = tree[0];
             if (next.isWaiting()) {
                 next.open();
+                looks = distinct;
+            } else if (looks && skipsDistinct()) {
+                before = -1;
+                continue;
             } else {
                 streak = winner == before ? streak + 1 : 0;
                 before = winner;
@@ -63,6 +74,67 @@ final class KeyMerge {
         last.end();
     }
 
+    private void playAll() {
+        Arrays.fill(tree, -1);
+        for (int leaf = 0; leaf < cursors.length; leaf++) {
+            play(leaf);
+        }
+    }
+
+    /**
+     * Takes all rows before the first key with which a batch ends, if no two of them have the same key: a set finds that out
+     * faster than the tree orders them. After a look in vain, the next batches are not looked at.
+     */
+    private boolean skipsDistinct() {
+        looks = false;
+        if (pause > 0) {
+            pause--;
+            return false;
+        }
+        KeyCursor end = cursors[0];
+        for (KeyCursor cursor : cursors) {
+            end = cursor.endsBefore(end) ? cursor : end;
+        }
+        int[] counts = new int[cursors.length];
+        int total = 0;
+        for (int i = 0; i < counts.length; i++) {
+            counts[i] = cursors[i].beforeEnd(end);
+            total += counts[i];
+        }
+        if (total < WINDOW) {
+            return false;
+        }
+        if (!areDistinct(counts, total)) {
+            pauses = Math.min(MOST_PAUSES, 2 * pauses + 1);
+            pause = pauses;
+            return false;
+        }
+        pauses = 0;
+        last.follow(cursors[tree[0]]);
+        last.forget();
+        for (int i = 0; i < counts.length; i++) {
+            if (counts[i] > 0) {
+                cursors[i].skip(counts[i]);
+            }
+        }
+        playAll();
+        return true;
+    }
+
+    /** Whether the next rows of the segments, so many of each, have different keys, as those of one segment do. */
+    private boolean areDistinct(int[] counts, int total) {
+        if (IntStream.of(counts).anyMatch(count -> count == total)) {
+            return true;
+        }
+        keys.clear(total);
+        for (int i = 0; i < counts.length; i++) {
+            if (!cursors[i].addTo(keys, counts[i])) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /** Takes rows of one segment, which are the next ones of all; if they are several, no key has two of them. */
     private void take(KeyCursor cursor, int count) throws IOException {
         last.follow(cursor);
@@ -72,6 +144,7 @@ final class KeyMerge {
         } else {
             last.keep();
             cursor.load();
+            looks = distinct;
         }
     }
 
@@ -129,6 +202,11 @@ final class KeyMerge {
             if (cursor != null && (deletes || hasKeyOf(next))) {
                 hide();
             }
+        }
+
+        /** Forgets it: rows with its key do not follow. */
+        void forget() {
+            cursor = null;
         }
 
         void end() {
