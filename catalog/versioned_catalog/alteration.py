@@ -117,6 +117,13 @@ class Alteration:
         """Widen a column's type."""
         return self._add(requests.ChangeType(parse_path(path), _type(type)))
 
+    def narrow(self, path: Path, type: str | DataType) -> Alteration:
+        """Narrow a column's type, to one that widens to it; refused if a value does not fit.
+
+        The values are checked at the commit, by statistics where they prove it. No row is rewritten.
+        """
+        return self._add(requests.ChangeType(parse_path(path), _type(type), narrows=True))
+
     def set_default(self, path: Path, value: object) -> Alteration:
         """Set the write default of a column; existing rows do not change."""
         return self._add(requests.SetDefault(parse_path(path), value))

@@ -260,9 +260,8 @@ def random_change(random: Random, model: Model, fields: tuple[Field, ...]) -> tu
     paths = [p for p in walk(fields) if not in_key(p)]
     named = [p for p in paths if len(p) == 1 or p[-2].type[0] == "struct"]
     path = random.choice(paths)
-    kind = random.choice(
-        ["add", "add", "drop", "rename", "move", "type", "type", "default", "not null", "null"]
-    )
+    kinds = ["add", "add", "drop", "rename", "move", "type", "type", "default", "not null", "null"]
+    kind = random.choice([*kinds, "narrow", "narrow"])
     if kind == "add":
         return _random_add(random, model, fields, paths)
     if kind in ("drop", "rename", "move"):
@@ -274,12 +273,15 @@ def random_change(random: Random, model: Model, fields: tuple[Field, ...]) -> tu
         siblings = inner(path[-2].type) if len(path) > 1 else fields
         others = [f.key for f in siblings if f.key != one.key]
         return ("move", one.key, random.choice([None, *others]))
-    if kind == "type":
+    if kind in ("type", "narrow"):
         leaves = [
             p[-1] for p in paths if isinstance(p[-1].type, str) and model.may_widen(p[-1].key)
         ]
         if not leaves:
             return ("null", one.key)
+        if kind == "narrow":
+            one = random.choice([f for f in leaves if _narrower(f.type)] or leaves)
+            return ("narrow", one.key, random.choice(_narrower(one.type) or LEAVES))
         one = random.choice(leaves)
         wider = sorted(WIDER.get(one.type, ()))
         return ("type", one.key, random.choice([*wider, random.choice(LEAVES)]))
@@ -290,6 +292,10 @@ def random_change(random: Random, model: Model, fields: tuple[Field, ...]) -> tu
         one = random.choice(leaves)
         return ("default", one.key, random.choice([None, *VALUES[one.type]]))
     return (kind, one.key)
+
+
+def _narrower(type_: str) -> list[str]:
+    return [narrow for narrow in LEAVES if type_ in WIDER.get(narrow, ())]
 
 
 def _random_add(
@@ -342,6 +348,8 @@ def run_alter(table: Table, model: Model, changes: list[tuple[Any, ...]]) -> Non
                 builder.move_column(path, first=after is None, after=after)
             case "type":
                 builder.change_type(path, rest[0])
+            case "narrow":
+                builder.narrow(path, rest[0])
             case "default":
                 builder.set_default(path, rest[0])
             case "not null":

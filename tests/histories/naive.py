@@ -46,6 +46,7 @@ class Field:
     nullable: bool = True
     read_default: Any = None
     write_default: Any = None
+    widest: Any = None
 
 
 @dataclass
@@ -137,7 +138,40 @@ def as_type(value: Any, type_: Type) -> Any:
         return Decimal(value).quantize(Decimal(1).scaleb(-scale))
     if type_ == "timestamp_ntz" and not isinstance(value, dt.datetime):
         return dt.datetime(value.year, value.month, value.day)
+    if type_ in INTEGERS:
+        return int(value)
+    if type_ == "date" and isinstance(value, dt.datetime):
+        return value.date()
     return value
+
+
+INTEGERS = {"byte": 8, "short": 16, "int": 32, "long": 64}
+
+
+def fits(value: Any, type_: str) -> bool:
+    """Whether a value of a wider type is one of a narrower type."""
+    if value is None:
+        return True
+    if type_ in INTEGERS:
+        if isinstance(value, float) and not math.isfinite(value):
+            return False
+        limit = 2 ** (INTEGERS[type_] - 1)
+        return bool(value == int(value) and -limit <= value < limit)
+    if type_ == "float":
+        if not math.isfinite(value):
+            return True
+        try:
+            return bool(as_stored(value, "float") == value)
+        except OverflowError:
+            return False
+    if type_.startswith("decimal"):
+        precision, scale = map(int, type_[8:-1].split(","))
+        scaled = Decimal(value).scaleb(scale)
+        return scaled == int(scaled) and abs(scaled) < 10**precision
+    if type_ == "varchar(5)":
+        return len(value) <= 5
+    assert type_ == "date"
+    return not isinstance(value, dt.datetime) or value.time() == dt.time()
 
 
 def as_stored(value: Any, type_: Type) -> Any:
@@ -244,6 +278,9 @@ def alter(model: Model, changes: list[tuple[Any, ...]]) -> tuple[Field, ...]:
         if then is not None and then.nullable and not now.nullable:
             if any(v is None for v in own_values(model.fields, now.key, model.rows)):
                 raise Refused(f"{now.name} holds nulls")
+        if then is not None and is_narrower(then.type, now.type):
+            if not all(fits(v, now.type) for v in own_values(model.fields, now.key, model.rows)):
+                raise Refused(f"{now.name} holds values that do not fit")
         hosted = len(path) == 1 or path[-2].key in before
         if then is None and hosted and not now.nullable and now.read_default is None:
             raise Refused(f"{now.name} is new, and null in existing rows")
@@ -277,6 +314,10 @@ def apply(model: Model, fields: tuple[Field, ...], change: tuple[Any, ...]) -> t
             return edit(fields, key, lambda fs: _moved(fs, key, rest[0]))
         case "type":
             return _change(fields, key, lambda f: _widened(f, rest[0]))
+        case "narrow":
+            if key in model.fixed or key in getattr(model, "row_key", ()):
+                raise Refused("the table is arranged by it")
+            return _change(fields, key, lambda f: _narrowed(f, rest[0]))
         case "default":
             return _change(fields, key, lambda f: _defaulted(f, *rest))
         case "not null":
@@ -324,12 +365,39 @@ def _moved(siblings: tuple[Field, ...], key: int, after: int | None) -> list[Fie
     return [*rest[:at], moving, *rest[at:]]
 
 
+def is_narrower(old: Type, new: Type) -> bool:
+    """Whether a type may follow another one if all values fit."""
+    return isinstance(old, str) and new != "char(3)" and old in WIDER.get(new, ())
+
+
 def _widened(one: Field, type_: str) -> Field:
-    if one.type != type_ and type_ not in WIDER.get(one.type, ()):
+    if one.type == type_:
+        return one
+    if type_ not in WIDER.get(one.type, ()):
         raise Refused("it does not widen")
+    widest = one.widest
+    if widest is not None and (widest == type_ or type_ in WIDER.get(widest, ())):
+        widest = None
+    elif widest is not None and widest not in WIDER.get(type_, ()):
+        raise Refused("segments may hold a type that neither widens to it nor it to")
     return replace(
         one,
+        widest=widest,
         type=type_,
+        read_default=as_type(one.read_default, type_),
+        write_default=as_type(one.write_default, type_),
+    )
+
+
+def _narrowed(one: Field, type_: str) -> Field:
+    """A type that is not wider, whatever it was when its ALTER was planned."""
+    if not is_narrower(one.type, type_):
+        return _widened(one, type_)
+    if not (fits(one.read_default, type_) and fits(one.write_default, type_)):
+        raise Refused("its default does not fit")
+    narrow = replace(one, type=type_, widest=one.widest or one.type)
+    return replace(
+        narrow,
         read_default=as_type(one.read_default, type_),
         write_default=as_type(one.write_default, type_),
     )

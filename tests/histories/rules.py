@@ -300,7 +300,13 @@ def _fits(planned: Planned, now: Model, outcome: Verdict) -> None:
     for key in old.keys() & new.keys():
         was, is_ = old[key].type, new[key].type
         if isinstance(was, str) and was != is_ and is_ not in naive.WIDER.get(was, ()):
-            outcome.must.append(f"8: {was} does not widen to {is_}")
+            widest = new[key].widest
+            held = widest is not None and (was == widest or widest in naive.WIDER.get(was, ()))
+            values = own_values(then.fields, key, planned.rows)
+            if held and all(naive.fits(value, is_) for value in values):
+                outcome.may.append(f"8: {was} was narrowed to {is_}")
+            else:
+                outcome.must.append(f"8: {was} does not widen to {is_}")
         if old[key].nullable and not new[key].nullable and _in_key(then, key, planned):
             if any(value is None for value in own_values(then.fields, key, planned.rows)):
                 outcome.must.append(f"1: {new[key].name} holds nulls")

@@ -44,6 +44,21 @@ VALUES: dict[str, list[Any]] = {
     "interval day to second": [dt.timedelta(0), dt.timedelta(days=-1, microseconds=5)],
 }
 
+FIT: dict[str, list[Any]] = {
+    "byte": [Decimal("-1"), Decimal("0.00"), Decimal("1.00")],
+    "short": [-128, 127, Decimal("-1"), Decimal("0.00"), Decimal("1.00")],
+    "int": [-128, 127, -32768, 32767, Decimal("-1"), Decimal("0.00"), Decimal("1.00")],
+    "long": [Decimal("1.00")],
+    "float": [float("inf")],
+    "decimal(5,2)": [Decimal("0.00"), Decimal("1.00")],
+    "decimal(10,0)": [Decimal("0.00"), Decimal("1.00")],
+    "decimal(12,2)": [Decimal("1.00")],
+    "varchar(3)": ["", "zoë"],
+    "varchar(5)": ["", "zoë"],
+    "date": [N(1970, 1, 1)],
+}
+"""Other values of the types here, by the narrower types that they fit."""
+
 LEGAL = {
     "byte": ["short", "int", "long", "double", "decimal(10,0)", "decimal(12,2)", "decimal(22,2)"],
     "short": ["int", "long", "double", "decimal(10,0)", "decimal(12,2)", "decimal(22,2)"],
@@ -83,6 +98,7 @@ LOCATIONS = {
     "struct": ("v.x", "struct<x: {}, y: int>", lambda v: {"x": v, "y": 1}),
     "list": ("v.element", "array<{}>", lambda v: [v, None]),
     "map": ("v.value", "map<string, {}>", lambda v: [("k", v)]),
+    "key": ("v.key", "map<{}, string>", lambda v: None if v is None else [(v, "k")]),
 }
 
 
@@ -127,6 +143,35 @@ def test_each_type_widens_to_the_legal_types_only(old: str, location: str) -> No
             for prune in (True, False):
                 found = table.scan(filters=[(path, "=", wanted)], prune=prune).count()
                 assert found == present.count(wanted), new
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("location", some({"top"}, LOCATIONS))
+@pytest.mark.parametrize("old", list(LEGAL))
+def test_each_type_narrows_back_if_its_values_fit(old: str, location: str) -> None:
+    path, ddl, wrap = LOCATIONS[location]
+    for new in LEGAL[old]:
+        table = Catalog.create_path(f"memory://{uuid4()}", f"v {ddl.format(new)}")
+        values = [widened(value, new) for value in VALUES[old]]
+        table.append(nest(location, new, [*values, None]))
+        if old.startswith("char") or location == "key":
+            with pytest.raises(InvalidRequestError, match=r"CHAR|may not hold|key of a map"):
+                table.alter().narrow(path, old).commit()
+            continue
+        version = table.version
+        table.append(nest(location, new, VALUES[new]))
+        misfits = [v for v in VALUES[new] if v not in values and v not in FIT.get(old, [])]
+        if misfits:
+            with pytest.raises(InvalidRequestError, match=f"since {len(misfits)} of its values"):
+                table.alter().narrow(path, old).commit()
+            table.rollback(version)
+        table.alter().narrow(path, old).commit()
+        kept = VALUES[old] if misfits else [*VALUES[old], *VALUES[new]]
+        expected = [wrap(v) for v in kept]
+        found = table.scan().to_arrow()["v"].to_pylist()
+        assert sorted(map(repr, found)) == sorted(map(repr, [*expected, wrap(None)])), new
+        table.append(nest(location, old, VALUES[old]))
+        assert len(table.scan().to_arrow()) == len(found) + len(VALUES[old])
 
 
 @pytest.mark.parametrize("type_", ["array<int>", "map<string,int>", "struct<x: int>", "variant"])

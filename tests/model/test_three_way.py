@@ -147,7 +147,7 @@ def test_a_column_that_both_drop_and_add_again_is_two_columns() -> None:
         ([SetComment(p("s.x"), "q")], [DropColumn(p("s"))], "s was dropped on the branch 'b' and"),
         ([AddColumn(p("n"), Atom.INT)], [AddColumn(p("N"), Atom.INT)], "n"),
         ([SetDefault(p("a"), 1)], [SetDefault(p("a"), 2)], "a: default was changed on both"),
-        ([ChangeType(p("a"), Atom.LONG)], [SetDefault(p("a"), 2)], "widened it and one set"),
+        ([ChangeType(p("a"), Atom.LONG)], [SetDefault(p("a"), 2)], "changed its type and one set"),
         ([SetComment(p("s.x"), "1")], [SetComment(p("s.x"), "2")], "s.x: comment was changed"),
         (
             [MoveColumn(p("d"), True, None)],

@@ -121,6 +121,14 @@ def change_type(path: str, type_: str) -> Change:
 
 @alter.command()
 @_path
+@click.argument("type_", metavar="TYPE")
+def narrow(path: str, type_: str) -> Change:
+    """Narrow the type of a column; refused if a value does not fit."""
+    return lambda table: table.alter().narrow(path, type_)
+
+
+@alter.command()
+@_path
 @_first
 @_after
 def move(path: str, first: bool, after: str | None) -> Change:

@@ -16,6 +16,7 @@ from versioned_catalog.commit import (
     incarnation_rules,
     mark_rules,
     merge_entries,
+    narrowing_rules,
     operations,
     resolve_rules,
     restore_entries,
@@ -169,7 +170,11 @@ MATRIX: Mapping[type, Row] = {
     operations.Alter: Row(
         required=(*SAME_INCARNATION, schema_rules.in_current_schema, schema_rules.schema_unaltered),
         is_noop=table_entries.is_altered,
-        rules=(schema_rules.no_nulls, schema_rules.publishes_own_files),
+        rules=(
+            schema_rules.no_nulls,
+            narrowing_rules.values_fit,
+            schema_rules.publishes_own_files,
+        ),
         entry=table_entries.alter_entry,
     ),
     operations.Tag: Row(

@@ -371,8 +371,8 @@ def _check_nulls(attempt: Attempt[MergeBranch], adds_rows: bool) -> None:
     if columns:
         raise _conflict(
             attempt,
-            f"one side has made the column {columns[0]} NOT NULL, and the other has added rows "
-            "that may hold nulls",
+            f"one side has made the column {columns[0]} NOT NULL or narrowed it, and the other has "
+            "added rows that may not fit",
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pyarrow.compute as pc
 
 from versioned_catalog.commit.attempt import Attempt
+from versioned_catalog.commit.narrowing_rules import record_fits
 from versioned_catalog.commit.operations import (
     Alter,
     Create,
@@ -143,7 +144,7 @@ def _is_as_planned(creation: Create, state: TableState | None) -> bool:
 
 
 def types_fit(attempt: Attempt[Write]) -> None:
-    """Refuse values of a type that a rollback made narrower (note 8).
+    """Refuse values that may not fit a type that was made narrower since the base (note 8).
 
     Raises:
         CommitConflictError: naming the column and both types.
@@ -152,13 +153,20 @@ def types_fit(attempt: Attempt[Write]) -> None:
     # Segments may have been written under the schema of either.
     for base in (operation.base, operation.base.of_segments) if operation.records else ():
         for column_id in sorted(base.schema.ids & schema.ids):
-            old, new = base.schema.column(column_id).type, schema.column(column_id).type
-            if not is_nested(old) and not widens(old, new):
-                raise CommitConflictError(
-                    f"{attempt.table}: the column {schema.path_text(column_id)} was rolled back from "
-                    f"{type_name(old)} to {type_name(new)} since version {base.version}, on which this "
-                    "write was planned; refresh() the table and write again"
-                )
+            old, column = base.schema.column(column_id).type, schema.column(column_id)
+            if is_nested(old) or widens(old, column.type):
+                continue
+            may_be_held = column.widest is not None and widens(old, column.widest)
+            if may_be_held and all(
+                record_fits(record, column_id, old, column.type) for record in operation.records
+            ):
+                continue
+            raise CommitConflictError(
+                f"{attempt.table}: the column {schema.path_text(column_id)} was "
+                f"{'narrowed' if may_be_held else 'rolled back'} from {type_name(old)} to "
+                f"{type_name(column.type)} since version {base.version}, on which this write was "
+                "planned; refresh() the table and write again"
+            )
 
 
 def nulls_fit(attempt: Attempt[Write]) -> None:

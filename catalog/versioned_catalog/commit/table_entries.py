@@ -33,6 +33,7 @@ from versioned_catalog.log.features import (
     IMPORTS,
     KEYED,
     MARKS,
+    NARROWED,
     NULL_ORDER,
     PATCH,
     PINS,
@@ -51,6 +52,7 @@ from versioned_catalog.model.column_ids import new_schema, schema_with_ids
 from versioned_catalog.model.constants import rekey_defaults
 from versioned_catalog.model.evolution import BoundChange, Evolution, used_physical_names
 from versioned_catalog.model.keys import hides_rows, is_maintained, with_ttl_floor
+from versioned_catalog.model.narrowing import narrowed_columns
 from versioned_catalog.model.pins import Pin
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import FIRST_INTERNAL_ID, Evaluated, walk
@@ -124,6 +126,8 @@ def features_of(
     names = {KEYED} if schema.row_key else set()
     if any(column.hidden for column, _ in walk(schema.columns)):
         names.add(HIDDEN)
+    if narrowed_columns(schema):
+        names.add(NARROWED)
     if any(isinstance(column.write_default, Evaluated) for column, _ in walk(schema.columns)):
         names.add(DEFAULT_EXPRESSIONS)
     if marked:

@@ -77,6 +77,7 @@ from versioned_catalog.log.state import (
     check_tags_kept,
 )
 from versioned_catalog.model.arrow import TRUE, one_array, truths
+from versioned_catalog.model.narrowing import held
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import Json, check_members, member, optional, texts
 from versioned_catalog.storage.store import PREFIX, UNSAFE, safe_path
@@ -304,7 +305,7 @@ def _typed(segments: SegmentSet, schema: Schema) -> SegmentSet:
     for name, stored in base.types.items():
         column_id, _, kind = name.partition(".")
         if column_id.isdecimal() and int(column_id) in schema.ids:
-            wanted = statistic_type(kind, schema.column(int(column_id)).type)
+            wanted = statistic_type(kind, held(schema.column(int(column_id))).type)
             if pa.types.is_duration(wanted) and pa.types.is_int64(stored):
                 types[name] = wanted
             elif stored != wanted:

@@ -79,6 +79,9 @@ PINS = "pins"
 HIDDEN = "hidden"
 """Feature of tables with a schema that has a hidden column."""
 
+NARROWED = "narrowed"
+"""Feature of tables with a schema that has a narrowed column."""
+
 CONSUMERS = "consumers"
 """Feature of tables that have, or had, consumers."""
 
@@ -142,6 +145,7 @@ CLONES = "clones"
 KNOWN_FEATURES: frozenset[str] = frozenset(
     {
         CLONES,
+        NARROWED,
         KEYED,
         PATCH,
         MANIFEST,

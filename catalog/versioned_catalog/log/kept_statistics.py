@@ -11,6 +11,7 @@ from versioned_catalog.log.segment_table import statistics_of
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.statistics import ColumnStats, extremes, lower_text, upper_text
 from versioned_catalog.model.arrow import array_of, one_array
+from versioned_catalog.model.narrowing import held
 from versioned_catalog.model.types import Column, DataType, walk
 
 
@@ -31,14 +32,14 @@ def kept_statistics(state: TableState, paths: Sequence[str]) -> dict[str, dict[i
         ):
             then = state.schemas[version]
             if column.id in then.ids and stats != ColumnStats():
-                same = then.column(column.id).type == column.type
+                same = then.column(column.id).type == held(column).type
                 statistics[path][column.id] = stats if same else ColumnStats(nulls=stats.nulls)
     return statistics
 
 
 def _of_column(state: TableState, column: Column, places: pa.Array) -> Iterator[ColumnStats]:
     kept = {
-        name: one_array(state.segments.statistic(name, column, state.schemas).take(places))
+        name: one_array(state.segments.statistic(name, held(column), state.schemas).take(places))
         for name in statistics_of(column.type)
     }
     for at in range(len(places)):
@@ -46,8 +47,8 @@ def _of_column(state: TableState, column: Column, places: pa.Array) -> Iterator[
         yield ColumnStats(
             nulls=kept["nulls"][at].as_py(),
             nans=kept["nans"][at].as_py() if "nans" in kept else None,
-            min=_text(kept["min"].slice(at, 1), column.type, 0) if "min" in kept else None,
-            max=_text(kept["max"].slice(at, 1), column.type, 1) if "max" in kept else None,
+            min=_text(kept["min"].slice(at, 1), held(column).type, 0) if "min" in kept else None,
+            max=_text(kept["max"].slice(at, 1), held(column).type, 1) if "max" in kept else None,
             min_inexact=bool(inexact & 1),
             max_inexact=bool(inexact & 2),
         )

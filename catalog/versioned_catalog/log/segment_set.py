@@ -33,6 +33,7 @@ from versioned_catalog.log.stored_segments import (
     resolved_versions,
 )
 from versioned_catalog.model.arrow import array_of, from_numpy, one_array, scalar_of
+from versioned_catalog.model.narrowing import held
 from versioned_catalog.model.types import Column, DataType
 from versioned_catalog.storage.store import PREFIX
 
@@ -506,7 +507,7 @@ class SegmentSet:
         """One row a live segment as in a checkpoint, and the IDs of the columns in lists, if any."""
         ids = tuple(sorted(schemas.newest.ids))
         wide = _is_wide(schemas)
-        columns = [(schemas.newest.column(column_id)) for column_id in ids]
+        columns = [held(schemas.newest.column(column_id)) for column_id in ids]
         stored = [
             (f"{column.id}.{name}", self._typed(name, column) if wide else None, name, column)
             for column in columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from versioned_catalog.log.features import (
     CLONES,
     EXTERNAL_ROOTS,
     IMPORTS,
+    NARROWED,
     RESOLVED,
     TAG_RETENTION,
     UNDROP,
@@ -28,6 +30,7 @@ from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.stored_segments import UNRESOLVED, Counts
 from versioned_catalog.model.evolution import Evolution
+from versioned_catalog.model.narrowing import held_beyond, held_schema, narrowed_columns
 from versioned_catalog.model.pins import (
     HiddenColumn,
     Overflow,
@@ -130,8 +133,29 @@ class TableState:
 
     @property
     def known(self) -> Schema:
-        """The columns that a filter of this state's user may name, in the types that are stored now."""
-        return self.schema if self.lens is None else self.lens.seen.wide
+        """The columns that a filter that may be named, in the types that segments may hold."""
+        return self.reads.stored if self.lens is None else self.reads.wide
+
+    @cached_property
+    def reads(self) -> Seen:
+        """The columns that are seen, over the types that live segments may hold them in."""
+        if NARROWED not in self.features.read:
+            return self.seen
+        seen = self.seen
+        return Seen(seen.schema, self._held(seen.stored))
+
+    @property
+    def converts(self) -> bool:
+        """Whether columns may be seen in other types than segments hold them in."""
+        return self.lens is not None or self.reads.stored is not self.schema
+
+    def _held(self, schema: Schema) -> Schema:
+        columns = narrowed_columns(schema)
+        if not columns:
+            return schema
+        versions = self.segments.core["schema_version"].unique().to_pylist()
+        written = [self.schemas[version] for version in versions]
+        return held_schema(schema, [c.id for c in columns if held_beyond(c, written)])
 
     @property
     def pinned_schemas(self) -> dict[str, PinnedSchema]:

@@ -22,6 +22,7 @@ from versioned_catalog.log.features import CHECKPOINTS, HINT, KEPT, LOG, delta_p
 from versioned_catalog.log.ledger import ImportedPage, Ledger, imported_files
 from versioned_catalog.log.segment_table import same_core, statistics_of
 from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.model.narrowing import held
 from versioned_catalog.model.types import walk
 from versioned_catalog.observe.tracing import carried
 from versioned_catalog.storage.failures import is_shortage
@@ -299,7 +300,7 @@ def _first_difference(core: pa.Table, other: pa.Table) -> str:
 
 
 def _statistics(state: TableState, stored_state: TableState) -> Iterable[str]:
-    for column, _ in walk(state.schema.columns):
+    for column in (held(column) for column, _ in walk(state.schema.columns)):
         for name in statistics_of(column.type):
             expected = state.segments.statistic(name, column, state.schemas)
             stored = stored_state.segments.statistic(name, column, state.schemas)

@@ -34,6 +34,7 @@ from versioned_catalog.maintain.log_check import Report, differ, in_parallel, ra
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.id_map import id_map_from_text
 from versioned_catalog.model.keys import TTL, TTL_FLOOR
+from versioned_catalog.model.narrowing import held
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import schema_to_json
 from versioned_catalog.model.types import walk
@@ -168,7 +169,7 @@ class SegmentCheck:
             replace(row, record=replace(row.record, columns=result.columns))
             for row, result in zip(rows, results, strict=True)
         ]
-        for column, _ in walk(state.schema.columns):
+        for column in (held(column) for column, _ in walk(state.schema.columns)):
             for name in statistics_of(column.type):
                 if name == "inexact" and not self.deep:
                     continue  # a footer may have fewer statistics

@@ -39,7 +39,7 @@ class PlannedChange:
     """One change of a plan.
 
     Args:
-        kind: ``add``, ``drop``, ``rename``, ``widen``, ``move``, ``default``, ``not null``,
+        kind: ``add``, ``drop``, ``rename``, ``widen``, ``narrow``, ``move``, ``default``, ``not null``,
             ``nullable``, ``comment``, ``constraint``, ``property`` or ``partition``.
         path: the path of the column when the change is made; empty for the table.
         column_id: the ID of the column; None for a new one, and for the table.
@@ -48,8 +48,8 @@ class PlannedChange:
         safety: DESTRUCTIVE if values are lost; MAY_CONFLICT if stored values can forbid the change;
             MAY_SURPRISE if a column takes the name of another one, whose readers get its values.
         segments: live segments that hold the column: of a drop, those whose values are lost; of a NOT
-            NULL, those that are checked; of a constraint, all; of a ``ttl``, those that may hold rows
-            which it hides. No change rewrites data.
+            NULL and a narrowing, those that are checked; of a constraint, all; of a ``ttl``, those that
+            may hold rows which it hides. No change rewrites data.
         rows: the rows in these segments.
         pins: its effects on schema pins.
         surprise: what may surprise; empty otherwise.
@@ -85,11 +85,12 @@ class PlannedChange:
 def planned_change(step: Step, state: TableState, table: str) -> PlannedChange:
     """Describe a step of a difference from a table, whose name as SQL is ``table``."""
     change, surprise = step.change, _surprise(state, step)
-    match change.risk(step.before, step.after):
+    risk = change.risk(step.before, step.after)
+    match risk:
         case Risk.NONE:
             safety = Safety.MAY_SURPRISE if surprise else Safety.SAFE
             segments, rows = 0, 0
-        case Risk.STORED_NULLS:
+        case Risk.STORED_NULLS | Risk.STORED_VALUES:
             safety, (segments, rows) = (
                 Safety.MAY_CONFLICT,
                 segments_holding(state, {step.column_id}),
@@ -102,7 +103,7 @@ def planned_change(step: Step, state: TableState, table: str) -> PlannedChange:
         case Risk.HIDDEN_ROWS:
             safety, (segments, rows) = Safety.DESTRUCTIVE, _segments_hidden_by_ttl(state, step)
     return PlannedChange(
-        change.kind,
+        "narrow" if risk is Risk.STORED_VALUES else change.kind,
         change.path if isinstance(change, ColumnChange) else (),
         step.column_id,
         change.detail(step.before, step.after),

@@ -164,7 +164,9 @@ def _row(change: PlannedChange) -> tuple[str, str, str, str]:
         case Safety.MAY_SURPRISE:
             note = f"may surprise: {change.surprise}"
         case Safety.MAY_CONFLICT:
-            searched = "" if change.kind == "constraint" else " for nulls"
+            searched = {"constraint": "", "narrow": " for values that do not fit"}.get(
+                change.kind, " for nulls"
+            )
             note = f"may conflict: {count} to check{searched}"
         case Safety.DESTRUCTIVE:
             if change.kind == "property":

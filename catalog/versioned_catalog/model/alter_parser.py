@@ -288,7 +288,14 @@ def _take_declaration(cursor: Cursor, path: ColumnPath) -> list[changes.Change]:
 
 
 def _take_type_and_more(cursor: Cursor, path: ColumnPath) -> list[changes.Change]:
-    requests: list[changes.Change] = [changes.ChangeType(path, take_type(cursor))]
+    requests: list[changes.Change] = [changes.ChangeType(path, take_type(cursor), narrows=True)]
+    if cursor.at_word("USING"):
+        raise InvalidRequestError(
+            f"the type of {render_path(path)} can't be changed with USING, since no change of a type "
+            "rewrites values; add a column, fill it with an UPDATE, and drop and rename, as "
+            "docs/schemas.md shows (expand and contract)",
+            condition="NOT_SUPPORTED",
+        )
     if cursor.accept_word("COMMENT"):
         requests.append(changes.SetComment(path, cursor.string() or None))
     if cursor.accept_word("FIRST"):

@@ -290,7 +290,9 @@ class _Differ:
             case old, new if old != new:
                 if isinstance(column.write_default, Now | Evaluated):
                     self._emit(changes.DropDefault(self._schema.path(column_id)), column_id)
-                self._emit(changes.ChangeType(self._schema.path(column_id), new), column_id)
+                narrows = not self._keeps_options
+                change = changes.ChangeType(self._schema.path(column_id), new, narrows)
+                self._emit(change, column_id)
         self._options(column_id, target)
 
     def _options(self, column_id: int, target: Column) -> None:

@@ -150,6 +150,8 @@ class Risk(enum.Enum):
     NONE = "none"
     STORED_NULLS = "stored nulls"
     """Nulls of the column forbid the change."""
+    STORED_VALUES = "stored values"
+    """Values of the column that do not fit the new type forbid the change."""
     STORED_ROWS = "stored rows"
     """Rows for which a condition is false forbid the change."""
     LOST_COLUMN = "lost column"

@@ -149,6 +149,12 @@ def unsayable(schema: Schema) -> Iterator[str]:
     shown = schema.visible
     for column, _ in walk(shown.columns):
         type_ = column.type
+        if column.widest is not None:
+            yield (
+                f"the column {shown.path_text(column.id)} was narrowed from {type_name(column.widest)} "
+                f"to {type_name(type_)}, and older files hold values that no Iceberg reader narrows; "
+                "add a column, copy the values and drop this one"
+            )
         if not isinstance(type_, NestedType) and leaf_type(type_) is None:
             yield (
                 f"the column {shown.path_text(column.id)} is {type_name(type_)}, whose files no Iceberg "

@@ -339,8 +339,8 @@ def breaks(pinned: Schema, stored: Schema) -> Iterator[str]:
         current = stored.column(column.id)
         if not is_nested(column.type) and not widens(column.type, current.type):
             yield (
-                f"{path} is {render_type(current.type)} since a rollback, and rows can't be written as "
-                f"{render_type(column.type)}"
+                f"{path} is {render_type(current.type)} since a rollback or a narrowing, and rows can't "
+                f"be written as {render_type(column.type)}"
             )
         elif not is_nested(column.type) and not widens(current.type, column.type):
             yield (

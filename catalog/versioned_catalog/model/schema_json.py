@@ -22,6 +22,7 @@ from versioned_catalog.model.arrow import column_from_field, to_arrow_schema
 from versioned_catalog.model.keys import Direction
 from versioned_catalog.model.schema import Arrangement, PartitionField, Schema, SortField
 from versioned_catalog.model.value_text import constant_of
+from versioned_catalog.model.widening import widens
 from versioned_catalog.storage.text import check_depth
 
 Json = Any
@@ -94,6 +95,8 @@ def column_to_json(column: types.Column) -> Json:
         out["comment"] = column.comment
     if column.hidden:
         out["hidden"] = True
+    if column.widest is not None:
+        out["widest"] = type_to_json(column.widest)
     return out
 
 
@@ -118,7 +121,7 @@ def column_from_json(value: Json) -> types.Column:
 
 _MEMBERS = ("id", "name", "physical", "type", "nullable")
 _PLAIN = frozenset(_MEMBERS)
-_COLUMN_MEMBERS = _PLAIN | {"read_default", "write_default", "comment", "hidden"}
+_COLUMN_MEMBERS = _PLAIN | {"read_default", "write_default", "comment", "hidden", "widest"}
 _SCHEMA_MEMBERS = frozenset(
     {"schema_version", "columns", "primary_key", "time_index", "partitioning", "sort_by"}
 )
@@ -133,18 +136,28 @@ def _plain_column(*values: Json) -> types.Column:
 def _column(value: Json) -> types.Column:
     name = member(value, "name", str)
     check_members(value, _COLUMN_MEMBERS)
-    read = value.get("read_default")
+    read, type_ = value.get("read_default"), type_from_json(value.get("type"))
     return types.Column(
         id=member(value, "id", int),
         name=name,
-        type=type_from_json(value.get("type")),
+        type=type_,
         nullable=member(value, "nullable", bool),
         physical_name=optional(value, "physical", str) or name,
         read_default=_constant(read),
         write_default=_write_default_from_json(value.get("write_default")),
         comment=optional(value, "comment", str),
         hidden=optional(value, "hidden", bool) or False,
+        widest=_widest_from_json(optional(value, "widest", str), type_),
     )
+
+
+def _widest_from_json(text: str | None, type_: types.DataType) -> types.DataType | None:
+    if text is None:
+        return None
+    widest = _leaf_type(text)
+    if widest == type_ or not widens(type_, widest):
+        raise CorruptTableError(f"{text[:100]!r} is not wider than the type of its column")
+    return widest
 
 
 def _write_default_from_json(value: Json) -> types.WriteDefault | None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.model.identity import latest
 from versioned_catalog.model.keys import IDENTITY_PREFIX, PARTITION_PREFIX, TTL_FLOOR
+from versioned_catalog.model.narrowing import newly_narrowed
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.transforms import parse_transform, result_type
 from versioned_catalog.model.type_text import ColumnPath, render_path
@@ -140,10 +141,10 @@ class _Union:
                 base.read_default, main.read_default, branch.read_default, what
             )
         else:
-            attributes["type"], attributes["read_default"] = self.either(
-                (base.type, base.read_default),
-                (main.type, main.read_default),
-                (branch.type, branch.read_default),
+            attributes["type"], attributes["read_default"], attributes["widest"] = self.either(
+                (base.type, base.read_default, base.widest),
+                (main.type, main.read_default, main.widest),
+                (branch.type, branch.read_default, branch.widest),
                 f"{where}: type",
             )
             self._check_default(base, main, branch, where)
@@ -154,7 +155,7 @@ class _Union:
         for widened, other in ((main, branch), (branch, main)):
             is_set = other.write_default not in (base.write_default, widened.write_default, None)
             if widened.type != base.type and is_set:
-                self.conflicts.append(f"{where}: one side widened it and one set its default")
+                self.conflicts.append(f"{where}: one side changed its type and one set its default")
 
     def _order(
         self,
@@ -258,9 +259,11 @@ def united_comment(
 
 
 def tightened(before: Schema, after: Schema) -> list[str]:
-    """The columns of both schemas that only the later one refuses nulls in."""
+    """The columns of both schemas that only the later one refuses nulls in, or that it narrowed."""
+    narrowed = newly_narrowed(before, after)
     return [
         after.path_text(column_id)
         for column_id in sorted(before.ids & after.ids)
-        if before.column(column_id).nullable and not after.column(column_id).nullable
+        if (before.column(column_id).nullable and not after.column(column_id).nullable)
+        or column_id in narrowed
     ]

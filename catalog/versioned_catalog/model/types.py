@@ -365,6 +365,7 @@ class Column:
         write_default: the value stored by a write that leaves the column out; None is null.
         comment: free text for people.
         hidden: whether it was dropped while a schema pin needs it (FORMAT.md, section 4.6).
+        widest: the type that segments may hold it in, since it was narrowed; None if that is ``type``.
     """
 
     id: int
@@ -376,6 +377,7 @@ class Column:
     write_default: WriteDefault | None = None
     comment: str | None = None
     hidden: bool = False
+    widest: DataType | None = None
 
 
 def children(type_: DataType) -> tuple[Column, ...]:

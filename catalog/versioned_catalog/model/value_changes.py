@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from dataclasses import dataclass, replace
 
 from versioned_catalog.errors import InvalidRequestError
@@ -12,7 +13,7 @@ from versioned_catalog.model.evolution import (
     ColumnChange,
     Evolution,
     Ref,
-    check_not_in_key,
+    Risk,
     edit_column,
     field_reference,
     find,
@@ -21,6 +22,7 @@ from versioned_catalog.model.evolution import (
     value_text,
 )
 from versioned_catalog.model.hidden_columns import visible, with_hidden_defaults
+from versioned_catalog.model.narrowing import narrowed_defaults, with_defaults
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.sql_literals import (
     constant,
@@ -33,32 +35,35 @@ from versioned_catalog.model.table_changes import check_arrangement
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import (
     UNASSIGNED,
-    Char,
     Column,
     Constant,
     DataType,
     Evaluated,
+    Map,
     Now,
-    Varchar,
     WriteDefault,
     is_opaque,
     map_columns,
 )
-from versioned_catalog.model.widening import check_widens, type_name
+from versioned_catalog.model.widening import check_widens, narrows, type_name, widens
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeType(ColumnChange[Ref]):
-    """Widen a column's type."""
+    """Widen a column's type, or narrow it.
+
+    Args:
+        narrows: whether the type may be narrower. The commit must then check the stored values (see
+            ``bound_changes.newly_narrowed``).
+    """
 
     type: DataType
+    narrows: bool = False
 
     kind = "widen"
 
     def target(self, evolution: Evolution, time: dt.datetime) -> Ref:
         column = find(evolution.schema, self.path)
-        if column.type != self.type and not isinstance(column.type, Char | Varchar):
-            check_not_in_key(evolution, column.id, "change the type of")
         return refer(evolution, column.id)
 
     def apply(self, target: Ref, evolution: Evolution) -> Evolution:
@@ -66,16 +71,24 @@ class ChangeType(ColumnChange[Ref]):
         column = schema.column(column_id)
         if column.type == self.type:
             return evolution
-        check_widens(column.type, self.type, schema.path_text(column_id))
+        is_narrower = self.narrows and narrows(column.type, self.type)
+        if is_narrower:
+            _check_narrows(schema, column_id)
+        else:
+            check_widens(column.type, self.type, schema.path_text(column_id))
+        widest = _widest(column, self.type, schema.path_text(column_id))
         if isinstance(column.write_default, Now | Evaluated):
             raise InvalidRequestError(
                 f"the type of {schema.path_text(column_id)} can't be changed, since its default "
                 f"{value_text(column.write_default)} is {type_name(column.type)}; drop the default "
                 "first"
             )
-        changed = schema.replace_column(column_id, lambda c: replace(c, type=self.type))
+        changed = schema.replace_column(
+            column_id, lambda c: replace(c, type=self.type, widest=widest)
+        )
         top = (*changed.ancestors(column_id), changed.column(column_id))[0]
-        changed = changed.replace_column(top.id, lambda c: _widen_defaults(schema, c))
+        converted = narrowed_defaults if is_narrower else _widened_defaults
+        changed = changed.replace_column(top.id, lambda c: converted(schema, c))
         check_arrangement(changed)
         return replace(evolution, schema=changed)
 
@@ -86,22 +99,56 @@ class ChangeType(ColumnChange[Ref]):
         old = render_type(before.schema.get(self.path).type)
         return f"{render_path(self.path)} {old} -> {render_type(self.type)}"
 
+    def risk(self, before: Evolution, after: Evolution) -> Risk:
+        old = before.schema.get(self.path).type
+        return Risk.STORED_VALUES if narrows(old, self.type) else Risk.NONE
 
-def _widen_defaults(old: Schema, new: Column) -> Column:
-    """A column with the defaults of all columns in it whose type differs from the old one widened."""
 
-    def widened(column: Column) -> Column:
-        before, after = old.column(column.id).type, column.type
-        if before == after:
-            return column
-        read, write = column.read_default, column.write_default
-        return replace(
-            column,
-            read_default=None if read is None else widen(read, before, after),
-            write_default=widen(write, before, after) if isinstance(write, Constant) else write,
+def _widest(column: Column, new: DataType, where: str) -> DataType | None:
+    """The widest type that segments may hold a column in, after it becomes ``new``.
+
+    Raises:
+        InvalidRequestError: they may hold a type that does not fit into the new one.
+    """
+    widest = column.type if column.widest is None else column.widest
+    if widens(widest, new):
+        return None
+    if widens(new, widest):
+        return widest
+    raise InvalidRequestError(
+        f"the column {where} can't change from {type_name(column.type)} to {type_name(new)}, since it "
+        f"was narrowed from {type_name(widest)}, which segments may still hold; add a column, copy the "
+        "values and drop the old column",
+        condition="NOT_SUPPORTED",
+    )
+
+
+def _check_narrows(schema: Schema, column_id: int) -> None:
+    """Refuse to narrow a column by which rows, files or values are found.
+
+    Raises:
+        InvalidRequestError: it is in the row key, the partitioning or the key of a map.
+    """
+    line = (*schema.ancestors(column_id), schema.column(column_id))
+    if any(isinstance(a.type, Map) and a.type.key.id == b.id for a, b in itertools.pairwise(line)):
+        raise InvalidRequestError(
+            f"the column {schema.path_text(column_id)} can't be narrowed, since it is in the key of a "
+            "map, which identifies its values; add a new map, copy the values and drop the old one",
+            condition="NOT_SUPPORTED",
         )
+    partitioned = [field.source for field in schema.partitioning]
+    uses = ((schema.row_key, "in the row key"), (partitioned, "a source of the partitioning"))
+    for ids, what in uses:
+        if column_id in ids:
+            raise InvalidRequestError(
+                f"the column {schema.path_text(column_id)} can't be narrowed, since it is {what}, whose "
+                "values identify rows and files; create another table and copy the rows",
+                condition="NOT_SUPPORTED",
+            )
 
-    return map_columns(new, widened)
+
+def _widened_defaults(old: Schema, new: Column) -> Column:
+    return with_defaults(old, new, widen)
 
 
 @dataclass(frozen=True, slots=True)

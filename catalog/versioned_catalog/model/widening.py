@@ -1,7 +1,8 @@
 """The legal widenings: which type a column may be changed to.
 
 A widening keeps every value and their order, so segments written before it stay valid and are read
-in the new type.
+in the new type. A narrowing is the way back, if every value fits; segments written before it are read
+in their type and narrowed.
 """
 
 from __future__ import annotations
@@ -60,6 +61,14 @@ def widens(old: DataType, new: DataType) -> bool:
         case ((Char() | Varchar()), Atom.STRING):
             return True
     return False
+
+
+def narrows(old: DataType, new: DataType) -> bool:
+    """Whether a column of type ``old`` may become one of type ``new`` if all of its values fit.
+
+    ``new`` must widen to ``old``. A CHAR is not narrowed to, since its values are padded.
+    """
+    return old != new and not isinstance(new, Char) and widens(new, old)
 
 
 def common_type(types: Iterable[DataType]) -> DataType | None:
@@ -129,8 +138,10 @@ def _inner_name(type_: DataType) -> str:
 def _reason(old: DataType, new: DataType) -> str:
     if is_nested(new):
         return "it is nested and the column is not"
+    if narrows(old, new):
+        return "that type is narrower and may not hold every value (narrow() checks the values)"
     if widens(new, old):
-        return "that type is narrower and may not hold every value"
+        return "CHAR pads its values"
     if isinstance(new, Decimal) and (isinstance(old, Decimal) or old in _DIGITS):
         whole = old.precision - old.scale if isinstance(old, Decimal) else _DIGITS[old]
         scale = old.scale if isinstance(old, Decimal) else 0

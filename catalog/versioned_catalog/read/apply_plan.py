@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError, VersionedError
 from versioned_catalog.log.segment_table import constants_from_text
 from versioned_catalog.model.arrow import to_arrow_schema, to_arrow_type
 from versioned_catalog.model.constants import fitting, narrow_array, widen
@@ -19,6 +19,7 @@ from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import (
     Column,
     Constant,
+    Map,
     children,
     is_nested,
     is_opaque,
@@ -94,10 +95,13 @@ class Narrowing:
     Args:
         columns: these columns; those that only a filter needs are last.
         overflow: how a value that does not fit is shown.
+        pinned: whether an earlier schema is read; else the columns were narrowed, so that every value
+            fits.
     """
 
     columns: tuple[Narrowed, ...]
     overflow: Overflow
+    pinned: bool = True
 
     def for_filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows for a filter, of the stored types: null where null will be shown."""
@@ -120,6 +124,7 @@ class Narrowing:
 
         Raises:
             InvalidRequestError: a value does not fit, and ``overflow`` is ``error``.
+            CorruptTableError: a value does not fit the type that its column was narrowed to.
         """
         shown = [column for column in self.columns if column.place < batch.num_columns]
         if not shown:
@@ -128,14 +133,33 @@ class Narrowing:
         for column in shown:
             array = _converted(arrays[column.place], column.wide, column.narrow, cast=True)
             if self.overflow is Overflow.ERROR:
-                _check(arrays[column.place], array, (column.wide,), (column.narrow,), where)
+                lost = _lost(arrays[column.place], array, (column.wide,), (column.narrow,))
+                if lost is not None:
+                    raise self._misfit(*lost, where)
             arrays[column.place] = array
             fields[column.place] = pa.field(column.narrow.name, array.type, column.narrow.nullable)
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
+    def _misfit(
+        self, wide: Column, narrow: tuple[Column, ...], lost: int, where: str
+    ) -> VersionedError:
+        name = render_path(tuple(column.name for column in narrow))
+        type_ = type_name(narrow[-1].type)
+        if not self.pinned:
+            return CorruptTableError(
+                f"the column {name} was narrowed from {type_name(wide.type)} to {type_}, and {lost} "
+                f"values in {where} do not fit, though the table refuses such values"
+            )
+        return InvalidRequestError(
+            f"the column {name} is {type_name(wide.type)} "
+            f"now, and {lost} values in {where} do not fit {type_}, its type in the "
+            "schema that is read; read the current schema, or show nulls with the overflow 'null'",
+            condition="INVALID_VALUE",
+        )
+
 
 def narrowing(
-    wide: Sequence[Column], narrow: Sequence[Column], overflow: Overflow
+    wide: Sequence[Column], narrow: Sequence[Column], overflow: Overflow, *, pinned: bool = True
 ) -> Narrowing | None:
     """The narrowing of wide to narrow columns of the same shape; None if all types are equal."""
     columns = tuple(
@@ -143,7 +167,7 @@ def narrowing(
         for place, (stored, shown) in enumerate(zip(wide, narrow, strict=True))
         if stored.type != shown.type
     )
-    return Narrowing(columns, overflow) if columns else None
+    return Narrowing(columns, overflow, pinned) if columns else None
 
 
 def _converted(array: pa.Array, wide: Column, narrow: Column, *, cast: bool) -> pa.Array:
@@ -155,38 +179,46 @@ def _converted(array: pa.Array, wide: Column, narrow: Column, *, cast: bool) -> 
         return convert(array, wide.type, narrow.type)  # type: ignore[arg-type]
     type_ = to_arrow_type((narrow if cast else wide).type)
     inner = list(zip(children(wide.type), children(narrow.type), strict=True))
-    return rebuilt(
-        array,
-        type_,
-        lambda parts: [
+
+    def converted_parts(parts: list[pa.Array]) -> list[pa.Array]:
+        converted = [
             _converted(part, *pair, cast=cast) for part, pair in zip(parts, inner, strict=True)
-        ],
-    )
+        ]
+        if isinstance(wide.type, Map) and converted[0].null_count:
+            raise InvalidRequestError(
+                f"{converted[0].null_count} keys of the map {wide.name} do not fit "
+                f"{type_name(inner[0][1].type)}, and no key can be null; read the current schema",
+                condition="INVALID_VALUE",
+            )
+        return converted
+
+    return rebuilt(array, type_, converted_parts)
 
 
-def _check(
-    before: pa.Array,
-    after: pa.Array,
-    wide: tuple[Column, ...],
-    narrow: tuple[Column, ...],
-    where: str,
-) -> None:
-    """Refuse values that became null; ``wide`` and ``narrow`` lead from the top level to a column."""
+def lost_values(array: pa.Array, wide: Column, narrow: Column) -> int:
+    """How many values, at any depth, do not fit the narrower column of the same shape."""
+    lost = _lost(array, _converted(array, wide, narrow, cast=True), (wide,), (narrow,))
+    return 0 if lost is None else lost[2]
+
+
+def _lost(
+    before: pa.Array, after: pa.Array, wide: tuple[Column, ...], narrow: tuple[Column, ...]
+) -> tuple[Column, tuple[Column, ...], int] | None:
+    """A column whose values became null, as it is stored and by its path, and their number.
+
+    ``wide`` and ``narrow`` lead from the top level to a column.
+    """
     column, shown = wide[-1], narrow[-1]
     if column.type == shown.type:
-        return
+        return None
     if is_nested(column.type):
         for inner in zip(children(column.type), children(shown.type), strict=True):
-            _check(before, after, (*wide, inner[0]), (*narrow, inner[1]), where)
-        return
+            below = _lost(before, after, (*wide, inner[0]), (*narrow, inner[1]))
+            if below is not None:
+                return below
+        return None
     lost = own_nulls(after, narrow) - own_nulls(before, wide)
-    if lost:
-        raise InvalidRequestError(
-            f"the column {render_path(tuple(c.name for c in narrow))} is {type_name(column.type)} "
-            f"now, and {lost} values in {where} do not fit {type_name(shown.type)}, its type in the "
-            "schema that is read; read the current schema, or show nulls with the overflow 'null'",
-            condition="INVALID_VALUE",
-        )
+    return (column, narrow, lost) if lost else None
 
 
 MetadataValues = Mapping[int, pa.Array]

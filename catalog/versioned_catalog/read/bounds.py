@@ -100,7 +100,7 @@ def has_exact_order(column: Column) -> bool:
 
 def known_bounds(state: TableState, column: Column) -> ColumnBounds | None:
     """The bounds of a seen column in the live segments; None if it is seen in an earlier type."""
-    if state.lens is not None and state.seen.widened(column).type != column.type:
+    if state.converts and state.reads.widened(column).type != column.type:
         return None
     return SegmentBounds(state, state.known)(column.id)
 

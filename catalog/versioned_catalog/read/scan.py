@@ -22,7 +22,7 @@ from versioned_catalog.model.pins import Overflow
 from versioned_catalog.model.types import Column, is_floating, walk
 from versioned_catalog.observe.records import DEBUG, record
 from versioned_catalog.observe.tracing import carried, detached, span, spanned
-from versioned_catalog.read.apply_plan import Narrowing, constant_texts, narrowing
+from versioned_catalog.read.apply_plan import Narrowing, constant_texts
 from versioned_catalog.read.arrow_stream import stream_capsule
 from versioned_catalog.read.bounds import every_match
 from versioned_catalog.read.computed import with_implied
@@ -51,7 +51,7 @@ from versioned_catalog.read.scan_columns import (
     age_time,
     bind_filters,
     cut_to,
-    like_schema,
+    narrowing_of,
     with_ttl,
 )
 from versioned_catalog.read.tasks import PREFETCH_SEGMENTS, Task, read_segments, read_task
@@ -114,8 +114,8 @@ class Scan:
         self.state = state
         self.columns = tuple(columns)
         self._wide = self.columns
-        if state.lens is not None:
-            self._wide = tuple(map(state.seen.widened, self.columns))
+        if state.converts:
+            self._wide = tuple(map(state.reads.widened, self.columns))
         self._time: datetime | None = age_time(store, state) if like is None else like._time
         self.filter = with_ttl(state, filter, self._time)
         self.asked = filter
@@ -192,14 +192,8 @@ class Scan:
 
     @cached_property
     def narrowing(self) -> Narrowing | None:
-        """The columns that an earlier schema shows in narrower types; None if there are none."""
-        lens = self.state.lens
-        if lens is None:
-            return None
-        extra = [
-            like_schema(column, lens.seen.schema) for column in self._wanted[len(self.columns) :]
-        ]
-        return narrowing(self._wanted, (*self.columns, *extra), lens.overflow)
+        """The columns that are shown in narrower types than segments hold; None if there are none."""
+        return narrowing_of(self.state, self._wanted, self.columns)
 
     @cached_property
     def _inclusive(self) -> BoundFilter | None:

@@ -12,9 +12,11 @@ from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import settled_time
 from versioned_catalog.model.keys import hides_rows, in_time_index, ttl_cutoff
+from versioned_catalog.model.pins import Overflow
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.type_text import ColumnPath, parse_path, render_path
 from versioned_catalog.model.types import Column, Struct, children, is_repeated, walk, with_children
+from versioned_catalog.read.apply_plan import Narrowing, narrowing
 from versioned_catalog.read.dialects import parse_filters
 from versioned_catalog.read.filter_binding import bind_filter
 from versioned_catalog.read.filters import And, BoundFilter, Comparison, Op
@@ -29,6 +31,33 @@ def like_schema(column: Column, schema: Schema) -> Column:
     inner = tuple(like_schema(child, schema) for child in children(column.type))
     seen = schema.column(column.id)
     return replace(column, type=with_children(seen.type, inner) if inner else seen.type)
+
+
+def narrowing_of(
+    state: TableState, wide: Sequence[Column], shown: Sequence[Column]
+) -> Narrowing | None:
+    """The narrowing of columns as segments hold them to columns as they are shown.
+
+    Args:
+        wide: the shown columns in the types of ``state.reads``, and after them others.
+    """
+    if not state.converts:
+        return None
+    lens = state.lens
+    schema = state.schema if lens is None else lens.seen.schema
+    extra = [like_schema(column, schema) for column in wide[len(shown) :]]
+    overflow = Overflow.ERROR if lens is None else lens.overflow
+    return narrowing(wide, (*shown, *extra), overflow, pinned=lens is not None)
+
+
+def held_columns(
+    state: TableState, columns: Sequence[Column]
+) -> tuple[tuple[Column, ...], Narrowing | None]:
+    """Columns of the current schema as segments hold them, and how they are narrowed."""
+    if not state.converts:
+        return tuple(columns), None
+    wide = tuple(map(state.reads.widened, columns))
+    return wide, narrowing_of(state, wide, columns)
 
 
 def cut_to(column: Column, wanted: frozenset[int]) -> Column:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, VersionedError
-from versioned_catalog.log.features import PUT_ROW
+from versioned_catalog.log.features import DELETE_OP, PUT_ROW
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.model.arrow import repeat, scalar_of, to_arrow_schema, to_arrow_type
 from versioned_catalog.model.types import Column, is_metadata
@@ -61,11 +61,13 @@ def read_with_matches(
     Raises:
         CorruptTableError: as for ``read_segment``, or the number of rows differs from the log's.
     """
-    total = 0
-    with translate_errors(f"{store.url}/{task.path}"):
+    total, url = 0, f"{store.url}/{task.path}"
+    with translate_errors(url):
         for batch in _adapted(store, replace(task, prune=False)):
             total += batch.num_rows
-            yield _shown(batch, task), _mask(batch, task)
+            shown = _shown(batch, task)
+            narrowed = shown if task.narrowing is None else task.narrowing.show(shown, url)
+            yield narrowed, _mask(batch, task)
     if total != task.shown_rows:
         raise CorruptTableError(
             f"{store.url}/{task.path}: {total} rows were read, and {task.shown_rows} were committed; "
@@ -318,8 +320,22 @@ def _wanted(batch: pa.RecordBatch, task: MergeTask, schema: pa.Schema) -> pa.Rec
 def _narrowed(rows: pa.RecordBatch, task: MergeTask, store: Store) -> pa.RecordBatch:
     if task.narrowing is None:
         return rows
+    if task.tombstones:
+        rows = _without_deleted_values(rows, task)
     first = f"{store.url}/{task.members[0].task.path}"
     return task.narrowing.show(rows, f"{first}, or a segment that is merged with it,")
+
+
+def _without_deleted_values(rows: pa.RecordBatch, task: MergeTask) -> pa.RecordBatch:
+    """The rows with nulls for the values of tombstones, which have no meaning, in narrowed columns."""
+    assert task.narrowing is not None
+    ids = [column.id for column in task.columns]
+    deleted = pc.equal(rows.column(ids.index(metadata_columns.OP_TYPE_OF_ROW)), DELETE_OP)
+    arrays = list(rows.columns)
+    for narrowed in task.narrowing.columns:
+        array = arrays[narrowed.place]
+        arrays[narrowed.place] = pc.if_else(deleted, pa.nulls(1, array.type)[0], array)
+    return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
 
 
 Task = SegmentTask | MergeTask

@@ -28,7 +28,7 @@ from versioned_catalog.read.merge_planning import Ends, MergePlanner, ends_of
 from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS
 from versioned_catalog.read.overlaps import key_ranges
 from versioned_catalog.read.planning import TaskPlanner, order_of, task_rows
-from versioned_catalog.read.scan_columns import age_time, bind_filters, with_ttl
+from versioned_catalog.read.scan_columns import age_time, bind_filters, held_columns, with_ttl
 from versioned_catalog.write.clustering import Clustering, bind_zorder, top_columns
 from versioned_catalog.write.compaction_choice import (
     SMALL,
@@ -87,8 +87,10 @@ def plan_tasks(
     rows = [row for row in near if paths is None or row["path"] in paths]
     if zorder:
         _check_partitioning(state, rows)
-    planner = TaskPlanner.of(state, state.schema.columns, unexpired)
-    sampling = TaskPlanner.of(state, top_columns(zorder))
+    wide, narrowing = held_columns(state, state.schema.columns)
+    planner = TaskPlanner.of(state, wide, unexpired, narrowing=narrowing)
+    wide, narrowing = held_columns(state, top_columns(zorder))
+    sampling = TaskPlanner.of(state, wide, narrowing=narrowing)
     target = spec.target_bytes * (CLUSTER_SEGMENTS if zorder else 1)
     planned: list[CompactionTask] = []
     for bin_rows in bins(rows, state.schemas, target, due):
@@ -203,12 +205,13 @@ class _KeyedPlanner:
 
     def _task(self, group: Sequence[int]) -> CompactionTask:
         state, chosen = self._state, set(group)
-        wanted = (*state.schema.columns, *KEYED_METADATA_COLUMNS)
+        wanted, narrowing = held_columns(state, (*state.schema.columns, *KEYED_METADATA_COLUMNS))
         planner = MergePlanner(
             state,
             wanted,
             self._unexpired,
             len(wanted),
+            narrowing=narrowing,
             tombstones=self._levels.needs_tombstones(chosen),
         )
         members = [(self._rows[at], self._deltas[at], self._ends[at]) for at in group]

@@ -111,7 +111,7 @@ def _of_other_partitioning(
 ) -> list[str]:
     """Segments of another partitioning that qualify, by the bounds of their columns."""
     paths = state.segments.core["path"].filter(chosen)
-    bounds = SegmentBounds(state, state.schema)
+    bounds = SegmentBounds(state, state.reads.stored)
     fields = [_Field.of(field, schema, bounds, chosen) for field in schema.partitioning]
     matching = repeat(False, len(paths))
     for key in wanted:

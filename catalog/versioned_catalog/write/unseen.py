@@ -143,7 +143,7 @@ class Filler:
 
     Raises:
         InvalidRequestError: a column that is not seen is NOT NULL without a default, or a rollback
-            made a column narrower than it is seen.
+            or a narrowing made a column narrower than it is seen.
     """
 
     def __init__(self, seen: Seen, table: str, now: datetime) -> None:
@@ -163,8 +163,8 @@ class Filler:
             self._by_id = _ById(seen.schema.columns, self.columns)
         except CorruptTableError as error:
             raise InvalidRequestError(
-                f"{table} can't be written in an earlier schema, since a rollback made a column "
-                f"narrower than that schema has it: {error}; write in the current schema"
+                f"{table} can't be written in an earlier schema, since a rollback or a narrowing made "
+                f"a column narrower than that schema has it: {error}; write in the current schema"
             ) from None
 
     def fill(self, batch: pa.RecordBatch) -> pa.RecordBatch:

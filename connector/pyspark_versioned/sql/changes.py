@@ -121,7 +121,7 @@ def _parse(requested: messages.Change, schema: Schema, table: str) -> list[Chang
         case messages.RenameColumn(path, new_name):
             return [RenameColumn(tuple(path), new_name)]
         case messages.ChangeType(path, type_):
-            return [ChangeType(tuple(path), parse_type(type_, tuple(path)))]
+            return [ChangeType(tuple(path), parse_type(type_, tuple(path)), narrows=True)]
         case messages.MoveColumn(path, first, after):
             return [MoveColumn(tuple(path), first, after)]
         case messages.SetNullable(path, nullable):

@@ -86,9 +86,9 @@ class _Planner:
                 return messages.GivenColumn(at, carried, inner)
             case _:
                 raise InvalidRequestError(
-                    f"{self.table} can't be written in an earlier schema, since a rollback made the "
-                    f"column {render_path(path)} {type_name(stored.type)}, narrower than "
-                    f"{type_name(seen.type)} in that schema; write in the current schema"
+                    f"{self.table} can't be written in an earlier schema, since a rollback or a "
+                    f"narrowing made the column {render_path(path)} {type_name(stored.type)}, "
+                    f"narrower than {type_name(seen.type)} in that schema; write in the current schema"
                 )
 
     def _default(self, column: Column, path: ColumnPath) -> str | None:

@@ -25,7 +25,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectHintResolutionRule(session -> new RefuseAlterThroughPins(session));
         extensions.injectHintResolutionRule(session -> new ResolveNestedChars(session));
         extensions.injectResolutionRule(session -> new ReadNatively());
-        extensions.injectResolutionRule(session -> new AllowSetNotNull());
+        extensions.injectResolutionRule(session -> new AllowCheckedChanges());
         extensions.injectResolutionRule(session -> new HideUnseenColumns());
         extensions.injectResolutionRule(session -> new StreamsAreNullable());
         extensions.injectPostHocResolutionRule(session -> new ShowGenerated(session));
