@@ -31,6 +31,7 @@ from versioned_catalog.model.types import (
     Struct,
     Time,
     Varchar,
+    can_have_default,
     children,
     is_nested,
     is_opaque,
@@ -126,7 +127,7 @@ def default(rng: Random, type_: DataType) -> Any:
 
 
 def holds_opaque(type_: DataType) -> bool:
-    return any(is_opaque(column.type) for column, _ in walk((Column(0, "x", type_),)))
+    return any(not can_have_default(column.type) for column, _ in walk((Column(0, "x", type_),)))
 
 
 def value(rng: Random, type_: DataType) -> Any:

@@ -44,6 +44,7 @@ _ATOMS: dict[Atom, spark.DataType] = {
     Atom.TIMESTAMP: spark.TimestampType(),
     Atom.TIMESTAMP_NTZ: spark.TimestampNTZType(),
     Atom.VARIANT: spark.VariantType(),
+    Atom.VOID: spark.NullType(),
 }
 _UNITS = list(DAY_TIME_UNITS)
 _LENGTHS = "__CHAR_VARCHAR_TYPE_STRING"

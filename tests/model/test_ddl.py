@@ -110,7 +110,7 @@ def test_types_render() -> None:
         ("`INT`", "a type was expected"),
         ("", "a type was expected, but found the end"),
         ("INT INT", "nothing more was expected, but found INT at character 5"),
-        ("VOID", "VOID columns can't be stored"),
+        ("NULL", "a column of nulls that gets a type later is VOID"),
         ("INTERVAL", "intervals of months or without a unit"),
         ("INTERVAL YEAR TO MONTH", "store INTERVAL DAY TO SECOND"),
         ("INTERVAL SECOND TO DAY", "no unit is smaller than SECOND"),

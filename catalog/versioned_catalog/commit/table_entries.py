@@ -55,7 +55,7 @@ from versioned_catalog.model.keys import hides_rows, is_maintained, with_ttl_flo
 from versioned_catalog.model.narrowing import narrowed_columns
 from versioned_catalog.model.pins import Pin
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.types import FIRST_INTERNAL_ID, Evaluated, walk
+from versioned_catalog.model.types import FIRST_INTERNAL_ID, Evaluated, NestedType, walk
 from versioned_catalog.storage.store import split_root
 
 _Mark = TypeVar("_Mark")
@@ -128,6 +128,7 @@ def features_of(
         names.add(HIDDEN)
     if narrowed_columns(schema):
         names.add(NARROWED)
+    names |= _features_of_types(schema)
     if any(isinstance(column.write_default, Evaluated) for column, _ in walk(schema.columns)):
         names.add(DEFAULT_EXPRESSIONS)
     if marked:
@@ -146,6 +147,12 @@ def features_of(
     if any(field.direction.moves_nulls for field in schema.sort_by):
         for_writers = for_writers | {NULL_ORDER}
     return Features(frozenset(names), frozenset(for_writers))
+
+
+def _features_of_types(schema: Schema) -> set[str]:
+    """The features of the types of a schema's columns, those inside other columns too."""
+    leaves = (c.type.leaf for c, _ in walk(schema.columns) if not isinstance(c.type, NestedType))
+    return {leaf.feature for leaf in leaves if leaf.feature}
 
 
 def first_column_id(state: TableState | None) -> int:

@@ -17,6 +17,7 @@ from versioned_catalog.model.keys import (
     IDENTITY_PREFIX,
 )
 from versioned_catalog.model.schema_json import Json, member
+from versioned_catalog.model.types import LEAVES
 
 FOLDER = "_versioned"
 HINT = f"{FOLDER}/last_checkpoint.json"
@@ -142,7 +143,10 @@ RESTORE = "restore"
 CLONES = "clones"
 """Feature of tables that began as a clone of another one."""
 
-KNOWN_FEATURES: frozenset[str] = frozenset(
+TYPES: frozenset[str] = frozenset(leaf.feature for leaf in LEAVES.values() if leaf.feature)
+"""Features of tables with a schema that has a column of a type which the first version lacked."""
+
+KNOWN_FEATURES: frozenset[str] = TYPES | frozenset(
     {
         CLONES,
         NARROWED,

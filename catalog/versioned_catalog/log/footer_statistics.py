@@ -159,7 +159,7 @@ def _visit(
             below = f"{path}.{field.physical_name}"
             stats |= _visit(footer, leaves, field, below, parents_null=not full)
         return stats
-    if types.is_nested(column.type) or types.is_opaque(column.type) or path not in leaves:
+    if not types.is_compared(column.type) or path not in leaves:
         return {}
     return {column.id: _leaf(footer, leaves[path], column.type, parents_null=parents_null)}
 

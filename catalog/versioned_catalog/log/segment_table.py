@@ -39,9 +39,8 @@ from versioned_catalog.model.types import (
     Column,
     DataType,
     NestedType,
+    is_compared,
     is_floating,
-    is_nested,
-    is_opaque,
 )
 from versioned_catalog.model.value_text import parse_leaf
 from versioned_catalog.storage.text import parse_json
@@ -160,7 +159,7 @@ OPTIONAL = (*OF_OTHERS, "mark")
 
 def statistics_of(type_: DataType) -> tuple[str, ...]:
     """The statistics that columns of a type have."""
-    if is_nested(type_) or is_opaque(type_):
+    if not is_compared(type_):
         return ("nulls",)
     if is_floating(type_):
         return ("nulls", "nans", "min", "max", "inexact")
@@ -301,7 +300,7 @@ def bounds_array(texts: pa.Array, versions: pa.Array, column: Column, schemas: S
         return out
     for version in versions.unique().to_pylist():
         schema = schemas[version]
-        if column.id not in schema.ids:
+        if column.id not in schema.ids or not is_compared(schema.column(column.id).type):
             continue
         written = pc.equal(versions, array_of([version], pa.int32())[0])
         of_version = pc.if_else(written, texts, _NO_TEXT)

@@ -23,10 +23,9 @@ from versioned_catalog.model.types import (
     Array,
     Column,
     DataType,
-    Family,
     Map,
-    NestedType,
     Struct,
+    is_compared,
     is_floating,
     is_text,
     walk,
@@ -42,7 +41,7 @@ LONGEST = 64
 
 def has_bounds(type_: DataType) -> bool:
     """Whether columns of a type have a minimum and a maximum."""
-    return not isinstance(type_, NestedType) and type_.leaf.family is not Family.OPAQUE
+    return is_compared(type_)
 
 
 def extremes(array: pa.Array) -> tuple[Key, Key] | None:

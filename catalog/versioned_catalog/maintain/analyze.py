@@ -15,7 +15,7 @@ from versioned_catalog.model.analysis import AnalyzedColumn
 from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.table_changes import RecordAnalysis
 from versioned_catalog.model.type_text import parse_path
-from versioned_catalog.model.types import Column, is_nested, is_opaque
+from versioned_catalog.model.types import Column, is_compared
 from versioned_catalog.observe.tracing import carried
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.sketches import EMPTY, Sketch
@@ -86,7 +86,7 @@ def analyzable(state: TableState, table: str, columns: Iterable[str] | None) -> 
 
 
 def _is_analyzable(column: Column) -> bool:
-    return not is_nested(column.type) and not is_opaque(column.type)
+    return is_compared(column.type)
 
 
 def sketches_of(store: Store, tasks: Iterable[Task], columns: int) -> Sketches:

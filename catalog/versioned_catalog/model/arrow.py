@@ -30,7 +30,7 @@ from versioned_catalog.model.types import (
     Map,
     Struct,
     Time,
-    is_opaque,
+    is_compared,
 )
 
 
@@ -74,21 +74,25 @@ def to_arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
     return pa.schema([to_arrow_field(column) for column in columns])
 
 
-def column_from_field(field: pa.Field) -> Column:
-    """A column without ID from an Arrow field.
+def column_from_field(field: pa.Field, *, nulls: bool = False) -> Column:
+    """A column without ID from an Arrow field; see ``from_arrow_type`` for ``nulls``.
 
     Raises:
         InvalidRequestError: the type of the field can't be stored.
     """
     try:
-        type_ = from_arrow_type(field.type)
+        type_ = from_arrow_type(field.type, nulls=nulls)
     except InvalidRequestError as error:
         raise InvalidRequestError(f"column {field.name}: {error}") from None
     return Column(0, field.name, type_, field.nullable)
 
 
-def from_arrow_type(arrow: pa.DataType) -> DataType:
+def from_arrow_type(arrow: pa.DataType, *, nulls: bool = False) -> DataType:
     """The column type for an Arrow type, of the stored width and unit.
+
+    Args:
+        arrow: the Arrow type.
+        nulls: whether Arrow's null type is VOID.
 
     Raises:
         InvalidRequestError: no column type can store it.
@@ -96,26 +100,30 @@ def from_arrow_type(arrow: pa.DataType) -> DataType:
     simple = None if pa.types.is_nested(arrow) else _simple(arrow)
     if simple is not None:
         return simple
+    if nulls and pa.types.is_null(arrow):
+        return Atom.VOID
     if pa.types.is_decimal(arrow):
         return _decimal(arrow)
     if pa.types.is_dictionary(arrow):
-        return from_arrow_type(arrow.value_type)
+        return from_arrow_type(arrow.value_type, nulls=nulls)
     if pa.types.is_struct(arrow):
-        return _struct(arrow)
+        return _struct(arrow, nulls)
     if pa.types.is_map(arrow):
         return Map(
-            _inner("key", arrow.key_field, nullable=False),
-            _inner("value", arrow.item_field, nullable=arrow.item_field.nullable),
+            _inner("key", arrow.key_field, nulls, nullable=False),
+            _inner("value", arrow.item_field, nulls, nullable=arrow.item_field.nullable),
         )
     if _is_list(arrow):
-        return Array(_inner("element", arrow.value_field, nullable=arrow.value_field.nullable))
+        return Array(
+            _inner("element", arrow.value_field, nulls, nullable=arrow.value_field.nullable)
+        )
     raise InvalidRequestError(
         f"the Arrow type {arrow} can't be stored; cast it to a type that can, such as string"
     )
 
 
 _OF_ARROW: dict[pa.DataType, DataType] = {
-    **{atom.leaf.arrow: atom for atom in reversed(Atom) if not is_opaque(atom)},
+    **{atom.leaf.arrow: atom for atom in reversed(Atom) if is_compared(atom)},
     pa.uint8(): Atom.SHORT,
     pa.uint16(): Atom.INT,
     pa.uint32(): Atom.LONG,
@@ -146,7 +154,7 @@ def _decimal(arrow: Any) -> Decimal:
     return Decimal(arrow.precision, arrow.scale)
 
 
-def _struct(arrow: Any) -> DataType:
+def _struct(arrow: Any, nulls: bool) -> DataType:
     fields = [arrow.field(i) for i in range(arrow.num_fields)]
     marks: dict[bytes, bytes] = {}
     for f in fields:
@@ -158,7 +166,7 @@ def _struct(arrow: Any) -> DataType:
         return Geometry(srid) if b"geometry" in marks else Geography(srid)
     if not fields:
         raise InvalidRequestError("a struct without fields can't be stored; leave the column out")
-    return Struct(tuple(column_from_field(f) for f in fields))
+    return Struct(tuple(column_from_field(f, nulls=nulls) for f in fields))
 
 
 def _is_list(arrow: pa.DataType) -> bool:
@@ -167,8 +175,8 @@ def _is_list(arrow: pa.DataType) -> bool:
     return bool(t.is_list(arrow) or t.is_large_list(arrow) or t.is_fixed_size_list(arrow))
 
 
-def _inner(name: str, field: pa.Field, *, nullable: bool) -> Column:
-    return Column(0, name, from_arrow_type(field.type), nullable)
+def _inner(name: str, field: pa.Field, nulls: bool, *, nullable: bool) -> Column:
+    return Column(0, name, from_arrow_type(field.type, nulls=nulls), nullable)
 
 
 Stored = bool | int | float | str | bytes | decimal.Decimal

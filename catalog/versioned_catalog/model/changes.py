@@ -60,8 +60,8 @@ from versioned_catalog.model.types import (
     Evaluated,
     Map,
     Now,
+    can_have_default,
     children,
-    is_opaque,
     map_columns,
 )
 from versioned_catalog.model.value_changes import (
@@ -240,7 +240,7 @@ def append(additions: Iterable[Addition], evolution: Evolution) -> Evolution:
 
 
 def _needs_default(column: Column, where: str) -> str:
-    if is_opaque(column.type):
+    if not can_have_default(column.type):
         return (
             f"the column {where} can't be added NOT NULL, since {type_name(column.type)} can't "
             "have a default; add it nullable, fill it, then set NOT NULL"

@@ -166,6 +166,8 @@ def widen(constant_: Constant, old: DataType, new: DataType) -> Constant:
 
 def narrow_array(array: pa.Array, source: LeafType, target: LeafType) -> pa.Array:
     """Narrow values to a type that widens to theirs; null where a value does not fit."""
+    if target is Atom.VOID:
+        return pa.nulls(len(array))
     return fitting(array, source, target).cast(to_arrow_type(target), safe=False)
 
 
@@ -229,6 +231,8 @@ def _narrow_text(text: ValueText, source: DataType, target: DataType) -> ValueTe
 def _fits(array: pa.Array, source: LeafType, target: LeafType) -> pa.Array:
     """Whether each value fits; null or false for a null."""
     match source, target:
+        case _, Atom.VOID:
+            return pa.nulls(len(array), pa.bool_())
         case _ if is_text(source):
             assert isinstance(target, Char | Varchar), "every text fits a STRING"
             return pc.less_equal(pc.utf8_length(array), scalar_of(target.length, pa.int32()))

@@ -16,9 +16,9 @@ from versioned_catalog.model.types import (
     Map,
     Struct,
     children,
+    is_compared,
     is_floating,
     is_nested,
-    is_opaque,
     with_children,
 )
 from versioned_catalog.model.value_text import ValueText, constant_of, field_key, parse_json
@@ -37,7 +37,7 @@ def check_key_type(column: Column) -> None:
     name = render_path((column.name,))
     if column.nullable:
         raise InvalidRequestError(f"the column {name} is in the row key, so it must be NOT NULL")
-    if is_nested(column.type) or is_opaque(column.type) or is_floating(column.type):
+    if not is_compared(column.type) or is_floating(column.type):
         raise InvalidRequestError(
             f"the column {name} can't be in the row key as {type_name(column.type)}; use "
             "whole numbers, decimals, text, binary, dates or times, but not DOUBLE or FLOAT"

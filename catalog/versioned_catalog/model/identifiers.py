@@ -17,7 +17,7 @@ from versioned_catalog.model.keys import (
 )
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import ColumnPath, parse_path
-from versioned_catalog.model.types import Struct, is_floating, is_nested, is_opaque
+from versioned_catalog.model.types import Struct, is_compared, is_floating
 
 _STORED = re.compile(r"[1-9][0-9]{0,9}(?: [1-9][0-9]{0,9})*")
 
@@ -92,7 +92,7 @@ def _unfit(column_id: int, schema: Schema) -> str | None:
     column, above = schema.column(column_id), schema.ancestors(column_id)
     if any(not isinstance(parent.type, Struct) for parent in above):
         return "it is inside a list or map"
-    if is_nested(column.type) or is_opaque(column.type):
+    if not is_compared(column.type):
         return "its values are not simple"
     if is_floating(column.type):
         return "it is a FLOAT or DOUBLE, whose values are not exact"

@@ -418,7 +418,7 @@ def _leaf_sql(value: Any, type_: types.LeafType) -> str:
             return f"X'{value.hex().upper()}'"
         case Family.TEMPORAL:
             return temporal(type_).to_sql(value)
-        case Family.OPAQUE:
+        case Family.OPAQUE | Family.VOID:
             raise InvalidRequestError(f"{render_type(type_)} columns have no constants")
 
 

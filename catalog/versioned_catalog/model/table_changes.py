@@ -56,7 +56,7 @@ from versioned_catalog.model.transforms import (
     result_type,
 )
 from versioned_catalog.model.type_text import quote
-from versioned_catalog.model.types import is_nested, is_opaque
+from versioned_catalog.model.types import is_compared
 from versioned_catalog.model.widening import type_name
 from versioned_catalog.spelling import listed
 
@@ -367,7 +367,7 @@ def check_arrangement(schema: Schema) -> None:
             ) from None
     for sort in schema.sort_by:
         type_ = schema.column(sort.source).type
-        if is_nested(type_) or is_opaque(type_):
+        if not is_compared(type_):
             raise InvalidRequestError(
                 f"the table can't be sorted by {schema.path_text(sort.source)}, which is "
                 f"{type_name(type_)}; sort by columns that are not nested, such as a struct's fields"

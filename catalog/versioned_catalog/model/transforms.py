@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.calendars import format_date
 from versioned_catalog.model.type_text import ColumnPath, parse_path, render_path
-from versioned_catalog.model.types import Atom, DataType, Family, Time, family
+from versioned_catalog.model.types import Atom, DataType, Family, Time, family, is_compared
 from versioned_catalog.model.widening import type_name
 
 
@@ -206,7 +206,7 @@ _EXACT = (Family.INTEGER, Family.DECIMAL, Family.TEXT, Family.BINARY)
 def _applies(transform: Transform, type_: DataType) -> bool:
     match transform:
         case Identity():
-            return family(type_) not in (None, Family.FLOAT, Family.OPAQUE)
+            return is_compared(type_) and type_.leaf.family is not Family.FLOAT
         case Years() | Months() | Days():
             return type_ is Atom.DATE or type_ in _INSTANTS
         case Hours():
@@ -221,7 +221,7 @@ def _applies(transform: Transform, type_: DataType) -> bool:
 def _domain(transform: Transform) -> str:
     match transform:
         case Identity():
-            return "all types but floats, nested ones, variant, geometry and geography"
+            return "all types but floats, nested ones, variant, geometry, geography and void"
         case Years() | Months() | Days():
             return "date, timestamp and timestamp_ntz"
         case Hours():

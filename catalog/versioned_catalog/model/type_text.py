@@ -121,8 +121,7 @@ _INSIDE = {"ARRAY": "INT", "MAP": "STRING, INT", "STRUCT": "a: INT"}
 """Nested types, with a sample of the types inside."""
 _UNITS = [unit.upper() for unit in DAY_TIME_UNITS]
 _REFUSED = {
-    "VOID": "VOID columns can't be stored; give the column a type, such as STRING",
-    "NULL": "NULL is not a type that can be stored; give the column a type, such as STRING",
+    "NULL": "NULL is not a type; a column of nulls that gets a type later is VOID",
     "OBJECT": "OBJECT can't be stored; use STRUCT, MAP or VARIANT",
     "UDT": "user-defined types can't be stored; use the SQL type that they are based on",
 }

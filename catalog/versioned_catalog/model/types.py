@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, TypeGuard, get_args
 
 import pyarrow as pa
 
@@ -40,6 +40,8 @@ class Family(enum.Enum):
     """Stored as an integer: days for dates, microseconds for all others."""
     OPAQUE = enum.auto()
     """Groups of bytes without comparison and defaults."""
+    VOID = enum.auto()
+    """No values: every row holds null."""
 
 
 IcebergName = Literal[
@@ -72,6 +74,7 @@ class Leaf:
         range: the smallest and the largest stored integer; None if it is not stored as one.
         sql: the name in SQL; the upper-case ``name`` if empty.
         aliases: other names that SQL accepts.
+        feature: the feature of tables with such a column; empty for the types of the first version.
     """
 
     name: str
@@ -82,6 +85,7 @@ class Leaf:
     range: tuple[int, int] | None = None
     sql: str = ""
     aliases: tuple[str, ...] = ()
+    feature: str = ""
 
     @property
     def sql_name(self) -> str:
@@ -132,6 +136,7 @@ _ALL = (
     Leaf("variant", Family.OPAQUE, "another value", None, _VARIANT),
     Leaf("geometry", Family.OPAQUE, "another value", None),
     Leaf("geography", Family.OPAQUE, "another value", None),
+    Leaf("void", Family.VOID, "null", None, pa.null(), feature="void"),
 )
 LEAVES = {leaf.name: leaf for leaf in _ALL}
 """Every leaf type by its name in FORMAT.md."""
@@ -165,6 +170,7 @@ class Atom(enum.Enum):
     TIMESTAMP = "timestamp"
     TIMESTAMP_NTZ = "timestamp_ntz"
     VARIANT = "variant"
+    VOID = "void"
 
     @property
     def leaf(self) -> Leaf:
@@ -444,6 +450,19 @@ def is_nested(type_: DataType) -> bool:
 def is_opaque(type_: DataType) -> bool:
     """Whether values are groups of bytes without comparison and defaults."""
     return family(type_) is Family.OPAQUE
+
+
+def is_compared(type_: DataType) -> TypeGuard[LeafType]:
+    """Whether values have an order that metadata knows, so that bounds, keys and filters use it."""
+    return family(type_) not in _NOT_COMPARED
+
+
+_NOT_COMPARED = frozenset({None, Family.OPAQUE, Family.VOID})
+
+
+def can_have_default(type_: DataType) -> bool:
+    """Whether columns of a type can have a default."""
+    return family(type_) not in (Family.OPAQUE, Family.VOID)
 
 
 def is_stored_alike(left: DataType, right: DataType) -> bool:

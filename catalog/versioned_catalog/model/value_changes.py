@@ -42,7 +42,7 @@ from versioned_catalog.model.types import (
     Map,
     Now,
     WriteDefault,
-    is_opaque,
+    can_have_default,
     map_columns,
 )
 from versioned_catalog.model.widening import check_widens, narrows, type_name, widens
@@ -267,7 +267,7 @@ def default_text(column: Column) -> str | None:
 
 def stored_default(value: object, type_: DataType, where: str) -> WriteDefault | None:
     """The stored form of a default that fits the type; ``where`` is the column, for errors."""
-    if value is not None and is_opaque(type_):
+    if value is not None and not can_have_default(type_):
         raise InvalidRequestError(
             f"the column {where} is {type_name(type_)}, which can't have a default; leave it out"
         )

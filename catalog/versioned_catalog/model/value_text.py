@@ -58,7 +58,7 @@ def leaf_text(value: object, type_: DataType) -> str:
             if not isinstance(value, bytes | bytearray | memoryview):
                 raise wrong_kind(value, type_)
             return base64.b64encode(value).decode("ascii")
-        case Family.OPAQUE:
+        case Family.OPAQUE | Family.VOID:
             raise ValueError("columns of this type have no defaults, bounds or partition values")
 
 

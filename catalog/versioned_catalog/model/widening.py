@@ -49,6 +49,8 @@ def widens(old: DataType, new: DataType) -> bool:
     if old == new:
         return True
     match old, new:
+        case Atom.VOID, _:
+            return not is_nested(new)
         case Atom(), Atom():
             return new in _ATOMS.get(old, ())
         case Atom(), Decimal(precision, scale):

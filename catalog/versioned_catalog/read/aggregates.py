@@ -19,7 +19,7 @@ from versioned_catalog.model.arrow import (
     repeat,
 )
 from versioned_catalog.model.sql_literals import from_scalar_text
-from versioned_catalog.model.types import Atom, Column, is_floating, is_nested, is_opaque
+from versioned_catalog.model.types import Atom, Column, is_compared, is_floating
 from versioned_catalog.read.bounds import every_match, known_bounds, some_match
 from versioned_catalog.read.evaluators import ColumnBounds
 from versioned_catalog.read.scan import Scan
@@ -67,7 +67,7 @@ def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | Non
         Whether metadata determines it, and its value text (FORMAT.md, section 4.2); None if there is no
         value.
     """
-    if is_nested(column.type) or is_opaque(column.type):
+    if not is_compared(column.type):
         return UNKNOWN
     whole, bounds = whole_segments(scan), _bounds(scan.state, column)
     if whole is None or bounds is None:

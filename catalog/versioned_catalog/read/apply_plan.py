@@ -21,8 +21,8 @@ from versioned_catalog.model.types import (
     Constant,
     Map,
     children,
+    is_compared,
     is_nested,
-    is_opaque,
 )
 from versioned_catalog.model.value_text import constant_of
 from versioned_catalog.model.widening import type_name
@@ -64,7 +64,7 @@ def _constant(schema: Schema, wanted: Column, text: str | None) -> Constant | No
     if text is None:
         return None
     written = None if wanted.id not in schema.ids else schema.column(wanted.id).type
-    if written is None or is_nested(written) or is_opaque(written) or schema.ancestors(wanted.id):
+    if written is None or not is_compared(written) or schema.ancestors(wanted.id):
         raise CorruptTableError(f"a constant is of the column {wanted.name}, which can't have one")
     if written == wanted.type:
         return constant_of(text)

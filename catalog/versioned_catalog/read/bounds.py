@@ -21,10 +21,10 @@ from versioned_catalog.model.transforms import Bucket, parse_transform
 from versioned_catalog.model.types import (
     Column,
     Struct,
+    is_compared,
     is_floating,
     is_metadata,
     is_nested,
-    is_opaque,
     is_repeated,
     walk,
 )
@@ -71,7 +71,7 @@ class SegmentBounds:
         return _where(has_column, stored, other)
 
     def _stored(self, column: Column, above: tuple[Column, ...]) -> ColumnBounds:
-        if is_nested(column.type) or is_opaque(column.type):
+        if not is_compared(column.type):
             return _unknown(column, self._rows, self._nulls(column, above))
 
         def compute(name: str) -> pa.Array | None:
@@ -135,7 +135,9 @@ class RowGroupBounds:
     def __call__(self, column_id: int) -> ColumnBounds | None:
         """The bounds of a column, or None if nothing is known."""
         wanted, above = self._wanted[column_id]
-        if is_metadata(wanted) or is_repeated((*above, wanted)) or is_opaque(wanted.type):
+        if is_metadata(wanted) or is_repeated((*above, wanted)):
+            return None
+        if not (is_nested(wanted.type) or is_compared(wanted.type)):
             return None
         if column_id in self._recorded:
             return None

@@ -36,8 +36,7 @@ from versioned_catalog.model.types import (
     LeafType,
     NestedType,
     family,
-    is_nested,
-    is_opaque,
+    is_compared,
     is_text,
 )
 from versioned_catalog.model.value_text import to_float32
@@ -165,7 +164,7 @@ def bind_literal(type_: DataType, value: Any) -> BoundLiteral | None:
             except ValueError:
                 return None
             return None if count is None else _Grid.of(type_).bind_exact(Fraction(count))
-        case Family.OPAQUE:
+        case Family.OPAQUE | Family.VOID:
             return None
 
 
@@ -423,7 +422,7 @@ def _bind_text(
 
 
 def _literal_value(path: ColumnPath, column: Column, operand: Any) -> Any:
-    if is_nested(column.type) or is_opaque(column.type):
+    if not is_compared(column.type):
         raise InvalidRequestError(
             f"the column {render_path(path)} of type {clip(render_type(column.type))} can't be "
             f"compared with a {type(operand).__name__}; filter it by 'is null' or 'is not null', or "

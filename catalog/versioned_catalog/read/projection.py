@@ -22,6 +22,7 @@ from versioned_catalog.model.id_map import IdMap, file_columns, id_map_from_text
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import (
     Array,
+    Atom,
     Column,
     Constant,
     DataType,
@@ -120,12 +121,12 @@ def plan_columns(
     by_id = {column.id: at for at, column in enumerate(source)}
     ids = {w.id: STORED_AS.get(w.id, w.id) for w in wanted}
     pairs = {ids[w.id]: _pair(w, source[by_id[ids[w.id]]]) for w in wanted if ids[w.id] in by_id}
-    kept = sorted(by_id[column_id] for column_id in pairs)
+    kept = sorted(by_id[column_id] for column_id, (step, _) in pairs.items() if _is_read(step))
     index = {source[at].id: position for position, at in enumerate(kept)}
     outputs = tuple(
         Output(
             w,
-            _with_index(pairs[ids[w.id]][0], index[ids[w.id]])
+            _with_index(pairs[ids[w.id]][0], index.get(ids[w.id], 0))
             if ids[w.id] in pairs
             else absent(w, constants),
         )
@@ -139,6 +140,11 @@ def absent(wanted: Column, constants: Container[int] = ()) -> Step:
     """The step that builds a column that a segment does not store."""
     is_recorded = is_metadata(wanted) or wanted.id in constants
     return Metadata() if is_recorded else Fill(wanted.read_default)
+
+
+def _is_read(step: Step) -> bool:
+    """Whether a step needs a column of the file: the nulls of a VOID column are not read."""
+    return not isinstance(step, Fill)
 
 
 def _with_index(step: Step, index: int) -> Step:
@@ -169,14 +175,14 @@ def _pair_struct(wanted: Column, source: Column) -> tuple[Step, Column]:
     fields = children(source.type)
     by_id = {column.id: at for at, column in enumerate(fields)}
     pairs = {w.id: _pair(w, fields[by_id[w.id]]) for w in children(wanted.type) if w.id in by_id}
-    kept = sorted(by_id[column_id] for column_id in pairs)
+    kept = sorted(by_id[column_id] for column_id, (step, _) in pairs.items() if _is_read(step))
     needed = [pairs[fields[at].id][1] for at in kept]
     if not needed:
         # A null struct stays null, so one field is read to know which structs are null.
         needed = [cheapest(fields)]
     index = {fields[at].id: position for position, at in enumerate(kept)}
     steps = [
-        _with_index(pairs[w.id][0], index[w.id]) if w.id in pairs else Fill(w.read_default)
+        _with_index(pairs[w.id][0], index.get(w.id, 0)) if w.id in pairs else Fill(w.read_default)
         for w in children(wanted.type)
     ]
     return _nested(wanted, source, steps, needed)
@@ -196,6 +202,8 @@ def _nested(
 
 
 def _leaf(wanted: Column, source: Column) -> Step:
+    if source.type is Atom.VOID:
+        return Fill(None)
     if source.type == wanted.type:
         # Parquet has no durations; it returns them as integers.
         return Cast(0, source.type) if isinstance(source.type, DayTimeInterval) else Take(0)
@@ -235,6 +243,7 @@ _COSTS = {
     **dict.fromkeys((Family.TEXT, Family.BINARY, Family.OPAQUE), 16),
     **dict.fromkeys((Family.INTEGER, Family.FLOAT, Family.DECIMAL, Family.TEMPORAL), 8),
     Family.BOOLEAN: 1,
+    Family.VOID: 0,
 }
 """Bytes of a value, roughly, by the family of its type."""
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import parse_path, render_path
-from versioned_catalog.model.types import Column, is_nested, is_opaque, is_repeated
+from versioned_catalog.model.types import Column, is_compared, is_repeated
 from versioned_catalog.model.widening import type_name
 from versioned_catalog.read.arrays import ColumnPath, column_at
 from versioned_catalog.read.row_keys import comparable
@@ -134,7 +134,7 @@ def bind_zorder(schema: Schema, names: Sequence[str]) -> tuple[ColumnPath, ...]:
 
 def _check_plain(schema: Schema, column: Column) -> None:
     many = is_repeated(schema.ancestors(column.id))
-    if many or is_nested(column.type) or is_opaque(column.type):
+    if many or not is_compared(column.type):
         why = "has many values in one row" if many else f"is {type_name(column.type)}"
         raise InvalidRequestError(
             f"the table cannot be clustered by {schema.path_text(column.id)}, which {why}; cluster by "

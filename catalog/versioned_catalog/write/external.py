@@ -36,8 +36,8 @@ from versioned_catalog.model.types import (
     Constant,
     Map,
     children,
+    is_compared,
     is_nested,
-    is_opaque,
     walk,
 )
 from versioned_catalog.model.value_text import constant_of
@@ -214,7 +214,7 @@ class _Adoption:
     def plain(self) -> frozenset[int]:
         """IDs of the columns that may have a constant."""
         top = self.schema.columns
-        return frozenset(c.id for c in top if not (is_nested(c.type) or is_opaque(c.type)))
+        return frozenset(c.id for c in top if is_compared(c.type))
 
     def record(self, file: ExternalFile) -> SegmentRecord:
         """The record of a file, with statistics of what it does not hold.

@@ -295,7 +295,7 @@ class RowConverter:
         if is_opaque(column.type):
             return self._opaque_step(arrow, at, column, path)
         try:
-            source = from_arrow_type(arrow)
+            source = from_arrow_type(arrow, nulls=True)
         except InvalidRequestError as error:
             raise InvalidRequestError(f"{self._table}: {render_path(path)}: {error}") from None
         return self._typed_step(source, arrow, at, column, path)

@@ -27,9 +27,8 @@ from versioned_catalog.model.types import (
     DataType,
     Family,
     LeafType,
-    NestedType,
     family,
-    is_opaque,
+    is_compared,
     is_repeated,
     walk,
 )
@@ -204,9 +203,7 @@ class DataFiles:
             leaves = [
                 (column.id, column.type, tuple(ancestor.id for ancestor in above))
                 for column, above in walk(schema.visible.columns)
-                if not isinstance(column.type, NestedType)
-                and not is_opaque(column.type)
-                and not is_repeated(above)
+                if is_compared(column.type) and not is_repeated(above)
             ]
             late = (leaf for leaf in leaves[MOST_COLUMNS:] if leaf[0] in schema.row_key)
             described = self._columns[schema.version] = [*leaves[:MOST_COLUMNS], *late]

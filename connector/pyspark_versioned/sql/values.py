@@ -27,6 +27,7 @@ from versioned_catalog.model.types import (
     Map,
     Struct,
     WriteDefault,
+    can_have_default,
 )
 
 
@@ -63,6 +64,10 @@ def _value(sent: Value, type_: DataType) -> Any:
             return [
                 (_value(k, key.type), _value(v, value.type)) for k, v in zip(*sent, strict=True)
             ]
+        case _ if not can_have_default(type_):
+            raise InvalidRequestError(
+                f"a value of {render_type(type_)} can't be a default or a constant; leave it out"
+            )
         case _:
             return decode(sent, type_)
 
