@@ -256,6 +256,36 @@ def test_every_widening_is_narrowed_exactly(
     assert nulls["s"].combine_chunks()[-1].as_py() == {"v": None}
 
 
+@pytest.mark.parametrize("primary_key", [[], ["d"]])
+def test_a_row_has_its_age_by_the_stored_time_also_where_that_is_shown_as_null(
+    catalog: Catalog, primary_key: list[str]
+) -> None:
+    """The time index is a DATE in the pinned schema; a time of day does not fit it."""
+    aged = catalog.create_table(
+        *("aged", "d DATE NOT NULL, n INT"),
+        **{"primary_key": primary_key, "time_index": "d", "properties": {"ttl": "10 days"}},
+    )
+    aged.pin_schema("job")
+    aged.alter().change_type("d", "TIMESTAMP_NTZ").commit()
+    today = dt.datetime.combine(dt.datetime.now(dt.UTC).date(), dt.time())
+    ago = [dt.timedelta(days=days) for days in (1, 1, 30, 30)]
+    times = [today - back + dt.timedelta(hours=n % 2) for n, back in enumerate(ago)]
+    aged.append(
+        pa.table({"d": pa.array(times, pa.timestamp("us")), "n": pa.array(range(4), pa.int32())})
+    )
+    seen = aged.seen_as("job", overflow="null")
+    shown = seen.scan().to_arrow()
+    assert dict(zip(*(shown[name].to_pylist() for name in ("n", "d")), strict=True)) == {
+        0: times[0].date(),
+        1: None,
+    }
+    assert shown.schema.field("d").nullable
+    found = [seen.scan(["n"], filters=[("d", how)]) for how in ("is null", "is not null")]
+    assert [one.to_arrow()["n"].to_pylist() for one in found] == [[1], [0]]
+    assert [one.count() for one in found] == [1, 1]
+    assert seen.scan().count() == 2
+
+
 def test_an_older_snapshot_shows_the_read_defaults_of_later_columns(table: Table) -> None:
     table.alter().add_column("e", "INT", default=5).rename_column("n", "m").commit()
     table.pin_schema("later")

@@ -28,6 +28,7 @@ from versioned_catalog.model.value_text import constant_of
 from versioned_catalog.model.widening import type_name
 from versioned_catalog.read import projection
 from versioned_catalog.read.arrays import own_nulls, rebuilt
+from versioned_catalog.read.filters import BoundFilter
 
 
 def wanted_constants(
@@ -97,11 +98,14 @@ class Narrowing:
         overflow: how a value that does not fit is shown.
         pinned: whether an earlier schema is read; else the columns were narrowed, so that every value
             fits.
+        aged: if the time index is shown as null where it does not fit, the condition by which ``ttl``
+            hides rows, and the filter without it: a row has its age by the stored value.
     """
 
     columns: tuple[Narrowed, ...]
     overflow: Overflow
     pinned: bool = True
+    aged: tuple[BoundFilter, BoundFilter | None] | None = None
 
     def for_filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows for a filter, of the stored types: null where null will be shown."""

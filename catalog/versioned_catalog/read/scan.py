@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from versioned_catalog.interop import interop
 from versioned_catalog.log.record import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import FALSE, ZERO, to_arrow_schema
-from versioned_catalog.model.pins import Overflow
+from versioned_catalog.model.pins import Overflow, loosened_column
 from versioned_catalog.model.types import Column, is_floating, walk
 from versioned_catalog.observe.records import DEBUG, record
 from versioned_catalog.observe.tracing import carried, detached, span, spanned
@@ -116,6 +116,9 @@ class Scan:
         self._wide = self.columns
         if state.converts:
             self._wide = tuple(map(state.reads.widened, self.columns))
+        if state.lens is not None and state.lens.overflow is Overflow.NULL:
+            # Also a column of the row key shows nulls.
+            self.columns = tuple(loosened_column(column, state.seen) for column in self.columns)
         self._time: datetime | None = age_time(store, state) if like is None else like._time
         self.filter = with_ttl(state, filter, self._time)
         self.asked = filter
@@ -193,7 +196,11 @@ class Scan:
     @cached_property
     def narrowing(self) -> Narrowing | None:
         """The columns that are shown in narrower types than segments hold; None if there are none."""
-        return narrowing_of(self.state, self._wanted, self.columns)
+        narrowed = narrowing_of(self.state, self._wanted, self.columns)
+        lens, young = self.state.lens, with_ttl(self.state, None, self._time)
+        if narrowed is None or lens is None or young is None or lens.overflow is Overflow.ERROR:
+            return narrowed
+        return replace(narrowed, aged=(young, self.asked))
 
     @cached_property
     def _inclusive(self) -> BoundFilter | None:

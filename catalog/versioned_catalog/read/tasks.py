@@ -123,9 +123,24 @@ def _mask(batch: pa.RecordBatch, task: SegmentTask) -> pa.BooleanArray:
     if task.filter is None:
         return repeat(True, batch.num_rows)
     columns = [output.column for output in task.plan.outputs]
-    if task.narrowing is not None:
-        batch = task.narrowing.for_filter(batch)
-    return keep_mask(task.filter, Lookup(columns, batch), batch.num_rows)
+    return _matching(task.filter, columns, batch, task.narrowing)
+
+
+def _matching(
+    filter: BoundFilter,
+    columns: Sequence[Column],
+    batch: pa.RecordBatch,
+    narrowing: Narrowing | None,
+) -> pa.BooleanArray:
+    """Whether a filter is true, for each row of stored values, of which some may be shown as null."""
+    if narrowing is None:
+        return keep_mask(filter, Lookup(columns, batch), batch.num_rows)
+    shown = Lookup(columns, narrowing.for_filter(batch))
+    if narrowing.aged is None:
+        return keep_mask(filter, shown, batch.num_rows)
+    young, rest = narrowing.aged
+    mask = keep_mask(young, Lookup(columns, batch), batch.num_rows)
+    return mask if rest is None else pc.and_(mask, keep_mask(rest, shown, batch.num_rows))
 
 
 def _metadata_columns(task: SegmentTask, position: int, rows: int) -> dict[int, pa.Array]:
@@ -309,9 +324,7 @@ def _wanted(batch: pa.RecordBatch, task: MergeTask, schema: pa.Schema) -> pa.Rec
         return batch_of_nothing(batch.num_rows)
     rows = pa.RecordBatch.from_arrays([batch.column(at) for at in task.places], schema=schema)
     if task.filter is not None:
-        whole = rows if task.narrowing is None else task.narrowing.for_filter(rows)
-        lookup = Lookup(task.columns, whole)
-        rows = rows.filter(keep_mask(task.filter, lookup, rows.num_rows))
+        rows = rows.filter(_matching(task.filter, task.columns, rows, task.narrowing))
     if task.shown == 0:
         return batch_of_nothing(rows.num_rows)
     return rows if task.shown == len(task.places) else rows.select(range(task.shown))
