@@ -23,7 +23,7 @@ _TITLE = "Versioned: a table format whose schema may change at any time"
 
 _LAST = (
     *("protocol.md", "format.md", "changelog.md", "contributing.md", "guarantees.md", "design/"),
-    *("architecture.md", "releasing.md", "coming-from.md", "benchmarks.md"),
+    *("architecture.md", "releasing.md", "coming-from.md", "conformance.md", "benchmarks.md"),
 )
 """What it shows after them: pages about the inside, and long lists."""
 
