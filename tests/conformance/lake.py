@@ -118,3 +118,9 @@ def refused(
 def segments(table: Table) -> int:
     """The number of live segments of the newest version."""
     return table.refresh().inspect.segments().num_rows
+
+
+def read_segments(table: Table, *condition: Any) -> int:
+    """The number of segments that a filter leaves to be read."""
+    report = table.refresh().scan(filters=[condition]).report()
+    return report.segments - report.pruned
