@@ -72,7 +72,7 @@ PROJECTS = {
 }
 """The projects, in the order of the page."""
 
-MODULES = ("iceberg_schemas", "iceberg_rows", "delta_schemas", "delta_rows")
+MODULES = ("iceberg_schemas", "iceberg_rows", "delta_schemas", "delta_rows", "lakes")
 """The modules with the situations, in the order of the page."""
 
 HEAD = """# Situations of other projects
