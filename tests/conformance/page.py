@@ -55,7 +55,7 @@ PROJECTS = {
     "delta": Project("Delta Lake", "delta-io/delta", "bb1057f4367f555b01e299fd1690d85aafc0ac4c"),
     "ducklake": Project("DuckLake", "duckdb/ducklake", "2ed0a0be8931f23959b2fc9fc089bb5f71207817"),
     "paimon": Project("Apache Paimon", "apache/paimon", "5dacde516bf6e29b583aff8b32bab321bfc6e64f"),
-    "hudi": Project("Apache Hudi", "apache/hudi", "master"),
+    "hudi": Project("Apache Hudi", "apache/hudi", "098056a2c9e2cfe4c02366f6dcb79412fd1552e7"),
     "kudu": Project("Apache Kudu", "apache/kudu", "22028a29fa0b27bb82bdcd8812a5a06d2d23c44b"),
     "greptimedb": Project(
         "GreptimeDB", "GreptimeTeam/greptimedb", "7fd0a7bb9877b218943429296ad442efcf309f7c"
@@ -72,7 +72,15 @@ PROJECTS = {
 }
 """The projects, in the order of the page."""
 
-MODULES = ("iceberg_schemas", "iceberg_rows", "delta_schemas", "delta_rows", "lakes")
+MODULES = (
+    "iceberg_schemas",
+    "iceberg_rows",
+    "delta_schemas",
+    "delta_rows",
+    "lakes",
+    "engines",
+    "files",
+)
 """The modules with the situations, in the order of the page."""
 
 HEAD = """# Situations of other projects
