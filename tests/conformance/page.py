@@ -80,6 +80,7 @@ MODULES = (
     "lakes",
     "engines",
     "files",
+    "tools",
 )
 """The modules with the situations, in the order of the page."""
 
