@@ -124,3 +124,11 @@ def read_segments(table: Table, *condition: Any) -> int:
     """The number of segments that a filter leaves to be read."""
     report = table.refresh().scan(filters=[condition]).report()
     return report.segments - report.pruned
+
+
+def three_versions(lake: Lake) -> Table:
+    """A table whose versions 1, 2 and 3 add the rows 0 to 2, 3 to 5 and 6 to 8."""
+    table = lake.table("id INT", (0,), (1,), (2,))
+    put(table, (3,), (4,), (5,))
+    put(table, (6,), (7,), (8,))
+    return table

@@ -73,14 +73,30 @@ PROJECTS = {
 """The projects, in the order of the page."""
 
 MODULES = (
-    "iceberg_schemas",
-    "iceberg_rows",
-    "delta_schemas",
+    "iceberg_updates",
+    "iceberg_moves",
+    "iceberg_unions",
+    "iceberg_reads",
+    "iceberg_filters",
+    "iceberg_commits",
+    "delta_widening",
+    "delta_alters",
+    "delta_checks",
     "delta_rows",
-    "lakes",
-    "engines",
-    "files",
-    "tools",
+    "delta_versions",
+    "delta_columns",
+    "delta_commits",
+    "ducklake",
+    "paimon",
+    "hudi",
+    "kudu",
+    "greptimedb",
+    "ignite",
+    "drill",
+    "avro",
+    "parquet_files",
+    "pyiceberg",
+    "pgroll",
 )
 """The modules with the situations, in the order of the page."""
 
