@@ -19,6 +19,7 @@ from conformance.registry import Situation, Source
 from versioned_catalog import (
     CommitConflictError,
     InvalidRequestError,
+    NotFoundError,
 )
 
 SITUATIONS: list[Situation] = []
@@ -61,9 +62,10 @@ def delete_delete(lake: Lake) -> None:
     assert rows(table) == [(2, 2)]
 
 
-@conflicts.passes(
-    "has SetTransaction version conflicts",
-    "A batch that another process has written is not written again.",
+@legacy.differs(
+    "block concurrent set-txns with the same app id",
+    "Of two writers of one application at once, the second one is refused.",
+    "it finds that its batch, or a later one, is written, and writes nothing.",
 )
 def same_batch(lake: Lake) -> None:
     table = lake.table("x INT")
@@ -71,6 +73,18 @@ def same_batch(lake: Lake) -> None:
     other.append(arrow(table, [(1,)]), batch=("job", 1))
     table.append(arrow(table, [(1,)]), batch=("job", 1))
     assert rows(table) == [(1,)]
+
+
+@legacy.passes(
+    "allow concurrent set-txns with different app ids",
+    "Two applications write their batches at once.",
+)
+def two_batches(lake: Lake) -> None:
+    table = lake.table("x INT")
+    other = lake.catalog.load_table("t")
+    other.append(arrow(table, [(1,)]), batch=("job", 1))
+    table.append(arrow(table, [(2,)]), batch=("other", 1))
+    assert rows(table) == [(1,), (2,)]
 
 
 @legacy.differs(
@@ -150,9 +164,10 @@ def compact_append(lake: Lake) -> None:
     assert len(rows(table)) == 10
 
 
-@legacy.passes(
+@legacy.differs(
     "no data change: block data rearrange when concurrently delete removes same file",
-    "A compaction does not bring back rows that were deleted meanwhile.",
+    "A compaction fails if one of its files was deleted meanwhile.",
+    "it leaves out the files that have changed, and is committed for the others.",
 )
 def compact_delete(lake: Lake) -> None:
     table = three_versions(lake)
@@ -165,8 +180,24 @@ def compact_delete(lake: Lake) -> None:
 NOW = dt.timedelta(0)
 
 
-@vacuums.passes("don't delete data in a non-reservoir", "Files whose names are not ours are left.")
+@vacuums.passes(
+    "don't delete data in a non-reservoir", "A vacuum of a folder that is no table is refused."
+)
 def vacuum_foreign(lake: Lake) -> None:
+    folder = lake.warehouse / "no-table"
+    folder.mkdir(parents=True)
+    (folder / "notes.txt").write_text("mine")
+    with refused("there is no table at", NotFoundError):
+        lake.catalog.vacuum_path(folder, NOW, dry_run=False, force=True)
+    assert (folder / "notes.txt").read_text() == "mine"
+
+
+@vacuums.differs(
+    "invisible files and dirs",
+    "A vacuum deletes files that the log does not know, but for hidden ones.",
+    "files whose names are not ours are left, and reported.",
+)
+def vacuum_unknown(lake: Lake) -> None:
     table = three_versions(lake)
     foreign = next(lake.warehouse.rglob("*.parquet")).with_name("notes.txt")
     foreign.write_text("mine")

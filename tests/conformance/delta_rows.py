@@ -208,7 +208,7 @@ def update_where(lake: Lake) -> None:
 
 
 @updates.passes(
-    "basic update - with where and no row matched", "An UPDATE that matches no row makes no commit."
+    "basic update - with where and no row matched", "An UPDATE that matches no row changes nothing."
 )
 def update_none(lake: Lake) -> None:
     table = lake.table("k INT", (1,))

@@ -239,9 +239,10 @@ def pgroll_not_null_default(lake: Lake) -> None:
     assert rows(table) == [(1, "a"), (2, "x")]
 
 
-@nullable.passes(
+@nullable.differs(
     "remove not null with default up sql",
-    "The new schema writes null; the old one reads it as null.",
+    "Where the new schema writes null, the old one shows what `down` computes.",
+    "the old schema shows null, in a column that may be null from then on.",
 )
 def pgroll_drop_not_null(lake: Lake) -> None:
     table = lake.table("id INT, v STRING NOT NULL", (1, "a"), primary_key=["id"])
@@ -252,9 +253,10 @@ def pgroll_drop_not_null(lake: Lake) -> None:
     assert rows(old) == [(1, "a"), (2, None)]
 
 
-@defaults.passes(
+@defaults.differs(
     "set column default with default up and down SQL",
-    "Rows to come have the default, through either schema.",
+    "The default is for rows through the new schema; rows through the old one are null.",
+    "a default is the table's: rows through either schema have it.",
 )
 def pgroll_default(lake: Lake) -> None:
     table, old = users(lake)

@@ -257,7 +257,8 @@ def add_mismatch(lake: Lake) -> None:
 
 
 @adding.passes(
-    "test_add_files_with_large_and_regular_schema", "Large and plain strings are one type."
+    "test_add_files_with_large_and_regular_schema",
+    "Files of strings, large ones too, are one type.",
 )
 def add_large(lake: Lake) -> None:
     lake.parquet("a.parquet", {"foo": pa.array(["a"], pa.large_string())})
