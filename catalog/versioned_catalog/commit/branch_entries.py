@@ -9,7 +9,7 @@ from versioned_catalog.commit.operations import CloseBranch, DropBranches, MakeB
 from versioned_catalog.commit.table_entries import next_head
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.branch_store import branch_log
-from versioned_catalog.log.branches import COLUMN_IDS, Branch, OnBranch, new_branch_id
+from versioned_catalog.log.branches import COLUMN_IDS, ROW_IDS, Branch, OnBranch, new_branch_id
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.entry_json import commit_to_bytes
 from versioned_catalog.log.features import BRANCHES, Features
@@ -25,15 +25,25 @@ def make_branch_entry(attempt: Attempt[MakeBranch]) -> Commit:
     """
     operation, state = attempt.operation, attempt.state
     first, end = state.next_column_id, state.next_column_id + COLUMN_IDS
-    branch = Branch(new_branch_id(), operation.version, first, end, keep=operation.keep)
+    then = attempt.at(operation.version)
+    rows = _row_ids(state) if then is not None and then.has_row_ids else None
+    branch = Branch(
+        new_branch_id(), operation.version, first, end, keep=operation.keep, row_ids=rows
+    )
     _write_log(attempt, branch)
     head = next_head(attempt, "branch")
     return Commit(
         replace(head, features=head.features | _FEATURES),
         end,
         branches={**state.branches, operation.name: branch},
+        row_ids=rows,
         details={"branch": operation.name, "base": operation.version},
     )
+
+
+def _row_ids(state: TableState) -> tuple[int, int]:
+    """The row IDs of a new branch."""
+    return state.next_row_id, state.next_row_id + ROW_IDS
 
 
 def _write_log(attempt: Attempt[MakeBranch], branch: Branch) -> None:
@@ -67,7 +77,13 @@ def _first_entry(attempt: Attempt[MakeBranch], then: TableState, branch: Branch)
         tags_kept={},
         consumers={},
         branches={},
-        branch=OnBranch(attempt.operation.name, branch.id, branch.end_id),
+        branch=OnBranch(
+            attempt.operation.name,
+            branch.id,
+            branch.end_id,
+            None if branch.row_ids is None else branch.row_ids[1],
+        ),
+        row_ids=None if branch.row_ids is None else (branch.row_ids[0], branch.row_ids[0]),
         details={"branch": attempt.operation.name, "base": branch.base},
     )
 

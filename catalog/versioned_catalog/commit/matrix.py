@@ -20,6 +20,7 @@ from versioned_catalog.commit import (
     operations,
     resolve_rules,
     restore_entries,
+    row_id_rules,
     row_rules,
     schema_rules,
     segment_entries,
@@ -290,6 +291,7 @@ def propose(
     for rule in row.rules:
         rule(attempt)
     entry = branch_rules.checked(signed(row.entry(attempt)), attempt)
+    entry = row_id_rules.with_row_ids(entry, attempt)
     needed = features_of_properties(properties_after(state, entry))
     entry = replace(entry, head=replace(entry.head, features=entry.head.features | needed))
     append_only.check_keeps_rows(entry, attempt)

@@ -21,7 +21,7 @@ from versioned_catalog.log.branches import Branch
 from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.marks import Mark, mark_of, marked_rows
-from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.record import RowIds, SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.identifiers import unfit_identifiers
 from versioned_catalog.model.pin_changes import check_pins, rolled_back
@@ -138,7 +138,12 @@ def merge_entry(attempt: Attempt[MergeBranch]) -> Commit:
     schema = _united_schema(attempt, bool(records))
     schemas, numbers = _new_schemas(state, theirs, schema, [record for record, _ in records])
     added = tuple(
-        replace(record, schema_version=numbers[record.schema_version]) for record, _ in records
+        replace(
+            record,
+            schema_version=numbers[record.schema_version],
+            row_ids=_merged_row_ids(record.row_ids, histories.branch),
+        )
+        for record, _ in records
     )
     after = schemas[-1] if schemas and schemas[-1].same_but_version(schema) else None
     between = schemas[:-1] if after else schemas
@@ -164,6 +169,12 @@ def merge_entry(attempt: Attempt[MergeBranch]) -> Commit:
         branches={**state.branches, operation.name: branch},
         details={"merged": operation.name, "branch_version": theirs.version},
     )
+
+
+def _merged_row_ids(ids: RowIds, branch: Branch) -> RowIds:
+    """The IDs of the rows of a segment of a branch: versions of the branch mean nothing to the table."""
+    stored = None if ids.stored is None else min(ids.stored, branch.base)
+    return RowIds(ids.first, stored=stored)
 
 
 def _check_identifiers(

@@ -34,6 +34,7 @@ class Base:
         computed: whether the writer has computed the generated columns of its rows.
         checked: whether the writer has checked its rows against the constraints of this snapshot.
         taken: numbers that were taken for its rows, of which those that no row holds are given back.
+        row_ids: whether rows had IDs.
     """
 
     table_uuid: str
@@ -47,6 +48,7 @@ class Base:
     computed: bool = False
     checked: bool = False
     taken: tuple[Taken, ...] = ()
+    row_ids: bool = False
 
     @property
     def of_segments(self) -> Base:
@@ -64,6 +66,7 @@ class Base:
             state.segments.count,
             state.created_uuid,
             None if state.lens is None else state.lens.label,
+            row_ids=state.has_row_ids,
         )
 
 

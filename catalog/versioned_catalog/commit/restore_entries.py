@@ -66,8 +66,18 @@ def restore_entry(
         roots=dict(then.roots) or None,
         imported=LedgerChange(then.ledger, complete=True) if then.ledger else None,
         batches=_last_batches(then, state),
+        row_ids=_row_ids(attempt, then),
         details={"to": then.version},
     )
+
+
+def _row_ids(attempt: Attempt[Rollback], then: TableState) -> tuple[int, int] | None:
+    """The row ID that the incarnation goes on from, which none of its rows had; None for none."""
+    if not then.has_row_ids:
+        return None
+    ends = (attempt.at(version) for version in _ends(attempt, then))
+    after = max(then.next_row_id, *(end.next_row_id for end in ends if end is not None), 0)
+    return after, after
 
 
 def _properties(attempt: Attempt[Rollback], then: TableState) -> dict[str, str]:

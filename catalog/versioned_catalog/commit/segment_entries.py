@@ -34,8 +34,8 @@ from versioned_catalog.log.features import ADOPTIONS, EXTERNAL_ROOTS, IMPORTS, F
 from versioned_catalog.log.kept_statistics import kept_statistics
 from versioned_catalog.log.ledger import LedgerChange, added_files, adopted_files
 from versioned_catalog.log.marks import Mark
-from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.log.segment_table import constants_from_text, delta_from_text
+from versioned_catalog.log.record import UNASSIGNED_ROW_IDS, RowIds, SegmentRecord
+from versioned_catalog.log.segment_table import OF_ROW_IDS, constants_from_text, delta_from_text
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.bound_changes import apply_all
@@ -43,6 +43,7 @@ from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.iceberg import PUBLICATION
 from versioned_catalog.model.id_map import id_map_from_text
 from versioned_catalog.model.identity import latest
+from versioned_catalog.model.keys import ROW_IDS
 from versioned_catalog.model.pin_changes import PINS, check_no_breaks, refuses_breaks, rolled_back
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.storage.store import PREFIX, adopted_at
@@ -163,7 +164,7 @@ def _seen_as(base: Base) -> dict[str, Any]:
     return {} if base.seen_as is None else {"seen_as": base.seen_as}
 
 
-_KEPT = (PINS, *PUBLICATION)
+_KEPT = (PINS, ROW_IDS, *PUBLICATION)
 """Properties that a rollback leaves as they are."""
 
 
@@ -176,6 +177,8 @@ def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
         return restore_entry(attempt, then, _records(then, then.segments.paths, attempt.log))
     schema = _restored_schema(then, state, attempt.table)
     added = _records(then, paths_not_in(then, state), attempt.log)
+    if state.has_row_ids and not then.has_row_ids:
+        added = _with_versions(added, then)
     removed = paths_not_in(state, then)
     marked = _restored_marks(then, state, added)
     properties = _restored_properties(then, state)
@@ -209,8 +212,8 @@ def is_rolled_back(attempt: Attempt[Rollback]) -> bool:
 def _restored_properties(then: TableState, state: TableState) -> dict[str, str]:
     """The properties of the target, and the current values of those that are no part of a version.
 
-    The latter are the protection of the pins, and whether each commit is published: if a rollback ended
-    publishing, other engines would stay on the rows that it takes back.
+    The latter are the protection of the pins, whether rows have IDs, and whether each commit is
+    published: if a rollback ended publishing, other engines would stay on the rows that it takes back.
     """
     before = latest(state.properties, then.properties)
     properties = {key: text for key, text in before.items() if key not in _KEPT}
@@ -249,6 +252,17 @@ def _records(then: TableState, paths: list[str], log: TableLog) -> tuple[Segment
     return tuple(_in_order(record, order) for record, order in records)
 
 
+def _with_versions(
+    records: tuple[SegmentRecord, ...], then: TableState
+) -> tuple[SegmentRecord, ...]:
+    """Records of segments whose rows had no IDs then, which keep the versions of their rows."""
+    core = then.segments.core
+    versions = dict(zip(core["path"].to_pylist(), core["sequence"].to_pylist(), strict=True))
+    return tuple(
+        replace(record, row_ids=RowIds(updated=versions[record.path])) for record in records
+    )
+
+
 def records_in_order(state: TableState, log: TableLog) -> list[SegmentRecord]:
     """Records of all live segments, which say by themselves how old the rows of each are."""
     records = records_of(state, state.segments.paths, log)
@@ -273,11 +287,19 @@ def records_of(
     rows = core.drop_columns(["commit_time"]).to_pylist()
     return [
         (
-            logged.get(row["path"]) or _without_statistics(row),
+            replace(logged.get(row["path"]) or _without_statistics(row), row_ids=_row_ids(row)),
             (row["sequence"], row["ordinal"]),
         )
         for row in rows
     ]
+
+
+def _row_ids(row: dict[str, Any]) -> RowIds:
+    """The IDs of the rows of a segment, which keep them and their version in another commit."""
+    first, updated, stored = (row[name] for name in OF_ROW_IDS)
+    if first is None:
+        return UNASSIGNED_ROW_IDS
+    return RowIds(first, row["sequence"] if updated is None else updated, stored)
 
 
 def _restored_marks(

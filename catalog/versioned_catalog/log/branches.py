@@ -23,6 +23,9 @@ BRANCH_PREFIX = "branch_"
 COLUMN_IDS = 10_000
 """Number of column IDs that a branch can assign."""
 
+ROW_IDS = 2**40
+"""Number of row IDs that a branch can assign."""
+
 LONGEST_KEPT = timedelta(days=36_500)
 """The longest time for which a branch can be kept."""
 
@@ -45,6 +48,7 @@ class Branch:
         merged: the version of the branch that the last merge took, and the version of the table that the
             merge made; None before the first merge.
         keep: how long after its last commit expiry drops it, in whole seconds; None for never.
+        row_ids: the row IDs that it assigns, as the column IDs; None for none.
     """
 
     id: str
@@ -53,6 +57,7 @@ class Branch:
     end_id: int
     merged: tuple[int, int] | None = None
     keep: timedelta | None = None
+    row_ids: tuple[int, int] | None = None
 
     @property
     def merge_base(self) -> int:
@@ -67,11 +72,13 @@ class OnBranch:
     Args:
         name, id: of the branch.
         end_id: the column ID that it can't reach.
+        end_row_id: the row ID that it can't pass; None if its rows have none.
     """
 
     name: str
     id: str
     end_id: int
+    end_row_id: int | None = None
 
 
 def name_tag(branch_id: str) -> str:
@@ -97,8 +104,8 @@ def branch_of_file(path: str) -> str | None:
     return None if match is None else match[1]
 
 
-_MEMBERS = frozenset({"id", "base", "ids", "merged", "keep"})
-_OWN_MEMBERS = frozenset({"name", "id", "end"})
+_MEMBERS = frozenset({"id", "base", "ids", "row_ids", "merged", "keep"})
+_OWN_MEMBERS = frozenset({"name", "id", "end", "end_row_id"})
 
 
 def branches_to_json(branches: Mapping[str, Branch]) -> dict[str, Json]:
@@ -111,6 +118,7 @@ def _to_json(branch: Branch) -> Json:
         "id": branch.id,
         "base": branch.base,
         "ids": [branch.first_id, branch.end_id],
+        "row_ids": None if branch.row_ids is None else list(branch.row_ids),
         "merged": None if branch.merged is None else list(branch.merged),
         "keep": None if branch.keep is None else int(branch.keep.total_seconds()),
     }
@@ -159,7 +167,11 @@ def _parsed(name: str, value: Json) -> Branch:
     if keep is not None and not 0 < keep <= LONGEST_KEPT.total_seconds():
         raise _damaged(name)
     span = None if keep is None else timedelta(seconds=keep)
-    return Branch(_id(value), base, first, end, pair, span)
+    rows = optional(value, "row_ids", list)
+    row_ids = None if rows is None else _pair(name, rows)
+    if row_ids is not None and not row_ids[0] <= row_ids[1]:
+        raise _damaged(name)
+    return Branch(_id(value), base, first, end, pair, span, row_ids)
 
 
 def _pair(name: str, values: Sequence[Json]) -> tuple[int, int]:
@@ -181,10 +193,12 @@ def _id(value: Json) -> str:
 
 def on_branch_to_json(branch: OnBranch) -> Json:
     """The JSON of what the state of a branch knows about it."""
-    return {"name": branch.name, "id": branch.id, "end": branch.end_id}
+    members: dict[str, Json] = {"name": branch.name, "id": branch.id, "end": branch.end_id}
+    return members if branch.end_row_id is None else members | {"end_row_id": branch.end_row_id}
 
 
 def on_branch_from_json(value: Json) -> OnBranch:
     """What the state of a branch knows about it. Raises CorruptTableError if a member is wrong."""
     check_members(value, _OWN_MEMBERS)
-    return OnBranch(member(value, "name", str), _id(value), member(value, "end", int))
+    end = optional(value, "end_row_id", int)
+    return OnBranch(member(value, "name", str), _id(value), member(value, "end", int), end)

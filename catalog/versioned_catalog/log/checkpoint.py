@@ -60,6 +60,7 @@ from versioned_catalog.log.features import (
     features_to_json,
 )
 from versioned_catalog.log.ledger import ledger_from_json, ledger_to_json
+from versioned_catalog.log.record import MOST_ROW_IDS
 from versioned_catalog.log.schemas import (
     checkpoint_features,
     schemas_from_json,
@@ -268,7 +269,14 @@ def _check_core(table: pa.Table) -> None:
         ends = pc.min_max(table[name].cast(pa.int64())) if table.num_rows else None
         if ends is not None and not (low <= ends["min"].as_py() <= ends["max"].as_py() <= high):
             raise CorruptTableError(f"the column {name} holds a number that is out of range")
+    for name, most in _ROW_ID_RANGES.items():
+        ends = pc.min_max(table[name])
+        if ends["min"].is_valid and not (ends["min"].as_py() >= 0 and ends["max"].as_py() <= most):
+            raise CorruptTableError(f"the column {name} holds a number that is out of range")
 
+
+_ROW_ID_RANGES = {"first_row_id": MOST_ROW_IDS, "row_updated": VERSIONS, "row_ids_stored": VERSIONS}
+"""Greatest value of the optional numbers in a row."""
 
 _AT_ONCE = 8192
 """Number of paths that are checked at once: what is computed of them stays in the processor's cache."""
@@ -332,6 +340,7 @@ def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, 
         "properties": dict(state.properties),
         "comment": state.comment,
         "next_column_id": state.next_column_id,
+        **({"next_row_id": state.next_row_id} if state.next_row_id else {}),
         "fence": state.fence,
         "floor": state.floor,
         "applications": applications_to_json(state.applications),
@@ -354,7 +363,7 @@ _MEMBERS = frozenset(
         *("created_version", "first_schema_version", "dropped", "schemas", "older_schemas"),
         *("schema_version", "properties", "comment", "next_column_id", "fence", "floor"),
         *("applications", "tags", "tags_kept", "pins", "consumers", "roots", "statistics"),
-        *("imported", "adoptions", "branches", "branch"),
+        *("imported", "adoptions", "branches", "branch", "next_row_id"),
     }
 )
 
@@ -382,6 +391,7 @@ def state_from_json(value: Json, segments: SegmentSet) -> TableState:
         properties=texts(member(value, "properties", dict)),
         comment=optional(value, "comment", str),
         next_column_id=column_id_from_json(value),
+        next_row_id=optional(value, "next_row_id", int) or 0,
         fence=check_version(member(value, "fence", int), "fence"),
         floor=check_version(member(value, "floor", int), "floor"),
         applications=applications_from_json(
@@ -413,6 +423,7 @@ def state_from_json(value: Json, segments: SegmentSet) -> TableState:
     highest, next_id = schemas.highest_id, state.next_column_id
     if highest >= next_id:
         raise CorruptTableError(f"next_column_id is {next_id}, but column {highest} exists")
+    _check_row_ids(state)
     if segments.has_marks:
         if MARKS not in features.read & features.write:
             raise CorruptTableError(f"segments have marks without the feature {MARKS}")
@@ -422,6 +433,23 @@ def state_from_json(value: Json, segments: SegmentSet) -> TableState:
     for path in segments.base["path"].slice(max(first, 0), min(first + 1, 1)).to_pylist():
         check_not_keyed(path, True, state.schema)
     return replace(state, segments=_typed(segments, state.schema))
+
+
+def _check_row_ids(state: TableState) -> None:
+    """Refuse segments without row IDs in a table with them, and row IDs that are free.
+
+    Raises:
+        CorruptTableError: saying which.
+    """
+    if not 0 <= state.next_row_id <= MOST_ROW_IDS:
+        raise CorruptTableError("next_row_id is out of range")
+    if not state.has_row_ids or not state.segments.count:
+        return
+    first, rows = (state.segments.column(name) for name in ("first_row_id", "rows"))
+    if first.null_count:
+        raise CorruptTableError("a segment has no row IDs, and the table has some")
+    if pc.max(pc.add(first, rows)).as_py() > state.next_row_id:
+        raise CorruptTableError("a segment has row IDs that the table has not assigned")
 
 
 NEWEST = 2

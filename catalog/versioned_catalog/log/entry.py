@@ -332,7 +332,8 @@ class Commit:
     batch is of a version below ``forget`` are forgotten. A merge of a branch has further ``schemas``,
     before ``schema``, and ``batches``, the last batch of each application. ``branches`` are those of the
     table, and ``branch`` is in the first entry of a branch. ``first_schema_version``, in a restore, is
-    that of the incarnation that it resumes.
+    that of the incarnation that it resumes. ``row_ids`` are the first row ID that it assigns, and the
+    next free one after it.
     """
 
     head: Head
@@ -362,6 +363,7 @@ class Commit:
     branches: Mapping[str, Branch] | None = None
     branch: OnBranch | None = None
     first_schema_version: int | None = None
+    row_ids: tuple[int, int] | None = None
 
     @property
     def changes_segments(self) -> bool:

@@ -44,11 +44,13 @@ from versioned_catalog.log.features import (
     MARKS,
     OWN_NAME,
     RESTORE,
+    ROW_IDS_FEATURE,
     Features,
 )
 from versioned_catalog.log.ledger import change_from_json, change_to_json
 from versioned_catalog.log.marks import Mark, mark_from_json, mark_to_json
 from versioned_catalog.log.record import (
+    MOST_ROW_IDS,
     SegmentRecord,
     id_map_at,
     id_maps_from_json,
@@ -141,7 +143,7 @@ MEMBERS = HEAD_MEMBERS | {
         "consumers",
     ),
     *("imported", "details", "schemas", "batches", "branches", "branch"),
-    "first_schema_version",
+    *("first_schema_version", "row_ids"),
 }
 """The members of an entry; any other is damage, or needs a feature that this library does not have."""
 
@@ -178,6 +180,7 @@ def commit_to_bytes(commit: Commit) -> bytes:
         "branches": None if commit.branches is None else branches_to_json(commit.branches),
         "branch": None if commit.branch is None else on_branch_to_json(commit.branch),
         "first_schema_version": commit.first_schema_version,
+        "row_ids": None if commit.row_ids is None else list(commit.row_ids),
     }
     unchanged = {name for name, content in members.items() if content is None}
     if commit.sets_comment:
@@ -257,6 +260,7 @@ def _commit(value: Json) -> Commit:
         imported=_parsed(value, "imported", dict, change_from_json),
         batches=_parsed(value, "batches", dict, partial(_batches, features=head.features)) or {},
         first_schema_version=_first_schema_version(value, head),
+        row_ids=_parsed(value, "row_ids", list, partial(_row_ids, features=head.features)),
         **_of_branches(value, head),
     )
 
@@ -268,6 +272,19 @@ def _batches(value: dict[str, Any], features: Features) -> dict[str, int]:
             f"{CLONES}"
         )
     return {name: batch_from_json(value, name) for name in value}
+
+
+def _row_ids(value: list[Any], features: Features) -> tuple[int, int]:
+    if ROW_IDS_FEATURE not in features.read & features.write:
+        raise CorruptTableError(f"the entry assigns row IDs without the feature {ROW_IDS_FEATURE}")
+    if len(value) != 2 or not all(type(number) is int for number in value):
+        raise CorruptTableError("the member 'row_ids' of an entry is not a pair of numbers")
+    first, following = value
+    if not 0 <= first <= following <= MOST_ROW_IDS:
+        raise CorruptTableError(
+            "the member 'row_ids' of an entry has numbers that are out of range"
+        )
+    return first, following
 
 
 def _first_schema_version(value: Json, head: Head) -> int | None:

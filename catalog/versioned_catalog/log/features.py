@@ -15,6 +15,7 @@ from versioned_catalog.model.keys import (
     CHECK_PREFIX,
     GENERATED_PREFIX,
     IDENTITY_PREFIX,
+    ROW_IDS,
 )
 from versioned_catalog.model.schema_json import Json, member
 from versioned_catalog.model.types import LEAVES
@@ -131,6 +132,9 @@ GENERATED = "generated"
 IDENTITY = "identity"
 """Feature of tables that have, or had, identity columns."""
 
+ROW_IDS_FEATURE = "row-ids"
+"""Feature of tables whose rows have IDs."""
+
 BRANCHES = "branches"
 """Feature of tables that have, or had, branches."""
 
@@ -174,6 +178,7 @@ KNOWN_FEATURES: frozenset[str] = TYPES | frozenset(
         CHECKS,
         GENERATED,
         IDENTITY,
+        ROW_IDS_FEATURE,
         DEFAULT_EXPRESSIONS,
         UNDROP,
         RESTORE,
@@ -197,7 +202,7 @@ _BY_PREFIX = {CHECK_PREFIX: CHECKS, GENERATED_PREFIX: GENERATED, IDENTITY_PREFIX
 
 
 def features_of_properties(properties: Mapping[str, str]) -> Features:
-    """The features that the properties of a table need of its writers."""
+    """The features that the properties of a table need of its readers and writers."""
     names = {
         feature
         for prefix, feature in _BY_PREFIX.items()
@@ -205,7 +210,8 @@ def features_of_properties(properties: Mapping[str, str]) -> Features:
     }
     if properties.get(APPEND_ONLY) == "true":
         names.add(APPEND_ONLY_FEATURE)
-    return Features(write=frozenset(names))
+    for_both = frozenset({ROW_IDS_FEATURE} if properties.get(ROW_IDS) == "true" else ())
+    return Features(for_both, for_both | names)
 
 
 WITH_CHECKSUMS = Features(write=frozenset({CHECKSUMS}))

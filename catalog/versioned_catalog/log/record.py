@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -40,6 +40,58 @@ class Delta:
     def deletes_only(self) -> bool:
         """Whether all rows are tombstones."""
         return set(self.ops) == {DELETE_ROW}
+
+
+@dataclass(frozen=True, slots=True)
+class RowIds:
+    """The IDs of the rows of a segment, in a table with the property ``row_ids``.
+
+    Args:
+        first: the ID of the row at position 0; the others follow. None until a commit assigns it.
+        updated: the version that wrote the rows; None for the commit that added the segment.
+        stored: the file holds ``__row_id`` and ``__row_updated``, which count where they are not null
+            and, for the latter, not above this version. None if the file does not hold them.
+    """
+
+    first: int | None = None
+    updated: int | None = None
+    stored: int | None = None
+
+
+UNASSIGNED_ROW_IDS = RowIds()
+"""The row IDs of a segment that a writer has written, with none in the file."""
+
+MOST_ROW_IDS = 2**62
+"""Row IDs are below this number."""
+
+
+def row_ids_to_json(ids: RowIds) -> Json:
+    """The member ``row_ids`` of a record; None if it would say nothing."""
+    members = {"first": ids.first, "updated": ids.updated, "stored": ids.stored}
+    return {name: value for name, value in members.items() if value is not None} or None
+
+
+_ROW_ID_MEMBERS = frozenset({"first", "updated", "stored"})
+
+
+def row_ids_from_json(value: Json, rows: int) -> RowIds:
+    """The member ``row_ids`` of the record of a segment with so many rows.
+
+    Raises:
+        CorruptTableError: it is not as FORMAT.md says.
+    """
+    if value is None:
+        return UNASSIGNED_ROW_IDS
+    check_members(value, _ROW_ID_MEMBERS)
+    ids = RowIds(*(optional(value, name, int) for name in ("first", "updated", "stored")))
+    versions = (number for number in (ids.updated, ids.stored) if number is not None)
+    if not all(0 <= number < VERSIONS for number in versions) or not (
+        ids.first is None or 0 <= ids.first <= MOST_ROW_IDS - rows
+    ):
+        raise CorruptTableError(
+            "the member 'row_ids' of a segment has numbers that are out of range"
+        )
+    return ids
 
 
 PLAIN = Delta()
@@ -196,6 +248,7 @@ class SegmentRecord:
         checksum: ``crc32:`` and 8 hex digits, or None.
         delta: members of segments of keyed tables.
         id_map, constants: members of segments that other software wrote.
+        row_ids: the IDs of its rows.
     """
 
     path: str
@@ -208,6 +261,18 @@ class SegmentRecord:
     delta: Delta = PLAIN
     id_map: IdMap | None = None
     constants: Constants = field(default_factory=dict)
+    row_ids: RowIds = UNASSIGNED_ROW_IDS
+
+
+def numbered(records: Sequence[SegmentRecord], first: int) -> tuple[tuple[SegmentRecord, ...], int]:
+    """Records with row IDs from ``first`` on where they have none, and the next free row ID."""
+    assigned: list[SegmentRecord] = []
+    for record in records:
+        if record.row_ids.first is None:
+            record = replace(record, row_ids=replace(record.row_ids, first=first))
+            first += record.rows
+        assigned.append(record)
+    return tuple(assigned), first
 
 
 @dataclass(frozen=True)
@@ -246,6 +311,7 @@ def record_to_json(record: SegmentRecord, id_map: int | None = None) -> Json:
         **delta_to_json(record.delta),
         "id_map": id_map,
         "constants": constants_to_json(record.constants) or None,
+        "row_ids": row_ids_to_json(record.row_ids),
         "columns": columns_to_json(record.columns),
     }
     return {name: value for name, value in members.items() if value is not None}
@@ -254,7 +320,7 @@ def record_to_json(record: SegmentRecord, id_map: int | None = None) -> Json:
 _MEMBERS = frozenset(
     {
         *("path", "schema_version", "rows", "bytes", "partition", "checksum", "columns"),
-        *("id_map", "constants", "order", "sequences", "ops", "patch"),
+        *("id_map", "constants", "order", "sequences", "ops", "patch", "row_ids"),
     }
 )
 
@@ -283,6 +349,7 @@ def record_from_json(value: Json, id_map: IdMap | None = None) -> SegmentRecord:
         delta=delta,
         id_map=id_map,
         constants=constants,
+        row_ids=row_ids_from_json(optional(value, "row_ids", dict), rows),
     )
 
 

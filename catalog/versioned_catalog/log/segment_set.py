@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log import segment_table
 from versioned_catalog.log.marks import Mark, files_of, mark_from_text, mark_to_text
-from versioned_catalog.log.record import LiveSegment, SegmentRecord
+from versioned_catalog.log.record import LiveSegment, SegmentRecord, numbered
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_columns import SegmentColumns
 from versioned_catalog.log.stored_segments import (
@@ -32,7 +32,7 @@ from versioned_catalog.log.stored_segments import (
     partition_key,
     resolved_versions,
 )
-from versioned_catalog.model.arrow import array_of, from_numpy, one_array, scalar_of
+from versioned_catalog.model.arrow import ZERO, array_of, from_numpy, one_array, scalar_of
 from versioned_catalog.model.narrowing import held
 from versioned_catalog.model.types import Column, DataType
 from versioned_catalog.storage.store import PREFIX
@@ -168,6 +168,32 @@ class SegmentSet:
             mark_count=self.mark_count - len(of_leaving),
             stored=self.stored,
         )
+
+    def with_row_ids(self, first: int) -> tuple[SegmentSet, int]:
+        """The same segments with row IDs from ``first`` on where they have none; the next free row ID.
+
+        No file of a checkpoint holds them, so that the next checkpoint is a whole one.
+        """
+        base = self._marked_base
+        base = (base.filter(self._alive) if self.removed_paths else base).decoded()
+        assigned = base["first_row_id"]
+        counts = pc.if_else(pc.is_null(assigned), base["rows"], ZERO)
+        if base.num_rows:
+            ends = pc.add(pc.cumulative_sum(counts), scalar_of(first, pa.int64()))
+            starts = pc.subtract(ends, counts)
+            base = base.with_column("first_row_id", pc.coalesce(assigned, starts))
+            first = ends[-1].as_py()
+        records, first = numbered([segment.record for segment in self.tail], first)
+        tail = (replace(s, record=r) for s, r in zip(self.tail, records, strict=True))
+        numbered_set = replace(
+            self,
+            base=base,
+            removed_paths=frozenset(),
+            tail=tuple(tail),
+            newer_marks={},
+            stored=Stored(base),
+        )
+        return numbered_set, first
 
     @property
     def removed_places(self) -> pa.Int64Array:

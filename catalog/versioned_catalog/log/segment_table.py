@@ -146,6 +146,9 @@ CORE = pa.schema(
         pa.field("id_map", pa.dictionary(pa.int32(), pa.string())),
         pa.field("constants", pa.string()),
         pa.field("mark", pa.string()),
+        pa.field("first_row_id", pa.int64()),
+        pa.field("row_updated", pa.int64()),
+        pa.field("row_ids_stored", pa.int64()),
     ]
 )
 """The columns of every segment, without statistics."""
@@ -153,7 +156,10 @@ CORE = pa.schema(
 OF_OTHERS = ("id_map", "constants")
 """The columns of ``CORE`` that a checkpoint has only if one of its segments was written by others."""
 
-OPTIONAL = (*OF_OTHERS, "mark")
+OF_ROW_IDS = ("first_row_id", "row_updated", "row_ids_stored")
+"""The columns of ``CORE`` that only a table with row IDs has: the members of ``RowIds``."""
+
+OPTIONAL = (*OF_OTHERS, "mark", *OF_ROW_IDS)
 """The columns of ``CORE`` that a checkpoint has only if one of its segments has a value in it."""
 
 
@@ -201,6 +207,9 @@ _PLAIN: Mapping[str, Callable[[LiveSegment], Any]] = {
     "extra": lambda s: delta_to_text(s.record.delta),
     "constants": lambda s: constants_to_text(s.record.constants),
     "mark": lambda s: None if s.mark is None else mark_to_text(s.mark),
+    "first_row_id": lambda s: s.record.row_ids.first,
+    "row_updated": lambda s: s.record.row_ids.updated,
+    "row_ids_stored": lambda s: s.record.row_ids.stored,
 }
 
 

@@ -26,10 +26,12 @@ from versioned_catalog.log.features import (
 )
 from versioned_catalog.log.ledger import Ledger
 from versioned_catalog.log.marks import Mark
+from versioned_catalog.log.record import SegmentRecord, numbered
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.stored_segments import UNRESOLVED, Counts
 from versioned_catalog.model.evolution import Evolution
+from versioned_catalog.model.keys import ROW_IDS
 from versioned_catalog.model.narrowing import held_beyond, held_schema, narrowed_columns
 from versioned_catalog.model.pins import (
     HiddenColumn,
@@ -85,6 +87,7 @@ class TableState:
         adoptions: how many segments below external roots were added, apart from those that a rollback
             made live again; -1 if the table had some before it had the feature ``imports``, or was
             restored to an earlier incarnation.
+        next_row_id: the row ID that the next commit begins at, in a table with row IDs.
         fence: commits that add segments must have been planned on this version or later.
         floor: the oldest retained version, apart from tagged ones.
         features: features that the table needs of readers and writers.
@@ -102,6 +105,7 @@ class TableState:
     schemas: Schemas
     schema_version: int
     next_column_id: int
+    next_row_id: int = 0
     dropped: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
@@ -171,6 +175,11 @@ class TableState:
         return hidden_columns(self.schema, self.pinned_schemas)
 
     @property
+    def has_row_ids(self) -> bool:
+        """Whether rows have IDs."""
+        return self.properties.get(ROW_IDS) == "true"
+
+    @property
     def purged(self) -> bool:
         """Whether the table was dropped, and its files may be deleted."""
         return self.dropped and self.created_version < self.floor == self.version - 1
@@ -233,7 +242,8 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         schemas = schemas.grown(schema)
     _check_records(schemas, commit)
     segments = before.segments.remove(commit.removed)
-    segments = segments.add(commit.added, commit.head.version, commit.head.time, schemas)
+    segments, added, next_row_id = _with_row_ids(before, segments, commit)
+    segments = segments.add(added, commit.head.version, commit.head.time, schemas)
     segments = segments.marked(commit.marked)
     after = replace(
         before,
@@ -244,6 +254,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         schemas=schemas,
         schema_version=commit.schema.version if commit.schema else before.schema_version,
         next_column_id=commit.next_column_id,
+        next_row_id=next_row_id,
         properties=before.properties if commit.properties is None else commit.properties,
         comment=commit.comment if commit.sets_comment else before.comment,
         segments=segments,
@@ -268,6 +279,33 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     if commit.marked:
         _check_marks(after, commit.marked.values())
     return after
+
+
+def _with_row_ids(
+    before: TableState, segments: SegmentSet, commit: Commit
+) -> tuple[SegmentSet, tuple[SegmentRecord, ...], int]:
+    """Assign row IDs (FORMAT.md, section 4.11): to the live segments if the commit switches them on, and
+    to those that it adds.
+
+    Returns:
+        The segments, the records to add, and the next free row ID.
+    """
+    properties = before.properties if commit.properties is None else commit.properties
+    version = commit.head.version
+    if properties.get(ROW_IDS) != "true":
+        if commit.row_ids is not None:
+            raise CorruptTableError(f"version {version} assigns row IDs, and its rows have none")
+        return segments, commit.added, before.next_row_id
+    first, end = commit.row_ids or (before.next_row_id, before.next_row_id)
+    if first < before.next_row_id:
+        raise CorruptTableError(f"version {version} assigns row IDs that are assigned already")
+    following = first
+    if not before.has_row_ids:
+        segments, following = segments.with_row_ids(first)
+    added, following = numbered(commit.added, following)
+    if following > end:
+        raise CorruptTableError(f"version {version} assigns more row IDs than it says")
+    return segments, added, end
 
 
 def _applications(before: TableState, commit: Commit) -> Mapping[str, LastBatch]:

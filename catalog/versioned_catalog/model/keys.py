@@ -105,6 +105,13 @@ SEQUENCE = Column(2_147_483_646, "__sequence", Atom.LONG, False, physical_name="
 OP_TYPE = Column(2_147_483_647, "__op_type", Atom.BYTE, False, physical_name="__op_type")
 """The columns that a segment of a keyed table may hold beside the table's."""
 
+ROW_ID = Column(2_147_483_540, "__row_id", Atom.LONG, True, physical_name="__row_id")
+ROW_UPDATED = Column(2_147_483_539, "__row_updated", Atom.LONG, True, physical_name="__row_updated")
+"""The columns that a segment of a table with row IDs may hold; their IDs are those of Iceberg's
+``_row_id`` and ``_last_updated_sequence_number``."""
+
+ROW_ID_COLUMNS = (ROW_ID, ROW_UPDATED)
+
 
 def arranged_columns(schema: Schema) -> tuple[Column, ...]:
     """The columns of a schema in the order of the segments written under it."""
@@ -128,6 +135,9 @@ ANALYZED = "analyzed_columns"
 
 APPEND_ONLY = "append_only"
 """The property of tables whose rows are neither changed nor removed."""
+
+ROW_IDS = "row_ids"
+"""The property of tables without a primary key whose rows have IDs."""
 
 CHECK_PREFIX = "__check."
 """How the properties of constraints begin; see ``checks``."""

@@ -55,7 +55,7 @@ def arrangement(schema: Schema) -> list[str]:
     return [f"{label} {', '.join(names)}" for label, names in arranged.items() if names]
 
 
-INTERNAL_NAMES = ("__sequence", "__op_type")
+INTERNAL_NAMES = ("__sequence", "__op_type", "__row_id", "__row_updated")
 """Physical names that are reserved at the top level (FORMAT.md, section 4.3)."""
 
 _SHOWN = 20

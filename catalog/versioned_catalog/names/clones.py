@@ -382,6 +382,7 @@ def _first_entry(store: Store, cloning: Cloning, progress: Progress) -> Commit:
         roots=_roots(cloning, moved) or None,
         imported=LedgerChange(ledger) if ledger else None,
         batches=batches,
+        row_ids=_row_ids(then),
         details={
             "changes": [f"{kind.upper()} CLONE OF {source.name} VERSION AS OF {then.version}"],
             "clone": {
@@ -393,6 +394,11 @@ def _first_entry(store: Store, cloning: Cloning, progress: Progress) -> Commit:
             },
         },
     )
+
+
+def _row_ids(then: TableState) -> tuple[int, int] | None:
+    """The row ID that a clone goes on from; None if rows have none."""
+    return (then.next_row_id, then.next_row_id) if then.has_row_ids else None
 
 
 def _described(

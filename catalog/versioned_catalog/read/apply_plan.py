@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, VersionedError
 from versioned_catalog.log.segment_table import constants_from_text
@@ -272,6 +273,8 @@ def _build(
             return constant_array(constant, wanted, rows)
         case projection.Metadata():
             return metadata[wanted.id]
+        case projection.StoredOr(index):
+            return pc.coalesce(arrays[index], metadata[wanted.id])
 
 
 def _rebuild(wanted: Column, inner: tuple[projection.Output, ...], source: pa.Array) -> pa.Array:

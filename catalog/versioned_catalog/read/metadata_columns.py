@@ -36,17 +36,37 @@ KEYED_METADATA_COLUMNS = (
 )
 """More metadata columns of tables with a primary key. A segment may store them."""
 
+ROW_ID_METADATA_COLUMNS = (
+    Column(-8, "_row_id", Atom.LONG, False, comment="the row's ID, which it keeps"),
+    Column(-9, "_row_updated", Atom.LONG, False, comment="the version that last wrote the row"),
+)
+"""More metadata columns of tables with row IDs. A segment may store them, with nulls."""
+
 SEQUENCE_OF_ROW, OP_TYPE_OF_ROW = (c.id for c in KEYED_METADATA_COLUMNS)
-STORED_AS = {SEQUENCE_OF_ROW: keys.SEQUENCE.id, OP_TYPE_OF_ROW: keys.OP_TYPE.id}
+ROW_ID, ROW_UPDATED = (c.id for c in ROW_ID_METADATA_COLUMNS)
+STORED_AS = {
+    SEQUENCE_OF_ROW: keys.SEQUENCE.id,
+    OP_TYPE_OF_ROW: keys.OP_TYPE.id,
+    ROW_ID: keys.ROW_ID.id,
+    ROW_UPDATED: keys.ROW_UPDATED.id,
+}
 """The column IDs under which a segment stores metadata columns, if it does."""
+
+ALL_METADATA_COLUMNS = (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS, *ROW_ID_METADATA_COLUMNS)
+
+
+def of_table(*, keyed: bool, row_ids: bool) -> tuple[Column, ...]:
+    """The metadata columns of a table."""
+    more = KEYED_METADATA_COLUMNS if keyed else ()
+    return (*METADATA_COLUMNS, *more, *(ROW_ID_METADATA_COLUMNS if row_ids else ()))
+
 
 SEGMENT, SCHEMA_VERSION, ROW_POSITION, SEQUENCE, COMMIT_TIME = (c.id for c in METADATA_COLUMNS)
 
 
 def find_metadata(name: str) -> Column | None:
     """The metadata column of a name, or None. A table column of that name takes precedence."""
-    columns = (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS)
-    return next((column for column in columns if column.name == name.lower()), None)
+    return next((column for column in ALL_METADATA_COLUMNS if column.name == name.lower()), None)
 
 
 INSERT, DELETE, PREIMAGE, POSTIMAGE = "insert", "delete", "update_preimage", "update_postimage"
@@ -87,6 +107,12 @@ def _nullable_inside(type_: DataType) -> DataType:
             return Map(replace(key, type=_nullable_inside(key.type)), nullable(value))
         case _:
             return type_
+
+
+def stored_columns(schema: Schema, *, row_ids: bool) -> tuple[Column, ...]:
+    """The columns of rows that are copied: those of the table, and their IDs if they have some."""
+    more = tuple(map(nullable, ROW_ID_METADATA_COLUMNS)) if row_ids else ()
+    return (*schema.columns, *more)
 
 
 def feed_columns(columns: Sequence[Column]) -> tuple[Column, ...]:

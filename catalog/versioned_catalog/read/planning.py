@@ -16,7 +16,12 @@ import pyarrow.compute as pc
 from versioned_catalog.limits import SCAN_SPLITS, VERSIONS
 from versioned_catalog.log.marks import mark_from_text
 from versioned_catalog.log.record import PLAIN, Delta, SegmentRecord
-from versioned_catalog.log.segment_table import OPTIONAL, constants_to_text, shared_texts
+from versioned_catalog.log.segment_table import (
+    OF_ROW_IDS,
+    OPTIONAL,
+    constants_to_text,
+    shared_texts,
+)
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.stored_segments import UNRESOLVED, Counts, Deltas, Mask
 from versioned_catalog.log.times import UNIX_EPOCH
@@ -276,7 +281,9 @@ class TaskPlanner:
         self, row: Row, delta: Delta = PLAIN, nan_free: frozenset[int] = frozenset()
     ) -> SegmentTask:
         """The task that reads one segment, whose columns ``nan_free`` hold no NaN."""
-        layout = layout_of(row["schema_version"], row["id_map"], row["constants"])
+        first, updated, stored = (row.get(name) for name in OF_ROW_IDS)
+        has_ids = stored is not None
+        layout = layout_of(row["schema_version"], row["id_map"], row["constants"], row_ids=has_ids)
         return SegmentTask(
             path=row["path"],
             table_uuid=self.table_uuid,
@@ -297,6 +304,9 @@ class TaskPlanner:
             constants=self._constants(layout, row["constants"]),
             recorded_roots=self.roots if row["path"].startswith(PREFIX) else _NO_ROOTS,
             mark=mark_from_text(row["mark"]) if self.marks and row["mark"] is not None else None,
+            first_row_id=first,
+            row_updated=row["sequence"] if updated is None else updated,
+            row_ids_stored=stored,
         )
 
     def _plan(self, layout: FileLayout, delta: Delta) -> SegmentPlan:

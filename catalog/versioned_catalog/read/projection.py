@@ -14,11 +14,13 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.segment_table import constants_from_text, shared_texts
 from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.id_map import IdMap, file_columns, id_map_from_text
+from versioned_catalog.model.keys import ROW_ID_COLUMNS
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import (
     Array,
@@ -36,7 +38,7 @@ from versioned_catalog.model.types import (
     with_children,
 )
 from versioned_catalog.model.widening import type_name, widens
-from versioned_catalog.read.metadata_columns import STORED_AS
+from versioned_catalog.read.metadata_columns import ROW_ID, ROW_UPDATED, STORED_AS
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,14 @@ class Metadata:
     """Take a metadata column, or a constant, from the log."""
 
 
-Step = Take | Cast | Rebuild | Fill | Metadata
+@dataclass(frozen=True, slots=True)
+class StoredOr:
+    """Use the column that was read; where it is null, take a metadata column from the log."""
+
+    index: int
+
+
+Step = Take | Cast | Rebuild | Fill | Metadata | StoredOr
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +158,7 @@ def _is_read(step: Step) -> bool:
 
 def _with_index(step: Step, index: int) -> Step:
     match step:
-        case Take() | Cast() | Rebuild():
+        case Take() | Cast() | Rebuild() | StoredOr():
             return replace(step, index=index)
         case Fill() | Metadata():
             return step
@@ -157,6 +166,8 @@ def _with_index(step: Step, index: int) -> Step:
 
 def _pair(wanted: Column, source: Column) -> tuple[Step, Column]:
     """The step that builds a column from the source column of its ID, and the part of that to read."""
+    if wanted.id in (ROW_ID, ROW_UPDATED):
+        return StoredOr(0), source
     match source.type, wanted.type:
         case Struct(), Struct():
             return _pair_struct(wanted, source)
@@ -284,21 +295,25 @@ class FileLayout:
         schema_version: the schema version of its record.
         id_map: the columns of an external file; None for a native file.
         constants: the IDs of the columns that are constants, in order.
+        row_ids: whether the file holds row IDs.
     """
 
     schema_version: int
     id_map: IdMap | None = None
     constants: tuple[int, ...] = ()
+    row_ids: bool = False
 
 
-def layout_of(schema_version: int, id_map: str | None, constants: str | None) -> FileLayout:
+def layout_of(
+    schema_version: int, id_map: str | None, constants: str | None, *, row_ids: bool = False
+) -> FileLayout:
     """The layout of a segment, from columns of the state.
 
     Raises:
         CorruptTableError: the map or the constants are invalid.
     """
     if id_map is None:
-        return FileLayout(schema_version)
+        return FileLayout(schema_version, row_ids=row_ids)
     ids = tuple(sorted(constants_from_text(constants)))
     return FileLayout(schema_version, id_map_from_text(id_map), ids)
 
@@ -310,11 +325,14 @@ def file_layouts(core: pa.Table) -> list[FileLayout]:
         CorruptTableError: a map or constants are invalid.
     """
     versions: list[int] = core["schema_version"].to_pylist()
+    row_ids: list[bool] = pc.is_valid(core["row_ids_stored"]).to_pylist()
     if core["id_map"].null_count == core.num_rows:
-        layouts = {version: FileLayout(version) for version in set(versions)}
-        return [layouts[version] for version in versions]
+        keys = list(zip(versions, row_ids, strict=True))
+        layouts = {key: FileLayout(key[0], row_ids=key[1]) for key in set(keys)}
+        return [layouts[key] for key in keys]
     pairs = zip(shared_texts(core["id_map"]), core["constants"].to_pylist(), strict=True)
-    return [layout_of(version, *pair) for version, pair in zip(versions, pairs, strict=True)]
+    rows = zip(versions, pairs, row_ids, strict=True)
+    return [layout_of(version, *pair, row_ids=has) for version, pair, has in rows]
 
 
 def plan_layout(
@@ -333,4 +351,5 @@ def plan_layout(
         CorruptTableError: the map does not fit the schema, or a type does not widen to the wanted type.
     """
     columns = schema.columns if layout.id_map is None else file_columns(schema, layout.id_map)
+    internal = (*internal, *(ROW_ID_COLUMNS if layout.row_ids else ()))
     return plan_columns((*columns, *internal), wanted, frozenset(layout.constants))

@@ -13,11 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.interop import interop
 from versioned_catalog.log.record import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import FALSE, ZERO, to_arrow_schema
+from versioned_catalog.model.keys import ROW_IDS
 from versioned_catalog.model.pins import Overflow, loosened_column
 from versioned_catalog.model.types import Column, is_floating, walk
 from versioned_catalog.observe.records import DEBUG, record
@@ -35,7 +36,7 @@ from versioned_catalog.read.filters import (
     render_filter,
 )
 from versioned_catalog.read.merge_planning import MergePlanner, ends_of, split_merge
-from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.read.metadata_columns import ALL_METADATA_COLUMNS, ROW_ID, ROW_UPDATED
 from versioned_catalog.read.planning import (
     TARGET_BYTES,
     Row,
@@ -124,6 +125,18 @@ class Scan:
         self.asked = filter
         self.limit = limit
         self._prune = prune
+        self._check_row_ids()
+
+    def _check_row_ids(self) -> None:
+        """Refuse metadata columns that only a table with row IDs has."""
+        asked = {column.id for column in self.columns}
+        asked |= columns_of(self.asked) if self.asked is not None else frozenset()
+        if asked & {ROW_ID, ROW_UPDATED} and not self.state.has_row_ids:
+            raise NotFoundError(
+                f"rows of version {self.state.version} have no IDs, so _row_id and _row_updated are not "
+                f"known; set the table property {ROW_IDS} to true",
+                condition="COLUMN_NOT_FOUND",
+            )
 
     def __repr__(self) -> str:
         parts = [f"version={self.state.version}", f"columns={[c.name for c in self.columns]}"]
@@ -186,7 +199,7 @@ class Scan:
                 "a filter refers to a field of a struct that the scan does not show"
             )
         extra = [cut_to(c, missing) for c in self.state.known.columns if c.id in top]
-        extra += [c for c in (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS) if c.id in missing]
+        extra += [c for c in ALL_METADATA_COLUMNS if c.id in missing]
         return (*self._wide, *extra)
 
     def _top(self, column_id: int) -> int:

@@ -61,6 +61,7 @@ class SegmentTask:
         part: (first, end) in millionths of the file: read the row groups whose middle lies in it.
         mark: the rows that are not read, since they are deleted; None for none.
         only: the rows of which the others are read; None for all.
+        first_row_id, row_updated, row_ids_stored: the IDs of its rows, as of ``RowIds``.
     """
 
     path: str
@@ -84,6 +85,9 @@ class SegmentTask:
     part: tuple[int, int] = (0, WHOLE)
     mark: Mark | None = None
     only: Mark | None = None
+    first_row_id: int | None = None
+    row_updated: int = 0
+    row_ids_stored: int | None = None
 
     @property
     def shown_rows(self) -> int:

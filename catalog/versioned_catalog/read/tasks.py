@@ -18,6 +18,7 @@ from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.features import DELETE_OP, PUT_ROW
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.model.arrow import repeat, scalar_of, to_arrow_schema, to_arrow_type
+from versioned_catalog.model.keys import ROW_UPDATED
 from versioned_catalog.model.types import Column, is_metadata
 from versioned_catalog.observe.tracing import carried, detached
 from versioned_catalog.read import metadata_columns
@@ -25,7 +26,7 @@ from versioned_catalog.read.apply_plan import Adapter, Narrowing, batch_of_nothi
 from versioned_catalog.read.evaluators import Lookup, keep_mask
 from versioned_catalog.read.filters import BoundFilter
 from versioned_catalog.read.merge import Run, Shape, merge
-from versioned_catalog.read.projection import Metadata
+from versioned_catalog.read.projection import Metadata, StoredOr
 from versioned_catalog.read.row_keys import Key
 from versioned_catalog.read.segment_file import SegmentTask, missing_segment_error, open_segment
 from versioned_catalog.storage.opening import open_file
@@ -85,6 +86,7 @@ def _adapted(
             at = position
             for count, arrays in file.read(group, batch_rows):
                 if file.selection.count(at, count):
+                    arrays = _without_later_versions(task, arrays)
                     batch = adapter.adapt(arrays, count, _metadata_columns(task, at, count))
                     yield file.selection.of(batch, at)
                 at += count
@@ -145,7 +147,7 @@ def _matching(
 
 def _metadata_columns(task: SegmentTask, position: int, rows: int) -> dict[int, pa.Array]:
     """The metadata columns among the outputs of the plan."""
-    asked = [o.column for o in task.plan.outputs if isinstance(o.step, Metadata)]
+    asked = [o.column for o in task.plan.outputs if isinstance(o.step, Metadata | StoredOr)]
     return {column.id: _metadata_column(task, column, position, rows) for column in asked}
 
 
@@ -154,9 +156,9 @@ def _metadata_column(task: SegmentTask, column: Any, position: int, rows: int) -
         return constant_array(task.constants[column.id], column, rows)
     type_ = to_arrow_type(column.type)
     if column.id == metadata_columns.ROW_POSITION:
-        # Computed without a Python value, for which Arrow would import pandas.
-        ones = pa.repeat(scalar_of(1, type_), rows)
-        return pc.add(pc.cumulative_sum(ones), scalar_of(position - 1, type_))
+        return _counting(position, rows)
+    if column.id == metadata_columns.ROW_ID:
+        return _counting((task.first_row_id or 0) + position, rows)
     values: dict[int, str | int | datetime] = {
         metadata_columns.SEGMENT: task.path,
         metadata_columns.SCHEMA_VERSION: task.schema_version,
@@ -164,12 +166,34 @@ def _metadata_column(task: SegmentTask, column: Any, position: int, rows: int) -
         metadata_columns.COMMIT_TIME: task.commit_time,
         metadata_columns.SEQUENCE_OF_ROW: task.row_sequence,
         metadata_columns.OP_TYPE_OF_ROW: PUT_ROW,
+        metadata_columns.ROW_UPDATED: task.row_updated,
     }
     value = values[column.id]
     if isinstance(value, datetime):
         value = (value - UNIX_EPOCH) // timedelta(microseconds=1)
     return pa.repeat(scalar_of(value, type_), rows)
 
+
+def _counting(first: int, rows: int) -> pa.Int64Array:
+    """The numbers from ``first`` on; for Python values, Arrow would import pandas."""
+    ones = pa.repeat(scalar_of(1, pa.int64()), rows)
+    return pc.add(pc.cumulative_sum(ones), scalar_of(first - 1, pa.int64()))
+
+
+def _without_later_versions(task: SegmentTask, arrays: list[pa.Array]) -> list[pa.Array]:
+    """The columns of a file, without the versions of a branch that was merged."""
+    if task.row_ids_stored is None:
+        return arrays
+    most = scalar_of(task.row_ids_stored, pa.int64())
+    return [
+        pc.if_else(pc.less_equal(array, most), array, _NO_VERSION)
+        if column.id == ROW_UPDATED.id
+        else array
+        for array, column in zip(arrays, task.plan.needed, strict=True)
+    ]
+
+
+_NO_VERSION = pa.nulls(1, pa.int64())[0]
 
 PREFETCH_SEGMENTS = 16
 """The most segments that are prefetched."""

@@ -25,7 +25,7 @@ from versioned_catalog.read.arrays import ColumnPath
 from versioned_catalog.read.bounds import every_match, some_match
 from versioned_catalog.read.filters import BoundFilter, filter_on
 from versioned_catalog.read.merge_planning import Ends, MergePlanner, ends_of
-from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS
+from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS, stored_columns
 from versioned_catalog.read.overlaps import key_ranges
 from versioned_catalog.read.planning import TaskPlanner, order_of, task_rows
 from versioned_catalog.read.scan_columns import age_time, bind_filters, held_columns, with_ttl
@@ -87,7 +87,9 @@ def plan_tasks(
     rows = [row for row in near if paths is None or row["path"] in paths]
     if zorder:
         _check_partitioning(state, rows)
-    wide, narrowing = held_columns(state, state.schema.columns)
+    spec = replace(spec, row_ids=state.has_row_ids)
+    columns = stored_columns(state.schema, row_ids=state.has_row_ids)
+    wide, narrowing = held_columns(state, columns)
     planner = TaskPlanner.of(state, wide, unexpired, narrowing=narrowing)
     wide, narrowing = held_columns(state, top_columns(zorder))
     sampling = TaskPlanner.of(state, wide, narrowing=narrowing)

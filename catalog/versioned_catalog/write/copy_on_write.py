@@ -8,7 +8,7 @@ dropped or rewritten whole, those without a possible match stay, and only the ot
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import pyarrow as pa
@@ -23,14 +23,14 @@ from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.bounds import every_match, some_match
 from versioned_catalog.read.filters import BoundFilter, columns_of
-from versioned_catalog.read.metadata_columns import METADATA_COLUMNS, ROW_POSITION
+from versioned_catalog.read.metadata_columns import METADATA_COLUMNS, ROW_POSITION, stored_columns
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.read.tasks import read_segment, read_with_matches
 from versioned_catalog.storage.store import Store
 from versioned_catalog.write.marking import Choice, choose
 from versioned_catalog.write.segment_writer import WriteSpec
-from versioned_catalog.write.update import RowUpdater, changed_where
+from versioned_catalog.write.update import KeepsRowIds, RowUpdater, changed_where
 from versioned_catalog.write.writer import write_segments
 
 
@@ -113,6 +113,7 @@ def without_matches(
         CorruptTableError: a segment does not match the log.
         InvalidRequestError: the property ``row_changes`` has no valid value.
     """
+    spec = replace(spec, row_ids=state.has_row_ids)
     matching = matching_segments(state, bound)
     segments = _Segments.of(store, state, bound, matching.partial)
     copied = list(segments.tasks(segments.choice.copied))
@@ -133,6 +134,8 @@ def with_updates(
         CorruptTableError: a segment does not match the log.
         InvalidRequestError: a new value does not fit its column, or as for ``without_matches``.
     """
+    if state.has_row_ids:
+        spec, updater = replace(spec, row_ids=True), KeepsRowIds(updater)
     matching = matching_segments(state, bound)
     segments = _Segments.of(store, state, bound, matching.partial)
     choice = segments.choice
@@ -184,7 +187,8 @@ class _Segments:
     ) -> _Segments:
         """Read which rows of the ``partial`` segments match, and choose how to change them."""
         positions = Scan(store, state, (_POSITION,), bound)
-        reading = Scan(store, state, state.schema.columns, bound, like=positions)
+        columns = stored_columns(state.schema, row_ids=state.has_row_ids)
+        reading = Scan(store, state, columns, bound, like=positions)
         if not partial:
             return _Segments(store, reading, Choice({}, frozenset()))
         how = row_changes_of(state.properties)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from versioned_catalog.commit.append_only import is_append_only
 from versioned_catalog.commit.branch_rules import WAP_ENABLED, stages_writes
 from versioned_catalog.commit.mark_rules import ROW_CHANGES
+from versioned_catalog.commit.row_id_rules import has_row_ids
 from versioned_catalog.commit.row_rules import ISOLATION, isolation_of
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.interop import interop
@@ -24,6 +25,7 @@ from versioned_catalog.model.keys import (
     APPEND_ONLY,
     IDENTIFIER_FIELDS,
     PRIMARY_KEY,
+    ROW_IDS,
     SORT_BY,
     TIME_INDEX,
     TTL,
@@ -171,6 +173,13 @@ PROPERTIES = (
         "refuses commits that change or remove rows",
     ),
     Property(
+        ROW_IDS,
+        _BOOLEAN,
+        "false",
+        "tables without a primary key",
+        "rows have an ID that they keep, and know the version that last wrote them; can't be unset",
+    ),
+    Property(
         IDENTIFIER_FIELDS,
         "columns that are NOT NULL",
         None,
@@ -249,6 +258,7 @@ def check_properties(properties: Mapping[str, str], *, keyed: bool) -> None:
         interop("check_catalog")(properties[PUBLISH_CATALOG])
     stages_writes(properties)
     is_append_only(properties, keyed=keyed)
+    has_row_ids(properties, keyed=keyed)
 
 
 def _check_keys(keys: Iterable[str]) -> None:

@@ -17,11 +17,17 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.errors import StorageError
 from versioned_catalog.log.features import DELETE_ROW, PUT_ROW
-from versioned_catalog.log.record import PLAIN, Delta, SegmentRecord
+from versioned_catalog.log.record import (
+    PLAIN,
+    UNASSIGNED_ROW_IDS,
+    Delta,
+    RowIds,
+    SegmentRecord,
+)
 from versioned_catalog.log.segment_table import delta_to_text
 from versioned_catalog.log.statistics import StatsCollector
 from versioned_catalog.model.arrow import integers, one_array, scalar_of
-from versioned_catalog.model.keys import OP_TYPE, SEQUENCE, arranged_columns
+from versioned_catalog.model.keys import OP_TYPE, ROW_ID_COLUMNS, SEQUENCE, arranged_columns
 from versioned_catalog.model.partitioning import PartitionKey
 from versioned_catalog.model.schema import PartitionField, Schema
 from versioned_catalog.model.sql_literals import from_scalar_text
@@ -159,8 +165,8 @@ class _Layout:
     op: int | None
 
     @staticmethod
-    def of(schema: Schema, kind: SegmentKind) -> _Layout:
-        """The layout of rows of a kind."""
+    def of(schema: Schema, kind: SegmentKind, *, row_ids: bool) -> _Layout:
+        """The layout of rows of a kind, which ``row_ids`` may follow."""
         arranged = arranged_columns(schema)
         by_id = {column.id: at for at, column in enumerate(schema.columns)}
         places = tuple(by_id[column.id] for column in arranged)
@@ -172,6 +178,9 @@ class _Layout:
         )
         if kind.sequences:
             stored, places = (*stored, SEQUENCE), (*places, len(schema.columns))
+        if row_ids:
+            width = len(schema.columns)
+            stored, places = (*stored, *ROW_ID_COLUMNS), (*places, width, width + 1)
         op = None if kind.op == PUT_ROW else kind.op
         return _Layout(stored if op is None else (*stored, OP_TYPE), places, with_statistics, op)
 
@@ -199,6 +208,9 @@ class WriteSpec:
         patch: the IDs of the columns that the rows of a partial upsert assign.
         tag: the first digits of the UUIDs in the names of the files, for writers that must find their
             files again; up to 16 hex digits, so that the others still make a name unique.
+        row_ids: whether the last two columns of the rows are the IDs that they keep, and the versions
+            that wrote them; null for a row that is new, or is written by this commit. Only of a table
+            without a primary key.
     """
 
     table_uuid: str
@@ -208,6 +220,7 @@ class WriteSpec:
     ops: bool = False
     patch: tuple[int, ...] | None = None
     tag: str = ""
+    row_ids: bool = False
 
 
 class SegmentWriter:
@@ -219,7 +232,7 @@ class SegmentWriter:
         self._spec = spec
         self._partition = partition
         self._kind = kind
-        self._layout = _Layout.of(spec.schema, kind)
+        self._layout = _Layout.of(spec.schema, kind, row_ids=spec.row_ids)
         self._path = f"data/{new_name(spec.base_version, spec.tag)}.parquet"
         self._target = file_schema(spec.schema, spec.table_uuid, self._layout.columns)
         self._stats = StatsCollector(self._layout.with_statistics)
@@ -273,7 +286,7 @@ class SegmentWriter:
 
     def close(self) -> SegmentRecord:
         """Finish the file and return its record."""
-        delta = self._delta()
+        delta, spec = self._delta(), self._spec
         text = delta_to_text(delta)
         if text is not None:
             self._writer.add_key_value_metadata({DELTA: text.encode()})
@@ -282,13 +295,16 @@ class SegmentWriter:
         self._context.__exit__(None, None, None)
         return SegmentRecord(
             path=self._path,
-            schema_version=self._spec.schema.version,
+            schema_version=spec.schema.version,
             rows=self._rows,
             bytes=self._sink.size,
             partition=self._partition,
             columns=self._stats.finish(),
             checksum=f"crc32:{self._sink.crc:08x}",
             delta=delta,
+            row_ids=RowIds(stored=max(spec.base_version, 0))
+            if spec.row_ids
+            else UNASSIGNED_ROW_IDS,
         )
 
     def _delta(self) -> Delta:

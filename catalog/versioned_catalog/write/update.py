@@ -56,6 +56,20 @@ class RowUpdater(Protocol):
     def update(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
 
 
+class KeepsRowIds:
+    """Updates rows that are followed by their IDs and versions, as ``WriteSpec.row_ids`` says."""
+
+    def __init__(self, updater: RowUpdater) -> None:
+        self._updater = updater
+
+    def update(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows with their new values and the same IDs, written by the commit to come."""
+        width = batch.num_columns - 2
+        rows = self._updater.update(batch.select(range(width)))
+        arrays = [*rows.columns, batch.column(width), pa.nulls(batch.num_rows, pa.int64())]
+        return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+
 class Updater:
     """Applies assignments to rows: Python values, ``expr(...)`` or Arrow expressions by column path.
 

@@ -27,6 +27,7 @@ from versioned_catalog.model.types import (
     walk,
     with_children,
 )
+from versioned_catalog.read.metadata_columns import ROW_ID, ROW_UPDATED
 from versioned_catalog.read.projection import (
     Cast,
     FileLayout,
@@ -35,6 +36,7 @@ from versioned_catalog.read.projection import (
     Output,
     Rebuild,
     SegmentPlan,
+    StoredOr,
     Take,
 )
 from versioned_catalog.storage.opening import check_apart, root_store
@@ -93,7 +95,9 @@ def _is_exact(output: Output) -> bool:
     type_ = output.column.type
     match output.step:
         case Metadata():
-            return True
+            return output.column.id not in (ROW_ID, ROW_UPDATED)
+        case StoredOr():
+            return False
         case Fill(constant):
             return constant is None or (_is_supported(type_) and not is_nested(type_))
         case Take() | Cast():
@@ -107,7 +111,7 @@ def _is_exact_inside(output: Output) -> bool:
     match output.step:
         case Fill(constant):
             return constant is None and _is_supported(output.column.type)
-        case Take() | Cast() | Rebuild() | Metadata():
+        case Take() | Cast() | Rebuild() | Metadata() | StoredOr():
             return _is_exact(output)
 
 

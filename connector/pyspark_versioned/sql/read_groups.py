@@ -36,6 +36,7 @@ from versioned_catalog.read.projection import (
     Output,
     Rebuild,
     SegmentPlan,
+    StoredOr,
     Take,
 )
 from versioned_catalog.read.scan import Scan
@@ -226,7 +227,7 @@ def _is_stored(output: Output) -> bool:
     match output.step:
         case Take() | Cast() | Rebuild():
             return True
-        case Fill() | Metadata():
+        case Fill() | Metadata() | StoredOr():
             return False
 
 
