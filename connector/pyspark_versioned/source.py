@@ -32,7 +32,7 @@ from pyspark_versioned.stream_options import (
 from pyspark_versioned.stream_reader import RefusedStream, StreamReader
 from pyspark_versioned.stream_writer import Began, SinkOptions, stream_writer
 from pyspark_versioned.tracing import traced_task
-from pyspark_versioned.unseen import shown_columns, unseen_columns
+from pyspark_versioned.unseen import carried_columns, shown_columns
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import plan_writer
 from versioned_catalog import InvalidRequestError, NotFoundError, Table, VersionedError
@@ -100,7 +100,7 @@ class VersionedDataSource(DataSource):
         versions = changes_asked(self._parsed.stream, table, state.version)
         if versions is not None:
             return reader_of(changes_of(table, versions, schema), schema, table.name)
-        columns = project(schema, state.seen.schema, table.name, unseen_columns(state.seen))
+        columns = project(schema, state.seen.schema, table.name, carried_columns(state))
         kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
         return kind(table.store, [(state, columns)], arrow_schema(schema), table.name)
 

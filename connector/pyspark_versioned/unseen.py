@@ -6,7 +6,7 @@ A part of an array comes with the whole array, since its elements have no identi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from versioned_catalog.model.types import (
     with_children,
 )
 from versioned_catalog.read.arrays import cut_array
+from versioned_catalog.read.metadata_columns import ROW_ID_METADATA_COLUMNS
 
 _PREFIX = "__unseen_"
 
@@ -44,6 +45,21 @@ def unseen_columns(seen: Seen) -> tuple[Column, ...]:
                 name += "_"
             columns.append(replace(part, name=name, nullable=True, hidden=False, comment=None))
     return tuple(columns)
+
+
+def carried_columns(state: TableState) -> tuple[Column, ...]:
+    """The metadata columns that go with each row that a statement changes: what is not seen of it, and
+    its ID and version, under names that no column has."""
+    taken = {name_key(name) for name in state.seen.schema.names}
+    ids = ROW_ID_METADATA_COLUMNS if state.has_row_ids else ()
+    return (*unseen_columns(state.seen), *(_carried(column, taken) for column in ids))
+
+
+def _carried(column: Column, taken: Container[str]) -> Column:
+    name = f"__unseen{column.name}"
+    while name_key(name) in taken:
+        name += "_"
+    return replace(column, name=name, nullable=True, comment=None)
 
 
 def _unseen_part(column: Column, seen: Schema) -> Column | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,10 +17,12 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.branches import name_tag_of
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
+from versioned_catalog.model.arrow import to_arrow_schema
 from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.evolution import BoundChange
 from versioned_catalog.model.generated import Generated, generated_of
 from versioned_catalog.model.identity import IdentityColumn, identities_of
+from versioned_catalog.model.keys import ROW_ID_COLUMNS
 from versioned_catalog.model.pins import Overflow, Seen
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.types import walk
@@ -128,10 +131,30 @@ class WritePlan:
             )
             changes = map(feed.convert, batches)
             return last_changes(changes, self.spec.schema, scratch, versioned=feed.versioned)
+        if self.spec.row_ids:
+            return self._with_row_ids(arrow, batches, store)
         convert = DeltaConverter if self.spec.ops else converter_of
         converter = convert(arrow, self.loose, self.table, self.now, self.generated)
         rows = self._numbered(map(converter.convert, batches), store)
         return rows if self.only is None else self.only.checked(rows, self.table)
+
+    def _with_row_ids(
+        self, arrow: pa.Schema, batches: Iterable[pa.RecordBatch], store: Store
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows as they are stored, followed by the last two columns of the input as they are."""
+        width, ids = len(arrow) - 2, deque[list[pa.Array]]()
+        shown = pa.schema(list(arrow)[:width])
+        convert = converter_of(shown, self.loose, self.table, self.now, self.generated).convert
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                ids.append(batch.columns[width:])
+                yield convert(batch.select(range(width)))
+
+        for batch in self._numbered(rows(), store):
+            arrays = [*batch.columns, *ids.popleft()]
+            fields = [*batch.schema, *to_arrow_schema(ROW_ID_COLUMNS)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def _numbered(self, rows: Iterator[pa.RecordBatch], store: Store) -> Iterator[pa.RecordBatch]:
         if not self.identities:

@@ -27,7 +27,6 @@ from versioned_catalog.model.types import (
     walk,
     with_children,
 )
-from versioned_catalog.read.metadata_columns import ROW_ID, ROW_UPDATED
 from versioned_catalog.read.projection import (
     Cast,
     FileLayout,
@@ -94,10 +93,8 @@ def is_written_alike(columns: Iterable[Column]) -> bool:
 def _is_exact(output: Output) -> bool:
     type_ = output.column.type
     match output.step:
-        case Metadata():
-            return output.column.id not in (ROW_ID, ROW_UPDATED)
-        case StoredOr():
-            return False
+        case Metadata() | StoredOr():
+            return True
         case Fill(constant):
             return constant is None or (_is_supported(type_) and not is_nested(type_))
         case Take() | Cast():

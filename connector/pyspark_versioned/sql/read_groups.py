@@ -17,6 +17,7 @@ from pyspark_versioned.sql.predicates import columns_of, is_for_parquet
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from versioned_catalog.log.features import PUT_ROW
+from versioned_catalog.model.keys import ROW_ID, ROW_UPDATED
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import (
     Atom,
@@ -50,6 +51,8 @@ _SEGMENT_MEMBERS = {
     metadata_columns.SEQUENCE: "sequence",
     metadata_columns.COMMIT_TIME: "commit_time",
     metadata_columns.SEQUENCE_OF_ROW: "row_sequence",
+    metadata_columns.ROW_ID: "first_row_id",
+    metadata_columns.ROW_UPDATED: "row_updated",
 }
 """The member of ``Segments`` that a metadata column shows."""
 
@@ -187,7 +190,7 @@ def native_group(
     is_marked: bool = False,
 ) -> messages.NativeGroup:
     """A group that Spark's Parquet reader reads; the filters are those that Parquet may evaluate."""
-    stored = [output.column for output in plan.outputs if _is_stored(output)]
+    stored = [_in_file(output) for output in plan.outputs if _is_stored(output)]
     unstored = [output for output in plan.outputs if not _is_stored(output)]
     places = {output.column.id: place for place, output in enumerate(plan.outputs)}
     constants = [
@@ -195,17 +198,26 @@ def native_group(
         for output in unstored
         if output.column.id != metadata_columns.ROW_POSITION
     ]
-    has_position = is_marked or len(constants) < len(unstored)
+    has_position = is_marked or any(output.column.id in _BY_POSITION for output in plan.outputs)
+    order = _order(plan.outputs, len(stored), has_position)
+    row_ids = _row_ids(
+        plan.outputs, order, len(stored), len(stored) + has_position + len(constants)
+    )
     return messages.NativeGroup(
         SparkType(read_schema(stored, by_name=is_foreign).jsonValue()),
         has_position,
-        constants,
-        _order(plan.outputs, len(stored), has_position),
+        [*constants, *_constants_of(plan.outputs, row_ids)],
+        order,
         filters,
         [messages.PhysicalName(*pair) for pair in sorted((names or {}).items())],
         narrowed,
         is_foreign,
+        row_ids,
     )
+
+
+_BY_POSITION = (metadata_columns.ROW_POSITION, metadata_columns.ROW_ID)
+"""Metadata columns that need the position of a row."""
 
 
 def _order(outputs: Sequence[Output], stored: int, has_position: bool) -> list[int]:
@@ -223,11 +235,64 @@ def _order(outputs: Sequence[Output], stored: int, has_position: bool) -> list[i
     return order
 
 
+def _row_ids(
+    outputs: Sequence[Output], order: list[int], position: int, constants: int
+) -> list[messages.RowIdColumn]:
+    """The columns that the jar computes from those that Spark reads.
+
+    Args:
+        order: see ``_order``; a column that is computed by position gets the index of that, so that
+            positions are read.
+        position: the index of the position of a row.
+        constants: that of the first constant that only these columns need.
+    """
+    found = []
+    for place, output in enumerate(outputs):
+        if output.column.id not in _LATEST or (
+            output.column.id == metadata_columns.ROW_UPDATED and not _is_stored(output)
+        ):
+            continue
+        base, at = order[place], None
+        stored = most = None
+        if _is_stored(output):
+            stored, base, constants = base, constants, constants + 1
+        if output.column.id == metadata_columns.ROW_ID:
+            at = order[place] = position
+        elif stored is not None:
+            most, constants = constants, constants + 1
+        found.append(messages.RowIdColumn(place, stored, most, base, at))
+    return found
+
+
+_LATEST = (metadata_columns.ROW_ID, metadata_columns.ROW_UPDATED)
+
+
+def _constants_of(
+    outputs: Sequence[Output], row_ids: Sequence[messages.RowIdColumn]
+) -> Iterator[messages.ConstantColumn]:
+    """The constants that only the columns of ``_row_ids`` need, in the order that it counts."""
+    for computed in row_ids:
+        column = outputs[computed.index].column
+        type_, member = SparkType("long"), _SEGMENT_MEMBERS[column.id]
+        if computed.stored is not None:
+            yield messages.ConstantColumn(f"{column.name} base", type_, member, None, None)
+        if computed.most is not None:
+            yield messages.ConstantColumn(
+                f"{column.name} most", type_, "row_ids_stored", None, None
+            )
+
+
+def _in_file(output: Output) -> Column:
+    """The column of the file from which an output is built."""
+    kinds = {metadata_columns.ROW_ID: ROW_ID, metadata_columns.ROW_UPDATED: ROW_UPDATED}
+    return kinds.get(output.column.id, output.column)
+
+
 def _is_stored(output: Output) -> bool:
     match output.step:
-        case Take() | Cast() | Rebuild():
+        case Take() | Cast() | Rebuild() | StoredOr():
             return True
-        case Fill() | Metadata() | StoredOr():
+        case Fill() | Metadata():
             return False
 
 
@@ -264,7 +329,7 @@ def physical_path(
     outputs, node, names = plan.outputs, None, []
     for part in path:
         node = next((o for o in outputs if name_key(o.column.name) == name_key(part)), None)
-        if node is None or not _is_stored(node):
+        if node is None or not _is_stored(node) or isinstance(node.step, StoredOr):
             return None
         names.append(node.column.physical_name)
         outputs = node.step.children if isinstance(node.step, Rebuild) else _fields(node.column)

@@ -8,6 +8,7 @@ from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import types as spark
 
 from pyspark_versioned.projection import project
@@ -21,7 +22,7 @@ from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.read_groups import ReadGroups, narrowed_ids
 from pyspark_versioned.sql.snapshots import open_table
-from pyspark_versioned.unseen import Shared, unseen_columns
+from pyspark_versioned.unseen import Shared, carried_columns
 from versioned_catalog.log.marks import FileMark, InlineMark, Mark, mark_from_text
 from versioned_catalog.model.types import Atom, Column, Decimal
 from versioned_catalog.observe.records import CONNECTOR, INFO, record
@@ -194,6 +195,23 @@ def _segments(
         url,
         scan.constant_texts(),
         marks,
+        *_row_ids(scan),
+    )
+
+
+def _row_ids(scan: Scan) -> tuple[list[int], list[int], list[int | None]]:
+    """The first row ID of each segment, the version of its rows, and that up to which stored ones count.
+
+    All are empty if rows have no IDs.
+    """
+    kept = scan.kept
+    if not scan.state.has_row_ids:
+        return [], [], []
+    updated = pc.coalesce(kept["row_updated"], kept["sequence"])
+    return (
+        kept["first_row_id"].to_pylist(),
+        updated.to_pylist(),
+        kept["row_ids_stored"].to_pylist(),
     )
 
 
@@ -229,7 +247,10 @@ def _python_group(
     return messages.PythonGroup(planned_read(reader, splits(read, shared, paths), schema))
 
 
-_LEFT_OUT: Mapping[str, Any] = {"url": None, "constants": (), "marks": None}
+_LEFT_OUT: Mapping[str, Any] = {
+    **{"url": None, "constants": (), "marks": None},
+    **{"first_row_id": 0, "row_updated": 0, "row_ids_stored": None},
+}
 """The values, by segment, of members of ``Segments`` that a plan leaves out."""
 
 
@@ -259,7 +280,7 @@ def _scan(
     """A scan of a snapshot with the filters that the catalog understands; Spark applies all of them."""
     opened, state = open_table(table)
     struct = spark.StructType.fromJson(wanted)  # type: ignore[arg-type]
-    columns = project(struct, state.seen.schema, opened.name, unseen_columns(state.seen))
+    columns = project(struct, state.seen.schema, opened.name, carried_columns(state))
     shared = Shared.of(columns)
     bound = bound_filters(filters, state.known)
     where = And(tuple(bound)) if bound else None

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pyspark_versioned.spark_types import to_spark_schema
+from pyspark.sql.types import StructType
+
+from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
-from pyspark_versioned.unseen import unseen_columns
+from pyspark_versioned.unseen import carried_columns, unseen_columns
 from versioned_catalog import InvalidRequestError
+from versioned_catalog.log.state import TableState
+from versioned_catalog.model.keys import ROW_ID_COLUMNS
 from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.sql_literals import to_sql
 from versioned_catalog.model.type_text import ColumnPath, render_path
@@ -22,6 +26,7 @@ from versioned_catalog.model.types import (
     Map,
     Struct,
     children,
+    is_metadata,
     is_nested,
     walk,
 )
@@ -130,6 +135,23 @@ def stored_rows(
     except _InPython:
         return None
     return messages.StoredRows(SparkType(to_spark_schema(seen.stored.columns).jsonValue()), sources)
+
+
+def with_row_ids(
+    rows: messages.StoredRows, state: TableState, carried: Sequence[str]
+) -> messages.StoredRows:
+    """The projection followed by the IDs and versions of rows; null in a new row, and the latter also in
+    one that is changed.
+
+    Args:
+        carried: the metadata columns that come with rows which replace others.
+    """
+    names = [column.name for column in carried_columns(state) if is_metadata(column)]
+    schema = StructType.fromJson(rows.schema)  # type: ignore[arg-type]
+    for column in ROW_ID_COLUMNS:
+        schema = schema.add(column.name, to_spark(column.type), True)
+    sources = [messages.UnseenColumn(carried.index(name), None) for name in names]
+    return messages.StoredRows(SparkType(schema.jsonValue()), [*rows.sources, *sources])
 
 
 def stored_keys(seen: Seen) -> messages.StoredRows:

@@ -11,8 +11,9 @@ from pyspark_versioned.spark_types import declared_type
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import Memory, branch_id_of
-from pyspark_versioned.unseen import shown_columns, unseen_columns
+from pyspark_versioned.unseen import carried_columns, shown_columns
 from versioned_catalog import Table
+from versioned_catalog.commit.row_id_rules import has_row_ids
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.generated import Generated, generated_of
@@ -28,8 +29,9 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.sql_literals import to_sql
 from versioned_catalog.model.transforms import Bucket, Truncate, parse_transform
 from versioned_catalog.model.types import Atom, Column, DataType
+from versioned_catalog.read import metadata_columns
 from versioned_catalog.read.computed import computed_columns
-from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.read.metadata_columns import ROW_UPDATED
 
 
 def describe(
@@ -63,7 +65,7 @@ def describe(
     described = describe_schema(
         ref, state.seen.schema, properties, state.comment, shown_columns(state)
     )
-    unseen = [_column(column) for column in unseen_columns(state.seen)]
+    unseen = carried_columns(state)
     checks = () if state.lens is not None else _checks(state)
     identities = identities_of(state.properties)
     numbered = {column.column_id for column in identities}
@@ -84,7 +86,8 @@ def describe(
             for column in identities
             if column.column_id in state.seen.schema.ids
         ],
-        unseen=unseen,
+        unseen=[_column(column) for column in unseen],
+        renewed=[column.name for column in unseen if column.id == ROW_UPDATED],
         rows=state.segments.shown_rows,
         checks=checks,
         generated=generated_columns(generated_of(state.properties), state.seen),
@@ -132,7 +135,7 @@ def describe_schema(
         _columns(schema.columns if shown is None else shown),
         [
             _column(column)
-            for column in (*METADATA_COLUMNS, *(KEYED_METADATA_COLUMNS if keyed else ()))
+            for column in metadata_columns.of_table(keyed=keyed, row_ids=has_row_ids(properties))
         ],
         describe_partitioning(schema),
         _primary_key(schema) if keyed else None,
@@ -140,6 +143,7 @@ def describe_schema(
         properties,
         comment,
         unseen=(),
+        renewed=(),
         rows=0,
         checks=(),
         generated=(),

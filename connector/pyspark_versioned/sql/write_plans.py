@@ -16,18 +16,19 @@ from pyspark_versioned.sql.predicates import translated
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import Opened, open_catalog, open_snapshot
-from pyspark_versioned.sql.stored_rows import check_projected, stored_rows
+from pyspark_versioned.sql.stored_rows import check_projected, stored_rows, with_row_ids
 from pyspark_versioned.sql.table_description import computes, name_and_size
 from pyspark_versioned.write_options import check_applied_by, check_no_batch
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.commit.operations import Base
+from versioned_catalog.model.keys import ROW_ID_COLUMNS
 from versioned_catalog.model.pins import Seen
 from versioned_catalog.model.schema import PartitionField, Schema
 from versioned_catalog.model.types import Char, Column, Varchar, is_nested, map_columns, walk
 from versioned_catalog.model.widening import widens
 from versioned_catalog.names.folders import Placement
 from versioned_catalog.read.filters import AllOf
-from versioned_catalog.read.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.read.metadata_columns import ALL_METADATA_COLUMNS
 from versioned_catalog.read.segment_layout import file_schema
 from versioned_catalog.write import plan as planning
 from versioned_catalog.write.delta_rows import FeedConverter, check_feed
@@ -72,6 +73,12 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
     check_begins_empty(plan)
     if request.carried is not None:  # rows that stay have their numbers
         plan = with_numbers_of_their_own(plan)
+        if opened.state.has_row_ids:
+            rows = rows or stored_rows(
+                with_nulls(seen, plan.identities), request.carried, table, plan.now
+            )
+            rows = with_row_ids(check_projected(rows, table), opened.state, request.carried)
+            plan = keeping_row_ids(plan)
     return _described(
         plan,
         distribution_of(seen.schema, properties, request.distribution_mode)
@@ -119,12 +126,13 @@ def _described(
     is_native: bool,
 ) -> messages.WritePlan:
     spec, schema = plan.spec, plan.spec.schema
+    columns = (*schema.columns, *(ROW_ID_COLUMNS if spec.row_ids else ()))
     footer = file_schema(schema, spec.table_uuid).metadata
     return messages.WritePlan(
         is_native=is_native,
         prefix=f"{max(spec.base_version, 0)}-{spec.tag}",
-        schema=SparkType(write_schema(schema.columns).jsonValue()),
-        ids=field_ids(schema.columns),
+        schema=SparkType(write_schema(columns).jsonValue()),
+        ids=field_ids(columns),
         footer={key.decode(): value.decode() for key, value in footer.items()},
         target_bytes=spec.target_bytes,
         partitioning=[_source(field, schema) for field in schema.partitioning],
@@ -139,6 +147,11 @@ def _described(
             for column in plan.identities
         ],
     )
+
+
+def keeping_row_ids(plan: planning.WritePlan) -> planning.WritePlan:
+    """The plan for rows that are followed by their IDs and versions."""
+    return replace(plan, spec=replace(plan.spec, row_ids=True))
 
 
 def with_numbers_of_their_own(plan: planning.WritePlan) -> planning.WritePlan:
@@ -234,7 +247,7 @@ def _check_columns(rows: SparkType, schema: Schema, table: str) -> None:
     names = [field["name"] for field in rows["fields"]]  # type: ignore[index]
     if len(names) == len(schema.columns):
         return
-    metadata = [column.name for column in (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS)]
+    metadata = [column.name for column in ALL_METADATA_COLUMNS]
     if not set(metadata).isdisjoint(names):
         raise InvalidRequestError(
             f"{table}: a statement that changes rows can't choose them by metadata columns "

@@ -37,6 +37,7 @@ from pyspark_versioned.sql.table_description import describe_schema
 from pyspark_versioned.sql.write_plans import (
     declared_of,
     describe_plan,
+    keeping_row_ids,
     of_stored_rows,
     overwrite_condition,
     placement_of,
@@ -62,7 +63,9 @@ from versioned_catalog.write.plan import WritePlan
 def commit_write(request: messages.CommitWrite, commit: Commit) -> messages.Committed:
     """Commit segments that the jar or Python wrote, and marks of rows."""
     opened = open_snapshot(request.write.table)
-    records = parse_records(request.segments, opened.state.schema, opened.table.name)
+    records = parse_records(
+        request.segments, opened.state.schema, opened.table.name, opened.base.version
+    )
     records += records_of([pickle.loads(message) for message in request.by_python])
     marks, whole = _marks_of(request.marks, opened)
     write = replace(request.write, removed=(*request.write.removed, *whole))
@@ -360,7 +363,7 @@ def commit_stage(request: messages.CommitStage, commit: Commit) -> messages.Comm
     creation = request.creation
     schema = plan_creation(creation).spec.schema
     table = full_name(creation.catalog, creation.declaration.name)
-    records = parse_records(request.segments, schema, table)
+    records = parse_records(request.segments, schema, table, base_version=0)
     return messages.Committed(_create_staged(creation, records, commit.id), retries=0)
 
 
@@ -401,8 +404,10 @@ class JarWriter(PlannedWriter):
             return JarWriter(plan_creation(request.creation), request)
         if request.write is not None:
             write = request.write
-            plan = plan_of(open_snapshot(write.table), write.mode, write.change_column)
+            opened = open_snapshot(write.table)
+            plan = plan_of(opened, write.mode, write.change_column)
             if write.mode == "rewrite":
+                plan = keeping_row_ids(plan) if opened.state.has_row_ids else plan
                 adds_rows = write.operation == "merge"
                 plan = (
                     with_numbers_of_their_own(plan) if adds_rows else replace(plan, identities=())

@@ -9,8 +9,9 @@ import pyarrow as pa
 from pyspark_versioned.sql.protocol.rows import WrittenSegment
 from versioned_catalog import CorruptTableError
 from versioned_catalog.log.footer_statistics import footer_stats, read_footer
-from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.record import UNASSIGNED_ROW_IDS, RowIds, SegmentRecord
 from versioned_catalog.log.statistics import ColumnStats
+from versioned_catalog.model.keys import ROW_ID
 from versioned_catalog.model.schema import PartitionField, Schema
 from versioned_catalog.model.sql_literals import constant, decode, from_scalar_text, to_scalar
 from versioned_catalog.model.transform_values import apply_transform
@@ -19,26 +20,30 @@ from versioned_catalog.model.types import Column
 
 
 def parse_records(
-    written: Sequence[WrittenSegment], schema: Schema, table: str
+    written: Sequence[WrittenSegment], schema: Schema, table: str, base_version: int
 ) -> list[SegmentRecord]:
-    """Records of segments that were written with a schema.
+    """Records of segments that were written with a schema, by a write that was planned on a version.
 
     Raises:
         CorruptTableError: a footer contradicts what the jar says of its segment.
     """
-    records = [_record(segment, schema, table) for segment in written]
+    records = [_record(segment, schema, table, base_version) for segment in written]
     for at, field in enumerate(schema.partitioning):
         _check_partitions(records, at, field, schema, table)
     return records
 
 
-def _record(segment: WrittenSegment, schema: Schema, table: str) -> SegmentRecord:
+def _record(
+    segment: WrittenSegment, schema: Schema, table: str, base_version: int
+) -> SegmentRecord:
     footer = read_footer(segment.footer)
     if footer.num_rows != segment.rows:
         raise CorruptTableError(
             f"{table}: the footer of {segment.path} says {footer.num_rows} rows, but {segment.rows} "
             "were written"
         )
+    leaves = (footer.schema.column(at).path for at in range(footer.num_columns))
+    keeps_ids = ROW_ID.physical_name in leaves
     return SegmentRecord(
         path=segment.path,
         schema_version=schema.version,
@@ -46,6 +51,7 @@ def _record(segment: WrittenSegment, schema: Schema, table: str) -> SegmentRecor
         bytes=segment.bytes,
         partition=tuple(segment.partition),
         columns=footer_stats(footer, schema),
+        row_ids=RowIds(stored=base_version) if keeps_ids else UNASSIGNED_ROW_IDS,
     )
 
 

@@ -63,6 +63,9 @@ class Segments(Message):
     url: Sequence[str | None]
     constants: Sequence[Sequence[str | None]]
     marks: Sequence[InlineMark | FileMark | None]
+    first_row_id: Sequence[int]
+    row_updated: Sequence[int]
+    row_ids_stored: Sequence[int | None]
 
 
 class SegmentMerge(Message):
@@ -97,6 +100,15 @@ class NativeGroup(Variant):
     names: Sequence[PhysicalName]
     narrowed: Sequence[NarrowedColumn]
     is_foreign: bool
+    row_ids: Sequence[RowIdColumn]
+
+
+class RowIdColumn(Message):
+    index: Int32
+    stored: Int32 | None
+    most: Int32 | None
+    base: Int32
+    position: Int32 | None
 
 
 class NarrowedColumn(Message):

@@ -42,6 +42,7 @@ class LoadedTable(Variant):
     properties: Mapping[str, str]
     comment: str | None
     unseen: Sequence[LoadedColumn]
+    renewed: Sequence[str]
     rows: int
     checks: Sequence[Check]
     generated: Sequence[GeneratedColumn]

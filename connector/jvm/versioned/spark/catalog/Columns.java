@@ -32,6 +32,10 @@ final class Columns {
     private static final String KEPT =
         "{\"__preserve_on_delete\":false,\"__preserve_on_update\":true,\"__preserve_on_reinsert\":true}";
 
+    // A row that is written anew has another value.
+    private static final String RENEWED =
+        "{\"__preserve_on_delete\":false,\"__preserve_on_update\":false,\"__preserve_on_reinsert\":false}";
+
     private Columns() {}
 
     /** @param generated the expressions of generated columns by name */
@@ -52,12 +56,16 @@ final class Columns {
             value, generation);
     }
 
-    /** @param unseen the columns that an updated row keeps */
-    static MetadataColumn[] metadata(List<LoadedColumn> columns, List<LoadedColumn> unseen) {
+    /**
+     * @param unseen the columns that a copied row keeps
+     * @param renewed the names of those that an updated row does not keep
+     */
+    static MetadataColumn[] metadata(List<LoadedColumn> columns, List<LoadedColumn> unseen, List<String> renewed) {
         Stream<MetadataColumn> known = columns.stream()
             .map(column -> new Metadata(column.name(), column.type(), column.comment(), false, NOT_KEPT));
         return Stream.concat(known, unseen.stream()
-            .map(column -> new Metadata(column.name(), column.type(), column.comment(), true, KEPT)))
+            .map(column -> new Metadata(column.name(), column.type(), column.comment(), true,
+                renewed.contains(column.name()) ? RENEWED : KEPT)))
             .toArray(MetadataColumn[]::new);
     }
 

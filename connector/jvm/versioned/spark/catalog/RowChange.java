@@ -38,6 +38,11 @@ public abstract class RowChange implements RowLevelOperation {
         return Stream.of(table.unseen().fieldNames()).map(FieldReference::column).toArray(NamedReference[]::new);
     }
 
+    /** Whether rows that stay keep something that the statement does not see. */
+    public final boolean keepsUnseen() {
+        return !table.unseen().isEmpty();
+    }
+
     /** Notes that the statement also reads the table elsewhere. */
     public final void readAll() {
         readsAll = true;

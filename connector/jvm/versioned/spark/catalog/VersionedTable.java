@@ -87,7 +87,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         this.role = role;
         this.columns = Columns.of(loaded.columns(), shown ? shownGenerations(loaded) : generations(loaded));
         this.schema = Columns.schema(columns);
-        this.metadataColumns = Columns.metadata(loaded.metadataColumns(), loaded.unseen());
+        this.metadataColumns = Columns.metadata(loaded.metadataColumns(), loaded.unseen(), loaded.renewed());
         this.partitioning = Transforms.of(loaded.partitioning());
         this.constraints = Constraints.of(loaded.primaryKey(), loaded.checks());
         this.rowKey = loaded.rowKey();
@@ -144,7 +144,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     /** The same table as people see it: without metadata columns that only statements use, and properties that only listeners read. */
     public VersionedTable described() {
         LoadedTable shown = new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(),
-            loaded.primaryKey(), loaded.rowKey(), loaded.properties(), loaded.comment(), List.of(), loaded.rows(),
+            loaded.primaryKey(), loaded.rowKey(), loaded.properties(), loaded.comment(), List.of(), List.of(), loaded.rows(),
             loaded.checks(), loaded.generated(), loaded.identities(), loaded.external());
         boolean isAlike = loaded.unseen().isEmpty() && loaded.generated().isEmpty() && !tellsListeners();
         return isAlike ? this : new VersionedTable(role, shown, true);
@@ -197,7 +197,8 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     private LoadedTable withoutGenerated(List<Check> checks, List<IdentityColumn> identities) {
         return new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(), loaded.primaryKey(),
-            loaded.rowKey(), loaded.properties(), loaded.comment(), loaded.unseen(), loaded.rows(), checks, List.of(), identities, loaded.external());
+            loaded.rowKey(), loaded.properties(), loaded.comment(), loaded.unseen(), loaded.renewed(), loaded.rows(), checks, List.of(),
+            identities, loaded.external());
     }
 
     /** The same table for rows that bring the values of its generated columns, which constraints check. */

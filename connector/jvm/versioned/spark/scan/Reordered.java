@@ -15,7 +15,7 @@ import scala.collection.mutable.ArrayBuffer;
 final class Reordered {
     private Reordered() {}
 
-    private static boolean isInOrder(int columns, int[] order, Narrowing[] narrowed) {
+    private static boolean isInOrder(int columns, int[] order, Narrowing[] narrowed, RowNumbers[] computed) {
         if (columns != order.length) {
             return false; // positions are read, and not wanted
         }
@@ -24,11 +24,15 @@ final class Reordered {
                 return false;
             }
         }
-        return !isNarrowed(narrowed);
+        return !isNarrowed(narrowed) && !isComputed(computed);
     }
 
     private static boolean isNarrowed(Narrowing[] narrowed) {
         return Stream.of(narrowed).anyMatch(one -> one != null);
+    }
+
+    private static boolean isComputed(RowNumbers[] computed) {
+        return Stream.of(computed).anyMatch(one -> one != null);
     }
 
     /**
@@ -36,13 +40,15 @@ final class Reordered {
      *
      * @param columns number of columns that the reader yields
      * @param narrowed for each wanted column, how it is narrowed; null if it is shown as it is read
+     * @param computed for each, how a row ID is computed; null if it is read
      */
     static PartitionReader<InternalRow> rows(PartitionReader<InternalRow> reader, int columns, int[] order,
-            Narrowing[] narrowed, StructType wanted) {
-        if (isInOrder(columns, order, narrowed)) {
+            Narrowing[] narrowed, RowNumbers[] computed, StructType wanted) {
+        if (isInOrder(columns, order, narrowed, computed)) {
             return reader;
         }
-        return isNarrowed(narrowed) ? narrowedRows(reader, order, narrowed, wanted) : orderedRows(reader, order, wanted);
+        return isNarrowed(narrowed) || isComputed(computed) ? changedRows(reader, order, narrowed, computed, wanted)
+            : orderedRows(reader, order, wanted);
     }
 
     private static PartitionReader<InternalRow> orderedRows(PartitionReader<InternalRow> reader, int[] order,
@@ -61,14 +67,18 @@ final class Reordered {
         };
     }
 
-    private static PartitionReader<InternalRow> narrowedRows(PartitionReader<InternalRow> reader, int[] order,
-            Narrowing[] narrowed, StructType wanted) {
+    private static PartitionReader<InternalRow> changedRows(PartitionReader<InternalRow> reader, int[] order,
+            Narrowing[] narrowed, RowNumbers[] computed, StructType wanted) {
         return new Reader<>(reader) {
             @Override
             public InternalRow get() {
                 InternalRow row = reader.get();
                 Object[] values = new Object[order.length];
                 for (int i = 0; i < values.length; i++) {
+                    if (computed[i] != null) {
+                        values[i] = computed[i].value(row);
+                        continue;
+                    }
                     Narrowing narrow = narrowed[i];
                     Object value = row.isNullAt(order[i]) ? null
                         : row.get(order[i], narrow == null ? wanted.fields()[i].dataType() : narrow.stored());
@@ -80,8 +90,8 @@ final class Reordered {
     }
 
     static PartitionReader<ColumnarBatch> batches(PartitionReader<ColumnarBatch> reader, int columns, int[] order,
-            Narrowing[] narrowed) {
-        if (isInOrder(columns, order, narrowed)) {
+            Narrowing[] narrowed, RowNumbers[] computed) {
+        if (isInOrder(columns, order, narrowed, computed)) {
             return reader;
         }
         return new Reader<>(reader) {
@@ -95,7 +105,8 @@ final class Reordered {
                     ColumnVector[] columns = new ColumnVector[order.length];
                     for (int i = 0; i < order.length; i++) {
                         ColumnVector column = batch.column(order[i]);
-                        columns[i] = narrowed[i] == null ? column : new NarrowedVector(column, narrowed[i]);
+                        columns[i] = computed[i] != null ? new RowNumberVector(batch, computed[i])
+                            : narrowed[i] == null ? column : new NarrowedVector(column, narrowed[i]);
                     }
                     source = batch;
                     ordered = new ColumnarBatch(columns);

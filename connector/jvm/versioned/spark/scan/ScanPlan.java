@@ -40,10 +40,20 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
      * @param url of a file below an external root; null for one in the table's folder
      * @param texts value texts of columns that the file of somebody else does not hold
      * @param mark which rows are deleted; null if none is
+     * @param ids the IDs of its rows; null if they have none
      * @param key partition values; null if segments are not grouped by them
      */
     record Segment(int group, String path, int schemaVersion, long rows, long bytes, long sequence, long commitTime,
-            Long rowSequence, String url, List<String> texts, Mark mark, InternalRow key) {
+            Long rowSequence, String url, List<String> texts, Mark mark, RowIds ids, InternalRow key) {
+
+        /**
+         * The IDs of the rows of a segment.
+         *
+         * @param first that of the row at position 0
+         * @param updated the version that wrote the rows
+         * @param stored the version up to which those in the file count
+         */
+        record RowIds(long first, long updated, long stored) {}
 
         /** The number of rows that are not deleted. */
         long shownRows() {
@@ -70,6 +80,9 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
                 case "sequence" -> sequence;
                 case "commit_time" -> commitTime;
                 case "row_sequence" -> rowSequence;
+                case "first_row_id" -> ids.first();
+                case "row_updated" -> ids.updated();
+                case "row_ids_stored" -> ids.stored();
                 default -> throw new IllegalStateException("a segment has no member " + column.member());
             };
         }
@@ -85,11 +98,19 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
                 columns.rows()[i], columns.bytes()[i], columns.sequence()[i], columns.commitTime()[i],
                 columns.rowSequence().get(i), columns.url().isEmpty() ? null : columns.url().get(i),
                 columns.constants().isEmpty() ? List.of() : columns.constants().get(i),
-                columns.marks().isEmpty() ? null : columns.marks().get(i),
+                columns.marks().isEmpty() ? null : columns.marks().get(i), rowIds(columns, i),
                 grouping == null ? null : keys.get(grouping.place()[i])));
         }
         return new ScanPlan(plan.groups(), segments, plan.live(), plan.layout(), plan.mergedGroups(), plan.matchingRows(),
             grouping, plan.merges(), plan.keyGroups());
+    }
+
+    private static Segment.RowIds rowIds(Segments columns, int i) {
+        if (columns.firstRowId().length == 0) {
+            return null;
+        }
+        Long stored = columns.rowIdsStored().get(i);
+        return new Segment.RowIds(columns.firstRowId()[i], columns.rowUpdated()[i], stored == null ? -1 : stored);
     }
 
     private static List<InternalRow> keys(Grouping grouping) {

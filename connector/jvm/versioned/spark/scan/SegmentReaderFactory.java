@@ -30,29 +30,31 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
      *
      * @param source makes factories like this one
      * @param position the index of the position of a row, if it is read
+     * @param computed for each wanted column, how a row ID is computed; null if it is read
      * @param columns number of columns that the factory's readers yield
      * @param foreign checks files of others; null for segments of our own
      * @param plain the same way without positions; null if none are read
      */
     record Way(SparkParquetReading.Source source, PartitionReaderFactory factory, int[] order, Narrowing[] narrowed,
-            int position, int columns, ForeignFiles foreign, Broadcast<SerializableConfiguration> hadoop, Way plain)
+            RowNumbers[] computed, int position, int columns, ForeignFiles foreign, Broadcast<SerializableConfiguration> hadoop, Way plain)
             implements Serializable {
 
         /** The same way, to read batches on an executor, with a factory whose reader stays open beside those of others. */
         Way another() {
-            return new Way(source, source.ofBatches(), order, narrowed, position, columns, foreign, hadoop, plain);
+            return new Way(source, source.ofBatches(), order, narrowed, computed, position, columns, foreign, hadoop, plain);
         }
 
         private Way with(Way other) {
-            return new Way(source, factory, order, narrowed, position, columns, foreign, hadoop, other);
+            return new Way(source, factory, order, narrowed, computed, position, columns, foreign, hadoop, other);
         }
 
         private Way withoutPositions() {
             int[] wanted = IntStream.range(0, order.length).filter(i -> order[i] != position).toArray();
             SparkParquetReading.Source read = source.withoutPositions();
             return new Way(read, read.factory(), Arrays.stream(wanted).map(i -> order[i] > position ? order[i] - 1 : order[i])
-                .toArray(), Arrays.stream(wanted).mapToObj(i -> narrowed[i]).toArray(Narrowing[]::new), -1, columns - 1, foreign,
-                hadoop, null);
+                .toArray(), Arrays.stream(wanted).mapToObj(i -> narrowed[i]).toArray(Narrowing[]::new),
+                Arrays.stream(wanted).mapToObj(i -> computed[i] == null ? null : computed[i].withoutPosition(position))
+                    .toArray(RowNumbers[]::new), -1, columns - 1, foreign, hadoop, null);
         }
 
         /** Whether positions are read only to leave out the rows that are marked. */
@@ -71,14 +73,14 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
             }
             PartitionReader<InternalRow> all = factory.createReader(files(run));
             PartitionReader<InternalRow> rows = run.mark() == null ? all : Unmarked.rows(all, marked(run), position);
-            return Reordered.rows(rows, columns, order, narrowed, wanted);
+            return Reordered.rows(rows, columns, order, narrowed, computed, wanted);
         }
 
         PartitionReader<ColumnarBatch> batches(NativePartition.Run run) {
             if (isForMarks() && (run.mark() == null || run.spans() != null && readsAll())) {
                 return plain.batches(run);
             }
-            return Reordered.batches(unmarked(factory.createColumnarReader(files(run)), run), columns, order, narrowed);
+            return Reordered.batches(unmarked(factory.createColumnarReader(files(run)), run), columns, order, narrowed, computed);
         }
 
         private PartitionReader<ColumnarBatch> unmarked(PartitionReader<ColumnarBatch> all, NativePartition.Run run) {
@@ -151,7 +153,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
             : Arrays.stream(group.filters()).mapToObj(i -> Terms.renamed(filters.get(i), names)).toList();
         int position = group.readSchema().size();
         SparkParquetReading.Source source = reading.source(group.readSchema(), group.rowPosition(), constants, inFile);
-        Way way = new Way(source, source.factory(), group.order(), narrowed(table, group), position,
+        Way way = new Way(source, source.factory(), group.order(), narrowed(table, group), RowNumbers.of(group), position,
             position + (group.rowPosition() ? 1 : 0) + constants.size(),
             group.isForeign() ? new ForeignFiles(reading.hadoop()) : null, reading.hadoop(), null);
         return group.rowPosition() ? way.with(way.withoutPositions()) : way;

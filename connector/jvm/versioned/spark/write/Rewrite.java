@@ -18,6 +18,9 @@ public interface Rewrite {
     /** The metadata columns that Spark passes with each row that replaces another. */
     StructType carried();
 
+    /** Whether rows that stay keep something that the statement does not see. */
+    boolean keepsUnseen();
+
     /** Paths of the segments to replace, after the query has run. */
     List<String> removed();
 

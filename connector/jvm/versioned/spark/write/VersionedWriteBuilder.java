@@ -133,7 +133,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
 
     /** Whether the write is of the kind that was planned when the table was loaded. */
     private boolean isPlanned() {
-        return target.plan() != null && info.schema().size() == target.plan().schema().size() && condition.isEmpty()
+        return target.plan() != null && (rewrite == null || !rewrite.keepsUnseen()) && info.schema().size() == target.plan().schema().size() && condition.isEmpty()
             && options.isEmpty() && !SQLConf.get().charVarcharAsString();
     }
 
