@@ -25,7 +25,7 @@ def t(ns: str) -> str:
     return f"versioned.{ns}.t"
 
 
-@pytest.fixture(params=["copy", "mark"])
+@pytest.fixture(params=["mark", pytest.param("copy", marks=pytest.mark.nightly)])
 def table(
     request: pytest.FixtureRequest, catalog: Catalog, ns: str, sql_spark: SparkSession
 ) -> Table:
@@ -61,6 +61,7 @@ def written(spark: SparkSession, statement: str) -> str:
     return plan
 
 
+@pytest.mark.thorough
 def test_statements_keep_the_ids_of_rows(sql_spark: SparkSession, table: Table, t: str) -> None:
     before = {1: (10, 0, 1), 2: (20, 1, 1), 3: (30, 2, 1), 4: (40, 3, 2), 5: (50, 4, 2)}
     assert shown(sql_spark, table, t) == before
@@ -96,11 +97,11 @@ def test_statements_keep_the_ids_of_rows(sql_spark: SparkSession, table: Table, 
     assert is_native(picked)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_rows_that_python_writes_keep_their_ids(
     sql_spark: SparkSession, table: Table, t: str
 ) -> None:
-    """A VARCHAR whose length Spark does not check is written by Python."""
+    """With the setting that lets Python read and write all rows."""
     sql_spark.conf.set("spark.versioned.io", "python")
     try:
         sql_spark.sql(f"UPDATE {t} SET v = 7 WHERE n = 3")
@@ -113,7 +114,7 @@ def test_rows_that_python_writes_keep_their_ids(
     assert shown(sql_spark, table, t) == {1: (8, 0, 4), 2: (20, 1, 1), 3: (7, 2, 3), 4: (40, 3, 2)}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_pinned_job_keeps_ids(sql_spark: SparkSession, table: Table, t: str) -> None:
     """It sees an earlier schema, so that columns that it does not see are kept beside the IDs."""
     table.pin_schema("old")
@@ -134,6 +135,7 @@ def test_a_pinned_job_keeps_ids(sql_spark: SparkSession, table: Table, t: str) -
     ]
 
 
+@pytest.mark.nightly
 def test_a_table_without_ids_has_no_such_columns(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:

@@ -76,6 +76,21 @@ def read_with_matches(
         )
 
 
+def read_with_mask(
+    store: Store, task: SegmentTask
+) -> Iterator[tuple[pa.RecordBatch, pa.BooleanArray]]:
+    """Read the rows of a task as they are shown, with a mask of those that match its filter.
+
+    Raises:
+        CorruptTableError: as for ``read_segment``.
+    """
+    url = f"{store.url}/{task.path}"
+    with translate_errors(url):
+        for batch in _adapted(store, replace(task, prune=False)):
+            shown, narrowing = _shown(batch, task), task.narrowing
+            yield shown if narrowing is None else narrowing.show(shown, url), _mask(batch, task)
+
+
 def _adapted(
     store: Store, task: SegmentTask, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:

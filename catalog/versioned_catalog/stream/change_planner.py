@@ -16,6 +16,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import Lens, TableState
 from versioned_catalog.model.ddl import render_type
+from versioned_catalog.model.keys import ROW_IDS
 from versioned_catalog.model.pins import Overflow, Seen
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Column, is_nested
@@ -84,7 +85,8 @@ class Request:
         net: only the difference between the states before and after the range; all of its changes have
             the last version and its time.
         carryovers: also rows that a commit rewrote without a change.
-        updates: tables with a primary key report updates as such, or else as a delete and an insert.
+        updates: tables with a primary key or row IDs report updates as such, or else as a delete and
+            an insert.
         columns: names of top-level columns; None for all.
         filters: as of ``Table.scan``; None for all rows.
         wanted: which changes may be left out, by the columns of the feed. Net changes are those of the
@@ -138,7 +140,7 @@ def plan_changes(
     )
     steps = read_steps(history, end, first, last)
     versions = {version for step in steps for version in step.schema_versions}
-    state = readable(replace(end, properties={}), versions, table)
+    state = readable(replace(end, properties=_kept(end)), versions, table)
     output = _output(state, request, table)
     kept = [step for step in steps if not keeps_rows(step, state)]
     planner, stamp = _planner(store, state, output, request), Stamp(end.version, end.time)
@@ -147,6 +149,11 @@ def plan_changes(
     else:
         whole, compared = planner.each(kept, request.wanted.types([step.stamp for step in kept]))
     return Plan(start, end.version, output.shown, whole, compared)
+
+
+def _kept(end: TableState) -> dict[str, str]:
+    """The properties that changes depend on: not the age of rows."""
+    return {ROW_IDS: end.properties[ROW_IDS]} if end.has_row_ids else {}
 
 
 def change_columns(end: TableState, request: Request, table: str) -> tuple[Column, ...]:

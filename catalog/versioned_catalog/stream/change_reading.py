@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from versioned_catalog.log.features import PUT_ROW
-from versioned_catalog.model.arrow import scalar_of, to_arrow_schema
+from versioned_catalog.model.arrow import scalar_of, to_arrow_schema, truths
 from versioned_catalog.read.apply_plan import Narrowing
 from versioned_catalog.read.evaluators import Lookup, keep_mask
 from versioned_catalog.read.merge import merge, merge_images
@@ -23,11 +23,19 @@ from versioned_catalog.read.metadata_columns import (
 )
 from versioned_catalog.read.row_hashes import indices
 from versioned_catalog.read.row_keys import Run, Shape
-from versioned_catalog.read.tasks import MergeTask, open_runs, read_segment, read_segments
+from versioned_catalog.read.segment_file import SegmentTask
+from versioned_catalog.read.tasks import (
+    MergeTask,
+    open_runs,
+    read_segment,
+    read_segments,
+    read_with_mask,
+)
 from versioned_catalog.storage.store import Store
 from versioned_catalog.stream.change_tasks import (
     ChangeTask,
     DifferenceTask,
+    IdentityTask,
     ImagesTask,
     Output,
     Stamp,
@@ -43,6 +51,7 @@ from versioned_catalog.stream.keyed_changes import (
     without_equal,
 )
 from versioned_catalog.stream.row_difference import NEW, difference, parts_of
+from versioned_catalog.stream.row_identity import matched
 
 FEED_ROWS = 64 * 1024
 """Rows of a batch of a feed, at most: its three columns, which all batches of a task share, would take
@@ -63,6 +72,8 @@ def read_changes(store: Store, task: ChangeTask) -> Iterator[pa.RecordBatch]:
             return _stamped(batches, task.type, task.stamp, task.output)
         case DifferenceTask():
             return _differing(store, task)
+        case IdentityTask():
+            return _matched(store, task)
         case ImagesTask():
             return _of_commits(store, task)
         case StatesTask():
@@ -91,6 +102,33 @@ def _differing(store: Store, task: DifferenceTask) -> Iterator[pa.RecordBatch]:
         shown = batch.select(list(task.output.places))
         type_ = INSERT if side == NEW else DELETE
         yield from _stamped([shown], type_, task.stamp, task.output)
+
+
+def _matched(store: Store, task: IdentityTask) -> Iterator[pa.RecordBatch]:
+    """The changes of rows that are matched by their IDs; an image is shown if it matches the filter."""
+    output = task.output
+    width = len(output.every)
+    schema = to_arrow_schema(output.every)
+    schema = schema.append(pa.field("matches", pa.bool_())).append(pa.field("id", pa.int64()))
+    old, new = (_with_matches(store, part, schema) for part in (task.removed, task.added))
+    for both in matched(old, new, schema, parts_of(task.rows, task.bytes)):
+        pairs = without_equal(both.pairs, both.rows.columns[:width])
+        changed = changed_rows(pairs, output)
+        mask = truths(both.rows.column(width))[changed.places]
+        changed = Changed(changed.places[mask], changed.types[mask], changed.sequences[mask])
+        if len(changed.places):
+            shown = both.rows.select(list(output.places)).take(indices(changed.places))
+            yield _with_stamps(shown, changed, (task.stamp,), output)
+
+
+def _with_matches(
+    store: Store, tasks: Iterable[SegmentTask], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """All rows of some segments, followed by whether each matches the filter, and its ID."""
+    for task in tasks:
+        for rows, matches in read_with_mask(store, task):
+            *columns, ids = rows.columns
+            yield pa.RecordBatch.from_arrays([*columns, matches, ids], schema=schema)
 
 
 def _of_commits(store: Store, task: ImagesTask) -> Iterator[pa.RecordBatch]:

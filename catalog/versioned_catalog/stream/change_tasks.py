@@ -129,6 +129,24 @@ class DifferenceTask(_Task):
 
 
 @dataclass(frozen=True)
+class IdentityTask(_Task):
+    """Segments whose rows are matched by their IDs, in a table with row IDs.
+
+    Args:
+        removed, added: read all columns and the ID of every row; their filter says which rows match.
+    """
+
+    removed: tuple[SegmentTask, ...]
+    added: tuple[SegmentTask, ...]
+    stamp: Stamp
+    output: Output
+
+    @property
+    def reads(self) -> tuple[SegmentTask | MergeTask, ...]:
+        return (*self.removed, *self.added)
+
+
+@dataclass(frozen=True)
 class ImagesTask(_Task):
     """Upserts and deletes by key: the rows of some keys before the range and in each of its commits.
 
@@ -169,7 +187,7 @@ class StatesTask(_Task):
         return self.before, self.after
 
 
-ChangeTask = WholeTask | DifferenceTask | ImagesTask | StatesTask
+ChangeTask = WholeTask | DifferenceTask | IdentityTask | ImagesTask | StatesTask
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """The changes of tables without a primary key: segments read whole, and segments compared.
 
+In a table with row IDs, the rows of segments are matched by these.
+
 The segments of all commits of a range are planned together, so the cost of a commit is that of its
 entry.
 """
@@ -13,7 +15,15 @@ from dataclasses import dataclass, replace
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.partitioning import PartitionKey, key_reader
-from versioned_catalog.read.metadata_columns import DELETE, INSERT
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.metadata_columns import (
+    DELETE,
+    INSERT,
+    POSTIMAGE,
+    PREIMAGE,
+    ROW_ID_METADATA_COLUMNS,
+    nullable,
+)
 from versioned_catalog.read.scan import Scan
 from versioned_catalog.read.segment_file import SegmentTask
 from versioned_catalog.storage.store import Store
@@ -21,6 +31,7 @@ from versioned_catalog.stream.change_history import Marked, Part, Rows, Step, ma
 from versioned_catalog.stream.change_tasks import (
     ChangeTask,
     DifferenceTask,
+    IdentityTask,
     Output,
     Planned,
     Stamp,
@@ -61,7 +72,7 @@ class PlainPlanner:
         for step, wanted in zip(steps, types, strict=True):
             for old, new in self._parts(step):
                 if not self.carryovers and old.paths and new.paths:
-                    pairs += [(old, new, step.stamp)] if wanted & alone.keys() else ()
+                    pairs += [(old, new, step.stamp)] if wanted & self._types(old, new) else ()
                     continue
                 for type_, rows in ((DELETE, old), (INSERT, new)):
                     alone[type_] += [(rows, step.stamp)] if type_ in wanted else ()
@@ -75,14 +86,34 @@ class PlainPlanner:
             return tuple(self._whole([(step.added, stamp) for step in steps], INSERT)), ()
         removed, added = net_parts(steps)
         compares = bool(removed and added)
-        old, new = (self._of_parts(steps, parts, every=compares) for parts in (removed, added))
+        by_id = compares and all(self._have_ids(*step.changed) for step in steps)
+        columns = self._compared(by_id=by_id) if compares else self.output.shown
+        old, new = (self._of_parts(steps, parts, columns) for parts in (removed, added))
         if compares:
-            return (), (DifferenceTask(tuple(old), tuple(new), stamp, self.output),)
+            kind = IdentityTask if by_id else DifferenceTask
+            return (), (kind(tuple(old), tuple(new), stamp, self.output),)
         tasks = [(task, DELETE) for task in old] + [(task, INSERT) for task in new]
         return (), tuple(WholeTask(task, type_, stamp, self.output) for task, type_ in tasks)
 
+    def _types(self, old: Rows, new: Rows) -> frozenset[str]:
+        """The types of changes that rows to compare may be."""
+        plain = frozenset({DELETE, INSERT})
+        return (
+            plain | {PREIMAGE, POSTIMAGE} if self._have_ids(old.segments, new.segments) else plain
+        )
+
+    def _have_ids(self, *parts: SegmentSet) -> bool:
+        """Whether all rows of some segments have IDs: not those from before the property was set."""
+        return self.state.has_row_ids and not any(
+            part.column("first_row_id").null_count for part in parts
+        )
+
+    def _compared(self, *, by_id: bool) -> tuple[Column, ...]:
+        """The columns of rows to compare."""
+        return (*self.output.every, *((_ROW_ID,) if by_id else ()))
+
     def _of_parts(
-        self, steps: Iterable[Step], parts: Sequence[Part], *, every: bool
+        self, steps: Iterable[Step], parts: Sequence[Part], columns: tuple[Column, ...]
     ) -> list[SegmentTask]:
         """Tasks that read parts, as often as they are there."""
         missing, tasks = {rows for rows, _ in parts}, dict[Marked, SegmentTask]()
@@ -91,7 +122,7 @@ class PlainPlanner:
             if not here:
                 continue
             missing -= here
-            read = self._read(segments.only({path for path, _ in here}), every=every)
+            read = self._read(segments.only({path for path, _ in here}), columns)
             tasks |= {(task.path, task.mark): task for task in read}
         # The statistics of a segment may say that no row of it matches.
         return [replace(tasks[rows], only=only) for rows, only in parts if rows in tasks]
@@ -105,27 +136,30 @@ class PlainPlanner:
     def _partial(self, rows: Sequence[Stamped], type_: str) -> Iterator[ChangeTask]:
         """Tasks that read the segments of which only marked rows are meant."""
         partial = [(part.partial, stamp) for part, stamp in rows if part.only]
-        for segment, stamp in self._tasks(partial, every=False).values():
+        for segment, stamp in self._tasks(partial, self.output.shown).values():
             yield WholeTask(segment, type_, stamp, self.output)
 
     def _differences(self, pairs: Sequence[_Pair]) -> Iterator[ChangeTask]:
-        removed = self._tasks([(old, stamp) for old, _, stamp in pairs], every=True)
-        added = self._tasks([(new, stamp) for _, new, stamp in pairs], every=True)
-        for old, new, stamp in pairs:
-            before = _those_of(old, stamp, removed)
-            after = _those_of(new, stamp, added)
-            if before or after:
-                yield DifferenceTask(before, after, stamp, self.output)
+        for by_id, kind in ((False, DifferenceTask), (True, IdentityTask)):
+            chosen = [p for p in pairs if self._have_ids(p[0].segments, p[1].segments) is by_id]
+            columns = self._compared(by_id=by_id)
+            removed = self._tasks([(old, stamp) for old, _, stamp in chosen], columns)
+            added = self._tasks([(new, stamp) for _, new, stamp in chosen], columns)
+            for old, new, stamp in chosen:
+                before = _those_of(old, stamp, removed)
+                after = _those_of(new, stamp, added)
+                if before or after:
+                    yield kind(before, after, stamp, self.output)
 
     def _tasks(
-        self, rows: Sequence[Stamped], *, every: bool
+        self, rows: Sequence[Stamped], columns: tuple[Column, ...]
     ) -> dict[ChangedRows, tuple[SegmentTask, Stamp]]:
-        """Tasks that read the rows that match, with the shown columns or with ``every`` column."""
+        """Tasks that read columns of the rows that match, or of all rows with their IDs."""
         only = {
             (path, stamp.version): mark for part, stamp in rows for path, mark in part.only.items()
         }
         stamps = {stamp.version: stamp for _, stamp in rows}
-        tasks = [task for part in sets_of(rows) for task in self._read(part, every=every)]
+        tasks = [task for part in sets_of(rows) for task in self._read(part, columns)]
         return {
             (task.path, task.sequence): (
                 replace(task, only=only.get((task.path, task.sequence))),
@@ -134,10 +168,11 @@ class PlainPlanner:
             for task in tasks
         }
 
-    def _read(self, segments: SegmentSet, *, every: bool) -> list[SegmentTask]:
-        columns = self.output.every if every else self.output.shown
+    def _read(self, segments: SegmentSet, columns: tuple[Column, ...]) -> list[SegmentTask]:
         state = replace(self.state, segments=segments)
-        return segment_tasks(Scan(self.store, state, columns, self.output.filter))
+        # An image that does not match may be that of a row of which the other one matches.
+        prune = _ROW_ID not in columns
+        return segment_tasks(Scan(self.store, state, columns, self.output.filter, prune=prune))
 
     def _parts(self, step: Step) -> list[tuple[Rows, Rows]]:
         """The rows that a commit removed and added; by partition, so that few are compared."""
@@ -145,6 +180,8 @@ class PlainPlanner:
         schema, schemas = self.state.schema, self.state.schemas
         if not (schema.partitioning and removed.paths and added.paths) or self.carryovers:
             return [(removed, added)]
+        if self._have_ids(removed.segments, added.segments):
+            return [(removed, added)]  # an updated row may be in another partition
         versions = removed.schema_versions | added.schema_versions
         readers = {version: key_reader(schemas[version], schema) for version in versions}
         usable = {version: reader for version, reader in readers.items() if reader is not None}
@@ -155,6 +192,9 @@ class PlainPlanner:
             (removed.within(old.get(key, ())), added.within(new.get(key, ())))
             for key in dict.fromkeys((*old, *new))
         ]
+
+
+_ROW_ID = nullable(ROW_ID_METADATA_COLUMNS[0])
 
 
 def _those_of(

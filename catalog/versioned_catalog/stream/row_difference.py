@@ -322,7 +322,7 @@ def _unmatched(
     counts = [np.bincount(ids, minlength=groups.max() + 1) for ids in (ours, theirs)]
     for side, part, ids in ((OLD, old, ours), (NEW, new, theirs)):
         surplus = counts[side] - counts[1 - side]
-        kept_rows = np.flatnonzero(_ranks(ids) < surplus[ids])
+        kept_rows = np.flatnonzero(ranks(ids) < surplus[ids])
         if len(kept_rows):
             yield side, part.select(range(len(schema))).take(indices(kept_rows))
 
@@ -340,7 +340,7 @@ def _of_side(
     return pa.RecordBatch.from_arrays(columns, schema=fields)
 
 
-def _ranks(groups: Places) -> Places:
+def ranks(groups: Places) -> Places:
     """The number of earlier elements that equal each element."""
     order = np.argsort(groups, kind="stable")
     ordered = groups[order]
