@@ -12,6 +12,7 @@ import zlib
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from second_reader.agreement import agree_at, bag
@@ -170,3 +171,55 @@ def test_a_checkpoint_with_a_flipped_bit_is_not_used(
     shutil.rmtree(tmp_path / "t/_versioned/log")
     with pytest.raises((Corrupt, Unavailable)):
         open_table(tmp_path / "t").read()
+
+
+def foreign_rows() -> pa.Table:
+    """One column of each way in which files of others store values; the second row is null."""
+    stamp = dt.datetime(2024, 2, 29, 12, 0, 1)
+    listed = pa.large_list(pa.struct([("x", pa.uint8())]))
+    return pa.table(
+        {
+            **{
+                f"u{bits}": pa.array([2**bits - 1, None], f"uint{bits}") for bits in (8, 16, 32, 64)
+            },
+            "half": pa.array([0.5, None], pa.float16()),
+            "ms": pa.array([stamp, None], pa.timestamp("ms")),
+            "ns": pa.array([stamp, None], pa.timestamp("ns", "UTC")),
+            "fixed": pa.array([b"abcd", None], pa.binary(4)),
+            "uuid": pa.array([b"0123456789abcdef", None], pa.binary(16)).cast(pa.uuid()),
+            "nothing": pa.nulls(2),
+            "t": pa.array([1000, None], pa.time32("ms")),
+            "seconds": pa.array([5, None], pa.duration("s")),
+            "word": pa.array(["a", None]).dictionary_encode(),
+            "long text": pa.array(["a", None], pa.large_string()),
+            "listed": pa.array([[{"x": 255}, None], None], listed),
+            "mapped": pa.array([[("k", 2**16 - 1)], None], pa.map_(pa.string(), pa.uint16())),
+        }
+    )
+
+
+def test_forms_of_files_of_others(tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    pq.write_table(foreign_rows(), tmp_path / "lake/a.parquet", version="2.6")
+    old = foreign_rows().select(["ms", "ns"])
+    pq.write_table(old, tmp_path / "lake/b.parquet", use_deprecated_int96_timestamps=True)
+    catalog = Catalog(tmp_path / "w", roots={"lake": tmp_path / "lake"})
+    catalog.import_files("t", tmp_path / "lake/a.parquet", exclude=["nothing"])
+    table = catalog.load_table("t")
+    alter = table.alter().add_column("nothing", "int", default=4)
+    alter.set_property("row_changes", "mark").commit()
+    pq.write_table(foreign_rows(), tmp_path / "lake/c.parquet", version="2.6")
+    table.import_files(tmp_path / "lake/c.parquet")
+    table.import_files(tmp_path / "lake/b.parquet")
+    table.delete([("u8", "is null")])
+    entries = [path.read_text() for path in Path(table.location).glob("_versioned/log/*.json")]
+    forms = set(re.findall(r'"form":"(\w+)"', "".join(entries)))
+    assert forms >= {"uint8", "uint16", "uint32", "uint64", "float16", "millis", "nanos", "int96"}
+    assert forms >= {"fixed", "uuid", "null"}
+    assert agree_at(Path(table.location), table.refresh(), {"lake": tmp_path / "lake"}) > 0
+    with pytest.raises(Unavailable, match="no root lake"):
+        open_table(Path(table.location)).read()
+    whole = (tmp_path / "lake/a.parquet").read_bytes()
+    (tmp_path / "lake/a.parquet").write_bytes(whole[:4] + b"\x00" + whole[4:])
+    with pytest.raises(Corrupt, match=r"a\.parquet"):
+        open_table(Path(table.location), {"lake": tmp_path / "lake"}).read()
