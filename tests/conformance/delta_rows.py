@@ -60,11 +60,13 @@ def filter_marked(lake: Lake) -> None:
 
 @vectors.passes(
     "select metadata columns from a Delta table with deletion vectors",
-    "Positions in the file stay those of before.",
+    "The paths of files, and positions in them, are read beside the rows that are left.",
 )
 def positions_of_marked(lake: Lake) -> None:
-    found = marked(lake).scan(["id", "_row_position"]).to_arrow().to_pylist()
+    table = marked(lake)
+    found = table.scan(["id", "_row_position", "_segment"]).to_arrow().to_pylist()
     assert sorted((row["id"], row["_row_position"]) for row in found) == [(n, n) for n in LEFT]
+    assert {row["_segment"] for row in found} == set(table.inspect.segments()["path"].to_pylist())
 
 
 @vectors.passes(
@@ -89,7 +91,8 @@ def column_path(lake: Lake) -> None:
 
 
 @vectors.passes(
-    "DELETE with DVs with column mapping mode", "Rows are deleted by a column that was renamed."
+    "DELETE with DVs with column mapping mode",
+    "Rows are deleted by columns that have IDs, here after a rename.",
 )
 def delete_renamed(lake: Lake) -> None:
     table = marked(lake)
@@ -131,7 +134,7 @@ def update_all_marked(lake: Lake) -> None:
 
 @vectors.passes(
     "Check no resource leak when DV files are missing (table corrupted)",
-    "A segment that is gone is an error.",
+    "A file that is needed and gone is an error.",
 )
 def missing_file(lake: Lake) -> None:
     table = marked(lake)
@@ -222,12 +225,18 @@ def update_null(lake: Lake) -> None:
     assert rows(table) == [(1, None)]
 
 
-@updates.passes("type mismatch", "A text for a number is refused.")
+@updates.differs(
+    "type mismatch",
+    "A value of a wider number type is cast to the column's.",
+    "in Python it is refused, unless the expression casts it; Spark's UPDATE casts, as there.",
+)
 def update_type(lake: Lake) -> None:
-    table = lake.table("k INT", (1,))
-    with refused("does not fit the column k of type INT", InvalidRequestError):
-        table.update({"k": "text"})
-    assert rows(table) == [(1,)]
+    table = lake.table("k INT, v INT", (1, 4))
+    double = pc.field("k") + pc.field("v").cast("float64")
+    with refused("v is INT, and DOUBLE does not widen", InvalidRequestError):
+        table.update({"v": double})
+    table.update({"v": double.cast("int32")})
+    assert rows(table) == [(1, 5)]
 
 
 @updates.passes(

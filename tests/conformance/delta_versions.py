@@ -55,17 +55,34 @@ def end_first(lake: Lake) -> None:
 
 @feed.passes(
     "version from timestamp - between two valid versions",
-    "A time stands for the next version as a start.",
+    "A range of times between two versions has no changes.",
+)
+def between_versions(lake: Lake) -> None:
+    table = three_versions(lake)
+    times = table.inspect.history().sort_by("version")["time"].to_pylist()
+    little = dt.timedelta(microseconds=1)
+    assert changed(table, times[1] + little, times[2] - little) == []
+
+
+@feed.passes(
+    "version from timestamp - one version in between",
+    "A range of times with one version in it has the changes of that version.",
 )
 def by_times(lake: Lake) -> None:
     table = three_versions(lake)
     times = table.inspect.history().sort_by("version")["time"].to_pylist()
+    little = dt.timedelta(microseconds=1)
+    assert [n for _, n in changed(table, times[1] + little, times[2] + little)] == [3, 4, 5]
+
+
+@feed.passes(
+    "changes - start and end are timestamps",
+    "Versions at the two times of a range are in the range.",
+)
+def at_times(lake: Lake) -> None:
+    table = three_versions(lake)
+    times = table.inspect.history().sort_by("version")["time"].to_pylist()
     assert [n for _, n in changed(table, times[2], times[3])] == [3, 4, 5, 6, 7, 8]
-    assert [n for _, n in changed(table, times[1] + dt.timedelta(microseconds=1), times[2])] == [
-        3,
-        4,
-        5,
-    ]
 
 
 @feed.passes(

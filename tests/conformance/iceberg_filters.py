@@ -82,7 +82,7 @@ def filter_on_missing(lake: Lake) -> None:
         several(lake).scan(filters=[("missing", "=", 5)])
 
 
-@metrics.passes("testZeroRecordFileParquet", "Files without rows are read.")
+@metrics.passes("testZeroRecordFileParquet", "A file without rows gives no row to any filter.")
 def no_rows(lake: Lake) -> None:
     lake.parquet("a.parquet", pa.table({"n": pa.array([], pa.int32())}))
     lake.parquet("b.parquet", pa.table({"n": pa.array([1], pa.int32())}))

@@ -107,6 +107,11 @@ and specifications. This page lists {all} of them, described in our words, and s
 here. [The tests](../tests/conformance) run what is listed, with data of our own, and make this page; a
 situation *passes* if what that project expects holds here, too.
 
+We chose tests and sections that are about tables as their users see them: schemas and what becomes of
+rows under them, changed rows, versions, writers at once, files of others. Tests of statements, of
+engines, and of how a project stores its metadata are left out. A situation is named as in the file of
+that project, which is linked at the commit that we read.
+
 | verdict | situations | meaning |
 |---|---|---|
 | passes | {passes} | the same happens here |
