@@ -467,6 +467,7 @@ def floats(lake: Lake) -> None:
 def nan_filter(lake: Lake) -> None:
     table = lake.table("f DOUBLE", (1.0,), (math.nan,))
     put(table, (2.0,))
+    assert len(rows(table, filters=[("f", "!=", 1.0)])) == 2
     assert len(rows(table, filters=[("f", ">", 1.5)])) == 2
     assert rows(table, filters=[("f", "<", 1.5)]) == [(1.0,)]
 

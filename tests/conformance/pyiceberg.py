@@ -171,17 +171,21 @@ def read_promoted(lake: Lake) -> None:
     assert (found.schema.field("id").type, found["id"].to_pylist()) == (pa.int64(), [0, 1])
 
 
-@reading.passes(
+@reading.differs(
     "test_projection_filter_add_column_demote",
-    "A column of BIGINT in files is not read as INT if a value does not fit.",
+    "A column of BIGINT in files is never read as INT.",
+    "a job that pinned the schema of before reads the values that fit, and an error names others.",
 )
 def read_demoted(lake: Lake) -> None:
     table = lake.table("id INT", (1,))
     table.pin_schema("old")
     alter(table, "ALTER COLUMN id TYPE BIGINT")
+    put(table, (2,))
+    old = lake.catalog.load_table("t", schema="old")
+    assert rows(old) == [(1,), (2,)]
     put(table, (2**40,))
     with refused("the column id is BIGINT now, and 1 values in .* do not fit INT"):
-        lake.catalog.load_table("t", schema="old").scan().to_arrow()
+        rows(old)
 
 
 @reading.passes(
