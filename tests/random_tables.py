@@ -20,6 +20,7 @@ from versioned_catalog.model.types import (
     Array,
     Atom,
     Char,
+    Collated,
     Column,
     DataType,
     DayTimeInterval,
@@ -74,6 +75,7 @@ def leaf(rng: Random) -> DataType:
             Decimal(precision, rng.randint(0, precision)),
             Char(rng.randint(1, 300)),
             Varchar(rng.randint(1, 300)),
+            Collated(rng.choice(["UTF8_LCASE", "UNICODE_CI", "de_AI_RTRIM"])),
             Time(rng.randint(0, 6)),
             DayTimeInterval(units[start], units[rng.randint(start, 3)]),
             Geometry(4326),
@@ -143,6 +145,8 @@ def value(rng: Random, type_: DataType) -> Any:
             return Exact(rng.choice([-1, 1]) * digits).scaleb(-scale)
         case Char(length) | Varchar(length):
             return rng.choice(TEXTS[1:])[:length].rstrip() or "x"
+        case Collated():
+            return rng.choice(TEXTS)
         case Time():
             return dt.time(rng.randrange(24), rng.randrange(60), rng.randrange(60))
         case DayTimeInterval():

@@ -144,7 +144,7 @@ CREATES: list[Request] = [
     ("unknown type", lambda b: b.create("a NUMBER"), BAD, "NUMBER"),
     ("no type", lambda b: b.create("a"), BAD, "a"),
     ("interval of months", lambda b: b.create("a INTERVAL YEAR TO MONTH"), BAD, "column a"),
-    ("void", lambda b: b.create("a VOID"), BAD, "VOID"),
+    ("object", lambda b: b.create("a OBJECT"), BAD, "OBJECT"),
     ("decimal too long", lambda b: b.create("a DECIMAL(39,0)"), BAD, "39"),
     ("decimal all scale", lambda b: b.create("a DECIMAL(3,4)"), BAD, "DECIMAL(3,4)"),
     ("varchar of nothing", lambda b: b.create("a VARCHAR(0)"), BAD, "VARCHAR"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 from typing import Any
@@ -17,6 +18,7 @@ from versioned_catalog.model.types import (
     Array,
     Atom,
     Char,
+    Collated,
     Column,
     DataType,
     DayTimeInterval,
@@ -95,6 +97,8 @@ def to_spark(type_: DataType, *, declared: bool = False) -> spark.DataType:
             return spark.DecimalType(precision, scale)
         case Char() | Varchar():
             return spark.StringType()
+        case Collated(collation):
+            return spark.StringType(collation)
         case Time(precision):
             return spark.TimeType(precision)
         case DayTimeInterval(start, end):
@@ -136,6 +140,14 @@ def can_declare(type_: DataType) -> bool:
     )
 
 
+def struct_from_json(sent: Any) -> spark.StructType:
+    """A struct of Spark's from the JSON of its schema.
+
+    PySpark changes the JSON that it parses, if a field has a collation, and can't parse it again.
+    """
+    return spark.StructType.fromJson(copy.deepcopy(sent))
+
+
 def from_spark_schema(schema: spark.StructType, above: ColumnPath = ()) -> tuple[Column, ...]:
     """Columns without IDs from a Spark schema.
 
@@ -163,6 +175,8 @@ def from_spark(type_: spark.DataType, path: ColumnPath) -> DataType:
             return Char(type_.length)
         case spark.VarcharType():
             return Varchar(type_.length)
+        case spark.StringType() if not type_.isUTF8BinaryCollation():
+            return Collated(type_.collation)
         case spark.DecimalType():
             return Decimal(type_.precision, type_.scale)
         case spark.TimeType():

@@ -67,6 +67,8 @@ class Kind:
         sql: its name in SQL.
         values: its values, ascending; the least and the greatest are at its limits.
         arrow: the Arrow type of its rows.
+        spark_only: whether only Spark compares its values: no metadata does.
+        alike: another value that Spark takes for equal to the first one.
         ordered: whether its values are compared, so that filters, bounds, keys and partitions use them.
         wider: a type that it widens to.
         from_arrow, from_spark: what an import makes of a file that PyArrow or Spark wrote.
@@ -81,6 +83,8 @@ class Kind:
     values: tuple[Value, ...]
     arrow: pa.DataType
     ordered: bool = True
+    spark_only: bool = False
+    alike: Value | None = None
     wider: Wider | None = None
     from_arrow: Imported | None = None
     from_spark: Imported | None = None
@@ -122,7 +126,6 @@ NO_WIDER = "only widenings that keep every value are allowed|NOT_SUPPORTED_CHANG
 NOT_COMPARED = r"can't be compared|ORDERING_TYPE|DATATYPE_MISMATCH"
 NO_KEY = "can't be in the row key as"
 NO_PARTITION = "identity does not apply to"
-NO_COLLATION = "can't be stored; store STRING and collate in the query"
 NO_MONTHS = "can't be stored; store INTERVAL DAY TO SECOND, or months as INT"
 NO_DEFAULT = "can't have a default|can't be a default|INVALID_DEFAULT_VALUE.DATA_TYPE"
 NO_ICEBERG = "no Iceberg reader"
@@ -272,12 +275,24 @@ COLLATED = tuple(
         f"STRING COLLATE {name}",
         tuple(Value(f"'{text}' COLLATE {name}", text, text) for text in ("a", "B")),
         pa.string(),
-        ordered=False,
+        spark_only=True,
+        alike=None if alike is None else Value(f"'{alike}' COLLATE {name}", alike, alike),
         from_arrow=Imported("STRING", ("a", "B")),
         from_spark=Imported("STRING", ("a", "B")),
-        refused={"import": "", "*": NO_TYPE, "arrow: *": NO_COLLATION, "source: *": NO_COLLATION},
+        refused={
+            "arrow: filter": "can't be compared outside Spark, which knows the collation",
+            "widen": NO_WIDER,
+            "key": NO_KEY,
+            "partition": NO_PARTITION,
+        },
     )
-    for name in ("UTF8_LCASE", "UNICODE", "UNICODE_CI", "UTF8_BINARY_RTRIM", "de_CI_AI")
+    for name, alike in (
+        ("UTF8_LCASE", "A"),
+        ("UNICODE", None),
+        ("UNICODE_CI", "A"),
+        ("de_CI_AI", "Ä"),
+        ("UNICODE_RTRIM", "a "),
+    )
 )
 
 DATES = (

@@ -70,6 +70,7 @@ class Lane(Protocol):
 
     def expected(self, kind: Kind) -> list[Any]: ...
     def widened(self, kind: Kind) -> list[Any]: ...
+    def compares(self, kind: Kind) -> bool: ...
     def create(self, columns: str, **how: Any) -> Table: ...
     def write(
         self,
@@ -111,6 +112,9 @@ class ArrowLane:
     def widened(self, kind: Kind) -> list[Any]:
         assert kind.wider is not None
         return [plain(value) for value in kind.wider.python]
+
+    def compares(self, kind: Kind) -> bool:
+        return kind.ordered and not kind.spark_only
 
     def create(self, columns: str, **how: Any) -> Table:
         name = f"{self.namespace}.t{len(self.catalog.list_tables(self.namespace))}"
@@ -160,7 +164,7 @@ class ArrowLane:
         column = scan.state.schema.get(("x",))
         found = [extreme(scan, column, greatest) for greatest in (False, True)]
         count = count_values(scan, column)
-        if not kind.ordered:
+        if kind.spark_only or not kind.ordered:
             return (count, *(known for known, _ in found))
         return (
             count,
@@ -207,6 +211,9 @@ class SqlLane:
     def widened(self, kind: Kind) -> list[Any]:
         assert kind.wider is not None
         return list(kind.wider.shown)
+
+    def compares(self, kind: Kind) -> bool:
+        return kind.ordered
 
     def create(self, columns: str, **how: Any) -> Table:
         name = f"{self.namespace}.t{len(self.catalog.list_tables(self.namespace))}"

@@ -49,12 +49,14 @@ def filter_(lane: Lane, kind: Kind, folder: Path) -> None:
         assert lane.show(table, kind, where=("=", value)) == [everything[at]], value.sql
         assert lane.show(table, kind, where=("<", value)) == everything[:at], value.sql
         assert lane.show(table, kind, where=(">=", value)) == everything[at:-1], value.sql
+    if kind.alike is not None:
+        assert lane.show(table, kind, where=("=", kind.alike)) == everything[:1]
 
 
 def statistics(lane: Lane, kind: Kind, folder: Path) -> None:
     table = filled(lane, kind)
     shown = lane.expected(kind)
-    ends = (shown[0], shown[-1]) if kind.ordered else (False, False)
+    ends = (shown[0], shown[-1]) if lane.compares(kind) else (False, False)
     assert lane.ends(table, kind) == (len(shown), *ends)
 
 

@@ -16,6 +16,7 @@ from versioned_catalog.model.types import (
     Array,
     Atom,
     Char,
+    Collated,
     Column,
     DayTimeInterval,
     Decimal,
@@ -38,6 +39,7 @@ SAMPLES: list[LeafType] = [
     Decimal(12, 3),
     Char(3),
     Varchar(4),
+    Collated("UNICODE_CI"),
     Time(2),
     DayTimeInterval(),
     Geometry(4326),
@@ -57,6 +59,11 @@ WRITTEN = {
     "string": ("STRING", "string", "'it\\'s'"),
     "char": ("CHAR(3)", "char(3)", "'ab '"),
     "varchar": ("VARCHAR(4)", "varchar(4)", "'ab'"),
+    "string collate": (
+        "STRING COLLATE UNICODE_CI",
+        "string collate UNICODE_CI",
+        "'it\\'s'",
+    ),
     "binary": ("BINARY", "binary", "X'0AFF'"),
     "date": ("DATE", "date", "DATE '2020-02-29'"),
     "timestamp": ("TIMESTAMP", "timestamp", "TIMESTAMP '2020-01-31 12:30:00.5Z'"),
@@ -85,7 +92,7 @@ def test_names_and_defaults_read_back(type_: LeafType) -> None:
     sql, name, default = WRITTEN[type_.leaf.name]
     assert (render_type(type_), type_to_json(type_)) == (sql, name)
     assert parse_type(sql) == type_from_json(name) == type_
-    assert has_bounds(type_) == (default is not None)
+    assert has_bounds(type_) == (default is not None and not isinstance(type_, Collated))
     if default is not None:
         constant = constant_from_sql(default, type_)
         assert constant is not None
@@ -96,7 +103,10 @@ def test_names_and_defaults_read_back(type_: LeafType) -> None:
     "type_", [t for t in SAMPLES if t is not Atom.VOID], ids=lambda t: t.leaf.name
 )
 def test_arrow_types_read_back(type_: LeafType) -> None:
-    as_text = {Char(3): Atom.STRING, Varchar(4): Atom.STRING, Time(2): Time(6)}
+    as_text = {
+        **dict.fromkeys((Char(3), Varchar(4), Collated("UNICODE_CI")), Atom.STRING),
+        Time(2): Time(6),
+    }
     assert from_arrow_type(to_arrow_type(type_)) == as_text.get(type_, type_)
 
 

@@ -30,6 +30,7 @@ T = TypeVar("T")
 
 _ATOMS = {atom.value: atom for atom in types.Atom}
 _NUMBERS = re.compile(r"([a-z]+)\(([0-9]{1,10})(?:,([0-9]{1,10}))?\)")
+_COLLATED = re.compile("string collate ([A-Za-z0-9_]{1,100})")
 _INTERVAL = re.compile("interval ([a-z]+)(?: to ([a-z]+))?")
 
 
@@ -70,6 +71,8 @@ def _leaf_type(text: str) -> types.DataType:
     if text in _ATOMS:
         return _ATOMS[text]
     try:
+        if match := _COLLATED.fullmatch(text):
+            return types.Collated(match[1])
         if match := _INTERVAL.fullmatch(text):
             return types.DayTimeInterval(match[1], match[2] or match[1])
         if match := _NUMBERS.fullmatch(text):

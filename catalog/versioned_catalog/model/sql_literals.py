@@ -412,7 +412,7 @@ def _leaf_sql(value: Any, type_: types.LeafType) -> str:
             return _float_sql(float32_text(value), "F")
         case Family.FLOAT:
             return _float_sql(double_text(value), "D")
-        case Family.TEXT:
+        case Family.TEXT | Family.COLLATED:
             return sql_string(value)
         case Family.BINARY:
             return f"X'{value.hex().upper()}'"

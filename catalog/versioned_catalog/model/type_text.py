@@ -16,6 +16,7 @@ from versioned_catalog.model.types import (
     Array,
     Atom,
     Char,
+    Collated,
     Column,
     DataType,
     DayTimeInterval,
@@ -163,16 +164,24 @@ def take_type(cursor: Cursor, depth: int = 0) -> DataType:
 
 def _take_atom(cursor: Cursor, atom: Atom) -> DataType:
     if atom is Atom.STRING and cursor.accept_word("COLLATE"):
-        collation = cursor.name()
-        if collation.upper() != "UTF8_BINARY":
-            raise InvalidRequestError(
-                f"STRING COLLATE {collation} can't be stored; "
-                "store STRING and collate in the query",
-                condition="NOT_SUPPORTED",
-            )
+        return _collated(cursor.name())
     if atom is Atom.TIMESTAMP:
         return Atom.TIMESTAMP if _take_zone(cursor, default=True) else Atom.TIMESTAMP_NTZ
     return atom
+
+
+def _collated(name: str) -> DataType:
+    """The type of strings of a collation, whose name is written as Spark does."""
+    parts = name.split("_")
+    given: set[str] = set()
+    while len(parts) > 1 and parts[-1].upper() in ("CI", "CS", "AI", "AS", "RTRIM"):
+        given.add(parts.pop().upper())
+    base_name = "_".join(parts)
+    if base_name.upper().startswith(("UTF8", "UNICODE")):
+        base_name = base_name.upper()
+    kept = [one for one in ("CI", "AI", "RTRIM") if one in given]  # others are the default
+    collation = "_".join((base_name, *kept))
+    return Atom.STRING if collation == "UTF8_BINARY" else Collated(collation)
 
 
 def _take_zone(cursor: Cursor, *, default: bool) -> bool:

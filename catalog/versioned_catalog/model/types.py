@@ -10,6 +10,7 @@ Nested types hold columns, since every nested field has an ID of its own. The un
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeGuard, get_args
@@ -40,6 +41,8 @@ class Family(enum.Enum):
     """Stored as an integer: days for dates, microseconds for all others."""
     OPAQUE = enum.auto()
     """Groups of bytes without comparison and defaults."""
+    COLLATED = enum.auto()
+    """Strings that a collation compares, which metadata does not."""
     VOID = enum.auto()
     """No values: every row holds null."""
 
@@ -127,6 +130,9 @@ _ALL = (
     Leaf("string", Family.TEXT, "a string", "string", pa.string()),
     Leaf("char", Family.TEXT, "a string", "string", pa.string(), aliases=("CHARACTER",)),
     Leaf("varchar", Family.TEXT, "a string", "string", pa.string()),
+    Leaf(
+        "string collate", Family.COLLATED, "a string", "string", pa.string(), feature="collations"
+    ),
     Leaf("binary", Family.BINARY, "bytes (X'0A' in SQL)", "binary", pa.binary()),
     Leaf("date", _TEMPORAL, _DATE, "date", pa.date32(), _signed(32)),
     Leaf("timestamp", _TEMPORAL, "a timestamp", "timestamptz", _UTC, _signed(64), aliases=_LOCAL),
@@ -216,6 +222,29 @@ class Varchar:
         _check_range("the length of VARCHAR", self.length, 1)
 
 
+_SPECIFIERS = ("CI", "CS", "AI", "AS", "RTRIM")
+_LOCALE = re.compile(r"UTF8_LCASE|UTF8_BINARY|UNICODE|[a-z]{2,3}(_[A-Z][a-z]{3})?(_[A-Z]{3})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Collated:
+    """Strings that are compared by a collation, which is named as in Spark: ``UNICODE_CI``."""
+
+    leaf: ClassVar[Leaf] = LEAVES["string collate"]
+    collation: str
+
+    def __post_init__(self) -> None:
+        parts = self.collation.split("_")
+        while parts[-1] in _SPECIFIERS:
+            parts.pop()
+        base = "_".join(parts)
+        if not _LOCALE.fullmatch(base) or self.collation == "UTF8_BINARY":
+            raise InvalidRequestError(
+                f"{self.collation!r} is not a collation; write UTF8_LCASE, UNICODE, UNICODE_CI or a "
+                "locale, such as de_CI_AI, each also with _RTRIM"
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Time:
     """Times of day in microseconds, shown with ``precision`` digits of the second."""
@@ -289,7 +318,9 @@ class Map:
     value: Column
 
 
-LeafType = Atom | Decimal | Char | Varchar | Time | DayTimeInterval | Geometry | Geography
+LeafType = (
+    Atom | Decimal | Char | Varchar | Collated | Time | DayTimeInterval | Geometry | Geography
+)
 NestedType = Struct | Array | Map
 DataType = LeafType | NestedType
 
@@ -306,7 +337,8 @@ def leaf_name(type_: LeafType) -> str:
 
 def leaf_sql(type_: LeafType) -> str:
     """The name of a leaf type in SQL: ``DECIMAL(10,2)``."""
-    return type_.leaf.sql_name + _parameters(type_).upper()
+    parameters = _parameters(type_)
+    return type_.leaf.sql_name + (parameters if isinstance(type_, Collated) else parameters.upper())
 
 
 def _parameters(type_: LeafType) -> str:
@@ -317,6 +349,8 @@ def _parameters(type_: LeafType) -> str:
             return f"({precision},{scale})"
         case Char(number) | Varchar(number) | Time(number) | Geometry(number) | Geography(number):
             return f"({number})"
+        case Collated(collation):
+            return f" {collation}"
         case DayTimeInterval(start, end):
             return f" {start}" if start == end else f" {start} to {end}"
 
@@ -457,7 +491,7 @@ def is_compared(type_: DataType) -> TypeGuard[LeafType]:
     return family(type_) not in _NOT_COMPARED
 
 
-_NOT_COMPARED = frozenset({None, Family.OPAQUE, Family.VOID})
+_NOT_COMPARED = frozenset({None, Family.OPAQUE, Family.COLLATED, Family.VOID})
 
 
 def can_have_default(type_: DataType) -> bool:

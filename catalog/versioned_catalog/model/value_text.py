@@ -49,7 +49,7 @@ def leaf_text(value: object, type_: DataType) -> str:
             assert isinstance(type_, Decimal)
             number = _instance_of(value, decimal.Decimal, type_)
             return decimal_text(number, type_.precision, type_.scale)
-        case Family.TEXT:
+        case Family.TEXT | Family.COLLATED:
             text = _instance_of(value, str, type_)
             if has_surrogate(text):
                 raise ValueError("the string holds half a character (an unpaired surrogate)")
@@ -162,7 +162,7 @@ def parse_leaf(text: str, type_: LeafType) -> object:
             digits = len(whole.lstrip("0"))
             if digits <= type_.precision - type_.scale and len(fraction) == type_.scale:
                 return decimal.Decimal(text)
-        case Family.TEXT if not has_surrogate(text):
+        case Family.TEXT | Family.COLLATED if not has_surrogate(text):
             return text
         case Family.BINARY:
             return base64.b64decode(text, validate=True)

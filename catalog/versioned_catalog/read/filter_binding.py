@@ -29,6 +29,7 @@ from versioned_catalog.model.type_text import ColumnPath, has_surrogate, render_
 from versioned_catalog.model.types import (
     Atom,
     Char,
+    Collated,
     Column,
     DataType,
     Decimal,
@@ -164,7 +165,7 @@ def bind_literal(type_: DataType, value: Any) -> BoundLiteral | None:
             except ValueError:
                 return None
             return None if count is None else _Grid.of(type_).bind_exact(Fraction(count))
-        case Family.OPAQUE | Family.VOID:
+        case Family.OPAQUE | Family.COLLATED | Family.VOID:
             return None
 
 
@@ -422,6 +423,12 @@ def _bind_text(
 
 
 def _literal_value(path: ColumnPath, column: Column, operand: Any) -> Any:
+    if isinstance(column.type, Collated):
+        raise InvalidRequestError(
+            f"the column {render_path(path)} of type {render_type(column.type)} can't be compared "
+            "outside Spark, which knows the collation; filter it in Spark's SQL, or by 'is null' or "
+            "'is not null'"
+        )
     if not is_compared(column.type):
         raise InvalidRequestError(
             f"the column {render_path(path)} of type {clip(render_type(column.type))} can't be "

@@ -251,7 +251,7 @@ def _cheapest_inside(column: Column) -> Column:
 
 
 _COSTS = {
-    **dict.fromkeys((Family.TEXT, Family.BINARY, Family.OPAQUE), 16),
+    **dict.fromkeys((Family.TEXT, Family.COLLATED, Family.BINARY, Family.OPAQUE), 16),
     **dict.fromkeys((Family.INTEGER, Family.FLOAT, Family.DECIMAL, Family.TEMPORAL), 8),
     Family.BOOLEAN: 1,
     Family.VOID: 0,

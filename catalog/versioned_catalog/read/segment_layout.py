@@ -57,10 +57,13 @@ def _file_type(type_: types.DataType) -> pa.DataType:
             return to_arrow_type(type_)
 
 
+_TEXTS = (types.Family.TEXT, types.Family.COLLATED, types.Family.BINARY)
+
+
 def text_paths(columns: Sequence[types.Column]) -> list[str]:
     """The leaves to dictionary-encode: strings and binaries. Numbers compress as well without."""
     leaves = (leaf for column in columns for leaf in leaf_paths(column))
-    return [path for path, type_ in leaves if types.is_text(type_) or type_ is types.Atom.BINARY]
+    return [path for path, type_ in leaves if types.family(type_) in _TEXTS]
 
 
 def to_file(

@@ -138,7 +138,9 @@ def padded(array: pa.Array, column: Column) -> pa.Array:
 
 def fits(source: types.DataType, target: types.DataType) -> bool:
     """Whether a type can be written to a column: by widening; text lengths are checked by value."""
-    are_texts = types.is_text(source) and types.is_text(target)
+    are_texts = types.is_text(source) and (
+        types.is_text(target) or isinstance(target, types.Collated)
+    )
     return are_texts or types.is_stored_alike(source, target) or widens(source, target)
 
 

@@ -46,7 +46,16 @@ FIELD_ID = "parquet.field.id"
 
 _SUPPORTED = {
     *("boolean", "byte", "short", "int", "long", "float", "double", "decimal"),
-    *("string", "char", "varchar", "binary", "date", "timestamp", "timestamp_ntz"),
+    *(
+        "string",
+        "string collate",
+        "char",
+        "varchar",
+        "binary",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+    ),
 }
 """The leaf types that Spark's Parquet code stores as the format does (FORMAT.md, section 4.1)."""
 

@@ -15,9 +15,10 @@ from pyspark_versioned.sql.protocol.common import (
     TypedValue,
 )
 from pyspark_versioned.sql.values import parse_value
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.dialects import UNKNOWN, Call, Dialect, Field, Node, Value, translate
-from versioned_catalog.read.filter_binding import bind_if_known
+from versioned_catalog.read.filter_binding import bind_filter, bind_if_known
 from versioned_catalog.read.filters import AllOf, BoundFilter, StoredText, UnboundFilter
 from versioned_catalog.read.scan_columns import resolve
 
@@ -30,6 +31,21 @@ def to_unbound(term: Term) -> UnboundFilter | None:
 def translated(terms: Iterable[Term]) -> list[UnboundFilter]:
     """The filters that the catalog understands."""
     return [unbound for unbound in map(to_unbound, terms) if unbound is not None]
+
+
+def comparable(terms: Iterable[Term], schema: Schema) -> list[UnboundFilter]:
+    """The ``translated`` filters, without those that compare a column as only Spark can."""
+    return [unbound for unbound in translated(terms) if _is_comparable(unbound, schema)]
+
+
+def _is_comparable(unbound: UnboundFilter, schema: Schema) -> bool:
+    try:
+        bind_filter(unbound, partial(resolve, schema))
+    except InvalidRequestError:
+        return False
+    except NotFoundError:  # whoever evaluates the filter knows other names
+        return True
+    return True
 
 
 def all_of(filters: Iterable[UnboundFilter]) -> AllOf | None:

@@ -21,6 +21,7 @@ from versioned_catalog.model.keys import ROW_ID, ROW_UPDATED
 from versioned_catalog.model.schema import name_key
 from versioned_catalog.model.types import (
     Atom,
+    Collated,
     Column,
     Struct,
     children,
@@ -350,6 +351,8 @@ def _filters_alike(output: Output, nan_free: frozenset[int]) -> bool:
     match output.step:
         case Cast(_, source):
             return source in _INTEGERS and column.type in _INTEGERS
+        case Take() if isinstance(column.type, Collated):
+            return False  # Parquet compares bytes
         case Take():
             return not is_floating(column.type) or column.id in nan_free
         case _:

@@ -9,11 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import types as spark
 
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import VersionedReader, planned_read, splits
-from pyspark_versioned.spark_types import arrow_schema, to_spark
+from pyspark_versioned.spark_types import arrow_schema, struct_from_json, to_spark
 from pyspark_versioned.sql.grouping import grouping_of
 from pyspark_versioned.sql.native_merges import NativeMerges, native_merges
 from pyspark_versioned.sql.parquet import is_plain, is_written_alike, spark_urls
@@ -242,7 +241,7 @@ def _python_group(
 ) -> messages.PythonGroup:
     """The tasks of the segments that Python reads. A read of whole segments has no filters."""
     read = Scan(scan.store, scan.state, scan.columns, like=scan) if request.whole else scan
-    schema = spark.StructType.fromJson(request.schema)  # type: ignore[arg-type]
+    schema = struct_from_json(request.schema)
     reader = VersionedReader(scan.store, (), arrow_schema(schema), request.table.name)
     return messages.PythonGroup(planned_read(reader, splits(read, shared, paths), schema))
 
@@ -279,7 +278,7 @@ def _scan(
 ) -> tuple[Scan, Shared]:
     """A scan of a snapshot with the filters that the catalog understands; Spark applies all of them."""
     opened, state = open_table(table)
-    struct = spark.StructType.fromJson(wanted)  # type: ignore[arg-type]
+    struct = struct_from_json(wanted)
     columns = project(struct, state.seen.schema, opened.name, carried_columns(state))
     shared = Shared.of(columns)
     bound = bound_filters(filters, state.known)

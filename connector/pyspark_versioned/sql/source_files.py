@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import types as spark
-
-from pyspark_versioned.spark_types import from_spark_schema
+from pyspark_versioned.spark_types import from_spark_schema, struct_from_json
 from pyspark_versioned.sql.procedure import Invocation
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.snapshots import open_catalog
@@ -47,7 +45,7 @@ class SourceFiles:
         """The columns of the table; None for a folder, whose files have them."""
         if self.table is None:
             return None
-        return Schema(from_spark_schema(spark.StructType.fromJson(self.table.schema)))  # type: ignore[arg-type]
+        return Schema(from_spark_schema(struct_from_json(self.table.schema)))
 
     def levels(self, store: Store, partitions: Mapping[str, str], table: str) -> list[str]:
         """The columns of a filter in the order of the folders.

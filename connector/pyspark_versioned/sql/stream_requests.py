@@ -17,7 +17,7 @@ from pyspark_versioned.option_names import Use
 from pyspark_versioned.options import Target, parse_options
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import planned_read
-from pyspark_versioned.spark_types import from_spark_schema
+from pyspark_versioned.spark_types import from_spark_schema, struct_from_json
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkStruct
 from pyspark_versioned.sql.scan_requests import merged_plan, planned
@@ -65,7 +65,7 @@ def load_changes(request: messages.LoadChanges) -> messages.LoadedChanges:
 def plan_changes(request: messages.PlanChanges) -> messages.ScanPlan:
     """The changes of a range."""
     table, _ = open_table(request.table)
-    schema = spark.StructType.fromJson(request.schema)  # type: ignore[arg-type]
+    schema = struct_from_json(request.schema)
     changes = changes_of(table, request.changes, schema, request.filters)
     scan_request = _scan_request(
         request.table, request.schema, request.filters, request.allow_native
@@ -83,7 +83,7 @@ def _scan_request(
 
 def _plan_of(changes: Changes, request: messages.PlanScan) -> messages.ScanPlan:
     """The plan of changes: segments whose rows are all changes of one type, and tasks of Python."""
-    wanted, plan = spark.StructType.fromJson(request.schema), changes.plan  # type: ignore[arg-type]
+    wanted, plan = struct_from_json(request.schema), changes.plan
     tasks = plan.compared if request.allow_native else plan.tasks
     plans = (
         [_in_python(reader_of(changes, wanted, request.table.name, tasks), wanted)] if tasks else []
@@ -160,7 +160,7 @@ def plan_micro_batch(request: messages.PlanMicroBatch) -> messages.ScanPlan:
     stream, table = open_stream(batch.stream), batch.stream.table
     start, end = Offset.from_json(batch.start), Offset.from_json(batch.end)
     scan_request = _scan_request(table, request.schema, (), request.allow_native)
-    wanted = spark.StructType.fromJson(request.schema)  # type: ignore[arg-type]
+    wanted = struct_from_json(request.schema)
     if isinstance(stream, ChangeStream):
         changes = stream.changes(start, end, table_columns(wanted))
         return _plan_of(changes, scan_request)
@@ -184,7 +184,7 @@ def open_sink(request: messages.OpenSink) -> messages.LoadedTable:
     path = parse_options(request.options).path
     check_sink_options(request.options, path)
     options = parse_options(request.options, Use.SINK, path)
-    rows = spark.StructType.fromJson(request.schema)  # type: ignore[arg-type]
+    rows = struct_from_json(request.schema)
     target, storage = replace(Target.of(options), schema=None), dict(options.storage)
     table = remember(sink_table(target, Schema(from_spark_schema(rows)), options), storage)
     return describe(table, table.state, storage)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
-from pyspark.sql.types import StructType
-
 from pyspark_versioned.projection import bound, named
-from pyspark_versioned.spark_types import arrow_schema, can_declare, from_spark_schema
+from pyspark_versioned.spark_types import (
+    arrow_schema,
+    can_declare,
+    from_spark_schema,
+    struct_from_json,
+)
 from pyspark_versioned.sql.declarations import Declaration, parse_declaration
 from pyspark_versioned.sql.distribution import distribution_by_key, distribution_of
 from pyspark_versioned.sql.parquet import field_ids, is_written_alike, write_schema
@@ -206,7 +209,7 @@ def check_changes(plan: planning.WritePlan, rows: SparkType, change_column: str)
     Raises:
         InvalidRequestError: naming the column.
     """
-    arrow = arrow_schema(StructType.fromJson(rows))  # type: ignore[arg-type]
+    arrow = arrow_schema(struct_from_json(rows))
     check_feed(arrow, change_column, plan.table, versioned=True)
     FeedConverter(arrow, change_column, plan.seen, plan.table, plan.now, plan.generated)
 
@@ -288,7 +291,7 @@ def _bound_columns(rows: SparkType, opened: Opened) -> Seen:
     Raises:
         InvalidRequestError: a column is unknown, lacking without a default, or does not fit.
     """
-    row_type = StructType.fromJson(rows)  # type: ignore[arg-type]
+    row_type = struct_from_json(rows)
     table, state = opened.table, opened.state
     plan = planning.plan_write(
         table.store, state, table.name, arrow_schema(row_type), merge_schema=False

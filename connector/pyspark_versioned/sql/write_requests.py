@@ -20,7 +20,7 @@ from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.options import parse_batch
 from pyspark_versioned.sql.declarations import parse_declaration
 from pyspark_versioned.sql.number_requests import return_taken, taken_of
-from pyspark_versioned.sql.predicates import all_of, translated
+from pyspark_versioned.sql.predicates import all_of, comparable, translated
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
 from pyspark_versioned.sql.session_facts import authored
@@ -184,7 +184,7 @@ def _commit(
     batch: Batch | None,
 ) -> int:
     own_rows, transaction = write.own_rows, table.transaction()
-    reads = all_of(translated(write.filters))
+    reads = all_of(comparable(write.filters, table.schema))
     match write.mode:
         case "append" if own_rows and plan.spec.schema.is_keyed:
             return transaction.commit_delta(
@@ -290,11 +290,11 @@ def _check_rows(
 
 def can_delete(request: messages.CanDelete) -> messages.Whole:
     """Whether a DELETE of a table without a primary key removes whole segments only."""
-    filters = translated(request.filters)
+    table = _planned_on(request.table)
+    filters = comparable(request.filters, table.schema)
     if len(filters) < len(request.filters):
         return messages.Whole(False)
-    transaction = _planned_on(request.table).transaction()
-    return messages.Whole(transaction.can_delete_whole(all_of(filters)))
+    return messages.Whole(table.transaction().can_delete_whole(all_of(filters)))
 
 
 def _planned_on(ref: messages.TableRef) -> Table:

@@ -10,6 +10,12 @@ import org.apache.spark.sql.execution.RowToColumnConverter;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
@@ -49,8 +55,28 @@ public final class SparkFiles {
             scala.collection.immutable.Map$.MODULE$.empty());
     }
 
+    /** A type with plain strings, which have the form of collated ones: Spark's converter does not know these. */
+    private static DataType withoutCollations(DataType type) {
+        if (type instanceof StructType struct) {
+            StructType plain = new StructType();
+            for (StructField field : struct.fields()) {
+                plain = plain.add(field.name(), withoutCollations(field.dataType()), field.nullable());
+            }
+            return plain;
+        }
+        if (type instanceof ArrayType array) {
+            return DataTypes.createArrayType(withoutCollations(array.elementType()), array.containsNull());
+        }
+        if (type instanceof MapType map) {
+            return DataTypes.createMapType(withoutCollations(map.keyType()), withoutCollations(map.valueType()),
+                map.valueContainsNull());
+        }
+        return type instanceof StringType ? DataTypes.StringType : type;
+    }
+
     /** Rows as batches of columns. */
-    public static PartitionReader<ColumnarBatch> columns(PartitionReader<InternalRow> rows, StructType schema) {
+    public static PartitionReader<ColumnarBatch> columns(PartitionReader<InternalRow> rows, StructType shown) {
+        StructType schema = (StructType) withoutCollations(shown);
         return new PartitionReader<>() {
             private final RowToColumnConverter converter = new RowToColumnConverter(schema);
             private final OnHeapColumnVector[] vectors = OnHeapColumnVector.allocateColumns(BATCH_ROWS, schema);

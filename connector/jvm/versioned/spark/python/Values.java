@@ -16,6 +16,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimeType;
 import org.apache.spark.sql.types.VariantType;
@@ -78,7 +79,7 @@ public final class Values {
         if (text == null) {
             return null;
         }
-        return switch (type.typeName().replaceAll("\\(.*", "")) {
+        return switch (type instanceof StringType ? "string" : type.typeName().replaceAll("\\(.*", "")) {
             case "boolean" -> Boolean.valueOf(text);
             case "byte" -> Byte.valueOf(text);
             case "short" -> Short.valueOf(text);
