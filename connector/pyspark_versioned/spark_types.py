@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import re
 from typing import Any
@@ -141,11 +140,30 @@ def can_declare(type_: DataType) -> bool:
 
 
 def struct_from_json(sent: Any) -> spark.StructType:
-    """A struct of Spark's from the JSON of its schema.
+    """A struct of Spark's from the JSON of its schema."""
+    return spark.StructType.fromJson(plain_json(sent))
 
-    PySpark changes the JSON that it parses, if a field has a collation, and can't parse it again.
+
+def type_from_json(sent: Any) -> spark.DataType:
+    """A type of Spark's from its JSON."""
+    return spark._parse_datatype_json_value(plain_json(sent))
+
+
+def plain_json(sent: Any) -> Any:
+    """A copy of the JSON of a type, with the SQL types of user-defined ones.
+
+    PySpark would import the class of a user-defined type, and changes the JSON of collations as it
+    parses it.
     """
-    return spark.StructType.fromJson(copy.deepcopy(sent))
+    match sent:
+        case {"type": "udt", "sqlType": inner}:
+            return plain_json(inner)
+        case dict():
+            return {key: plain_json(value) for key, value in sent.items()}
+        case list():
+            return [plain_json(item) for item in sent]
+        case _:
+            return sent
 
 
 def from_spark_schema(schema: spark.StructType, above: ColumnPath = ()) -> tuple[Column, ...]:
@@ -188,6 +206,8 @@ def from_spark(type_: spark.DataType, path: ColumnPath) -> DataType:
             return Geometry(_srid(type_.srid, path))
         case spark.GeographyType():
             return Geography(_srid(type_.srid, path))
+        case spark.UserDefinedType():
+            return from_spark(type_.sqlType(), path)
         case spark.StructType():
             return Struct(from_spark_schema(type_, path))
         case spark.ArrayType():

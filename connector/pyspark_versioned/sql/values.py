@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from pyspark.sql import types as spark
+from pyspark.errors import PySparkException
 
-from pyspark_versioned.spark_types import from_spark
+from pyspark_versioned.spark_types import from_spark, type_from_json
 from pyspark_versioned.sql.protocol.base import SparkType, Value
 from pyspark_versioned.sql.protocol.common import Default, TypedValue
 from versioned_catalog import InvalidRequestError
@@ -18,6 +18,7 @@ from versioned_catalog.log.times import moment_of_micros
 from versioned_catalog.model.ddl import render_type
 from versioned_catalog.model.default_expressions import is_now, parse
 from versioned_catalog.model.sql_literals import constant, decode, evaluated
+from versioned_catalog.model.tokens import clip
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import (
     NOW_FUNCTIONS,
@@ -37,7 +38,22 @@ def parse_type(spark_type: SparkType, path: tuple[str, ...]) -> DataType:
     Raises:
         InvalidRequestError: the type can't be stored.
     """
-    return from_spark(spark._parse_datatype_json_string(json.dumps(spark_type)), path)
+    try:
+        parsed = type_from_json(spark_type)
+    except PySparkException:
+        raise InvalidRequestError(
+            f"the column {render_path(path)} is {_unknown(spark_type)}, for which PySpark has no "
+            "class, so that it can't be stored; cast it to a type that can, such as timestamp_ntz",
+            condition="NOT_SUPPORTED",
+        ) from None
+    return from_spark(parsed, path)
+
+
+def _unknown(spark_type: SparkType) -> str:
+    """The part of a type that PySpark has no class for, or all of it."""
+    text = json.dumps(spark_type)
+    nanoseconds = re.search(r"timestamp_\w+\([0-9]\)", text)
+    return clip(text) if nanoseconds is None else nanoseconds[0]
 
 
 def parse_value(typed: TypedValue) -> Any:
