@@ -21,7 +21,7 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import Definition, render_table, sql_name
 from versioned_catalog.model.type_text import parse_path
 from versioned_catalog.read.scan import Scan
-from versioned_catalog.read.scan_columns import bind_filters, shown_columns
+from versioned_catalog.read.scan_columns import bind_filters, projected_columns
 from versioned_catalog.storage.store import Store
 
 
@@ -155,7 +155,7 @@ class Snapshot:
             raise InvalidRequestError(f"limit must be a non-negative integer, got {limit!r}")
         shown = list(self.schema.columns)
         if columns is not None:
-            shown = shown_columns(self.schema, columns, self.state)
+            shown = projected_columns(self.schema, columns, self.state)
         bound = bind_filters(filters, self.state.known, self.state)
         return Scan(self.store, self.state, shown, bound, prune=prune, limit=limit)
 

@@ -153,9 +153,10 @@ class Table:
         """Scan one snapshot; later commits do not change the scan.
 
         Args:
-            columns: names of top-level columns and metadata columns (``_segment``,
-                ``_schema_version``, ``_row_position``, ``_sequence``, ``_commit_time``); None for all
-                columns of the table.
+            columns: names of columns and metadata columns (``_segment``, ``_schema_version``,
+                ``_row_position``, ``_sequence``, ``_commit_time``); None for all columns of the table.
+                Paths such as ``s.b``, ``l.element.b`` and ``m.value.b`` read only these fields: the
+                column ``s`` is a struct of ``b`` alone. Backticks quote a name with a dot.
             filters: tuples as in ``pyarrow.parquet.read_table``, with Spark's semantics: a list of
                 tuples is an AND, a list of lists an OR of ANDs.
             version: read this version, or tag, in the schema it had.

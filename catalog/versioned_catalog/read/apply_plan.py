@@ -28,7 +28,7 @@ from versioned_catalog.model.types import (
 from versioned_catalog.model.value_text import constant_of
 from versioned_catalog.model.widening import type_name
 from versioned_catalog.read import projection
-from versioned_catalog.read.arrays import own_nulls, rebuilt
+from versioned_catalog.read.arrays import cut_array, own_nulls, rebuilt
 from versioned_catalog.read.filters import BoundFilter
 
 
@@ -82,12 +82,14 @@ class Narrowed:
 
     Args:
         place: its place in the rows.
-        wide, narrow: the column as it is stored, and as it is shown.
+        wide, narrow: the column as it is stored, and in its shown type.
+        shown: the narrow column without the fields that only a filter needs.
     """
 
     place: int
     wide: Column
     narrow: Column
+    shown: Column
 
 
 @dataclass(frozen=True)
@@ -141,8 +143,9 @@ class Narrowing:
                 lost = _lost(arrays[column.place], array, (column.wide,), (column.narrow,))
                 if lost is not None:
                     raise self._misfit(*lost, where)
+            array = cut_array(array, column.narrow, column.shown)
             arrays[column.place] = array
-            fields[column.place] = pa.field(column.narrow.name, array.type, column.narrow.nullable)
+            fields[column.place] = pa.field(column.shown.name, array.type, column.shown.nullable)
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def _misfit(
@@ -164,13 +167,23 @@ class Narrowing:
 
 
 def narrowing(
-    wide: Sequence[Column], narrow: Sequence[Column], overflow: Overflow, *, pinned: bool = True
+    wide: Sequence[Column],
+    narrow: Sequence[Column],
+    overflow: Overflow,
+    *,
+    shown: Sequence[Column] = (),
+    pinned: bool = True,
 ) -> Narrowing | None:
-    """The narrowing of wide to narrow columns of the same shape; None if all types are equal."""
+    """The narrowing of wide to narrow columns of the same shape; None if all types are equal.
+
+    Args:
+        shown: the first of the narrow columns, without the fields that only a filter needs.
+    """
+    last = (*shown, *narrow[len(shown) :])
     columns = tuple(
-        Narrowed(place, stored, shown)
-        for place, (stored, shown) in enumerate(zip(wide, narrow, strict=True))
-        if stored.type != shown.type
+        Narrowed(place, *stored)
+        for place, stored in enumerate(zip(wide, narrow, last, strict=True))
+        if stored[0].type != stored[2].type
     )
     return Narrowing(columns, overflow, pinned) if columns else None
 

@@ -53,6 +53,7 @@ from versioned_catalog.read.scan_columns import (
     bind_filters,
     cut_to,
     narrowing_of,
+    with_fields,
     with_ttl,
 )
 from versioned_catalog.read.tasks import PREFETCH_SEGMENTS, Task, read_segments, read_task
@@ -126,6 +127,7 @@ class Scan:
         self.limit = limit
         self._prune = prune
         self._check_row_ids()
+        self._wide = self._with_filtered_fields()
 
     def _check_row_ids(self) -> None:
         """Refuse metadata columns that only a table with row IDs has."""
@@ -185,6 +187,19 @@ class Scan:
             like=self,
         )
 
+    def _with_filtered_fields(self) -> tuple[Column, ...]:
+        """The shown columns with the fields of structs that only the filter needs."""
+        if self.filter is None:
+            return self._wide
+        missing = columns_of(self.filter) - {column.id for column, _ in walk(self._wide)}
+        tops = {self._top(column_id) for column_id in missing if column_id > 0}
+        return tuple(
+            with_fields(column, self.state.known.column(column.id), missing)
+            if column.id in tops
+            else column
+            for column in self._wide
+        )
+
     @cached_property
     def _wanted(self) -> tuple[Column, ...]:
         """The shown columns, followed by those that only the filter needs."""
@@ -193,11 +208,6 @@ class Scan:
         shown = {column.id for column, _ in walk(self._wide)}
         missing = columns_of(self.filter) - shown
         top = {self._top(column_id) for column_id in missing if column_id > 0}
-        clash = top & {column.id for column in self.columns}
-        if clash:
-            raise InvalidRequestError(
-                "a filter refers to a field of a struct that the scan does not show"
-            )
         extra = [cut_to(c, missing) for c in self.state.known.columns if c.id in top]
         extra += [c for c in ALL_METADATA_COLUMNS if c.id in missing]
         return (*self._wide, *extra)

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import settled_time
+from versioned_catalog.model.evolution import find
 from versioned_catalog.model.keys import hides_rows, in_time_index, ttl_cutoff
 from versioned_catalog.model.pins import Overflow
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.type_text import ColumnPath, parse_path, render_path
-from versioned_catalog.model.types import Column, Struct, children, is_repeated, walk, with_children
+from versioned_catalog.model.types import (
+    Column,
+    Map,
+    Struct,
+    children,
+    is_nested,
+    is_repeated,
+    walk,
+    with_children,
+)
 from versioned_catalog.read.apply_plan import Narrowing, narrowing
 from versioned_catalog.read.dialects import parse_filters
 from versioned_catalog.read.filter_binding import bind_filter
@@ -41,13 +53,13 @@ def narrowing_of(
     Args:
         wide: the shown columns in the types of ``state.reads``, and after them others.
     """
-    if not state.converts:
+    if not state.converts and all(map(operator.is_, wide, shown)):
         return None
     lens = state.lens
     schema = state.schema if lens is None else lens.seen.schema
-    extra = [like_schema(column, schema) for column in wide[len(shown) :]]
+    narrow = [like_schema(column, schema) if state.converts else column for column in wide]
     overflow = Overflow.ERROR if lens is None else lens.overflow
-    return narrowing(wide, (*shown, *extra), overflow, pinned=lens is not None)
+    return narrowing(wide, narrow, overflow, shown=shown, pinned=lens is not None)
 
 
 def held_columns(
@@ -61,15 +73,35 @@ def held_columns(
 
 
 def cut_to(column: Column, wanted: frozenset[int]) -> Column:
-    """Restrict a struct to the fields that lead to wanted IDs."""
-    if column.id in wanted or not isinstance(column.type, Struct):
+    """Restrict the structs in a column to the fields that lead to wanted IDs."""
+    if column.id in wanted or not is_nested(column.type):
         return column
     inner = tuple(
         cut_to(child, wanted)
         for child in children(column.type)
-        if any(below.id in wanted for below, _ in walk((child,)))
+        if not isinstance(column.type, Struct) or leads_to(child, wanted)
     )
-    return replace(column, type=Struct(inner))
+    return replace(column, type=with_children(column.type, inner))
+
+
+def leads_to(column: Column, wanted: frozenset[int]) -> bool:
+    """Whether a column is wanted, or one inside it."""
+    return any(below.id in wanted for below, _ in walk((column,)))
+
+
+def with_fields(shown: Column, whole: Column, missing: frozenset[int]) -> Column:
+    """A shown column, cut from ``whole``, with the fields of structs that a filter needs beside."""
+    if not isinstance(shown.type, Struct):
+        return shown
+    parts = {field.id: field for field in children(shown.type)}
+    inner = tuple(
+        with_fields(parts[field.id], field, missing)
+        if field.id in parts
+        else cut_to(field, missing)
+        for field in children(whole.type)
+        if field.id in parts or leads_to(field, missing)
+    )
+    return replace(shown, type=Struct(inner))
 
 
 def resolve(schema: Schema, path: ColumnPath, state: TableState | None = None) -> Column:
@@ -138,24 +170,86 @@ def shown_columns(
         NotFoundError: a column does not exist.
         InvalidRequestError: a column is nested or repeated, or the names are not a list of names.
     """
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InvalidRequestError(f"columns must be a list of names, not {names!r}")
-    names = list(names)
-    if not all(isinstance(name, str) for name in names):
-        raise InvalidRequestError(f"columns must be a list of names, not {names!r}")
-    columns = [resolve(schema, (name,), state) for name in names]
+    columns = [resolve(schema, (name,), state) for name in _list_of(names)]
     for column in columns:
         above = schema.ancestors(column.id) if column.id > 0 else ()
         if above:
             raise InvalidRequestError(
-                f"{schema.path_text(column.id)} is inside {above[0].name}; a scan shows whole "
-                "columns, so ask for that one"
+                f"{schema.path_text(column.id)} is inside {above[0].name}; changes have whole columns, "
+                "so ask for that one"
             )
     times = Counter(column.id for column in columns)
     repeated = {column.name for column in columns if times[column.id] > 1}
     if repeated:
         raise InvalidRequestError(f"columns are listed twice: {', '.join(sorted(repeated))}")
     return columns
+
+
+def projected_columns(
+    schema: Schema, names: Sequence[str], state: TableState | None = None
+) -> list[Column]:
+    """Resolve the columns that a scan shows, of which some may be paths into nested columns.
+
+    A path such as ``s.b``, ``l.element.b`` or ``m.value.b`` keeps its top-level column, in the place
+    where the list names it first, with only the named fields of its structs.
+
+    Raises:
+        NotFoundError: a column does not exist; the message names similar ones.
+        InvalidRequestError: a column is named twice, or the key of a map without its values, or the
+            names are not a list of names.
+    """
+    wanted: dict[int, list[int]] = {}
+    shown: dict[int, Column] = {}
+    for name in _list_of(names):
+        column = _named(schema, name, state)
+        line = (*(schema.ancestors(column.id) if column.id > 0 else ()), column)
+        if any(isinstance(a.type, Map) and a.type.key.id == b.id for a, b in pairwise(line)):
+            raise InvalidRequestError(
+                f"{name} is in the key of a map, which is not read without its values; ask for "
+                f"{schema.path_text(line[0].id)}"
+            )
+        top = line[0].id
+        shown[top] = line[0]
+        wanted.setdefault(top, []).append(column.id)
+    columns = []
+    for top, ids in wanted.items():
+        _check_apart(schema, shown[top], ids)
+        columns.append(cut_to(shown[top], frozenset(ids)))
+    return columns
+
+
+def _list_of(names: Sequence[str]) -> list[str]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidRequestError(f"columns must be a list of names, not {names!r}")
+    listed = list(names)
+    if not all(isinstance(name, str) for name in listed):
+        raise InvalidRequestError(f"columns must be a list of names, not {listed!r}")
+    return listed
+
+
+def _named(schema: Schema, name: str, state: TableState | None) -> Column:
+    """The column of a name, or else of a path, at any depth."""
+    column = schema.find((name,)) or find_metadata(name)
+    if column is not None:
+        return column
+    path = parse_path(name)
+    try:
+        return find(schema, path)
+    except NotFoundError:
+        return (
+            _missing(schema, path, state)
+            if state is not None and state.pins
+            else find(schema, path)
+        )
+
+
+def _check_apart(schema: Schema, top: Column, ids: Sequence[int]) -> None:
+    """Refuse columns inside a top-level one of which one is another one, or inside it."""
+    for at, column_id in enumerate(ids):
+        above = schema.ancestors(column_id) if column_id != top.id else ()
+        if column_id in ids[:at] or any(column.id in ids for column in above):
+            twice = top.name if column_id == top.id else schema.path_text(column_id)
+            raise InvalidRequestError(f"columns are listed twice: {twice}")
 
 
 def age_time(store: Store, state: TableState) -> datetime | None:
