@@ -34,6 +34,7 @@ from versioned_catalog.model.types import (
     Struct,
     Varchar,
     children,
+    is_nested,
     is_opaque,
     walk,
 )
@@ -150,9 +151,46 @@ def merging_changes(arrow: pa.Schema, schema: Schema) -> list[AddColumn | Change
     These add missing columns and nested fields, and widen types to a common type; without a common type
     the write refuses the rows. A column of untyped nulls changes nothing; see ``untyped_columns``.
     """
-    typed = (field for field in arrow if not pa.types.is_null(field.type))
+    known = with_typed_nulls(arrow, schema)
+    typed = (field for field in known if not pa.types.is_null(field.type))
     fields = [types.Column(0, f.name, _type_of(f), nullable=True) for f in typed]
     return list(_merging(tuple(fields), schema.columns, ()))
+
+
+def with_typed_nulls(arrow: pa.Schema, schema: Schema) -> pa.Schema:
+    """Rows in which untyped nulls inside nested columns have the types of the table.
+
+    Python values without a type, such as ``{"a": None}`` and ``[]``, have such nulls.
+    """
+    by_name = {name_key(column.name): column for column in schema.columns}
+
+    def typed(field: pa.Field) -> pa.Field:
+        column = by_name.get(name_key(field.name))
+        is_known = column is not None and is_nested(column.type)
+        return field.with_type(_typed(field.type, column.type)) if is_known else field  # type: ignore[union-attr]
+
+    return pa.schema([typed(field) for field in arrow])
+
+
+def _typed(arrow: pa.DataType, type_: DataType) -> pa.DataType:
+    match type_:
+        case Struct(fields) if pa.types.is_struct(arrow):
+            types_ = {name_key(field.name): field.type for field in fields}
+            return pa.struct([_typed_field(f, types_.get(name_key(f.name))) for f in arrow])
+        case Array(element) if pa.types.is_list(arrow):
+            return pa.list_(_typed_field(arrow.value_field, element.type))
+        case Map(key, value) if pa.types.is_map(arrow):
+            key_field = _typed_field(arrow.key_field, key.type)
+            return pa.map_(key_field, _typed_field(arrow.item_field, value.type))
+        case _:
+            return arrow
+
+
+def _typed_field(field: pa.Field, type_: DataType | None) -> pa.Field:
+    if type_ is None:
+        return field
+    is_null = pa.types.is_null(field.type)
+    return field.with_type(to_arrow_type(type_) if is_null else _typed(field.type, type_))
 
 
 def untyped_columns(arrow: pa.Schema, schema: Schema) -> tuple[str, ...]:
@@ -220,9 +258,10 @@ class RowConverter:
         self._table = table
         self._columns = schema.columns
         self._now = now or datetime.now(UTC)
-        outputs = self._outputs(list(arrow), schema.columns, ())
+        typed = with_typed_nulls(arrow, schema)
+        outputs = self._outputs(list(typed), schema.columns, ())
         self._names = arrow.names
-        self._casts = [_canonical(field.type) for field in arrow]
+        self._casts = [_canonical(field.type) for field in typed]
         self._adapter = Adapter(projection.SegmentPlan(outputs, ()))
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
