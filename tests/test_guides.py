@@ -12,7 +12,16 @@ import pytest
 from cli.test_page import matches, output_of, squeezed
 from jar import ROOT
 
-PAGES = ["checklist", "limits", "migration", "operators", "troubleshooting", "undo", "upgrade"]
+PAGES = [
+    "checklist",
+    "limits",
+    "migration",
+    "operators",
+    "row-ids",
+    "troubleshooting",
+    "undo",
+    "upgrade",
+]
 EXAMPLE = re.compile(
     r"^```(?P<language>python|console)\n(?P<code>.*?)^```(?:\n\n```\n(?P<shown>.*?)^```)?",
     re.MULTILINE | re.DOTALL,

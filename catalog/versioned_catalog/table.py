@@ -763,7 +763,7 @@ class Table:
         They have the columns of the last version, or of the schema that the table is seen in, whatever
         the schema was at the time; then ``_change_type`` (``insert``, ``delete``, ``update_preimage``,
         ``update_postimage``), ``_commit_version`` and ``_commit_timestamp``. Only tables with a primary
-        key have updates; in others, an updated row is a ``delete`` and an ``insert``.
+        key or row IDs have updates; in others, an updated row is a ``delete`` and an ``insert``.
 
         Args:
             start, end: the first and the last version, both included; or tags, or datetimes (UTC if they

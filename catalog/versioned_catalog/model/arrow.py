@@ -236,7 +236,7 @@ def _unscaled(value: Any) -> int:
 
 TRUE, FALSE = array_of([True, False], pa.bool_())
 NULL = pa.nulls(1, pa.bool_())[0]
-ZERO = array_of([0], pa.int64())[0]
+ZERO, ONE = array_of([0, 1], pa.int64())
 
 
 def repeat(value: bool | None, count: int) -> pa.BooleanArray:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.features import DELETE_OP, PUT_ROW
 from versioned_catalog.log.times import UNIX_EPOCH
-from versioned_catalog.model.arrow import repeat, scalar_of, to_arrow_schema, to_arrow_type
+from versioned_catalog.model.arrow import ONE, repeat, scalar_of, to_arrow_schema, to_arrow_type
 from versioned_catalog.model.keys import ROW_UPDATED
 from versioned_catalog.model.types import Column, is_metadata
 from versioned_catalog.observe.tracing import carried, detached
@@ -101,7 +101,7 @@ def _adapted(
             at = position
             for count, arrays in file.read(group, batch_rows):
                 if file.selection.count(at, count):
-                    arrays = _without_later_versions(task, arrays)
+                    arrays = _with_versions(task, arrays)
                     batch = adapter.adapt(arrays, count, _metadata_columns(task, at, count))
                     yield file.selection.of(batch, at)
                 at += count
@@ -195,17 +195,18 @@ def _counting(first: int, rows: int) -> pa.Int64Array:
     return pc.add(pc.cumulative_sum(ones), scalar_of(first - 1, pa.int64()))
 
 
-def _without_later_versions(task: SegmentTask, arrays: list[pa.Array]) -> list[pa.Array]:
-    """The columns of a file, without the versions of a branch that was merged."""
+def _with_versions(task: SegmentTask, arrays: list[pa.Array]) -> list[pa.Array]:
+    """The columns of a file; versions count from 1 there, and those of a merged branch do not count."""
     if task.row_ids_stored is None:
         return arrays
     most = scalar_of(task.row_ids_stored, pa.int64())
-    return [
-        pc.if_else(pc.less_equal(array, most), array, _NO_VERSION)
-        if column.id == ROW_UPDATED.id
-        else array
-        for array, column in zip(arrays, task.plan.needed, strict=True)
-    ]
+
+    def versions(stored: pa.Array) -> pa.Array:
+        version = pc.subtract(stored, ONE)
+        return pc.if_else(pc.less_equal(version, most), version, _NO_VERSION)
+
+    columns = zip(arrays, task.plan.needed, strict=True)
+    return [versions(array) if c.id == ROW_UPDATED.id else array for array, c in columns]
 
 
 _NO_VERSION = pa.nulls(1, pa.int64())[0]

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from versioned_catalog.commit.operations import Base, Create
 from versioned_catalog.commit.schema_rules import check_current_schema
@@ -17,7 +18,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.branches import name_tag_of
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.model.arrow import to_arrow_schema
+from versioned_catalog.model.arrow import ONE, to_arrow_schema
 from versioned_catalog.model.bound_changes import plan_changes
 from versioned_catalog.model.evolution import BoundChange
 from versioned_catalog.model.generated import Generated, generated_of
@@ -141,7 +142,10 @@ class WritePlan:
     def _with_row_ids(
         self, arrow: pa.Schema, batches: Iterable[pa.RecordBatch], store: Store
     ) -> Iterator[pa.RecordBatch]:
-        """Rows as they are stored, followed by the last two columns of the input as they are."""
+        """Rows as they are stored, followed by their IDs and versions.
+
+        In the last two columns of the input, versions count from 1, as in files.
+        """
         width, ids = len(arrow) - 2, deque[list[pa.Array]]()
         shown = pa.schema(list(arrow)[:width])
         convert = converter_of(shown, self.loose, self.table, self.now, self.generated).convert
@@ -152,7 +156,8 @@ class WritePlan:
                 yield convert(batch.select(range(width)))
 
         for batch in self._numbered(rows(), store):
-            arrays = [*batch.columns, *ids.popleft()]
+            row_ids, versions = ids.popleft()
+            arrays = [*batch.columns, row_ids, pc.subtract(versions, ONE)]
             fields = [*batch.schema, *to_arrow_schema(ROW_ID_COLUMNS)]
             yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 

@@ -26,7 +26,7 @@ from versioned_catalog.log.record import (
 )
 from versioned_catalog.log.segment_table import delta_to_text
 from versioned_catalog.log.statistics import StatsCollector
-from versioned_catalog.model.arrow import integers, one_array, scalar_of
+from versioned_catalog.model.arrow import ONE, integers, one_array, scalar_of
 from versioned_catalog.model.keys import OP_TYPE, ROW_ID_COLUMNS, SEQUENCE, arranged_columns
 from versioned_catalog.model.partitioning import PartitionKey
 from versioned_catalog.model.schema import PartitionField, Schema
@@ -157,12 +157,14 @@ class _Layout:
         places: the position in the rows of each column, except the type of operation.
         with_statistics: the leading columns that have statistics.
         op: the type of operation of all rows, if the file holds it.
+        row_ids: whether the file holds the IDs of rows and their versions, as the last columns.
     """
 
     columns: tuple[Column, ...]
     places: tuple[int, ...]
     with_statistics: tuple[Column, ...]
     op: int | None
+    row_ids: bool
 
     @staticmethod
     def of(schema: Schema, kind: SegmentKind, *, row_ids: bool) -> _Layout:
@@ -182,13 +184,17 @@ class _Layout:
             width = len(schema.columns)
             stored, places = (*stored, *ROW_ID_COLUMNS), (*places, width, width + 1)
         op = None if kind.op == PUT_ROW else kind.op
-        return _Layout(stored if op is None else (*stored, OP_TYPE), places, with_statistics, op)
+        columns = stored if op is None else (*stored, OP_TYPE)
+        return _Layout(columns, places, with_statistics, op, row_ids)
 
     def arrange(self, rows: pa.Table) -> pa.Table:
         """Arrange the columns of rows as in the file."""
-        if self.op is None and self.places == tuple(range(rows.num_columns)):
+        unchanged = self.op is None and not self.row_ids
+        if unchanged and self.places == tuple(range(rows.num_columns)):
             return rows
         columns = [rows.column(at) for at in self.places]
+        if self.row_ids:
+            columns[-1] = pc.add(columns[-1], ONE)  # as published, versions count from 1
         if self.op is not None:
             columns.append(pa.repeat(scalar_of(self.op, pa.int8()), rows.num_rows))
         return pa.table(columns, names=[str(at) for at in range(len(columns))])

@@ -146,12 +146,16 @@ class DataFiles:
         specs: the partition specs, with those of all segments.
         root: URL of the table's folder.
         wanted: the schema of the snapshot.
+        first_row_ids: the first row ID of each segment, by path; empty if rows have no IDs.
     """
 
-    def __init__(self, specs: Specs, root: str, wanted: Schema) -> None:
+    def __init__(
+        self, specs: Specs, root: str, wanted: Schema, first_row_ids: Mapping[str, int]
+    ) -> None:
         self._specs = specs
         self._root = root
         self._wanted = wanted
+        self._first_row_ids = first_row_ids
         self._columns: dict[int, list[tuple[int, LeafType, tuple[int, ...]]]] = {}
 
     def url(self, path: str) -> str:
@@ -175,6 +179,7 @@ class DataFiles:
             "partition": layout.record(record.partition),
             "record_count": record.rows,
             "file_size_in_bytes": record.bytes,
+            "first_row_id": self._first_row_ids.get(record.path),
             **self._statistics(record, schema),
         }
 

@@ -64,6 +64,7 @@ class Draft:
         snapshots: in Iceberg's JSON, by version.
         newest: the manifests of the newest version; None if it has no snapshot.
         left_out: number of versions without a snapshot, since Iceberg can't express them.
+        has_row_ids: whether the files of the newest version have the row IDs of the table.
         folder: where the metadata is, below the table's folder.
     """
 
@@ -77,6 +78,7 @@ class Draft:
     snapshots: dict[int, dict[str, Any]] = field(default_factory=dict)
     newest: Listed | None = None
     left_out: int = 0
+    has_row_ids: bool = False
     folder: str = METADATA
 
     def __post_init__(self) -> None:
@@ -103,6 +105,7 @@ class Draft:
             before: the state before, if ``needs_before`` says so.
         """
         anew = self.newest is None or commit.head.operation in NEW_INCARNATION
+        anew = anew or state.has_row_ids is not self.has_row_ids
         if anew or self._lost_sources(commit, state):
             self.begin(state)
             return
@@ -149,7 +152,7 @@ class Draft:
         return out
 
     def _prepared(
-        self, state: TableState, records: Iterable[SegmentRecord], rows: Sequence[ManifestRow]
+        self, state: TableState, records: Sequence[SegmentRecord], rows: Sequence[ManifestRow]
     ) -> tuple[ManifestSet, DataFiles]:
         """The builders of a snapshot; add the specs and schemas that its new files need."""
         versions = {record.schema_version for record in records} | {state.schema_version}
@@ -159,7 +162,8 @@ class Draft:
         document = schema_json(state.schema, self.format_version, identifiers)
         self.schemas[state.schema_version] = document  # what identifies a row may have changed
         manifests = ManifestSet(self.writer, self.specs, state, self.next_row_id, list(rows))
-        return manifests, DataFiles(self.specs, self.root, state.schema)
+        firsts = _first_row_ids(state, records)
+        return manifests, DataFiles(self.specs, self.root, state.schema, firsts)
 
     def _finish(self, state: TableState, commit: Commit | None, manifests: ManifestSet) -> None:
         last = max(self.snapshots, default=None)
@@ -168,8 +172,9 @@ class Draft:
         if self.newest is None or rows != self.newest.rows:
             url = self.writer.list_file(rows, state.version, parent)
             self.newest = Listed(rows, url)
-        row_ids = self.next_row_id, manifests.next_row_id - self.next_row_id
-        self.next_row_id = manifests.next_row_id
+        following = max(manifests.next_row_id, state.next_row_id)
+        row_ids = self.next_row_id, following - self.next_row_id
+        self.next_row_id, self.has_row_ids = following, state.has_row_ids
         self.snapshots[state.version] = snapshot_json(
             state,
             operation_of(commit),
@@ -214,6 +219,15 @@ class Draft:
         if self.format_version >= 3:
             document["next-row-id"] = self.next_row_id
         return sealed(document)
+
+
+def _first_row_ids(state: TableState, records: Sequence[SegmentRecord]) -> dict[str, int]:
+    """The first row ID of segments, by path; none if rows have no IDs."""
+    if not state.has_row_ids:
+        return {}
+    segments = state.segments.only(record.path for record in records)
+    columns = (segments.column(name).to_pylist() for name in ("path", "first_row_id"))
+    return dict(zip(*columns, strict=True))
 
 
 MAIN = "main"

@@ -16,6 +16,7 @@ from versioned_catalog.errors import (
 )
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.model.keys import ROW_IDS
 from versioned_catalog.storage.store import Put, Store, root_url
 from versioned_interop.publish.draft import Draft, Listed, needs_before
 from versioned_interop.publish.iceberg_specs import Specs
@@ -256,6 +257,7 @@ def _resume(draft: Draft, last: dict[str, Any]) -> None:
     draft.specs = Specs.from_json(last["partition-specs"])
     draft.schemas.update({schema["schema-id"]: schema for schema in last["schemas"]})
     draft.snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in last["snapshots"]}
+    draft.has_row_ids = last["properties"].get(ROW_IDS) == "true"
     url = draft.snapshots[last["current-snapshot-id"]]["manifest-list"]
     draft.newest = Listed(draft.writer.read(url)[0], url)
 

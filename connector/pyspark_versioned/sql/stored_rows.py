@@ -146,12 +146,16 @@ def with_row_ids(
     Args:
         carried: the metadata columns that come with rows which replace others.
     """
-    names = [column.name for column in carried_columns(state) if is_metadata(column)]
+    row_id, updated = (column.name for column in carried_columns(state) if is_metadata(column))
     schema = StructType.fromJson(rows.schema)  # type: ignore[arg-type]
     for column in ROW_ID_COLUMNS:
         schema = schema.add(column.name, to_spark(column.type), True)
-    sources = [messages.UnseenColumn(carried.index(name), None) for name in names]
-    return messages.StoredRows(SparkType(schema.jsonValue()), [*rows.sources, *sources])
+    sources = [
+        *rows.sources,
+        messages.UnseenColumn(carried.index(row_id), None),
+        messages.NextVersion(carried.index(updated)),
+    ]
+    return messages.StoredRows(SparkType(schema.jsonValue()), sources)
 
 
 def stored_keys(seen: Seen) -> messages.StoredRows:

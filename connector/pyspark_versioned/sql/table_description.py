@@ -13,7 +13,6 @@ from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import Memory, branch_id_of
 from pyspark_versioned.unseen import carried_columns, shown_columns
 from versioned_catalog import Table
-from versioned_catalog.commit.row_id_rules import has_row_ids
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.generated import Generated, generated_of
@@ -21,6 +20,7 @@ from versioned_catalog.model.identifiers import shown_properties
 from versioned_catalog.model.identity import identities_of
 from versioned_catalog.model.keys import (
     PRIMARY_KEY,
+    ROW_IDS,
     key_properties,
     render_sort_by,
 )
@@ -135,7 +135,9 @@ def describe_schema(
         _columns(schema.columns if shown is None else shown),
         [
             _column(column)
-            for column in metadata_columns.of_table(keyed=keyed, row_ids=has_row_ids(properties))
+            for column in metadata_columns.of_table(
+                keyed=keyed, row_ids=properties.get(ROW_IDS) == "true"
+            )
         ],
         describe_partitioning(schema),
         _primary_key(schema) if keyed else None,

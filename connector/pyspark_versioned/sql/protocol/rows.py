@@ -245,6 +245,10 @@ class GivenColumn(Variant):
     fields: Sequence[ColumnSource] | None
 
 
+class NextVersion(Variant):
+    carried: Int32
+
+
 class UnseenColumn(Variant):
     carried: Int32 | None
     default_value: str | None
@@ -361,7 +365,7 @@ class Creation(Message):
 
 
 SortKey: TypeAlias = TransformKey | HashKey
-ColumnSource: TypeAlias = GivenColumn | UnseenColumn
+ColumnSource: TypeAlias = GivenColumn | UnseenColumn | NextVersion
 
 
 class LoadedTarget(Message):

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Add;
 import org.apache.spark.sql.catalyst.expressions.ArrayTransform;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
@@ -57,6 +58,11 @@ public final class SparkProjections {
     /** A value that must not be null, else Spark's error for a null in a NOT NULL column; the path names it. */
     public static Expression notNull(Expression value, List<String> path) {
         return new AssertNotNull(value, seq(path));
+    }
+
+    /** The number after a BIGINT; null after null. */
+    public static Expression next(Expression number) {
+        return new Add(number, Literal$.MODULE$.apply(1L));
     }
 
     /** One value where another is null, else a third. */

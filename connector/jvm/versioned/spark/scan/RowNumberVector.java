@@ -29,8 +29,14 @@ final class RowNumberVector extends ColumnVector {
 
     @Override
     public long getLong(int row) {
-        if (stored != null && !stored.isNullAt(row) && (most == null || stored.getLong(row) <= most.getLong(row))) {
-            return stored.getLong(row);
+        if (stored != null && !stored.isNullAt(row)) {
+            long number = stored.getLong(row);
+            if (most == null) {
+                return number;
+            }
+            if (number - 1 <= most.getLong(row)) {
+                return number - 1; // versions count from 1 in files
+            }
         }
         return base.getLong(row) + (position == null ? 0 : position.getLong(row));
     }

@@ -7,7 +7,8 @@ import versioned.spark.protocol.RowIdColumn;
 
 /**
  * How {@code _row_id} or {@code _row_updated} is computed from the columns that Spark reads, which are all BIGINT: it is what
- * the file stores, if that is not null and not too late, else the base and, of an ID, the row's position.
+ * the file stores, if that is not null and not too late, else the base and, of an ID, the row's position. The versions that files
+ * store count from 1.
  *
  * @param stored the index of the column of the file; -1 for none
  * @param most that of the constant above which a stored value does not count; -1 for none
@@ -39,8 +40,14 @@ record RowNumbers(int stored, int most, int base, int position) implements Seria
     }
 
     long value(InternalRow row) {
-        if (stored >= 0 && !row.isNullAt(stored) && (most < 0 || row.getLong(stored) <= row.getLong(most))) {
-            return row.getLong(stored);
+        if (stored >= 0 && !row.isNullAt(stored)) {
+            long number = row.getLong(stored);
+            if (most < 0) {
+                return number;
+            }
+            if (number - 1 <= row.getLong(most)) {
+                return number - 1;
+            }
         }
         return row.getLong(base) + (position < 0 ? 0 : row.getLong(position));
     }

@@ -78,6 +78,10 @@ final class StoredProjection implements Serializable {
         if (source instanceof UnseenColumn unseen) {
             return unseen.carried() != null && !old.isEmpty() ? old.get(unseen.carried()) : newValue(unseen, column, path);
         }
+        if (source instanceof NextVersion next) {
+            return old.isEmpty() ? SparkProjections.constant(null, column.dataType())
+                : SparkProjections.next(old.get(next.carried()));
+        }
         GivenColumn seen = (GivenColumn) source;
         Expression value = given.get(seen.index());
         Expression carried = seen.carried() != null && !old.isEmpty() ? old.get(seen.carried()) : null;
