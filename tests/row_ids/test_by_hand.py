@@ -191,7 +191,7 @@ def test_a_branch_gives_ids_of_its_own(catalog: Catalog) -> None:
 
 @pytest.mark.thorough
 def test_racing_writers_give_no_id_twice(catalog: Catalog) -> None:
-    table_of(catalog, **IDS)
+    table_of(catalog, **IDS, auto_maintain="off")
 
     def write(first: int) -> None:
         table = catalog.load_table("t")
@@ -297,3 +297,31 @@ def test_a_pinned_reader_sees_updates_in_its_types(catalog: Catalog) -> None:
     version = table.version
     assert changes(seen, version, filters=[("v", "=", 8)]) == [("update_postimage", 2, 8, version)]
     assert str(seen.changes(version).to_arrow().schema.field("v").type) == "int32"
+
+
+def test_a_filter_on_ids_skips_segments(catalog: Catalog) -> None:
+    table = table_of(catalog, **IDS, row_changes="copy")
+    table.append(numbers(6, 7))
+    scan = table.scan(["n"], filters=[("_row_id", "in", [3, 6])])
+    assert scan.to_arrow()["n"].to_pylist() == [4, 7]
+    assert scan.report().pruned == 1
+    table.update({"v": 0}, [("n", "=", 4)])
+    scan = table.scan(["n"], filters=[("_row_id", "=", 3)])
+    assert scan.to_arrow()["n"].to_pylist() == [4]
+    assert scan.report().pruned == 2  # files with copied rows hold any IDs
+    table.delete([("_row_id", ">=", 5)])
+    assert shown(table) == {1: (0, 1), 2: (1, 1), 3: (2, 1), 4: (3, 4), 5: (4, 2)}
+
+
+@pytest.mark.thorough
+def test_a_recovered_table_gets_new_ids(catalog: Catalog, tmp_path: Path) -> None:
+    """Files with the IDs of copied rows are left, which must count for nothing."""
+    table = table_of(catalog, **IDS, row_changes="copy")
+    table.update({"v": 0}, [("n", "=", 2)])
+    result = Catalog.recover(table.location, tmp_path / "saved")
+    assert any("the IDs of rows" in text for text in result.unknown)
+    saved = Catalog.load_path(tmp_path / "saved")
+    assert "row_ids" not in saved.properties
+    saved.append(numbers(6))
+    saved.alter().set_property("row_ids", "true").commit()
+    assert sorted(i for i, _ in shown(saved).values()) == [0, 1, 2, 3, 4, 5]

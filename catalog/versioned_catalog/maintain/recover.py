@@ -43,7 +43,7 @@ from versioned_catalog.log.ledger import (
 )
 from versioned_catalog.log.manifest import write_manifest
 from versioned_catalog.log.marks import Mark, mark_of, marked_rows
-from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.record import UNASSIGNED_ROW_IDS, SegmentRecord
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import next_time
 from versioned_catalog.maintain.log_check import in_parallel
@@ -58,6 +58,7 @@ from versioned_catalog.maintain.salvage import (
     salvage,
 )
 from versioned_catalog.maintain.segment_check import contents_of, opened
+from versioned_catalog.model.keys import ROW_IDS
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.read.planning import record_task
 from versioned_catalog.storage.store import Put, Store, file_of, new_name
@@ -295,12 +296,14 @@ def _commits(
             head("create"),
             next_id,
             schema=schema,
-            properties=past_rows(incarnation.properties, records) or None,
+            properties=past_rows(_without_row_ids(incarnation.properties), records) or None,
             comment=incarnation.comment,
             sets_comment=incarnation.comment is not None,
         )
     for start in range(0, len(records), _AT_ONCE):
-        added = tuple(records[start : start + _AT_ONCE])
+        # IDs of rows that are in files would be those of others, if the property were set again.
+        some = records[start : start + _AT_ONCE]
+        added = tuple(replace(record, row_ids=UNASSIGNED_ROW_IDS) for record in some)
         marked = {record.path: marks[record.path] for record in added if record.path in marks}
         yield Commit(head("append"), next_id, added=added, marked=marked)
     for application, last in sorted(incarnation.applications.items()):
@@ -308,6 +311,10 @@ def _commits(
     if ledger:
         change = LedgerChange(Ledger(files=tuple(ledger)))
         yield Commit(head("append"), next_id, imported=change)
+
+
+def _without_row_ids(properties: Mapping[str, str]) -> dict[str, str]:
+    return {key: text for key, text in properties.items() if key != ROW_IDS}
 
 
 def _write_log(new: Store, commits: list[Commit]) -> TableState:
@@ -343,6 +350,8 @@ def _write_log(new: Store, commits: list[Commit]) -> TableState:
 
 def _unknown(log: LogRemains, incarnation: Incarnation, substituted: list[int]) -> Iterable[str]:
     """Describe what could not be determined."""
+    if incarnation.properties.get(ROW_IDS) == "true":
+        yield f"the IDs of rows: set the property {ROW_IDS}, and they get new ones"
     state = log.state
     if state is None:
         yield "no part of the log could be followed: everything comes from the segments alone"

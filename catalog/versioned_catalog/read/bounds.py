@@ -12,7 +12,7 @@ from versioned_catalog.log.footer_statistics import chunk_bounds
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.statistics import has_bounds
-from versioned_catalog.model.arrow import ZERO, array_of, one_array, repeat, to_arrow_type
+from versioned_catalog.model.arrow import ONE, ZERO, array_of, one_array, repeat, to_arrow_type
 from versioned_catalog.model.id_map import IdMap
 from versioned_catalog.model.schema import PartitionField, Schema
 from versioned_catalog.model.sql_literals import to_scalar
@@ -30,6 +30,7 @@ from versioned_catalog.model.types import (
 )
 from versioned_catalog.read.evaluators import ColumnBounds, LazyBounds, all_match, may_match
 from versioned_catalog.read.filters import And, BoundFilter, Compare, In, Literal, Op, columns_of
+from versioned_catalog.read.metadata_columns import ROW_ID
 from versioned_catalog.read.projection import Metadata, SegmentPlan
 from versioned_catalog.storage.footer import Footer
 
@@ -56,6 +57,8 @@ class SegmentBounds:
 
     def __call__(self, column_id: int) -> ColumnBounds | None:
         """The bounds of a column, or None if nothing is known."""
+        if column_id == ROW_ID:
+            return self._row_ids()
         if column_id not in self._wanted.ids:
             return None
         column, above = self._wanted.column(column_id), self._wanted.ancestors(column_id)
@@ -69,6 +72,17 @@ class SegmentBounds:
         # A nested default is visible only where the parent is not null, so it decides nothing.
         other = _unknown(column, self._rows) if above else constant_bounds(column, self._rows)
         return _where(has_column, stored, other)
+
+    def _row_ids(self) -> ColumnBounds:
+        """The bounds of row IDs, where no file holds them."""
+        first, stored = (
+            one_array(self._segments.column(name, self._places))
+            for name in ("first_row_id", "row_ids_stored")
+        )
+        unknown = pc.is_valid(stored)
+        low = pc.if_else(unknown, _NO_NUMBER, first)
+        high = pc.subtract(pc.add(low, self._rows), ONE)
+        return ColumnBounds(self._rows, _zeros(self._rows), None, low, high)
 
     def _stored(self, column: Column, above: tuple[Column, ...]) -> ColumnBounds:
         if not is_compared(column.type):
@@ -91,6 +105,9 @@ class SegmentBounds:
 
     def _statistic(self, name: str, column: Column) -> pa.Array:
         return one_array(self._segments.statistic(name, column, self._schemas, self._places))
+
+
+_NO_NUMBER = pa.nulls(1, pa.int64())[0]
 
 
 def has_exact_order(column: Column) -> bool:

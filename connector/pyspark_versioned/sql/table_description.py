@@ -129,16 +129,11 @@ def describe_schema(
     shown: Sequence[Column] | None = None,
 ) -> messages.LoadedTable:
     """A table of a schema, whose columns are shown as they are if ``shown`` is None."""
-    keyed = schema.is_keyed
+    keyed, has_row_ids = schema.is_keyed, properties.get(ROW_IDS) == "true"
     return messages.LoadedTable(
         ref,
         _columns(schema.columns if shown is None else shown),
-        [
-            _column(column)
-            for column in metadata_columns.of_table(
-                keyed=keyed, row_ids=properties.get(ROW_IDS) == "true"
-            )
-        ],
+        [_column(column) for column in metadata_columns.of_table(keyed=keyed, row_ids=has_row_ids)],
         describe_partitioning(schema),
         _primary_key(schema) if keyed else None,
         [schema.column(key).name for key in schema.row_key] if keyed else [],
