@@ -481,7 +481,6 @@ REFUSED: list[tuple[Evolution, Change, type[Exception], str]] = [
     (CPU, ChangeType(("host",), INT), InvalidRequestError, "host can't change from STRING to INT"),
     (CPU, ChangeType(("address",), INT), InvalidRequestError, "address.zip"),
     (CPU, ChangeType(("n",), parse_type("ARRAY<BIGINT>")), InvalidRequestError, "n.element"),
-    (CPU, ChangeType(p("attrs.key.a"), Atom.LONG), InvalidRequestError, "key of a map"),
     (CPU, ChangeType(p("n.item"), Atom.LONG), NotFoundError, "n.element.item"),
     (ARRANGED, ChangeType(("usage",), Atom.DOUBLE), InvalidRequestError, r"bucket\(4, usage\)"),
     (ARRANGED, ChangeType(p("address.zip"), Atom.DOUBLE), InvalidRequestError, "by address.zip"),
