@@ -30,7 +30,7 @@ from versioned_catalog.read.foreign_values import Calendar, calendar_of, own_arr
 from versioned_catalog.storage.footer import Footer
 from versioned_catalog.storage.opening import open_file
 from versioned_catalog.storage.parquet import footer_of, open_parquet
-from versioned_catalog.storage.store import Store
+from versioned_catalog.storage.store import Store, shown_path
 
 
 class Leaf(NamedTuple):
@@ -250,7 +250,7 @@ def open_foreign(store: Store, path: str) -> OpenedFile:
         CorruptTableError: it is missing, or not a whole Parquet file.
         InvalidRequestError: the store's reader has no such root.
     """
-    source, url = open_file(store, path), f"{store.url}/{path}"
+    source, url = open_file(store, path), shown_path(store, path)
     parquet = open_parquet(source, url, **open_options(source))
     return OpenedFile(parquet, footer_of(source, parquet), size_of(source))
 

@@ -33,7 +33,7 @@ from versioned_catalog.storage.footer import Footer, Path
 from versioned_catalog.storage.opening import open_file
 from versioned_catalog.storage.parquet import footer_of, open_parquet
 from versioned_catalog.storage.remote import RangedFile
-from versioned_catalog.storage.store import Store, split_root
+from versioned_catalog.storage.store import Store, shown_path, split_root
 
 WHOLE = 1_000_000
 """``SegmentTask.part`` counts in millionths of a file."""
@@ -179,7 +179,7 @@ def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
         source = open_file(store, task.path, task.recorded_roots)
     except CorruptTableError as error:
         raise missing_segment_error(store, task.path, task.version, error) from error
-    url = f"{store.url}/{task.path}"
+    url = shown_path(store, task.path)
     options: dict[str, Any] = {"memory_map": isinstance(source, str), "pre_buffer": False}
     options["page_checksum_verification"] = True
     if task.id_map is not None:

@@ -31,7 +31,7 @@ from versioned_catalog.read.row_keys import Key
 from versioned_catalog.read.segment_file import SegmentTask, missing_segment_error, open_segment
 from versioned_catalog.storage.opening import open_file
 from versioned_catalog.storage.parquet import translate_errors
-from versioned_catalog.storage.store import Store
+from versioned_catalog.storage.store import Store, shown_path
 
 BATCH_ROWS = 262_144
 
@@ -45,7 +45,7 @@ def read_segment(
         CorruptTableError: the file is missing, damaged, or not the file that the log records.
         NotFoundError: its version is expired, and it was vacuumed.
     """
-    url = f"{store.url}/{task.path}"
+    url = shown_path(store, task.path)
     with translate_errors(url):
         for batch in _adapted(store, task, batch_rows):
             passed = batch if task.filter is None else _filtered(batch, task)
@@ -62,7 +62,7 @@ def read_with_matches(
     Raises:
         CorruptTableError: as for ``read_segment``, or the number of rows differs from the log's.
     """
-    total, url = 0, f"{store.url}/{task.path}"
+    total, url = 0, shown_path(store, task.path)
     with translate_errors(url):
         for batch in _adapted(store, replace(task, prune=False)):
             total += batch.num_rows
@@ -71,8 +71,8 @@ def read_with_matches(
             yield narrowed, _mask(batch, task)
     if total != task.shown_rows:
         raise CorruptTableError(
-            f"{store.url}/{task.path}: {total} rows were read, and {task.shown_rows} were committed; "
-            "nothing is rewritten, since the others would be lost"
+            f"{shown_path(store, task.path)}: {total} rows were read, and {task.shown_rows} were "
+            "committed; nothing is rewritten, since the others would be lost"
         )
 
 
@@ -107,7 +107,8 @@ def _adapted(
                 at += count
             if at != position + rows:
                 raise CorruptTableError(
-                    f"{store.url}/{task.path}: a row group holds {at - position} rows, and states {rows}"
+                    f"{shown_path(store, task.path)}: a row group holds {at - position} rows, and "
+                    f"states {rows}"
                 )
     except CorruptTableError as error:
         raise _read_error(store, task, error) from error
@@ -375,7 +376,7 @@ def _narrowed(rows: pa.RecordBatch, task: MergeTask, store: Store) -> pa.RecordB
         return rows
     if task.tombstones:
         rows = _without_deleted_values(rows, task)
-    first = f"{store.url}/{task.members[0].task.path}"
+    first = shown_path(store, task.members[0].task.path)
     return task.narrowing.show(rows, f"{first}, or a segment that is merged with it,")
 
 

@@ -309,6 +309,16 @@ def file_of(path: str) -> str:
     return path if place is None else place.file
 
 
+def shown_path(store: Store, path: str) -> str:
+    """A file of a table as errors show it: its URL, or its path below an external root.
+
+    >>> from versioned_catalog.storage.memory import MemoryStore
+    >>> shown_path(MemoryStore("t"), "root:lake@7/a.parquet")
+    'root:lake/a.parquet'
+    """
+    return file_of(path) if path.startswith(PREFIX) else f"{store.url}/{path}"
+
+
 def adopted_at(path: str, version: int) -> str:
     """The path of a segment below an external root that a version adopts.
 
