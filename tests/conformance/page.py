@@ -40,7 +40,7 @@ class Project:
 
     def link(self, file: str) -> str:
         """A link to one of its files, in Markdown."""
-        return f"[{file}]({self.address}/blob/{self.commit}/{file})"
+        return f"[`{file}`]({self.address}/blob/{self.commit}/{file})"
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
@@ -129,12 +129,13 @@ documentation, and [foreign Parquet files](foreign-parquet.md) with all files of
 
 
 def situations() -> list[Situation]:
-    """All of them, by project."""
+    """All of them, by project and file."""
     found: list[Situation] = []
     for module in MODULES:
         found += importlib.import_module(f"conformance.{module}").SITUATIONS
-    order = list(PROJECTS)
-    return sorted(found, key=lambda situation: order.index(situation.project))
+    projects = list(PROJECTS)
+    files = list(dict.fromkeys(situation.file for situation in found))
+    return sorted(found, key=lambda each: (projects.index(each.project), files.index(each.file)))
 
 
 def page() -> str:
