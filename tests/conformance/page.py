@@ -97,6 +97,7 @@ MODULES = (
     "parquet_files",
     "pyiceberg",
     "pgroll",
+    "statements",
 )
 """The modules with the situations, in the order of the page."""
 
@@ -108,8 +109,8 @@ here. [The tests](../tests/conformance) run what is listed, with data of our own
 situation *passes* if what that project expects holds here, too.
 
 We chose tests and sections that are about tables as their users see them: schemas and what becomes of
-rows under them, changed rows, versions, writers at once, files of others. Tests of statements, of
-engines, and of how a project stores its metadata are left out. A situation is named as in the file of
+rows under them, changed rows, versions, writers at once, files of others. Most tests of statements and
+engines, and of how a project stores its metadata, are left out. A situation is named as in the file of
 that project, which is linked at the commit that we read.
 
 | verdict | situations | meaning |

@@ -14,7 +14,7 @@ from conformance.registry import Situation, Verdict
 
 SITUATIONS = situations()
 HERE = Path(__file__).parent
-LEAST = 660
+LEAST = 680
 """The least number of situations that the page lists."""
 
 
