@@ -84,7 +84,7 @@ def read_with_mask(
     Raises:
         CorruptTableError: as for ``read_segment``.
     """
-    url = f"{store.url}/{task.path}"
+    url = shown_path(store, task.path)
     with translate_errors(url):
         for batch in _adapted(store, replace(task, prune=False)):
             shown, narrowing = _shown(batch, task), task.narrowing
