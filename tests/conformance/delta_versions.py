@@ -173,7 +173,7 @@ def reserved_name(lake: Lake) -> None:
 @updated.differs(
     "CDC for point update",
     "An update has an image before and one after it.",
-    "only a table with a primary key knows what a row became; in others it is a delete and an insert.",
+    "without a primary key or row IDs, nothing says what a row became: it is a delete and an insert.",
 )
 def update_feed(lake: Lake) -> None:
     table = lake.table("id INT, v INT", (1, 1), (2, 2))

@@ -426,7 +426,7 @@ def delete_conflict(lake: Lake) -> None:
 @duck.differs(
     "table_changes/ducklake_table_changes.test",
     "Each update has an image before and one after it, by row ID.",
-    "in a table without a primary key it is a delete and an insert; deletes and inserts are the same.",
+    "it is so with the property `row_ids` or a primary key; else an update is a delete and an insert.",
 )
 def table_changes(lake: Lake) -> None:
     table = lake.table("i INT", (0,), (1,))

@@ -98,6 +98,7 @@ MODULES = (
     "pyiceberg",
     "pgroll",
     "statements",
+    "row_ids",
 )
 """The modules with the situations, in the order of the page."""
 
