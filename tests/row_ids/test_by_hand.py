@@ -176,15 +176,16 @@ def test_a_branch_gives_ids_of_its_own(catalog: Catalog) -> None:
     table = table_of(catalog, **IDS, row_changes="copy")
     table.create_branch("b")
     branch = table.branch("b")
-    branch.append(numbers(6))
+    branch.append(numbers(6, 8))
     table.append(numbers(7))
     branch.update({"v": 0}, [("n", "in", [1, 6])])
     on_branch = shown(branch)
-    assert {n: u for n, (_, u) in on_branch.items()} == {1: 5, 2: 1, 3: 1, 4: 2, 5: 2, 6: 5}
+    versions = {1: 5, 2: 1, 3: 1, 4: 2, 5: 2, 6: 5, 8: 4}
+    assert {n: u for n, (_, u) in on_branch.items()} == versions
     table.refresh().merge_branch("b")
     merged, version = shown(table), table.version
     assert merged[7] == (5 + 2**40, 4)
-    assert merged[6] == (on_branch[6][0], version)
+    assert {n: merged[n] for n in (6, 8)} == {n: (on_branch[n][0], version) for n in (6, 8)}
     # Versions of the branch mean nothing here; those of the table before it do.
     assert {n: merged[n] for n in (1, 2, 3)} == {1: (0, version), 2: (1, 1), 3: (2, 1)}
 
@@ -325,3 +326,16 @@ def test_a_recovered_table_gets_new_ids(catalog: Catalog, tmp_path: Path) -> Non
     saved.append(numbers(6))
     saved.alter().set_property("row_ids", "true").commit()
     assert sorted(i for i, _ in shown(saved).values()) == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.thorough
+def test_a_restored_incarnation_gives_no_id_again(catalog: Catalog) -> None:
+    table = table_of(catalog, **IDS)
+    table.append(numbers(6))
+    catalog.replace_table("t", "n BIGINT, v BIGINT", properties=IDS)
+    table = catalog.load_table("t")
+    table.append(numbers(1))
+    assert shown(table) == {1: (0, table.version)}
+    table.rollback(2)
+    table.append(numbers(7))
+    assert shown(table)[7][0] == 6

@@ -98,6 +98,48 @@ def test_statements_keep_the_ids_of_rows(sql_spark: SparkSession, table: Table, 
 
 
 @pytest.mark.nightly
+def test_changes_pair_the_images_of_a_row(sql_spark: SparkSession, table: Table, t: str) -> None:
+    sql_spark.sql(f"UPDATE {t} SET v = 7 WHERE n IN (1, 5)")
+    sql_spark.sql(
+        f"MERGE INTO {t} USING (SELECT * FROM VALUES (2, 8), (6, 60) AS s(k, w)) ON n = k "
+        "WHEN MATCHED THEN UPDATE SET v = w WHEN NOT MATCHED THEN INSERT (n, v) VALUES (k, w)"
+    )
+    expected = [
+        *((3, "update_postimage", 1, 7), (3, "update_postimage", 5, 7)),
+        *((3, "update_preimage", 1, 10), (3, "update_preimage", 5, 50)),
+        *((4, "insert", 6, 60), (4, "update_postimage", 2, 8), (4, "update_preimage", 2, 20)),
+    ]
+    columns = "_commit_version, _change_type, n, v"
+    changes = f"SELECT {columns} FROM {t} CHANGES FROM VERSION 3 WITH (computeUpdates = 'true')"
+    assert sorted(tuple(row) for row in sql_spark.sql(changes).collect()) == expected
+    filtered = sql_spark.sql(f"{changes} WHERE _change_type = 'update_preimage' AND v > 10")
+    assert sorted(tuple(row) for row in filtered.collect()) == [expected[3], expected[6]]
+    feed = table.refresh().changes(3).to_arrow().select(columns.split(", ")).to_pydict()
+    assert sorted(zip(*feed.values(), strict=True)) == expected
+
+
+@pytest.mark.nightly
+def test_the_data_source_reads_ids(sql_spark: SparkSession, table: Table, t: str) -> None:
+    sql_spark.sql(f"UPDATE {t} SET v = 7 WHERE n = 1")
+    reader = sql_spark.read.format("versioned").schema("n INT, _row_id BIGINT, _row_updated BIGINT")
+    for io in ("native", "python"):
+        rows = reader.option("io", io).load(table.location).collect()
+        assert sorted(tuple(row) for row in rows) == [
+            *((1, 0, 3), (2, 1, 1), (3, 2, 1), (4, 3, 2), (5, 4, 2)),
+        ]
+
+
+@pytest.mark.nightly
+def test_a_condition_can_name_an_id_in_a_subquery_only(
+    sql_spark: SparkSession, table: Table, t: str
+) -> None:
+    with pytest.raises(Exception, match="can't choose them by metadata columns"):
+        sql_spark.sql(f"UPDATE {t} SET v = 0 WHERE _row_id = 1")
+    sql_spark.sql(f"UPDATE {t} SET v = 0 WHERE n IN (SELECT n FROM {t} WHERE _row_id = 1)")
+    assert shown(sql_spark, table, t)[2] == (0, 1, 3)
+
+
+@pytest.mark.nightly
 def test_rows_that_python_writes_keep_their_ids(
     sql_spark: SparkSession, table: Table, t: str
 ) -> None:
