@@ -16,6 +16,7 @@ from versioned_catalog import (
     InvalidRequestError,
     NotFoundError,
     Table,
+    expr,
 )
 from versioned_catalog.log.checkpoint import state_from_bytes, state_to_bytes
 from versioned_catalog.log.features import features_from_json
@@ -278,12 +279,13 @@ def test_a_large_feed_is_split_by_id(catalog: Catalog, monkeypatch: pytest.Monke
     table = catalog.create_table(
         "t", "n BIGINT, v BIGINT", properties=IDS | {"row_changes": "copy"}
     )
+    table.alter().set_property("sort_by", "v DESC").commit()
     table.append(numbers(*range(100)))
-    table.update({"v": -1}, [("n", ">=", 40)])
-    feed = changes(table, 2)
+    table.update({"v": expr("0 - v")}, [("n", ">=", 40)])  # in the opposite order
+    feed = changes(table, 3)
     assert feed == sorted(
-        [("update_preimage", n, n, 2) for n in range(40, 100)]
-        + [("update_postimage", n, -1, 2) for n in range(40, 100)]
+        [("update_preimage", n, n, 3) for n in range(40, 100)]
+        + [("update_postimage", n, -n, 3) for n in range(40, 100)]
     )
 
 
@@ -339,3 +341,27 @@ def test_a_restored_incarnation_gives_no_id_again(catalog: Catalog) -> None:
     table.rollback(2)
     table.append(numbers(7))
     assert shown(table)[7][0] == 6
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("zorder", [[], ["v", "n"]])
+def test_a_compaction_keeps_ids(catalog: Catalog, zorder: list[str]) -> None:
+    table = table_of(catalog, **IDS)
+    table.update({"v": 9}, [("n", "in", [2, 4])])
+    before = shown(table)
+    table.maintenance.compact(strategy="full", zorder=zorder)
+    assert shown(table) == before
+    assert changes(table, table.version) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("shallow", [False, True])
+def test_a_clone_goes_on_with_the_ids_of_its_source(catalog: Catalog, shallow: bool) -> None:
+    table = table_of(catalog, **IDS)
+    table.update({"v": 9}, [("n", "=", 2)])
+    clone = catalog.clone_table("c", table, shallow=shallow)
+    before = shown(table)
+    assert shown(clone) == before
+    clone.append(numbers(6))
+    assert shown(clone) == before | {6: (table.state.next_row_id, clone.version)}
+    assert clone.state.features.read >= {"row-ids"}

@@ -43,7 +43,7 @@ from versioned_catalog.log.ledger import (
 )
 from versioned_catalog.log.manifest import write_manifest
 from versioned_catalog.log.marks import Mark, mark_of, marked_rows
-from versioned_catalog.log.record import UNASSIGNED_ROW_IDS, SegmentRecord
+from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import next_time
 from versioned_catalog.maintain.log_check import in_parallel
@@ -301,9 +301,7 @@ def _commits(
             sets_comment=incarnation.comment is not None,
         )
     for start in range(0, len(records), _AT_ONCE):
-        # IDs of rows that are in files would be those of others, if the property were set again.
-        some = records[start : start + _AT_ONCE]
-        added = tuple(replace(record, row_ids=UNASSIGNED_ROW_IDS) for record in some)
+        added = tuple(records[start : start + _AT_ONCE])
         marked = {record.path: marks[record.path] for record in added if record.path in marks}
         yield Commit(head("append"), next_id, added=added, marked=marked)
     for application, last in sorted(incarnation.applications.items()):
