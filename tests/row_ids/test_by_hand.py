@@ -221,6 +221,7 @@ def test_a_checkpoint_holds_them(catalog: Catalog) -> None:
         column = again.segments.column(name).to_pylist()
         assert column == state.segments.column(name).to_pylist()
     assert [entry(table, 4)["added"][0]["row_ids"]] == [{"first": 3, "updated": 2}]
+    assert table.maintenance.verify().findings == ()
 
 
 @pytest.mark.thorough
@@ -325,6 +326,7 @@ def test_a_recovered_table_gets_new_ids(catalog: Catalog, tmp_path: Path) -> Non
     assert any("the IDs of rows" in text for text in result.unknown)
     saved = Catalog.load_path(tmp_path / "saved")
     assert "row_ids" not in saved.properties
+    assert saved.maintenance.verify(deep=True).findings == ()
     saved.append(numbers(6))
     saved.alter().set_property("row_ids", "true").commit()
     assert sorted(i for i, _ in shown(saved).values()) == [0, 1, 2, 3, 4, 5]
@@ -352,6 +354,8 @@ def test_a_compaction_keeps_ids(catalog: Catalog, zorder: list[str]) -> None:
     table.maintenance.compact(strategy="full", zorder=zorder)
     assert shown(table) == before
     assert changes(table, table.version) == []
+    for deep in (False, True):
+        assert table.maintenance.verify(deep=deep).findings == ()
 
 
 @pytest.mark.thorough

@@ -20,8 +20,9 @@ from versioned_catalog.log.branches import branch_of_file
 from versioned_catalog.log.clones import is_copy
 from versioned_catalog.log.footer_statistics import footer_stats
 from versioned_catalog.log.marks import Mark, mark_from_text, marked_rows
-from versioned_catalog.log.record import LiveSegment, SegmentRecord
+from versioned_catalog.log.record import LiveSegment, RowIds, SegmentRecord
 from versioned_catalog.log.segment_table import (
+    OF_ROW_IDS,
     constants_from_text,
     delta_from_text,
     statistic_of,
@@ -33,7 +34,7 @@ from versioned_catalog.maintain.column_tables import rows_of
 from versioned_catalog.maintain.log_check import Report, differ, in_parallel, raise_shortage
 from versioned_catalog.model.arrow import array_of
 from versioned_catalog.model.id_map import id_map_from_text
-from versioned_catalog.model.keys import TTL, TTL_FLOOR
+from versioned_catalog.model.keys import ROW_ID_COLUMNS, TTL, TTL_FLOOR
 from versioned_catalog.model.narrowing import held
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import schema_to_json
@@ -262,6 +263,7 @@ def segment_rows(core: pa.Table) -> Iterator[LiveSegment]:
             delta=delta_from_text(row["extra"]),
             id_map=None if row["id_map"] is None else id_map_from_text(row["id_map"]),
             constants=constants_from_text(row["constants"]),
+            row_ids=RowIds(*(row[name] for name in OF_ROW_IDS)),
         )
         mark = None if row["mark"] is None else mark_from_text(row["mark"])
         yield LiveSegment(record, row["sequence"], row["ordinal"], row["commit_time"], mark)
@@ -300,11 +302,20 @@ def _footer_problems(file: pq.ParquetFile, schema: Schema, record: SegmentRecord
     if footer_schema != recorded:
         yield f"the schema in the footer is not schema version {schema.version} of the log"
     internal = (delta.sequences is not None) + bool(delta.ops)
-    if len(file.schema_arrow.names) != len(schema.columns) + internal:
+    names = file.schema_arrow.names
+    # A table that was recovered does not know of the IDs that a file holds.
+    row_ids = _ROW_ID_NAMES.intersection(names) - {c.physical_name for c in schema.columns}
+    if record.row_ids.stored is not None and len(row_ids) < len(_ROW_ID_NAMES):
+        yield "the log says that the file holds row IDs, and it does not"
+    internal += len(row_ids)
+    if len(names) != len(schema.columns) + internal:
         yield (
-            f"the file has {len(file.schema_arrow.names)} columns, but schema version "
+            f"the file has {len(names)} columns, but schema version "
             f"{schema.version} has {len(schema.columns)}, and the segment {internal} internal ones"
         )
+
+
+_ROW_ID_NAMES = frozenset(column.physical_name for column in ROW_ID_COLUMNS)
 
 
 def checksum_of(store: Store, path: str) -> str:
