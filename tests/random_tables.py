@@ -32,6 +32,7 @@ from versioned_catalog.model.types import (
     Struct,
     Time,
     Varchar,
+    YearMonthInterval,
     can_have_default,
     children,
     is_nested,
@@ -78,6 +79,9 @@ def leaf(rng: Random) -> DataType:
             Collated(rng.choice(["UTF8_LCASE", "UNICODE_CI", "de_AI_RTRIM"])),
             Time(rng.randint(0, 6)),
             DayTimeInterval(units[start], units[rng.randint(start, 3)]),
+            YearMonthInterval(
+                *rng.choice([("year", "month"), ("year", "year"), ("month", "month")])
+            ),
             Geometry(4326),
             Geography(4326),
         ]
@@ -149,6 +153,8 @@ def value(rng: Random, type_: DataType) -> Any:
             return rng.choice(TEXTS)
         case Time():
             return dt.time(rng.randrange(24), rng.randrange(60), rng.randrange(60))
+        case YearMonthInterval():
+            return 12 * rng.randrange(-9, 9)
         case DayTimeInterval():
             return dt.timedelta(days=rng.randrange(9))
     match type_:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import types as spark
 
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.model.type_text import ColumnPath, render_path
+from versioned_catalog.model.type_text import ColumnPath, render_path, render_type
 from versioned_catalog.model.types import (
     DAY_TIME_UNITS,
     UNASSIGNED,
+    YEAR_MONTH_UNITS,
     Array,
     Atom,
     Char,
@@ -28,7 +31,9 @@ from versioned_catalog.model.types import (
     Struct,
     Time,
     Varchar,
+    YearMonthInterval,
     children,
+    walk,
 )
 
 _ATOMS: dict[Atom, spark.DataType] = {
@@ -48,6 +53,7 @@ _ATOMS: dict[Atom, spark.DataType] = {
     Atom.VOID: spark.NullType(),
 }
 _UNITS = list(DAY_TIME_UNITS)
+_MONTHS = list(YEAR_MONTH_UNITS)
 _LENGTHS = "__CHAR_VARCHAR_TYPE_STRING"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FROM_SPARK = {spark_type: atom for atom, spark_type in reversed(_ATOMS.items())}
@@ -102,6 +108,8 @@ def to_spark(type_: DataType, *, declared: bool = False) -> spark.DataType:
             return spark.TimeType(precision)
         case DayTimeInterval(start, end):
             return spark.DayTimeIntervalType(_UNITS.index(start), _UNITS.index(end))
+        case YearMonthInterval(start, end):
+            return spark.YearMonthIntervalType(_MONTHS.index(start), _MONTHS.index(end))
         case Geometry(srid):
             return spark.GeometryType(srid)
         case Geography(srid):
@@ -122,7 +130,28 @@ def arrow_schema(schema: spark.StructType) -> pa.Schema:
     parameters = inspect.signature(to_arrow_schema).parameters
     # Before Spark 4.2, it is always UTC.
     zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in parameters else {}
-    return to_arrow_schema(schema, **zone)
+    try:
+        return to_arrow_schema(schema, **zone)
+    except PySparkTypeError:
+        check_passes_python(from_spark_schema(schema))
+        raise
+
+
+def check_passes_python(columns: Iterable[Column], table: str = "") -> None:
+    """Check that Spark can pass columns to Python and back.
+
+    Raises:
+        InvalidRequestError: it can't pass one of them.
+    """
+    for column, above in walk(tuple(columns)):
+        if isinstance(column.type, YearMonthInterval):
+            path = render_path(tuple(c.name for c in (*above, column)))
+            raise InvalidRequestError(
+                f"{table and f'{table}: '}the column {path} is {render_type(column.type)}, which Spark "
+                "can't pass to or from Python; read and write it in SQL, with the jar and "
+                "spark.versioned.io = native, in a table without a primary key, or with PyArrow",
+                condition="NOT_SUPPORTED",
+            )
 
 
 def declared_type(type_: DataType) -> spark.DataType:
@@ -202,6 +231,8 @@ def from_spark(type_: spark.DataType, path: ColumnPath) -> DataType:
         case spark.DayTimeIntervalType():
             end = 3 if type_.endField is None else type_.endField
             return DayTimeInterval(_UNITS[type_.startField or 0], _UNITS[end])
+        case spark.YearMonthIntervalType():
+            return YearMonthInterval(_MONTHS[type_.startField], _MONTHS[type_.endField])
         case spark.GeometryType():
             return Geometry(_srid(type_.srid, path))
         case spark.GeographyType():

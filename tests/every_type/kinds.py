@@ -126,7 +126,7 @@ NO_WIDER = "only widenings that keep every value are allowed|NOT_SUPPORTED_CHANG
 NOT_COMPARED = r"can't be compared|ORDERING_TYPE|DATATYPE_MISMATCH"
 NO_KEY = "can't be in the row key as"
 NO_PARTITION = "identity does not apply to"
-NO_MONTHS = "can't be stored; store INTERVAL DAY TO SECOND, or months as INT"
+NO_PYTHON = "the column x.* is INTERVAL YEAR TO MONTH, which Spark can't pass to or from Python"
 NO_DEFAULT = "can't have a default|can't be a default|INVALID_DEFAULT_VALUE.DATA_TYPE"
 NO_ICEBERG = "no Iceberg reader"
 
@@ -430,7 +430,12 @@ INTERVALS = (
         pa.int32(),
         from_arrow=Imported("INT", (-(2**31), -1, 14, 2**31 - 1)),
         from_spark=Imported("INT", ("-2147483648", "-1", "14", "2147483647")),
-        refused={"import": "", "*": NO_TYPE, "arrow: *": NO_MONTHS, "source: *": NO_MONTHS},
+        refused={
+            "widen": NO_WIDER,
+            "sql: key": NO_PYTHON,
+            "sql: changes": NO_PYTHON,
+            **{f"source: {feature}": NO_PYTHON for feature in FEATURES if feature != "import"},
+        },
     ),
 )
 

@@ -26,6 +26,7 @@ from versioned_catalog.model.types import (
     LeafType,
     Time,
     Varchar,
+    YearMonthInterval,
     family,
     is_floating,
     is_integer,
@@ -42,6 +43,7 @@ SAMPLES: list[LeafType] = [
     Collated("UNICODE_CI"),
     Time(2),
     DayTimeInterval(),
+    YearMonthInterval(),
     Geometry(4326),
     Geography(4326),
 ]
@@ -73,6 +75,11 @@ WRITTEN = {
         "INTERVAL DAY TO SECOND",
         "interval day to second",
         "INTERVAL '-1 02:03:04.5' DAY TO SECOND",
+    ),
+    "interval of months": (
+        "INTERVAL YEAR TO MONTH",
+        "interval year to month",
+        "INTERVAL '-1-2' YEAR TO MONTH",
     ),
     "variant": ("VARIANT", "variant", None),
     "void": ("VOID", "void", None),
@@ -106,6 +113,7 @@ def test_arrow_types_read_back(type_: LeafType) -> None:
     as_text = {
         **dict.fromkeys((Char(3), Varchar(4), Collated("UNICODE_CI")), Atom.STRING),
         Time(2): Time(6),
+        YearMonthInterval(): Atom.INT,
     }
     assert from_arrow_type(to_arrow_type(type_)) == as_text.get(type_, type_)
 
@@ -152,7 +160,7 @@ def test_types_belong_to_their_families() -> None:
     assert of(is_integer) == {"byte", "short", "int", "long"}
     assert of(is_floating) == {"float", "double"}
     assert of(is_opaque) == {"variant", "geometry", "geography"}
-    temporal = {"date", "timestamp", "timestamp_ntz", "time", "interval"}
+    temporal = {"date", "timestamp", "timestamp_ntz", "time", "interval", "interval of months"}
     assert of(lambda type_: family(type_) is Family.TEMPORAL) == temporal
     assert family(Array(Column(0, "element", Atom.INT))) is None
     with pytest.raises(ValueError, match="ARRAY<INT> is not stored as an integer"):

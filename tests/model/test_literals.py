@@ -40,6 +40,7 @@ from versioned_catalog.model.types import (
     Now,
     Struct,
     Varchar,
+    YearMonthInterval,
 )
 
 UTC = dt.UTC
@@ -409,7 +410,11 @@ def test_today_is_the_date_of_writing() -> None:
         ("TIMESTAMP '2020-01-31 12:00:00Z'", "TIMESTAMP_NTZ", "TIMESTAMP"),
         ("TIMESTAMP_NTZ '2020-01-31 12:00:00Z'", "TIMESTAMP_NTZ", "leave it out"),
         ("X'0G'", "BINARY", "hexadecimal"),
-        ("INTERVAL '5' MONTH", "INTERVAL DAY", "a unit of weeks"),
+        ("INTERVAL '5' MONTH", "INTERVAL DAY", "does not widen to INTERVAL DAY"),
+        ("INTERVAL '5' DAY", "INTERVAL MONTH", "does not widen to INTERVAL MONTH"),
+        ("INTERVAL '1-12' YEAR TO MONTH", "INTERVAL MONTH", "written as '1-2'"),
+        ("INTERVAL 14 MONTHS", "INTERVAL YEAR", "not a whole number of years"),
+        ("INTERVAL 5 QUARTERS", "INTERVAL MONTH", "a unit of weeks"),
         ("INTERVAL '5' HOUR", "INTERVAL DAY", "it is not a whole number of days"),
         ("INTERVAL '1 24' DAY TO HOUR", "INTERVAL DAY TO SECOND", "too much"),
         ("INTERVAL '1.5' DAY", "INTERVAL DAY TO SECOND", "not a whole number"),
@@ -650,3 +655,18 @@ def test_opaque_types_have_no_values() -> None:
         with pytest.raises(InvalidRequestError, match="have no defaults"):
             encode(b"", type_)
         assert not to_scalar(None, type_).is_valid
+
+
+@pytest.mark.parametrize(
+    "sql, months",
+    [
+        ("INTERVAL '1-2' YEAR TO MONTH", 14),
+        ("INTERVAL '-1-2' YEAR TO MONTH", -14),
+        ("- INTERVAL '0-11' YEAR TO MONTH", -11),
+        ("INTERVAL '5' MONTH", 5),
+        ("INTERVAL 2 YEARS -3 MONTHS", 21),
+        ("INTERVAL '178956970-7' YEAR TO MONTH", 2**31 - 1),
+    ],
+)
+def test_intervals_of_months_are_numbers_of_months(sql: str, months: int) -> None:
+    assert constant_from_sql(sql, YearMonthInterval()) == constant(months, YearMonthInterval())

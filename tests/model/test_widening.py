@@ -20,6 +20,7 @@ from versioned_catalog.model.types import (
     Struct,
     Time,
     Varchar,
+    YearMonthInterval,
 )
 from versioned_catalog.model.widening import check_widens, widens
 
@@ -67,7 +68,7 @@ LEGAL: dict[DataType, list[DataType]] = {
             NTZ,
             VARIANT,
         ),
-        *(Collated("UNICODE"), Collated("UNICODE_CI")),
+        *(Collated("UNICODE"), Collated("UNICODE_CI"), YearMonthInterval()),
         *(D9, D10, D12, D14, D20, D22, C4, C8, V4, V8, Time(3), Time(6), DayTimeInterval()),
         *(DayTimeInterval("hour", "minute"), Geometry(0), Geometry(4326), Geography(4326)),
     ],
@@ -87,6 +88,7 @@ LEGAL: dict[DataType, list[DataType]] = {
     Time(6): [],
     DayTimeInterval(): [],
     DayTimeInterval("hour", "minute"): [],
+    YearMonthInterval(): [],
     Geometry(0): [],
     Geometry(4326): [],
     Geography(4326): [],

@@ -21,7 +21,14 @@ import numpy as np
 import pyarrow as pa
 
 from versioned_catalog.model.types import DAY_TIME_UNITS as MICROS
-from versioned_catalog.model.types import DataType, DayTimeInterval, Family, LeafType, Time
+from versioned_catalog.model.types import (
+    DataType,
+    DayTimeInterval,
+    Family,
+    LeafType,
+    Time,
+    YearMonthInterval,
+)
 
 _DATE = r"([+-]?[0-9]{4,7})-([0-9]{1,2})-([0-9]{1,2})"
 _TIME = r"([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?"
@@ -87,6 +94,21 @@ def parse_interval(text: str, start: str, end: str) -> int:
     total = sum(int(n) * MICROS[unit] for unit, n in zip(units, numbers, strict=True))
     total += _micros(part or "")
     return -total if sign == "-" else total
+
+
+def parse_months(text: str) -> int:
+    """The months of an INTERVAL YEAR TO MONTH such as ``1-2``."""
+    match = re.fullmatch(r"([+-]?)([0-9]{1,9})-([0-9]{1,2})", text.strip())
+    if match is None or int(match[3]) > 11:
+        raise ValueError("such intervals are written as '1-2', in years and months")
+    months = int(match[2]) * 12 + int(match[3])
+    return -months if match[1] == "-" else months
+
+
+def format_months(months: int) -> str:
+    """The text of an INTERVAL YEAR TO MONTH."""
+    years, rest = divmod(abs(months), 12)
+    return f"{'-' if months < 0 else ''}{years}-{rest}"
 
 
 def _units(start: str, end: str) -> list[str]:
@@ -233,7 +255,7 @@ class Temporal:
             rules; None if it can't be compared. Raises ValueError for text that does not parse.
     """
 
-    python: type[dt.date | dt.time | dt.timedelta]
+    python: type[dt.date | dt.time | dt.timedelta | int]
     parse: Callable[[str], int]
     to_python: Callable[[int], object]
     to_sql: Callable[[int], str]
@@ -339,6 +361,15 @@ _TEMPORAL = {
 }
 
 
+_TEMPORAL["interval of months"] = Temporal(
+    int,
+    parse_months,
+    lambda months: months,
+    lambda months: f"INTERVAL '{format_months(months)}' YEAR TO MONTH",
+    lambda value: value if isinstance(value, int) and not isinstance(value, bool) else None,
+)
+
+
 def temporal(type_: LeafType) -> Temporal:
     """The description of a temporal type's values."""
     return _TEMPORAL[type_.leaf.name]
@@ -357,6 +388,9 @@ def check_precision(text: str, type_: DataType) -> str:
         case DayTimeInterval(_, end):
             step = 1 if end == "second" else MICROS[end]
             problem = f"it is not a whole number of {end}s"
+        case YearMonthInterval(_, "year"):
+            step = 12
+            problem = "it is not a whole number of years"
         case _:
             return text
     if int(text) % step:
@@ -400,6 +434,8 @@ def count_in(value: object, type_: LeafType) -> int | None:
     """
     if not isinstance(value, temporal(type_).python):
         return None
+    if isinstance(value, int):
+        return value
     if isinstance(value, dt.datetime) and type_.leaf.name == "date":
         return None
     if isinstance(value, dt.datetime) and type_.leaf.name == "timestamp":

@@ -22,7 +22,6 @@ from versioned_catalog.model.types import (
     Constant,
     DataType,
     Decimal,
-    Family,
     LeafType,
     Map,
     Struct,
@@ -129,7 +128,7 @@ def _from_arrow(scalar: Any, type_: DataType) -> ValueText:
             ]
         case _:
             # as_py() of a temporal value fails beyond Python's years.
-            is_temporal = type_.leaf.family is Family.TEMPORAL
+            is_temporal = pa.types.is_temporal(scalar.type)
             return leaf_text(scalar.value if is_temporal else scalar.as_py(), type_)
 
 

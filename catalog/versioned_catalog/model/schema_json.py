@@ -74,7 +74,9 @@ def _leaf_type(text: str) -> types.DataType:
         if match := _COLLATED.fullmatch(text):
             return types.Collated(match[1])
         if match := _INTERVAL.fullmatch(text):
-            return types.DayTimeInterval(match[1], match[2] or match[1])
+            of_months = match[1] in types.YEAR_MONTH_UNITS
+            interval = types.YearMonthInterval if of_months else types.DayTimeInterval
+            return interval(match[1], match[2] or match[1])
         if match := _NUMBERS.fullmatch(text):
             numbers = [int(number) for number in match.groups()[1:] if number is not None]
             return types.PARAMETRIC[match[1]](*numbers)

@@ -22,7 +22,7 @@ from versioned_catalog.model.constants import (
     widen,
 )
 from versioned_catalog.model.tokens import Cursor, TokenKind, clip, sql_string
-from versioned_catalog.model.type_text import render_type, take_end_unit, take_type
+from versioned_catalog.model.type_text import render_type, take_end_unit, take_month, take_type
 from versioned_catalog.model.types import (
     DAY_TIME_UNITS,
     NOW_FUNCTIONS,
@@ -34,6 +34,7 @@ from versioned_catalog.model.types import (
     Now,
     Time,
     WriteDefault,
+    YearMonthInterval,
 )
 from versioned_catalog.model.user_values import Typed, fit, misfit
 from versioned_catalog.model.value_text import (
@@ -179,7 +180,8 @@ def _signed(cursor: Cursor) -> Any:
         return _number(cursor.take().text, sign)
     if cursor.accept_word("INTERVAL"):
         interval = _interval(cursor)
-        return _interval_of(-int(str(interval.text))) if sign == "-" else interval
+        of = _months_of if isinstance(interval.type, YearMonthInterval) else _interval_of
+        return of(-int(str(interval.text))) if sign == "-" else interval
     raise _not_a_constant(cursor)
 
 
@@ -259,6 +261,8 @@ def _interval(cursor: Cursor) -> Typed:
         cursor.take()
     is_text = cursor.token.kind is TokenKind.STRING
     text = cursor.string() if is_text else _amount(cursor)
+    if cursor.at_word(*_MONTHS_OF):
+        return _months_of(sign * _months(cursor, text))
     has_range = (
         cursor.at_word(*map(str.upper, DAY_TIME_UNITS)) and cursor.peek().text.upper() == "TO"
     )
@@ -267,6 +271,26 @@ def _interval(cursor: Cursor) -> Typed:
     start = cursor.take().text.lower()
     end = take_end_unit(cursor, start) or start
     return _interval_of(sign * calendars.parse_interval(text, start, end))
+
+
+_MONTHS_OF = {"YEAR": 12, "YEARS": 12, "MONTH": 1, "MONTHS": 1}
+
+
+def _months(cursor: Cursor, amount: str) -> int:
+    unit = cursor.take().text.upper()
+    if take_month(cursor, unit):
+        return calendars.parse_months(amount)
+    if re.fullmatch(r"[+-]?[0-9]{1,9}", amount.strip()) is None:
+        raise ValueError(f"{clip(amount)!r} is not a whole number")
+    months = int(amount) * _MONTHS_OF[unit]
+    if cursor.token.kind in (TokenKind.STRING, TokenKind.NUMBER) or cursor.at_symbol("-", "+"):
+        return months + _months(cursor, _amount(cursor))
+    return months
+
+
+def _months_of(months: int) -> Typed:
+    type_ = YearMonthInterval()
+    return Typed(str(in_range(months, type_)), type_)
 
 
 def _multi_unit(cursor: Cursor, amount: str, sign: int) -> int:

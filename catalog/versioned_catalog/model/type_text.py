@@ -13,6 +13,7 @@ from versioned_catalog.model.types import (
     LEAVES,
     PARAMETRIC,
     UNASSIGNED,
+    YEAR_MONTH_UNITS,
     Array,
     Atom,
     Char,
@@ -25,6 +26,7 @@ from versioned_catalog.model.types import (
     Struct,
     Time,
     Varchar,
+    YearMonthInterval,
     leaf_sql,
 )
 
@@ -121,6 +123,7 @@ _WITH_PARAMETERS = {
 _INSIDE = {"ARRAY": "INT", "MAP": "STRING, INT", "STRUCT": "a: INT"}
 """Nested types, with a sample of the types inside."""
 _UNITS = [unit.upper() for unit in DAY_TIME_UNITS]
+_MONTH_UNITS = [unit.upper() for unit in YEAR_MONTH_UNITS]
 _REFUSED = {
     "NULL": "NULL is not a type; a column of nulls that gets a type later is VOID",
     "OBJECT": "OBJECT can't be stored; use STRUCT, MAP or VARIANT",
@@ -195,7 +198,7 @@ def _take_zone(cursor: Cursor, *, default: bool) -> bool:
 
 
 def _take_parameters(cursor: Cursor, word: str, class_: Callable[..., DataType]) -> DataType:
-    if class_ is DayTimeInterval:
+    if class_ in (DayTimeInterval, YearMonthInterval):
         return _take_interval(cursor)
     if class_ is Decimal:
         return _decimal(_numbers(cursor, word, 2))
@@ -246,15 +249,24 @@ def _numbers(cursor: Cursor, word: str, most: int, needed: str = "") -> tuple[in
     return tuple(numbers)
 
 
-def _take_interval(cursor: Cursor) -> DayTimeInterval:
-    start = cursor.accept_word(*_UNITS)
+def _take_interval(cursor: Cursor) -> DataType:
+    start = cursor.accept_word(*_UNITS, *_MONTH_UNITS)
     if start is None:
         raise InvalidRequestError(
-            "intervals of months or without a unit can't be stored; "
-            "store INTERVAL DAY TO SECOND, or months as INT",
+            "intervals without a unit can't be stored; store INTERVAL DAY TO SECOND, or "
+            "INTERVAL YEAR TO MONTH",
             condition="NOT_SUPPORTED",
         )
+    if start in _MONTH_UNITS:
+        return YearMonthInterval(start.lower(), take_month(cursor, start) or start.lower())
     return DayTimeInterval(start.lower(), take_end_unit(cursor, start) or start.lower())
+
+
+def take_month(cursor: Cursor, start: str) -> str | None:
+    """Parse ``TO MONTH`` after YEAR, in lower case; None if the cursor is not at it."""
+    if start.upper() != "YEAR" or not cursor.accept_word("TO"):
+        return None
+    return cursor.expect_word("MONTH").lower()
 
 
 def take_end_unit(cursor: Cursor, start: str) -> str | None:

@@ -139,6 +139,11 @@ _ALL = (
     Leaf("timestamp_ntz", _TEMPORAL, "a timestamp", "timestamp", pa.timestamp("us"), _signed(64)),
     Leaf("time", _TEMPORAL, "a time of day", "time", pa.time64("us"), _TIME_OF_DAY),
     Leaf("interval", _TEMPORAL, "an interval", "long", pa.duration("us"), _signed(64)),
+    Leaf(
+        *("interval of months", _TEMPORAL, "a number of months", "int", pa.int32(), _signed(32)),
+        sql="INTERVAL",
+        feature="year-month-intervals",
+    ),
     Leaf("variant", Family.OPAQUE, "another value", None, _VARIANT),
     Leaf("geometry", Family.OPAQUE, "another value", None),
     Leaf("geography", Family.OPAQUE, "another value", None),
@@ -274,6 +279,25 @@ class DayTimeInterval:
             )
 
 
+YEAR_MONTH_UNITS = {"year": 12, "month": 1}
+"""The units of year-month intervals, largest first, in months."""
+
+
+@dataclass(frozen=True, slots=True)
+class YearMonthInterval:
+    """Numbers of months; ``start`` and ``end`` are units as Spark names them."""
+
+    leaf: ClassVar[Leaf] = LEAVES["interval of months"]
+    start: str = "year"
+    end: str = "month"
+
+    def __post_init__(self) -> None:
+        if (self.start, self.end) not in (("year", "month"), ("year", "year"), ("month", "month")):
+            raise InvalidRequestError(
+                f"INTERVAL {self.start} TO {self.end} is not a type; the units are year and month"
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Geometry:
     """Planar shapes in the spatial reference system ``srid``."""
@@ -319,7 +343,16 @@ class Map:
 
 
 LeafType = (
-    Atom | Decimal | Char | Varchar | Collated | Time | DayTimeInterval | Geometry | Geography
+    Atom
+    | Decimal
+    | Char
+    | Varchar
+    | Collated
+    | Time
+    | DayTimeInterval
+    | YearMonthInterval
+    | Geometry
+    | Geography
 )
 NestedType = Struct | Array | Map
 DataType = LeafType | NestedType
@@ -332,7 +365,8 @@ PARAMETRIC: dict[str, Callable[..., LeafType]] = {
 
 def leaf_name(type_: LeafType) -> str:
     """The name of a leaf type in FORMAT.md: ``decimal(10,2)``."""
-    return type_.leaf.name + _parameters(type_)
+    is_interval = isinstance(type_, DayTimeInterval | YearMonthInterval)
+    return ("interval" if is_interval else type_.leaf.name) + _parameters(type_)
 
 
 def leaf_sql(type_: LeafType) -> str:
@@ -351,7 +385,7 @@ def _parameters(type_: LeafType) -> str:
             return f"({number})"
         case Collated(collation):
             return f" {collation}"
-        case DayTimeInterval(start, end):
+        case DayTimeInterval(start, end) | YearMonthInterval(start, end):
             return f" {start}" if start == end else f" {start} to {end}"
 
 

@@ -128,6 +128,8 @@ def _coerce(value: Any, type_: types.LeafType) -> object:
             return value.ljust(type_.length) if isinstance(type_, types.Char) else value
         case Family.TEMPORAL, str():
             return temporal(type_).parse(value)
+        case Family.TEMPORAL, int() if isinstance(type_, types.YearMonthInterval):
+            return value
         case Family.TEMPORAL, int():
             # ``leaf_text`` takes the stored integer; from a user, an int is a mistake.
             raise wrong_kind(value, type_)

@@ -142,6 +142,8 @@ def fits(source: types.DataType, target: types.DataType) -> bool:
     are_texts = types.is_text(source) and (
         types.is_text(target) or isinstance(target, types.Collated)
     )
+    if isinstance(target, types.YearMonthInterval) and source is types.Atom.INT:
+        return True  # Arrow has no months that PyArrow can make
     return are_texts or types.is_stored_alike(source, target) or widens(source, target)
 
 

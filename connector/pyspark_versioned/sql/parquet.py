@@ -55,6 +55,7 @@ _SUPPORTED = {
         "date",
         "timestamp",
         "timestamp_ntz",
+        "interval of months",
     ),
 }
 """The leaf types that Spark's Parquet code stores as the format does (FORMAT.md, section 4.1)."""

@@ -9,6 +9,7 @@ from pyspark_versioned.projection import bound, named
 from pyspark_versioned.spark_types import (
     arrow_schema,
     can_declare,
+    check_passes_python,
     from_spark_schema,
     struct_from_json,
 )
@@ -130,6 +131,8 @@ def _described(
 ) -> messages.WritePlan:
     spec, schema = plan.spec, plan.spec.schema
     columns = (*schema.columns, *(ROW_ID_COLUMNS if spec.row_ids else ()))
+    if not is_native:
+        check_passes_python(schema.columns, plan.table)
     footer = file_schema(schema, spec.table_uuid).metadata
     return messages.WritePlan(
         is_native=is_native,

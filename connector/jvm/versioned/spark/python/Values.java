@@ -90,6 +90,7 @@ public final class Values {
             case "decimal" -> Decimal.apply(new BigDecimal(text), ((DecimalType) type).precision(),
                 ((DecimalType) type).scale());
             case "string", "char", "varchar" -> UTF8String.fromString(text);
+            case "interval year to month", "interval year", "interval month" -> Integer.valueOf(text);
             case "binary" -> Base64.getDecoder().decode(text);
             default -> throw new IllegalArgumentException("no value of " + type.sql() + " has a text");
         };
