@@ -375,26 +375,39 @@ def temporal(type_: LeafType) -> Temporal:
     return _TEMPORAL[type_.leaf.name]
 
 
+def step_of(type_: DataType) -> int:
+    """The step between the values of a TIME or an interval, in the unit that it is stored in."""
+    match type_:
+        case Time(precision):
+            return int(10 ** (6 - precision))
+        case DayTimeInterval(_, end):
+            return 1 if end == "second" else MICROS[end]
+        case YearMonthInterval(_, "year"):
+            return 12
+        case _:
+            return 1
+
+
+def too_fine(type_: DataType) -> str:
+    """What is wrong with a value between two steps of a type."""
+    match type_:
+        case Time(precision):
+            return f"it has more than {precision} digits of a second"
+        case DayTimeInterval(_, end) | YearMonthInterval(_, end):
+            return f"it is not a whole number of {end}s"
+        case _:
+            return ""
+
+
 def check_precision(text: str, type_: DataType) -> str:
     """Value text, checked against the precision of a TIME or of an interval.
 
     Raises:
         ValueError: the value is finer.
     """
-    match type_:
-        case Time(precision):
-            step = 10 ** (6 - precision)
-            problem = f"it has more than {precision} digits of a second"
-        case DayTimeInterval(_, end):
-            step = 1 if end == "second" else MICROS[end]
-            problem = f"it is not a whole number of {end}s"
-        case YearMonthInterval(_, "year"):
-            step = 12
-            problem = "it is not a whole number of years"
-        case _:
-            return text
-    if int(text) % step:
-        raise ValueError(problem)
+    step = step_of(type_)
+    if step > 1 and int(text) % step:
+        raise ValueError(too_fine(type_))
     return text
 
 

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model import types
-from versioned_catalog.model.arrow import from_arrow_type, to_arrow_type
+from versioned_catalog.model.arrow import from_arrow_type, scalar_of, to_arrow_type
+from versioned_catalog.model.calendars import step_of, too_fine
 from versioned_catalog.model.changes import AddColumn, ChangeType
 from versioned_catalog.model.ddl import render_type
 from versioned_catalog.model.schema import Schema, name_key
@@ -28,11 +29,14 @@ from versioned_catalog.model.types import (
     Column,
     Constant,
     DataType,
+    DayTimeInterval,
     Evaluated,
     Map,
     Now,
     Struct,
+    Time,
     Varchar,
+    YearMonthInterval,
     children,
     is_nested,
     is_opaque,
@@ -91,6 +95,8 @@ def check_values(array: pa.Array, column: Column, path: ColumnPath, table: str) 
     match column.type:
         case Varchar(length) | Char(length):
             _check_length(array, length, column, path, table)
+        case Time() | DayTimeInterval() | YearMonthInterval():
+            _check_step(array, column, path, table)
         case Struct(fields):
             present = array.filter(array.is_valid()) if array.null_count else array
             for at, child in enumerate(fields):
@@ -123,6 +129,20 @@ def _check_length(
         )
 
 
+def _check_step(array: pa.Array, column: Column, path: ColumnPath, table: str) -> None:
+    step = step_of(column.type)
+    if step == 1 or array.null_count == len(array):
+        return
+    stored = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64()).cast(pa.int64())
+    size = scalar_of(step, pa.int64())
+    if not pc.all(pc.equal(pc.multiply(pc.divide(stored, size), size), stored)).as_py():
+        raise InvalidRequestError(
+            f"{table}: the column {render_path(path)} is {render_type(column.type)}, and of a value, "
+            f"{too_fine(column.type)}; round the values, or declare a finer type",
+            condition="INVALID_VALUE",
+        )
+
+
 def padded(array: pa.Array, column: Column) -> pa.Array:
     """Pad every CHAR, nested ones included, to the length of its type."""
     if not any(isinstance(inner.type, Char) for inner, _ in walk((column,))):
@@ -142,7 +162,7 @@ def fits(source: types.DataType, target: types.DataType) -> bool:
     are_texts = types.is_text(source) and (
         types.is_text(target) or isinstance(target, types.Collated)
     )
-    if isinstance(target, types.YearMonthInterval) and source is types.Atom.INT:
+    if isinstance(target, YearMonthInterval) and source is types.Atom.INT:
         return True  # Arrow has no months that PyArrow can make
     return are_texts or types.is_stored_alike(source, target) or widens(source, target)
 

@@ -48,7 +48,7 @@ def _problem(column: Column) -> str | None:
     type_ = column.type
     if isinstance(type_, NestedType):
         return None
-    if isinstance(type_, _UNSAYABLE) or type_.leaf.family is Family.OPAQUE:
+    if isinstance(type_, _UNSAYABLE) or type_.leaf.family in (Family.OPAQUE, Family.VOID):
         return f"is {render_type(type_)}, which Delta lacks; export as Parquet, or drop the column"
     return None
 
