@@ -26,8 +26,9 @@ from versioned_catalog.observe.tracing import count, span
 from versioned_catalog.storage.failures import back_off, retry_while
 from versioned_catalog.storage.store import Put, Store
 
-SEEN_ENTRIES, SEEN_BYTES = 256, 64 * 1024
-"""Number of entries of other writers that are cached for conflict checks, and bytes of each, at most."""
+SEEN_ENTRIES, SEEN_BYTES, ALL_SEEN_BYTES = 16_384, 64 * 1024, 16 * 1024 * 1024
+"""Number of entries of other writers that are cached for conflict checks, and bytes of each and of all,
+at most. A writer that has lost more races reads all entries since its base again before each attempt."""
 
 LARGE = 64 * 1024
 """Least size in bytes of a checkpoint that deltas may refer to."""
@@ -41,7 +42,8 @@ class CommitLog(LogReader[E, S]):
 
     def __init__(self, store: Store, codec: Codec[E, S]) -> None:
         super().__init__(store, codec)
-        self._seen: OrderedDict[int, E] = OrderedDict()
+        self._seen: OrderedDict[int, tuple[E, int]] = OrderedDict()
+        self._seen_bytes = 0
         self.lost_races = 0
 
     def commit(
@@ -114,17 +116,21 @@ class CommitLog(LogReader[E, S]):
             CorruptTableError: one is missing.
         """
         for version in range(base + 1, newest + 1):
-            entry = self._seen.get(version)
-            if entry is None:
+            seen = self._seen.get(version)
+            if seen is None:
                 yield from self.entries(version, newest)
                 return
-            yield entry
+            yield seen[0]
 
     def _remember(self, entry: E, size: int) -> None:
-        if size <= SEEN_BYTES:
-            self._seen[entry.head.version] = entry
-            if len(self._seen) > SEEN_ENTRIES:
-                self._seen.popitem(last=False)
+        version = entry.head.version
+        if size > SEEN_BYTES or version in self._seen:
+            return
+        self._seen[version] = entry, size
+        self._seen_bytes += size
+        while len(self._seen) > SEEN_ENTRIES or self._seen_bytes > ALL_SEEN_BYTES:
+            _, (_, forgotten) = self._seen.popitem(last=False)
+            self._seen_bytes -= forgotten
 
     def _dated(self, entry: E, state: S | None) -> E:
         """Set the time of this attempt: the store's, but after the previous entry."""
