@@ -11,7 +11,7 @@ import pytest
 
 from faults.store import FaultyStore, Plan
 from versioned_catalog import Catalog, Table
-from versioned_catalog.log import commit_log
+from versioned_catalog.log import seen_entries
 from versioned_catalog.log.commit_log import table_log
 from versioned_catalog.storage.memory import MemoryStore
 from versioned_catalog.storage.store import Put, Store
@@ -74,6 +74,6 @@ def test_entries_of_winners_are_read_once() -> None:
 
 def test_the_memory_for_entries_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     # Of the entries since the base, some are forgotten, and read again.
-    monkeypatch.setattr(commit_log, "ALL_SEEN_BYTES", 10_000)
+    monkeypatch.setattr(seen_entries, "MOST_BYTES", 10_000)
     _, _, *later = reads_before_puts(losses=2)
     assert min(later) > BEHIND

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -19,16 +18,13 @@ from versioned_catalog.log.features import DELTAS, HINT, delta_path
 from versioned_catalog.log.ledger import write_page
 from versioned_catalog.log.manifest import read_manifest, write_manifest
 from versioned_catalog.log.reader import LoadedState, LogReader
+from versioned_catalog.log.seen_entries import SeenEntries
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import MICROSECOND, next_time
 from versioned_catalog.observe.records import INFO, WARNING, record
 from versioned_catalog.observe.tracing import count, span
 from versioned_catalog.storage.failures import back_off, retry_while
 from versioned_catalog.storage.store import Put, Store
-
-SEEN_ENTRIES, SEEN_BYTES, ALL_SEEN_BYTES = 16_384, 64 * 1024, 16 * 1024 * 1024
-"""Number of entries of other writers that are cached for conflict checks, and bytes of each and of all,
-at most. A writer that has lost more races reads all entries since its base again before each attempt."""
 
 LARGE = 64 * 1024
 """Least size in bytes of a checkpoint that deltas may refer to."""
@@ -42,8 +38,7 @@ class CommitLog(LogReader[E, S]):
 
     def __init__(self, store: Store, codec: Codec[E, S]) -> None:
         super().__init__(store, codec)
-        self._seen: OrderedDict[int, tuple[E, int]] = OrderedDict()
-        self._seen_bytes = 0
+        self._seen = SeenEntries[E]()
         self.lost_races = 0
 
     def commit(
@@ -116,21 +111,11 @@ class CommitLog(LogReader[E, S]):
             CorruptTableError: one is missing.
         """
         for version in range(base + 1, newest + 1):
-            seen = self._seen.get(version)
-            if seen is None:
+            entry = self._seen.get(version)
+            if entry is None:
                 yield from self.entries(version, newest)
                 return
-            yield seen[0]
-
-    def _remember(self, entry: E, size: int) -> None:
-        version = entry.head.version
-        if size > SEEN_BYTES or version in self._seen:
-            return
-        self._seen[version] = entry, size
-        self._seen_bytes += size
-        while len(self._seen) > SEEN_ENTRIES or self._seen_bytes > ALL_SEEN_BYTES:
-            _, (_, forgotten) = self._seen.popitem(last=False)
-            self._seen_bytes -= forgotten
+            yield entry
 
     def _dated(self, entry: E, state: S | None) -> E:
         """Set the time of this attempt: the store's, but after the previous entry."""
@@ -205,7 +190,7 @@ class CommitLog(LogReader[E, S]):
                     landed = self.find_commit(commit_id, loaded.version, newest.version)
                     return newest, landed is not None
                 loaded = self._apply(loaded, entry, size)
-                self._remember(entry, size)
+                self._seen.add(entry, size)
                 if entry.head.commit_id == commit_id:
                     return loaded, True
         except StorageError as error:
