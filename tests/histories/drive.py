@@ -312,6 +312,14 @@ def _random_add(
         value = as_stored(random.choice(VALUES[new.type]), new.type)
         nullable = random.random() < 0.6
         new = Field(new.key, new.name, new.type, nullable, value, value)
+    elif not isinstance(new.type, str) and random.random() < 0.4:
+        from histories.naive import Refused, store
+
+        try:
+            value = store(random_value(random, new), new)
+        except Refused:
+            value = None
+        new = Field(new.key, new.name, new.type, True, value, value)
     elif random.random() < 0.1:
         new = Field(new.key, new.name, new.type, nullable=False)
     siblings = fields if parent is None else inner(parent.type)
@@ -321,7 +329,7 @@ def _random_add(
 
 def run_alter(table: Table, model: Model, changes: list[tuple[Any, ...]]) -> None:
     """Make the same changes through the public API, by the current names."""
-    from histories.naive import Refused, apply
+    from histories.naive import Refused, apply, show_value
 
     builder = table.alter()
     fields = model.fields
@@ -334,7 +342,7 @@ def run_alter(table: Table, model: Model, changes: list[tuple[Any, ...]]) -> Non
                 builder.add_column(
                     (*path, new.name),
                     ddl(new.type),
-                    default=new.read_default,
+                    default=show_value(new.read_default, new.type),
                     nullable=new.nullable,
                     first=after == "first",
                     after=None if after in (None, "first") else find(fields, after).name,

@@ -188,7 +188,7 @@ def as_stored(value: Any, type_: Type) -> Any:
 def show(one: Field, holder: dict[int, Any]) -> Any:
     """The value of a field in a stored struct or row."""
     if one.key not in holder:
-        return as_type(one.read_default, one.type)
+        return show_value(one.read_default, one.type)
     return show_value(holder[one.key], one.type)
 
 
@@ -287,6 +287,16 @@ def alter(model: Model, changes: list[tuple[Any, ...]]) -> tuple[Field, ...]:
     return fields
 
 
+def _in_defaults(path: tuple[Field, ...]) -> list[Any]:
+    """The values of a field inside the defaults of those around it."""
+    return [
+        value
+        for at, one in enumerate(path[:-1])
+        for default in (one.read_default, one.write_default)
+        for value in own_values(path[at:][:1], path[-1].key, [{one.key: default}])
+    ]
+
+
 def _check_whole(fields: tuple[Field, ...]) -> None:
     if not fields:
         raise Refused("no columns are left")
@@ -317,6 +327,10 @@ def apply(model: Model, fields: tuple[Field, ...], change: tuple[Any, ...]) -> t
         case "narrow":
             if key in model.fixed or key in getattr(model, "row_key", ()):
                 raise Refused("the table is arranged by it")
+            path = next(p for p in walk(fields) if p[-1].key == key)
+            if is_narrower(path[-1].type, rest[0]):
+                if not all(fits(value, rest[0]) for value in _in_defaults(path)):
+                    raise Refused("a default around it does not fit")
             return _change(fields, key, lambda f: _narrowed(f, rest[0]))
         case "default":
             return _change(fields, key, lambda f: _defaulted(f, *rest))

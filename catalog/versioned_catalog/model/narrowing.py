@@ -13,7 +13,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.model.constants import narrow, widen
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import render_path
-from versioned_catalog.model.types import Column, Constant, DataType, is_nested, map_columns, walk
+from versioned_catalog.model.types import Column, Constant, DataType, map_columns, walk
 from versioned_catalog.model.widening import narrows, type_name, widens
 
 Conversion = Callable[[Constant, DataType, DataType], Constant]
@@ -79,23 +79,22 @@ def with_defaults(old: Schema, new: Column, convert: Conversion) -> Column:
     return map_columns(new, converted)
 
 
-def narrowed_defaults(old: Schema, new: Column) -> Column:
-    """A column with the defaults of all columns in it narrowed.
+def narrowed_defaults(old: Schema, new: Column, narrowed: DataType) -> Column:
+    """A column with the defaults of all columns in it, of which one is narrowed.
 
     Raises:
         InvalidRequestError: a default does not fit the new type.
     """
 
     def convert(constant: Constant, before: DataType, after: DataType) -> Constant:
-        narrowed = narrow(constant, before, after)
-        if narrowed is None:
-            what = "a default in it" if is_nested(after) else f"its default {constant.json}"
+        other = narrow(constant, before, after)
+        if other is None:
             raise InvalidRequestError(
-                f"{render_path((new.name,))} can't be narrowed, since {what} does not fit "
-                f"{type_name(after)}; a default that existing rows show can't be changed, so add a "
-                "column, copy the values and drop this one",
+                f"{render_path((new.name,))} can't be narrowed, since the default {constant.json[:100]} "
+                f"does not fit {type_name(narrowed)}; change it, or, if it is one that existing rows "
+                "show, add a column, copy the values and drop this one",
                 condition="INVALID_VALUE",
             )
-        return narrowed
+        return other
 
     return with_defaults(old, new, convert)

@@ -87,8 +87,14 @@ class ChangeType(ColumnChange[Ref]):
             column_id, lambda c: replace(c, type=self.type, widest=widest)
         )
         top = (*changed.ancestors(column_id), changed.column(column_id))[0]
-        converted = narrowed_defaults if is_narrower else _widened_defaults
-        changed = changed.replace_column(top.id, lambda c: converted(schema, c))
+        changed = changed.replace_column(
+            top.id,
+            lambda c: (
+                narrowed_defaults(schema, c, self.type)
+                if is_narrower
+                else with_defaults(schema, c, widen)
+            ),
+        )
         check_arrangement(changed)
         return replace(evolution, schema=changed)
 
@@ -145,10 +151,6 @@ def _check_narrows(schema: Schema, column_id: int) -> None:
                 "values identify rows and files; create another table and copy the rows",
                 condition="NOT_SUPPORTED",
             )
-
-
-def _widened_defaults(old: Schema, new: Column) -> Column:
-    return with_defaults(old, new, widen)
 
 
 @dataclass(frozen=True, slots=True)
