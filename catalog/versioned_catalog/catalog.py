@@ -24,6 +24,7 @@ from versioned_catalog.errors import (
 )
 from versioned_catalog.interop import interop
 from versioned_catalog.log.branches import BRANCH_PREFIX
+from versioned_catalog.log.decisions import find_decision
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintain.advice import Advice, MaintenanceBounds
 from versioned_catalog.maintain.expiry import DEFAULT_RETENTION
@@ -39,6 +40,7 @@ from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import parse_table
 from versioned_catalog.model.type_text import parse_path, render_path
 from versioned_catalog.model.value_clauses import Identity
+from versioned_catalog.multi_table import MultiTableTransaction
 from versioned_catalog.names import changes, dropped, folders, views
 from versioned_catalog.names.clones import Cloned, Cloning, clone
 from versioned_catalog.names.creation import (
@@ -147,6 +149,33 @@ class Catalog:
     def store(self) -> Store:
         """The store of the warehouse's folder."""
         return self._store
+
+    # Transactions over several tables
+
+    def transaction(
+        self, *tables: str | Name, isolation: str = "snapshot"
+    ) -> MultiTableTransaction:
+        """Begin a transaction over several tables: a context manager that commits when it is left.
+
+        Args:
+            tables: names of the tables that it will look at; it may look at others later, as long as no
+                commit has changed one of those before meanwhile.
+            isolation: ``snapshot``, or ``serializable``: then others must not change a table that it
+                looks at until it commits.
+
+        Raises:
+            NotFoundError: there is no such table.
+            CommitConflictError: others change the tables so often that no moment shows all.
+        """
+        return MultiTableTransaction(self._store, Catalog.over, tables, isolation)
+
+    def find_transaction(self, transaction_id: str) -> str | None:
+        """Return what was decided about a transaction: ``commit``, ``abort``, or None if nothing was.
+
+        One that changed only one table, by one commit, is not found; see ``Table.find_commit``.
+        """
+        decision = find_decision(self._store, transaction_id)
+        return None if decision is None else decision.value
 
     # Tables
 

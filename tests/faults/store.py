@@ -14,6 +14,7 @@ from typing import Any
 
 from versioned_catalog.errors import StorageError
 from versioned_catalog.limits import ENTRY_BYTES
+from versioned_catalog.storage.opening import folder_above
 from versioned_catalog.storage.store import Put, Sink, Store, StoredFile
 
 
@@ -48,7 +49,7 @@ class Plan:
 
 def shape(method: str, path: str) -> str:
     """A call without its random parts."""
-    path = re.sub(r"[0-9a-f]{32}", "ID", path)
+    path = re.sub(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", path)
     path = re.sub(r"\d{20}", "N", path)
     path = re.sub(r"(data|marks)/[0-9]+-", r"\1/N-", path)
     return f"{method} {path}"
@@ -66,6 +67,10 @@ class FaultyStore(Store):
     def child(self, path: str) -> Store:
         child = FaultyStore(self._inner.child(path), self._plan, f"{self._prefix}{path}/")
         return child.allow_roots(self.location.roots)
+
+    def above(self, levels: int) -> Store | None:
+        store = folder_above(self._inner, levels)
+        return None if store is None else FaultyStore(store, self._plan)
 
     def _fault(self, method: str, path: str) -> Fault | None:
         """Count a call, and return what happens at it."""

@@ -60,6 +60,11 @@ def commit_operation(
         entries[-1] = propose(operation, state, commit_id, table, log)
         return entries[-1]
 
+    if log.store.is_staging:
+        after = log.commit(loaded, commit_id, proposal, operation)
+        if verify is not None:
+            verify(after)
+        return after  # ``report_transaction`` reports it, once it is committed
     with span("versioned.commit", table=table, operation=kind, commit_id=commit_id) as opened:
         if listened():
             notify(lambda observer: observer.started(started), table)
@@ -81,6 +86,26 @@ def commit_operation(
         seconds = time.perf_counter() - begun
         _report(started, committed, after.state, len(entries), seconds, opened)
     return after
+
+
+def report_transaction(table: str, location: str, entry: Commit, state: TableState) -> None:
+    """Report a commit to a table that a transaction over several tables has made.
+
+    Args:
+        state: the state after the entry, or after a later one of the transaction.
+    """
+    started = CommitStarted(
+        table,
+        location,
+        entry.head.operation,
+        entry.head.commit_id,
+        datetime.now(UTC),
+        current_facts(),
+    )
+    with span("versioned.commit", table=table, commit_id=entry.head.commit_id) as opened:
+        if listened():
+            notify(lambda observer: observer.started(started), table)
+        _report(started, entry, state, 1, 0.0, opened)
 
 
 def _kind_of(operation: Operation) -> str:

@@ -11,14 +11,16 @@ from typing import Any, cast
 from versioned_catalog.errors import CommitOutcomeUnknown, InvalidRequestError, StorageError
 from versioned_catalog.log.bounded_files import Hint, hint_to_bytes
 from versioned_catalog.log.checkpoint import retained_checkpoints, state_from_bytes, state_to_bytes
+from versioned_catalog.log.decisions import Prepared, UnsettledError
 from versioned_catalog.log.deltas import delta_from_bytes, delta_to_bytes, precedes_delta
 from versioned_catalog.log.entry import Codec, Commit, DeltaCodec, E, S, Stub
 from versioned_catalog.log.entry_json import commit_from_bytes, commit_to_bytes
-from versioned_catalog.log.features import DELTAS, HINT, delta_path
+from versioned_catalog.log.features import DELTAS, HINT, WITH_TRANSACTIONS, delta_path
 from versioned_catalog.log.ledger import write_page
 from versioned_catalog.log.manifest import read_manifest, write_manifest
 from versioned_catalog.log.reader import LoadedState, LogReader
 from versioned_catalog.log.seen_entries import SeenEntries
+from versioned_catalog.log.staging import Staged, StagingStore
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import MICROSECOND, next_time
 from versioned_catalog.observe.records import INFO, WARNING, record
@@ -42,7 +44,11 @@ class CommitLog(LogReader[E, S]):
         self.lost_races = 0
 
     def commit(
-        self, loaded: LoadedState[S], commit_id: str, propose: Callable[[S | None], E | None]
+        self,
+        loaded: LoadedState[S],
+        commit_id: str,
+        propose: Callable[[S | None], E | None],
+        operation: object = None,
     ) -> LoadedState[S]:
         """Commit the entry that ``propose`` builds, retrying after each commit of others.
 
@@ -51,6 +57,7 @@ class CommitLog(LogReader[E, S]):
             propose: builds the entry that follows a state, without its time; returns None if there is
                 nothing to commit. It is called again after each lost race. What it raises, such as
                 CommitConflictError, ends the commit.
+            operation: what ``propose`` checks, for a transaction that has to check it otherwise.
 
         Returns:
             The state after the commit.
@@ -60,6 +67,8 @@ class CommitLog(LogReader[E, S]):
             StorageError: the time would come from this machine's clock, which is far ahead of the
                 store's.
         """
+        if isinstance(self.store, StagingStore):
+            return self._stage(self.store, loaded, commit_id, propose, operation)
         previous: E | None = None
         for losses in itertools.count(1):
             with span("versioned.commit.attempt", attempt=losses) as attempt:
@@ -89,6 +98,54 @@ class CommitLog(LogReader[E, S]):
                 return self._after_commit(loaded)
             self.lost_races += 1
         raise AssertionError("the loop has no end")
+
+    def _stage(
+        self,
+        store: StagingStore,
+        loaded: LoadedState[S],
+        commit_id: str,
+        propose: Callable[[S | None], E | None],
+        operation: object,
+    ) -> LoadedState[S]:
+        """Keep an entry for the end of the transaction whose store this is."""
+        loaded = self.advance(loaded)
+        entry = propose(loaded.state)
+        if entry is None:
+            return loaded
+        entry, data = self._encoded(self._dated(entry, loaded.state), None)
+        after = self._apply(loaded, entry, len(data) + entry.attached_bytes)
+        store.stage(Staged(self, commit_id, propose, operation, entry), data)
+        return after
+
+    def prepare(
+        self, loaded: LoadedState[S], entry: E, transaction: Prepared
+    ) -> LoadedState[S] | None:
+        """Put an entry that counts once its transaction is committed.
+
+        Args:
+            loaded: the newest state, or that after an entry of the same transaction.
+
+        Returns:
+            The state after the entry, if it is committed; None if the version is taken.
+
+        Raises:
+            CommitOutcomeUnknown, StorageError: the store did not say whether it was put.
+        """
+        features = entry.head.features | WITH_TRANSACTIONS
+        head = replace(entry.head, features=features, transaction=transaction)
+        dated = self._dated(replace(cast(Any, entry), head=head), loaded.state)
+        prepared, data = self._encoded(dated, entry)
+        after = self._apply(loaded, prepared, len(data) + prepared.attached_bytes)
+        version, commit_id = prepared.head.version, prepared.head.commit_id
+        if self._put(version, data, commit_id, self._unsure_time(prepared, loaded.state)):
+            return after
+        # If a reply was lost, the version is taken by this very entry.
+        there = self.store.read(self.entry_path(version))
+        return after if there == data else None
+
+    def checkpointed(self, loaded: LoadedState[S]) -> LoadedState[S]:
+        """Write a checkpoint of a state if one is due; failures are only logged."""
+        return self._after_commit(loaded)
 
     def _report_lost(self, version: int, losses: int) -> None:
         count("versioned.races.lost")
@@ -184,7 +241,7 @@ class CommitLog(LogReader[E, S]):
         """
         start = loaded.version
         try:
-            for entry, size in self._following(start + 1, None):
+            for entry, size in self._following(start + 1, None, settles=True):
                 if isinstance(entry, Stub):
                     newest = self.advance(self._from_floor(entry, None))
                     landed = self.find_commit(commit_id, loaded.version, newest.version)
@@ -193,6 +250,8 @@ class CommitLog(LogReader[E, S]):
                 self._seen.add(entry, size)
                 if entry.head.commit_id == commit_id:
                     return loaded, True
+        except UnsettledError:
+            raise
         except StorageError as error:
             raise self._unknown(commit_id) from error
         if loaded.version == start:  # the version is taken, but has no entry
@@ -269,6 +328,14 @@ def _write_attachments(entry: Commit, previous: Commit | None, store: Store) -> 
     return write_page(write_manifest(entry, previous, store), previous, store)
 
 
+def _aborted(commit: Commit) -> Commit:
+    """What remains of an entry whose transaction was aborted; of a first one, what it began with."""
+    begins = commit.head.version == 0
+    return Commit(
+        commit.head.aborted, commit.next_column_id, schema=commit.schema if begins else None
+    )
+
+
 def _retained(state: TableState, sizes: Mapping[int, int]) -> frozenset[int]:
     return retained_checkpoints(sizes, state.floor)
 
@@ -284,6 +351,7 @@ TABLE_CODEC: Codec[Commit, TableState] = Codec(
     read_manifest,
     _write_attachments,
     DeltaCodec(delta_to_bytes, precedes_delta, delta_from_bytes),
+    _aborted,
 )
 
 

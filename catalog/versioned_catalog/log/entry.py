@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -12,14 +12,21 @@ from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import check_version
 from versioned_catalog.log.bounded_files import dump_document
 from versioned_catalog.log.branches import Branch, OnBranch
-from versioned_catalog.log.features import FORMAT, Features, features_from_json, features_to_json
+from versioned_catalog.log.decisions import Prepared, prepared_from_json, prepared_to_json
+from versioned_catalog.log.features import (
+    FORMAT,
+    TRANSACTIONS,
+    Features,
+    features_from_json,
+    features_to_json,
+)
 from versioned_catalog.log.ledger import ImportedFile, LedgerChange
 from versioned_catalog.log.marks import Mark
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.times import UNIX_EPOCH, time_from_text, time_to_text
 from versioned_catalog.model.pins import Pin
 from versioned_catalog.model.schema import Schema
-from versioned_catalog.model.schema_json import Json, check_members, member
+from versioned_catalog.model.schema_json import Json, check_members, member, optional
 from versioned_catalog.storage.store import Store
 
 LONGEST = timedelta(days=36_500)
@@ -93,6 +100,7 @@ class Head:
         operation: name of the operation.
         writer: the library that wrote the entry.
         features: what the table needs of readers and writers as of this commit.
+        transaction: the transaction over several tables that it belongs to; None if it stands alone.
     """
 
     table_uuid: str
@@ -103,6 +111,21 @@ class Head:
     operation: str
     writer: str = ""
     features: Features = field(default_factory=Features)
+    transaction: Prepared | None = None
+
+    @property
+    def aborted(self) -> Head:
+        """The head of what remains of an entry whose transaction was aborted."""
+        return replace(
+            self, commit_id=f"aborted {self.commit_id}", operation=ABORT, transaction=None
+        )
+
+
+ABORT = "abort"
+"""The operation that readers see in place of an entry whose transaction was aborted; none is stored."""
+
+GUARD = "guard"
+"""The operation of an entry that changes nothing: a transaction has read the table."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +155,7 @@ def before_first(version: int, begins_at: int) -> Stub:
 HEAD_MEMBERS = frozenset(
     {
         *("format", "features", "table_uuid", "version", "commit_id", "base_version", "time"),
-        *("operation", "writer"),
+        *("operation", "writer", "transaction"),
     }
 )
 """The members of a head."""
@@ -142,7 +165,7 @@ _STUB_MEMBERS = frozenset({"format", "stub", "version", "commit_id", "time", "fl
 
 def head_to_json(head: Head) -> dict[str, Json]:
     """The JSON members of a head."""
-    return {
+    members = {
         "format": FORMAT,
         "features": features_to_json(head.features),
         "table_uuid": head.table_uuid,
@@ -153,6 +176,9 @@ def head_to_json(head: Head) -> dict[str, Json]:
         "operation": head.operation,
         "writer": head.writer,
     }
+    if head.transaction is not None:
+        members["transaction"] = prepared_to_json(head.transaction)
+    return members
 
 
 def head_from_json(value: Json) -> Head:
@@ -161,6 +187,7 @@ def head_from_json(value: Json) -> Head:
     Raises:
         CorruptTableError: a member is missing, or has another type.
     """
+    features = features_from_json({"features": member(value, "features", dict)})
     return Head(
         table_uuid=member(value, "table_uuid", str),
         version=check_version(member(value, "version", int)),
@@ -169,8 +196,18 @@ def head_from_json(value: Json) -> Head:
         time=time_from_text(member(value, "time", str)),
         operation=member(value, "operation", str),
         writer=member(value, "writer", str),
-        features=features_from_json({"features": member(value, "features", dict)}),
+        features=features,
+        transaction=_transaction(value, features),
     )
+
+
+def _transaction(value: Json, features: Features) -> Prepared | None:
+    transaction = optional(value, "transaction", dict)
+    if transaction is None:
+        return None
+    if TRANSACTIONS not in features.read & features.write:
+        raise CorruptTableError(f"the entry is one of a transaction without {TRANSACTIONS}")
+    return prepared_from_json(transaction)
 
 
 def _base_version(value: Json) -> int:
@@ -234,6 +271,7 @@ OPERATIONS = NEW_INCARNATION | {
     "undrop",
     "fence",
     "expire",
+    GUARD,
 }
 """The operations of a table's log."""
 
@@ -445,6 +483,7 @@ class Codec(Generic[E, S]):
         write_attachment: writes what does not fit an entry to a file that the entry names; the file of
             the entry of the attempt before may serve again.
         deltas: how checkpoints are continued; None if all are whole.
+        aborted: what an entry means whose transaction was aborted.
     """
 
     suffix: str
@@ -457,3 +496,4 @@ class Codec(Generic[E, S]):
     read_attachment: Callable[[E, Store], E] = unattached
     write_attachment: Callable[[E, E | None, Store], E] = unattached
     deltas: DeltaCodec[S] | None = None
+    aborted: Callable[[E], E] = unattached

@@ -123,6 +123,7 @@ WAREHOUSE_OPERATIONS = frozenset(
         "alter_view",
         "rename_view",
         "drop_view",
+        "guard_names",
     }
 )
 """The operations of a warehouse's log (FORMAT.md, section 12), which a table's log must not hold."""

@@ -29,6 +29,7 @@ DELTAS = f"{FOLDER}/delta"
 MANIFESTS = f"{FOLDER}/manifest"
 IMPORTS_FOLDER = f"{FOLDER}/imports"
 MARKS_FOLDER = f"{FOLDER}/marks"
+DECISIONS = f"{FOLDER}/tx"
 
 OWN_NAME = re.compile(r"[0-9]{1,20}-[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}\.parquet")
 """Names of segments, manifests and pages of imported files: the version that their writer planned on,
@@ -147,11 +148,15 @@ RESTORE = "restore"
 CLONES = "clones"
 """Feature of tables that began as a clone of another one."""
 
+TRANSACTIONS = "transactions"
+"""Feature of tables and warehouses that took part in a transaction over several tables."""
+
 TYPES: frozenset[str] = frozenset(leaf.feature for leaf in LEAVES.values() if leaf.feature)
 """Features of tables with a schema that has a column of a type which the first version lacked."""
 
 KNOWN_FEATURES: frozenset[str] = TYPES | frozenset(
     {
+        TRANSACTIONS,
         CLONES,
         NARROWED,
         KEYED,
@@ -213,6 +218,9 @@ def features_of_properties(properties: Mapping[str, str]) -> Features:
     for_both = frozenset({ROW_IDS_FEATURE} if properties.get(ROW_IDS) == "true" else ())
     return Features(for_both, for_both | names)
 
+
+WITH_TRANSACTIONS = Features(frozenset({TRANSACTIONS}), frozenset({TRANSACTIONS}))
+"""The features of the entries of a transaction over several tables."""
 
 WITH_CHECKSUMS = Features(write=frozenset({CHECKSUMS}))
 """The features of the first commit of a table, an incarnation or a warehouse."""

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from versioned_catalog.errors import CorruptTableError, NotFoundError
 from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
 from versioned_catalog.log.bounded_files import Hint, hint_from_bytes
-from versioned_catalog.log.entry import Codec, E, Head, S, Stub, before_first, stub_to_bytes
+from versioned_catalog.log.decisions import Decision, known_decision, settle
+from versioned_catalog.log.entry import Codec, E, Entry, Head, S, Stub, before_first, stub_to_bytes
 from versioned_catalog.log.features import CHECKPOINTS, HINT, KEPT, delta_path, entry_path
 from versioned_catalog.observe.records import WARNING, record
 from versioned_catalog.observe.tracing import carried, spanned
@@ -33,6 +34,15 @@ MANY_ENTRIES = 16
 
 MANY_BYTES = 1024 * 1024
 """Bytes of entries after which a checkpoint is due, if they are a quarter of the last one."""
+
+
+def _is_prepared(entry: Entry | Stub) -> bool:
+    return not isinstance(entry, Stub) and entry.head.transaction is not None
+
+
+def _size(entry: Entry | Stub, data: bytes) -> int:
+    """The bytes that were read for an entry."""
+    return len(data) + (0 if isinstance(entry, Stub) else entry.attached_bytes)
 
 
 @dataclass(frozen=True)
@@ -115,11 +125,20 @@ class LogReader(Generic[E, S]):
 
     @spanned("versioned.refresh")
     def advance(
-        self, loaded: LoadedState[S], until: int | None = None, *, expected: int = 1
+        self,
+        loaded: LoadedState[S],
+        until: int | None = None,
+        *,
+        expected: int = 1,
+        settles: bool = False,
     ) -> LoadedState[S]:
-        """Replay the commits since a loaded state, up to ``until`` or the newest version."""
+        """Replay the commits since a loaded state, up to ``until`` or the newest version.
+
+        With ``settles``, transactions of others that are not decided are decided.
+        """
         while True:
-            for entry, size in self._following(loaded.version + 1, until, expected):
+            following = self._following(loaded.version + 1, until, expected, settles=settles)
+            for entry, size in following:
                 if isinstance(entry, Stub):
                     loaded = self._from_floor(entry, until)
                     break
@@ -140,14 +159,44 @@ class LogReader(Generic[E, S]):
                 return
 
     def _following(
-        self, start: int, until: int | None, count: int = 1
+        self, start: int, until: int | None, count: int = 1, *, settles: bool = False
     ) -> Iterator[tuple[E | Stub, int]]:
         """The entries from ``start`` on, up to ``until`` or the first absent one, and their sizes.
 
-        ``count`` entries are requested at first, then twice as many each time.
+        ``count`` entries are requested at first, then twice as many each time. An entry of a transaction
+        that is not decided counts as absent, unless ``settles``: it is then decided.
         """
-        for version, data in self._contents(start, until, count):
-            yield self._sized(version, data)
+        looks_again = True
+        while looks_again:
+            looks_again = False
+            for version, data in self._contents(start, until, count):
+                bare = self._bare(version, data)
+                # What was absent may have been put before the transaction was decided.
+                looks_again = looks_again or _is_prepared(bare)
+                entry = self._decided(bare, settles=settles)
+                if entry is None:
+                    return
+                entry = self._attached(version, entry)
+                yield entry, _size(entry, data)
+                start, count = version + 1, 1
+
+    def _decided(self, entry: E | Stub, *, settles: bool = False) -> E | Stub | None:
+        """What an entry says once its transaction, if it has one, is decided; None before."""
+        if isinstance(entry, Stub) or entry.head.transaction is None:
+            return entry
+        head, transaction = entry.head, entry.head.transaction
+        if settles:
+            decision = settle(self.store, head.version, head.time, transaction)
+        else:
+            known = known_decision(self.store, head.version, transaction)
+            if known is None:
+                return None
+            decision = known
+        if decision is Decision.ABORT:
+            return self._codec.aborted(entry)
+        # Copies of the entry elsewhere, as in a branch, stand alone.
+        alone: E = replace(cast(Any, entry), head=replace(head, transaction=None))
+        return alone
 
     def _contents(self, start: int, until: int | None, count: int) -> Iterator[tuple[int, bytes]]:
         """The versions and contents of these entries."""
@@ -225,14 +274,8 @@ class LogReader(Generic[E, S]):
         )
 
     def read(self, version: int) -> tuple[E | Stub, int] | None:
-        """The entry of a version and its size, or None if there is none."""
-        data = self.store.read(self.entry_path(version))
-        return None if data is None else self._sized(version, data)
-
-    def _sized(self, version: int, data: bytes) -> tuple[E | Stub, int]:
-        """An entry, and the bytes that were read for it."""
-        entry = self.decoded(version, data)
-        return entry, len(data) + (0 if isinstance(entry, Stub) else entry.attached_bytes)
+        """The entry of a version and its size, or None if there is none, or none that is decided."""
+        return next(self._following(version, version), None)
 
     def head(self, version: int) -> Head | Stub | None:
         """The head of an entry, or None if there is none."""
@@ -248,16 +291,22 @@ class LogReader(Generic[E, S]):
 
     def _heads(self, start: int, end: int) -> Iterator[Head | Stub]:
         for version, data in self._contents(start, end, 1):
-            entry = self._bare(version, data)
+            entry = self._decided(self._bare(version, data))
+            if entry is None:
+                return
             yield entry if isinstance(entry, Stub) else entry.head
 
-    def decoded(self, version: int, data: bytes) -> E | Stub:
-        """Decode the entry of a version, and read its attachment.
+    def decoded(self, version: int, data: bytes) -> E | Stub | None:
+        """Decode the entry of a version, and read its attachment; None if it is not decided.
 
         Raises:
             CorruptTableError: it is damaged, or is of another version.
         """
-        entry = self._bare(version, data)
+        entry = self._decided(self._bare(version, data))
+        return None if entry is None else self._attached(version, entry)
+
+    def _attached(self, version: int, entry: E | Stub) -> E | Stub:
+        """An entry with its attachment."""
         if isinstance(entry, Stub):
             return entry
         try:
@@ -358,10 +407,10 @@ class LogReader(Generic[E, S]):
                 restored = self.restore(candidate, self.checkpoint_path(candidate))
                 if restored is not None:
                     return restored
-        if first is None:
+        entry = None if first is None else self.decoded(0, first)
+        if first is None or entry is None or isinstance(entry, Stub):
             return LoadedState()
-        entry, size = self._sized(0, first)
-        return LoadedState() if isinstance(entry, Stub) else self._apply(LoadedState(), entry, size)
+        return self._apply(LoadedState(), entry, _size(entry, first))
 
     def _hinted(self, hint: Hint, version: int | None) -> LoadedState[S] | None:
         """The newest readable state that a hint names, at or below a version."""

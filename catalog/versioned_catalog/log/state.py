@@ -11,7 +11,14 @@ import numpy as np
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.branches import Branch, OnBranch
-from versioned_catalog.log.entry import ENDS, NEW_INCARNATION, Commit, Consumer, LastBatch
+from versioned_catalog.log.entry import (
+    ABORT,
+    ENDS,
+    NEW_INCARNATION,
+    Commit,
+    Consumer,
+    LastBatch,
+)
 from versioned_catalog.log.features import (
     APPLICATION_RETENTION,
     CHECKSUMS,
@@ -22,6 +29,7 @@ from versioned_catalog.log.features import (
     RESOLVED,
     TAG_RETENTION,
     UNDROP,
+    WITH_TRANSACTIONS,
     Features,
 )
 from versioned_catalog.log.ledger import Ledger
@@ -234,6 +242,8 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     Raises:
         CorruptTableError: the commit can't follow the state.
     """
+    if commit.head.operation == ABORT:
+        return _after_abort(state, commit)
     _check_follows(state, commit)
     before = _new_incarnation(state, commit) if commit.head.operation in NEW_INCARNATION else state
     assert before is not None
@@ -306,6 +316,24 @@ def _with_row_ids(
     if following > end:
         raise CorruptTableError(f"version {version} assigns more row IDs than it says")
     return segments, added, end
+
+
+def _after_abort(state: TableState | None, commit: Commit) -> TableState:
+    """The state after a version whose transaction was aborted: nothing but the version has changed."""
+    head = commit.head
+    if head.version != (0 if state is None else state.version + 1):
+        raise CorruptTableError(f"the entry says version {head.version}, which does not follow")
+    if state is None:
+        # It would have created the table, so there is none.
+        state = replace(_new_incarnation(None, commit), dropped=True, features=head.features)
+    return replace(
+        state,
+        version=head.version,
+        commit_id=head.commit_id,
+        time=head.time,
+        features=state.features | WITH_TRANSACTIONS,
+        lens=None,
+    )
 
 
 def _applications(before: TableState, commit: Commit) -> Mapping[str, LastBatch]:

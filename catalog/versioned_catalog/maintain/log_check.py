@@ -152,7 +152,7 @@ def check_log(timeline: TableLog, versions: list[int], report: Report) -> Iterat
     floors: set[int] = set()
     previous = -1
     begins_at: int | None = None
-    for version, entry in zip(versions, _entries(timeline, versions, report), strict=True):
+    for version, entry in zip(versions, _entries(timeline, versions, report), strict=False):
         if version != previous + 1 and not (previous == 0 and version == begins_at):
             first, last = previous + 1, version - 1
             report(
@@ -199,7 +199,10 @@ def _entries(
         try:
             if data is None:
                 raise error or CorruptTableError("it was listed, but is not there")
-            yield timeline.decoded(version, data)
+            entry = timeline.decoded(version, data)
+            if entry is None:
+                return  # its transaction is not decided: it is no commit yet, and the last entry
+            yield entry
         except VersionedError as problem:
             raise_shortage(problem)
             report(path, f"cannot be read: {problem}")

@@ -115,10 +115,11 @@ def _entries(timeline: TableLog) -> tuple[dict[int, Commit], list[str]]:
             read = timeline.read(version)
         except VersionedError as error:
             check_lost(error, timeline.store)
-            read = None
-        if read is None:
             unreadable.append(timeline.entry_path(version))
-        elif isinstance(read[0], Commit):
+            continue
+        if read is None:
+            continue  # its transaction is not decided
+        if isinstance(read[0], Commit):
             entries[version] = read[0]
         else:
             begins_at = read[0].begins_at or begins_at

@@ -243,8 +243,20 @@ def _retained(state: WarehouseState, sizes: Mapping[int, int]) -> frozenset[int]
     return frozenset(sorted(sizes)[-NEWEST:])
 
 
+def _aborted(entry: WarehouseEntry) -> WarehouseEntry:
+    """What remains of an entry whose transaction was aborted."""
+    return WarehouseEntry(entry.head.aborted)
+
+
 WAREHOUSE_CODEC: Codec[WarehouseEntry, WarehouseState] = Codec(
-    ".json", _decode, _encode, apply, _decode_checkpoint, _encode_checkpoint, _retained
+    ".json",
+    _decode,
+    _encode,
+    apply,
+    _decode_checkpoint,
+    _encode_checkpoint,
+    _retained,
+    aborted=_aborted,
 )
 
 

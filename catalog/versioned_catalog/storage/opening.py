@@ -226,6 +226,22 @@ def reopen(location: Location) -> Store:
     return open_store(location.url, dict(location.options)).allow_roots(location.roots)
 
 
+def folder_above(store: Store, levels: int) -> Store | None:
+    """Open the folder that is so many levels above that of a store; None if there is none."""
+    near = store.above(levels)
+    if near is not None:
+        return near
+    url = store.location.url
+    # The folder may have been opened by a link.
+    scheme, colon, path = (url if "://" in url else store.address).rpartition("://")
+    parts = path.rstrip("/").split("/")
+    # The first part is empty, or a bucket or server.
+    if levels >= len(parts):
+        return None
+    above = "/".join(parts[: len(parts) - levels])
+    return open_store(f"{scheme}{colon}{above}" or "/", dict(store.location.options))
+
+
 def allow_warehouse(store: Store) -> Store:
     """Let the tables of a warehouse share files (FORMAT.md, section 18), and return its store."""
     location = store.location

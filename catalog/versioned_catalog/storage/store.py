@@ -107,6 +107,8 @@ class Store(abc.ABC):
     location: Location
     is_remote = False
     """Whether requests have a high latency, so that parallel ones pay off."""
+    is_staging = False
+    """Whether commits wait for the end of a transaction over several tables."""
     has_disk = False
     """Whether the folder is on a disk, which may become full."""
     name_tag = ""
@@ -245,6 +247,10 @@ class Store(abc.ABC):
     @abc.abstractmethod
     def child(self, path: str) -> Store:
         """The store of a subfolder."""
+
+    def above(self, levels: int) -> Store | None:
+        """The store of the folder that is so many levels above; None if its URL opens it."""
+        return None
 
 
 def new_name(base_version: int, tag: str = "") -> str:

@@ -7,14 +7,16 @@ from datetime import datetime
 
 from versioned_catalog.commit.table_handle import TableHandle
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.log.entry import NEW_INCARNATION, Commit, Stub
+from versioned_catalog.log.entry import ABORT, GUARD, NEW_INCARNATION, Commit, Stub
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.record import LiveSegment
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.times import moment
 from versioned_catalog.stream.offsets import LATEST, OnRewrite, Settings
 
-NO_ROWS = frozenset({"compact", "alter", "tag", "branch", "fence", "expire", "drop", "undrop"})
+NO_ROWS = frozenset(
+    {"compact", "alter", "tag", "branch", "fence", "expire", "drop", "undrop", ABORT, GUARD}
+)
 """Operations that add no rows; a compaction writes the same rows again."""
 
 
@@ -60,6 +62,8 @@ def check_passes(commit: Commit, incarnation: TableState, table: str) -> None:
         NotFoundError: the table was dropped or replaced.
     """
     head = commit.head
+    if head.operation == ABORT:
+        return  # of a replacement, maybe
     is_gone = head.operation == "drop" and incarnation.dropped
     if head.table_uuid != incarnation.table_uuid or is_gone:
         raise gone(table, head.version, replaced=head.operation in NEW_INCARNATION)

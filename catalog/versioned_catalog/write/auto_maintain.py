@@ -95,6 +95,8 @@ def maintain_if_due(handle: TableHandle, before: int) -> None:
         handle: at the version that the write has committed.
         before: the version before the write, which may have changed nothing.
     """
+    if handle.store.is_staging:
+        return
     try:
         if handle.state.version > before and is_due(handle.state):
             with alone(handle.location) as is_alone:

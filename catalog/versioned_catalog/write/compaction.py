@@ -350,6 +350,8 @@ def commit_compaction(
 
 def compact_if_due(handle: TableHandle) -> None:
     """Compact small segments if the property ``auto_compact`` asks for it; failures are only logged."""
+    if handle.store.is_staging:
+        return
     try:
         if is_due(handle.state):
             compact(handle, None, "small")

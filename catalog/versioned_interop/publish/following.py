@@ -143,7 +143,7 @@ def publish_if_asked(handle: TableHandle) -> None:
     rows that a rollback took back.
     """
     state = handle.loaded.state
-    if state is None:
+    if state is None or handle.store.is_staging:
         return
     try:
         if state.dropped:
