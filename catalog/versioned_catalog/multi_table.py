@@ -25,7 +25,7 @@ from versioned_catalog.errors import (
 )
 from versioned_catalog.log.commit_log import TABLE_CODEC, CommitLog, table_log
 from versioned_catalog.log.decisions import Decision, Prepared, copy_decision, decide
-from versioned_catalog.log.entry import GUARD, WRITER, Commit, Head, Stub
+from versioned_catalog.log.entry import ABORT, GUARD, WRITER, Commit, Head, Stub
 from versioned_catalog.log.reader import LoadedState
 from versioned_catalog.log.staging import LogStage, Stage, Staged, StagingStore
 from versioned_catalog.log.state import TableState
@@ -73,7 +73,9 @@ class Warehouse(Protocol):
 MOST_TRIES = 64
 """How often the tables of a transaction are loaded again until none has moved meanwhile."""
 
-HARMLESS = frozenset({"compact", "fence", "expire", "tag", "branch", "abort", GUARD})
+HARMLESS = frozenset(
+    {*("compact", "fence", "expire", "tag", "branch", "guard_names"), ABORT, GUARD}
+)
 """Operations after which a table has the same rows and columns."""
 
 
@@ -372,6 +374,11 @@ class MultiTableTransaction:
         for own, after in participant.prepared:
             head = replace(own.head, version=after.version)
             stage.contents[after.version] = _encoded(stage.folder, replace(own, head=head))
+        if len(stage.staged) > 1 and not _are_appends(stage.staged):
+            raise self._conflict(
+                participant,
+                "another commit came first, and the transaction has several for this table",
+            )
         if at == 0:
             if self._isolation is Isolation.SERIALIZABLE:
                 self._check_unchanged(participant, loaded)
@@ -379,11 +386,6 @@ class MultiTableTransaction:
         staged = stage.staged[at]
         if len(stage.staged) == 1:
             return staged.propose(loaded.state)
-        if not _are_appends(stage.staged):
-            raise self._conflict(
-                participant,
-                "another commit came first, and the transaction has several for this table",
-            )
         operation: Any = staged.operation
         pinned: Any = stage.pinned.state
         base = replace(

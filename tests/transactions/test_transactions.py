@@ -7,6 +7,7 @@ import shutil
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -201,6 +202,10 @@ def test_maintenance_knows_versions_of_transactions(tmp_path: Path) -> None:
     table.create_branch("b", 3)
     assert table.branch("b").count() == 2
     table.drop_branch("b")
+    table.create_branch("aborted", 2)  # its log has a copy of that entry
+    table.branch("aborted").upsert(rows({1: 0}))
+    assert read(catalog.load_table("n.a").branch("aborted")) == {1: 0, 2: 20}
+    table.refresh().drop_branch("aborted")
     assert table.scan(version=2).to_arrow().num_rows == 2
     leave_undecided(tmp_path)
     time.sleep(0.02)
@@ -302,3 +307,50 @@ def test_a_store_that_does_not_say_leaves_the_outcome_to_be_asked(tmp_path: Path
         else:
             move(catalog)
             assert [amounts(Catalog(folder), name)[1] for name in TABLES] == [9, 11]
+
+
+def test_a_reader_looks_again_for_what_was_absent_before_the_decision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both entries of a transaction are read, though the second is put after the first was read."""
+    catalog = bank(tmp_path)
+    plan = Plan(0, Fault.FAIL_BEFORE, times=1000, only="put _versioned/tx/")
+    transaction = Catalog.over(FaultyStore(LocalStore(str(tmp_path)), plan)).transaction(*TABLES)
+    for amount in (8, 9):
+        transaction.table("n.a").upsert(rows({amount: amount}))
+    transaction.table("n.b").upsert(rows({1: 11}))
+    with pytest.raises(StorageError):
+        transaction.commit()
+    second = tmp_path / f"n/a/_versioned/log/{3:020d}.json"
+    content = second.read_bytes()
+    second.unlink()
+    asked = []
+
+    def deciding(*given: Any) -> decisions.Decision | None:
+        asked.append(given)
+        second.write_bytes(content)
+        decisions.decide(catalog.store, transaction.id, decisions.Decision.COMMIT)
+        return decisions.known_decision(*given)
+
+    monkeypatch.setattr("versioned_catalog.log.reader.known_decision", deciding)
+    assert read(Catalog.load_path(tmp_path / "n/a")) == {1: 10, 2: 20, 8: 8, 9: 9}
+    assert len(asked) == 2
+
+
+def test_recovery_takes_what_was_committed(tmp_path: Path) -> None:
+    catalog, one = Catalog(tmp_path), pa.table({"x": pa.array([1], pa.int64())})
+    for name in ("x", "y"):
+        catalog.create_table(name, "x BIGINT")
+    plan = Plan(0, Fault.FAIL_BEFORE, times=1000, only="put _versioned/tx/")
+    dying = Catalog.over(FaultyStore(LocalStore(str(tmp_path)), plan))
+    for begin, commits in ((dying, False), (catalog, True), (dying, False)):
+        transaction = begin.transaction("x", "y")
+        for name in ("x", "y"):
+            transaction.table(name).append(one)
+        if commits:
+            transaction.commit()
+        else:
+            with pytest.raises(StorageError):
+                transaction.commit()
+    Catalog.recover(tmp_path / "x", tmp_path / "recovered")
+    assert Catalog.load_path(tmp_path / "recovered").count() == 1

@@ -122,7 +122,7 @@ class Head:
 
 
 ABORT = "abort"
-"""The operation that readers see in place of an entry whose transaction was aborted; none is stored."""
+"""The operation of a version whose transaction was aborted, and of its copies in other logs."""
 
 GUARD = "guard"
 """The operation of an entry that changes nothing: a transaction has read the table."""
@@ -271,6 +271,7 @@ OPERATIONS = NEW_INCARNATION | {
     "undrop",
     "fence",
     "expire",
+    ABORT,
     GUARD,
 }
 """The operations of a table's log."""

@@ -305,6 +305,11 @@ class LogReader(Generic[E, S]):
         entry = self._decided(self._bare(version, data))
         return None if entry is None else self._attached(version, entry)
 
+    def as_put(self, version: int) -> E | Stub | None:
+        """The entry of a version as it was put, whatever became of its transaction; None if absent."""
+        data = self.store.read(self.entry_path(version))
+        return None if data is None else self._attached(version, self._bare(version, data))
+
     def _attached(self, version: int, entry: E | Stub) -> E | Stub:
         """An entry with its attachment."""
         if isinstance(entry, Stub):

@@ -14,7 +14,7 @@ from versioned_catalog.errors import CorruptTableError, StorageError, VersionedE
 from versioned_catalog.log.branches import branch_of_file
 from versioned_catalog.log.clones import cloned_from, is_copy
 from versioned_catalog.log.commit_log import TableLog
-from versioned_catalog.log.entry import NEW_INCARNATION, Commit, LastBatch
+from versioned_catalog.log.entry import ABORT, NEW_INCARNATION, Commit, LastBatch, Stub
 from versioned_catalog.log.ledger import Ledger, LedgerChange
 from versioned_catalog.log.marks import Mark
 from versioned_catalog.log.state import TableState, applications_after, apply
@@ -41,6 +41,7 @@ class LogRemains:
         mentioned: segments that an entry or checkpoint names.
         unreadable: paths of entries that are damaged or missing.
         newest: commit time of the newest state, or modification time of its entry if that is earlier.
+        discarded: segments of transactions that were not committed.
     """
 
     state: TableState | None
@@ -48,6 +49,7 @@ class LogRemains:
     mentioned: frozenset[str]
     unreadable: tuple[str, ...]
     newest: datetime
+    discarded: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Segments:
 
 def read_log(timeline: TableLog) -> LogRemains:
     """Read as much of a log as possible, from the start that leads furthest."""
-    entries, unreadable = _entries(timeline)
+    entries, unreadable, discarded = _entries(timeline)
     loaded = (timeline.restore(version, path) for version, path in stored_states(timeline))
     states = [each.state for each in loaded if each is not None and each.state is not None]
     reached = (_furthest(start, entries) for start in (None, *states))
@@ -94,7 +96,12 @@ def read_log(timeline: TableLog) -> LogRemains:
     for stored_state in states:
         mentioned.update(stored_state.segments.paths)
     return LogRemains(
-        state, later, frozenset(mentioned), tuple(unreadable), _newest_time(timeline, state)
+        state,
+        later,
+        frozenset(mentioned),
+        tuple(unreadable),
+        _newest_time(timeline, state),
+        frozenset(record.path for commit in discarded for record in commit.added),
     )
 
 
@@ -106,8 +113,10 @@ def _newest_time(timeline: TableLog, state: TableState | None) -> datetime:
     return state.time if date is None else min(state.time, date)
 
 
-def _entries(timeline: TableLog) -> tuple[dict[int, Commit], list[str]]:
+def _entries(timeline: TableLog) -> tuple[dict[int, Commit], list[str], list[Commit]]:
+    """The entries by version, paths of unreadable ones, and those that are not committed."""
     entries: dict[int, Commit] = {}
+    discarded: list[Commit] = []
     unreadable: list[str] = []
     versions, begins_at = entry_versions(timeline), 0
     for version in versions:
@@ -117,6 +126,9 @@ def _entries(timeline: TableLog) -> tuple[dict[int, Commit], list[str]]:
             check_lost(error, timeline.store)
             unreadable.append(timeline.entry_path(version))
             continue
+        if read is None or _is_aborted(read[0]):
+            put = timeline.as_put(version)
+            discarded += [put] if isinstance(put, Commit) else []
         if read is None:
             continue  # its transaction is not decided
         if isinstance(read[0], Commit):
@@ -127,7 +139,11 @@ def _entries(timeline: TableLog) -> tuple[dict[int, Commit], list[str]]:
         if before == 0 and after == begins_at:
             continue
         unreadable += [timeline.entry_path(v) for v in range(before + 1, min(after, before + 1000))]
-    return entries, sorted(unreadable)
+    return entries, sorted(unreadable), discarded
+
+
+def _is_aborted(entry: Commit | Stub) -> bool:
+    return isinstance(entry, Commit) and entry.head.operation == ABORT
 
 
 def check_lost(error: Exception, store: Store) -> None:
@@ -258,6 +274,8 @@ def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
             continue
         if footer.table_uuid != incarnation.table_uuid:
             left[footer.path] = "is of another table, or of an earlier incarnation of this one"
+        elif footer.path in log.discarded:
+            left[footer.path] = "is of a transaction that was not committed"
         elif footer.path in log.mentioned:
             left[footer.path] = "was removed by a commit"
         elif is_of_branch:
