@@ -35,8 +35,8 @@ from versioned_catalog.model.types import (
     YearMonthInterval,
     can_have_default,
     children,
+    is_compared,
     is_nested,
-    is_opaque,
     map_columns,
     walk,
 )
@@ -203,7 +203,7 @@ def with_ids_in_defaults(columns: tuple[Column, ...], schema: Schema) -> Schema:
 
 
 def arranged(rng: Random, schema: Schema) -> Schema:
-    leaves = [c for c in schema.columns if not is_nested(c.type) and not is_opaque(c.type)]
+    leaves = [column for column in schema.columns if is_compared(column.type)]
     rng.shuffle(leaves)
     try:
         if leaves and rng.random() < 0.3:

@@ -39,12 +39,6 @@ def test_nested_chars_widen(tmp_path: Path, path: str) -> None:
         table.alter().change_type(path, "VARCHAR(10)").commit()
 
 
-def test_map_keys_of_other_types_do_not_widen(tmp_path: Path) -> None:
-    table = Catalog.create_path(tmp_path / "t", "m MAP<INT, INT>")
-    with pytest.raises(InvalidRequestError, match="key of a map"):
-        table.alter().change_type("m.key", "BIGINT").commit()
-
-
 @pytest.mark.thorough
 def test_nested_chars_widen_by_sql(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     table, name = catalog.create_table(f"{ns}.t", NESTED), f"versioned.{ns}.t"

@@ -186,6 +186,7 @@ PARSERS = {
     "application_retention": application_retention,
     "pins": refuses_breaks,
     "write.wap.enabled": stages_writes,
+    "row_ids": lambda properties: properties.get("row_ids") == "true",
     "append_only": lambda properties: is_append_only(properties, keyed=False),
 }
 
