@@ -39,7 +39,7 @@ def test_the_json_of_a_schema_can_be_parsed_again() -> None:
     assert shown == {"struct<x:string collate UNICODE_CI>"}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_vectors_are_stored_as_their_sql_type(
     sql_spark: SparkSession, ns: str, tmp_path: Path
 ) -> None:

@@ -59,6 +59,7 @@ def view_is_empty(spark: SparkSession, ns: str, arguments: str) -> bool:
     return spark.table("tbl_changes").count() == 0
 
 
+@pytest.mark.thorough
 def test_identifiers_make_updates(sql_spark: SparkSession, t: str, ns: str) -> None:
     expected = [
         (1, "a", "DELETE", 3, 3),

@@ -124,6 +124,7 @@ def test_frames_by_path_compare_chars_as_sql_does(
         assert empty.collect() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["copy", pytest.param("mark", marks=pytest.mark.nightly)])
 def test_statements_find_the_rows_that_a_query_finds(
     sql_spark: SparkSession, ns: str, how: str

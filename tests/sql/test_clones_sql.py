@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.thorough
 
 
-@pytest.fixture(params=["native", "python"])
+@pytest.fixture(params=["native", pytest.param("python", marks=pytest.mark.nightly)])
 def io(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -37,10 +38,16 @@ def test_enough_statements_work_and_none_is_refused_without_a_way_out() -> None:
     assert all(statement.instead for statement in codes), "an error of Spark's names no way out"
 
 
+AT_NIGHT = {"spark-procedures", "spark-queries", "delta-batch", "delta-utility"}
+
+
+def _pages() -> Iterator[Any]:
+    for of_page in sorted({(statement.of, statement.page) for statement in STATEMENTS}):
+        yield pytest.param(*of_page, marks=pytest.mark.nightly if of_page[1] in AT_NIGHT else ())
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("of", "name"), sorted({(statement.of, statement.page) for statement in STATEMENTS})
-)
+@pytest.mark.parametrize(("of", "name"), _pages())
 def test_the_statements_of_a_page(spark: SparkSession, tmp_path: Path, of: str, name: str) -> None:
     wrong = []
     for number, statement in enumerate(STATEMENTS):

@@ -30,6 +30,7 @@ def places(spark: SparkSession, tmp_path: Path) -> Places:
     return Places(spark, tmp_path)
 
 
+@pytest.mark.thorough
 def test_the_statements_of_a_migration(places: Places) -> None:
     run = places.run
     write(places.raw / "pipe")

@@ -30,7 +30,6 @@ STATEMENTS: list[tuple[str, str, str, tuple[str, ...]]] = [
         "42616",
         ("isolation", "'serializable'"),
     ),
-    ("CREATE TABLE {n}.z (a INTERVAL YEAR)", "NOT_SUPPORTED", "0A000", ("{n}.z", "column a")),
     ("CREATE TABLE {n}.z (a INT) LOCATION '/tmp/x'", "NOT_SUPPORTED", "0A000", ("LOCATION",)),
     ("SELECT * FROM {t} VERSION AS OF 99", "VERSION_NOT_FOUND", "42704", ("99", "newest is 1")),
     ("SELECT * FROM {t} VERSION AS OF 'x'", "VERSION_NOT_FOUND", "42704", ("tag",)),

@@ -106,7 +106,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("io", ["native", "python"])
+@pytest.mark.parametrize("io", ["native", pytest.param("python", marks=pytest.mark.nightly)])
 def test_statements_compute(sql_spark: SparkSession, table: Table, t: str, io: str) -> None:
     spark = session(sql_spark, io)
     version = table.version
@@ -116,7 +116,7 @@ def test_statements_compute(sql_spark: SparkSession, table: Table, t: str, io: s
         table.refresh().rollback(version)
 
 
-@pytest.mark.parametrize("io", ["native", "python"])
+@pytest.mark.parametrize("io", ["native", pytest.param("python", marks=pytest.mark.nightly)])
 def test_other_values_are_refused(sql_spark: SparkSession, table: Table, t: str, io: str) -> None:
     spark = session(sql_spark, io)
     for statement in REFUSED:

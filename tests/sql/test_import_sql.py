@@ -107,6 +107,7 @@ def test_odd_files_are_read_as_in_python(lake: Lake) -> None:
     assert is_python(lake.sql("SELECT a FROM @t WHERE k = 'brotli'"))
 
 
+@pytest.mark.thorough
 def test_add_files_takes_a_folder_and_partitions_of_it(lake: Lake) -> None:
     for day, part in (("a", 1), ("a", 2), ("b", 1)):
         rows = pa.table({"n": pa.array([ord(day) * 10 + part], pa.int64())})

@@ -177,7 +177,7 @@ def test_clones_and_likes_with_a_location(places: Places) -> None:
     assert "LOCATION" not in shown["k"]
 
 
-@pytest.mark.parametrize("io", ["native", "python"])
+@pytest.mark.parametrize("io", ["native", pytest.param("python", marks=pytest.mark.thorough)])
 def test_frames_and_streams(places: Places, io: str) -> None:
     run, spark = places.run, places.spark
     spark.conf.set("spark.versioned.io", io)

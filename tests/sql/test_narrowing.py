@@ -52,7 +52,7 @@ def test_a_narrowing_is_refused_while_a_value_does_not_fit(
         sql_spark.sql(f"ALTER TABLE {table} ALTER COLUMN s TYPE CHAR(6)")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_each_path_reads_narrowed_columns(
     sql_spark: SparkSession, catalog: Catalog, ns: str, table: str
 ) -> None:

@@ -87,6 +87,7 @@ def test_an_overwrite_with_another_schema_is_taken_back(
     assert [tuple(r) for r in sql_spark.read.format("versioned").load(path).collect()] == [(1, "a")]
 
 
+@pytest.mark.thorough
 def test_names(sql_spark: SparkSession, ns: str) -> None:
     """In the current namespace, under another name, and by UUID."""
     name = f"versioned.{ns}.t"
