@@ -49,6 +49,8 @@ def effect_details(
 def _removed(
     state: TableState, removed: Collection[str], marks: Mapping[str, Mark | None]
 ) -> Removed:
+    if not removed and not marks:
+        return Removed(0, 0, 0)
     leaving = state.segments.only(removed)
     before = [state.segments.mark_of(path) for path in marks]
     marked = _cardinality([*marks.values()]) - _cardinality(before)
