@@ -9,7 +9,7 @@ from versioned_catalog.commit.attempt import Attempt
 from versioned_catalog.commit.operations import Compact, Resolve
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
-from versioned_catalog.model.keys import APPEND_ONLY
+from versioned_catalog.model.keys import APPEND_ONLY, is_set
 
 
 def is_append_only(properties: Mapping[str, str], *, keyed: bool = False) -> bool:
@@ -19,19 +19,14 @@ def is_append_only(properties: Mapping[str, str], *, keyed: bool = False) -> boo
         InvalidRequestError: the property is neither ``true`` nor ``false``, or true for a table with a
             primary key, to which a write may replace rows.
     """
-    value = properties.get(APPEND_ONLY, "false")
-    if value not in ("true", "false"):
-        raise InvalidRequestError(
-            f"the property {APPEND_ONLY} is {value!r}; it must be true or false",
-            condition="INVALID_OPTION",
-        )
-    if value == "true" and keyed:
+    applies = is_set(properties, APPEND_ONLY)
+    if applies and keyed:
         raise InvalidRequestError(
             f"the property {APPEND_ONLY} is not for a table with a primary key, whose writes replace "
             "rows; leave one of them out",
             condition="INVALID_OPTION",
         )
-    return value == "true"
+    return applies
 
 
 def check_keeps_rows(entry: Commit, attempt: Attempt[Any]) -> None:

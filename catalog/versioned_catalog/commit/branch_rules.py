@@ -36,6 +36,7 @@ from versioned_catalog.errors import (
 from versioned_catalog.log.branches import COLUMN_IDS, Branch
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
+from versioned_catalog.model.keys import is_set
 from versioned_catalog.model.types import FIRST_INTERNAL_ID
 from versioned_catalog.spelling import listed
 
@@ -56,13 +57,7 @@ def stages_writes(properties: Mapping[str, str]) -> bool:
     Raises:
         InvalidRequestError: the property is neither ``true`` nor ``false``.
     """
-    value = properties.get(WAP_ENABLED, "false")
-    if value not in ("true", "false"):
-        raise InvalidRequestError(
-            f"the property {WAP_ENABLED} is {value!r}; it must be true or false",
-            condition="INVALID_OPTION",
-        )
-    return value == "true"
+    return is_set(properties, WAP_ENABLED)
 
 
 _staging: ContextVar[str | None] = ContextVar("versioned_catalog_staging", default=None)

@@ -14,7 +14,7 @@ from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.state import TableState, properties_after
 from versioned_catalog.model.arrow import integers, one_array
-from versioned_catalog.model.keys import ROW_ID_COLUMNS, ROW_IDS
+from versioned_catalog.model.keys import ROW_ID_COLUMNS, ROW_IDS, is_set
 from versioned_catalog.model.schema import name_key
 
 
@@ -25,19 +25,14 @@ def has_row_ids(properties: Mapping[str, str], *, keyed: bool = False) -> bool:
         InvalidRequestError: the property is neither ``true`` nor ``false``, or true for a table with a
             primary key.
     """
-    value = properties.get(ROW_IDS, "false")
-    if value not in ("true", "false"):
-        raise InvalidRequestError(
-            f"the property {ROW_IDS} is {value!r}; it must be true or false",
-            condition="INVALID_OPTION",
-        )
-    if value == "true" and keyed:
+    applies = is_set(properties, ROW_IDS)
+    if applies and keyed:
         raise InvalidRequestError(
             f"the property {ROW_IDS} is not for a table with a primary key, which identifies its rows; "
             "leave one of them out",
             condition="INVALID_OPTION",
         )
-    return value == "true"
+    return applies
 
 
 def with_row_ids(entry: Commit, attempt: Attempt[Any]) -> Commit:

@@ -183,6 +183,21 @@ def parse_ttl(properties: Mapping[str, str]) -> timedelta | None:
     return duration_of(properties, TTL, "unset it to keep all rows")
 
 
+def is_set(properties: Mapping[str, str], key: str) -> bool:
+    """Whether a property is ``true``; without it, it is ``false``.
+
+    Raises:
+        InvalidRequestError: the property is neither.
+    """
+    value = properties.get(key, "false")
+    if value not in ("true", "false"):
+        raise InvalidRequestError(
+            f"the property {key} is {value!r}; it must be true or false",
+            condition="INVALID_OPTION",
+        )
+    return value == "true"
+
+
 def duration_of(properties: Mapping[str, str], key: str, instead: str) -> timedelta | None:
     """The duration that a property says, or None if it is not set.
 
