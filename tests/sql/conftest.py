@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,15 @@ def sql_spark(spark: SparkSession) -> SparkSession:
     session = spark.newSession()
     session.conf.set("spark.versioned.io", "native")
     return session
+
+
+@pytest.fixture(autouse=True)
+def _temporary_views(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Drop the temporary views of a test: for the next one, each of them would hide a table."""
+    yield
+    for name in {"spark", "sql_spark"} & set(request.fixturenames):
+        session = request.getfixturevalue(name)
+        session._jsparkSession.sessionState().catalog().clearTempTables()
 
 
 @pytest.fixture

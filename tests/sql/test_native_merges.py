@@ -239,7 +239,6 @@ def test_random_runs_are_merged_as_python_and_a_model_merge_them(
     native = by(sql_spark, name, "native") if model.rows else sql_spark.table(name)
     assert shown(native, model) == model.shown()
     assert shown(by(sql_spark, name, "python"), model) == model.shown()
-    native.createOrReplaceTempView("t")
     for key in (*random.sample(list(model.rows), min(2, len(model.rows))), None):
         _look_up(sql_spark, native, model, random, key)
 
