@@ -1,1 +1,1 @@
-"""What holds where one feature meets another: seven operations times eleven features."""
+"""What holds where one feature meets another: seven operations times sixteen features."""

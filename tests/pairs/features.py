@@ -154,6 +154,9 @@ class Subject:
         """Do once more what the feature is for, after a rollback that took rows back."""
         self.act()
 
+    def before_replacing(self) -> None:
+        """Do what must be done before the table is replaced."""
+
     def check_replaced(self) -> None:
         """Check the feature once the table was replaced by an empty one of the same columns."""
         self.rows = {}

@@ -1,4 +1,4 @@
-"""Seven operations on tables of eleven features: each pair keeps the promise of docs/guarantees.md."""
+"""Seven operations on tables of sixteen features: each pair keeps the promise of docs/guarantees.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 
 from jar import ROOT
 from maintain.tables import tick
-from pairs.features import FEATURES, Subject, arrow
+from pairs.features import FEATURES as FIRST_FEATURES
+from pairs.features import Subject, arrow
+from pairs.later_features import LATER_FEATURES
 from pairwise import matrix, values
 
 
@@ -32,6 +34,7 @@ def rollback(subject: Subject) -> None:
 def replace(subject: Subject) -> None:
     """Nothing of the table before is seen in the new one."""
     subject.delete(2)
+    subject.before_replacing()
     table = subject.table
     subject.connect().replace_table(
         "t",
@@ -104,6 +107,8 @@ def two_at_once(subject: Subject) -> None:
     subject.act()
     subject.check()
 
+
+FEATURES = FIRST_FEATURES | LATER_FEATURES
 
 OPERATIONS: dict[str, Callable[[Subject], None]] = {
     "rollback": rollback,
