@@ -24,6 +24,7 @@ def check(url: str, seed: int, steps: int) -> History:
     return history
 
 
+@pytest.mark.thorough
 def test_a_few_histories() -> None:
     done = [
         check(f"memory://branches/{seed}", int(os.environ.get("VERSIONED_SEED", seed)), 60)

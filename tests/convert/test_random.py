@@ -11,7 +11,7 @@ from convert.histories import History, KeyedHistory
 from convert.sources import Lake
 from histories.seeded import first_seed
 
-SHORT, THOROUGH, NIGHTLY = (1, 4), 8, 500
+SHORT, THOROUGH, NIGHTLY = (1, 4), 5, 500
 """In the short set one history without a key, and one with."""
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 CASES = [
-    pytest.param(SqlLane, "sql", marks=pytest.mark.thorough),
+    pytest.param(SqlLane, "sql", marks=pytest.mark.nightly),
     pytest.param(SourceLane, "source", marks=pytest.mark.nightly),
 ]
 

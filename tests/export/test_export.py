@@ -553,8 +553,8 @@ print(done.rows, pa.default_memory_pool().max_memory())
 """
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("format", ["parquet", pytest.param("iceberg", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("format", ["parquet", "iceberg"])
 def test_large_tables_are_streamed(catalog: Catalog, tmp_path: Path, format: str) -> None:
     """512 MB of random numbers in 64 segments of 8 MB, of which Arrow never holds the half."""
     import numpy as np

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from observe.spans import Forest, of_sdk
 from s3.server import SECRET, Server
 
@@ -41,6 +43,7 @@ with mine.start_as_current_span("merged"):
 """
 
 
+@pytest.mark.thorough
 def test_requests_are_spans_of_what_waits_for_them(
     s3: Server, s3_place: str, tmp_path: Path
 ) -> None:

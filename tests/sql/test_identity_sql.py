@@ -346,6 +346,7 @@ def test_a_staged_write(sql_spark: SparkSession, t: str, catalog: Catalog, ns: s
     assert len(ids(spark, t)) == 5
 
 
+@pytest.mark.nightly
 def test_writers_at_once(sql_spark: SparkSession, t: str) -> None:
     create(session(sql_spark), t)
 

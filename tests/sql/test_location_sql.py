@@ -106,6 +106,7 @@ def test_a_drop_leaves_the_files(places: Places) -> None:
     run("DROP TABLE m PURGE")
 
 
+@pytest.mark.thorough
 def test_a_table_that_is_there_is_registered(places: Places) -> None:
     run, refused = places.run, places.refused
     table = Catalog.create_path(places.raw / "t", "id INT, s STRING", partitioned_by=["id"])

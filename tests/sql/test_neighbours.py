@@ -325,7 +325,8 @@ def ids(table: Table) -> list[int]:
     return sorted(table.refresh().scan(["id"]).to_arrow()["id"].to_pylist())
 
 
-@pytest.mark.parametrize("io", ["native", "python"])
+@pytest.mark.thorough
+@pytest.mark.parametrize("io", ["native", pytest.param("python", marks=pytest.mark.nightly)])
 def test_nulls_stand_where_the_write_order_says(
     sql_spark: SparkSession, catalog: Catalog, ns: str, io: str
 ) -> None:

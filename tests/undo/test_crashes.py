@@ -109,6 +109,7 @@ def test_an_undrop_that_died_is_settled_by_another_one(warehouse: Path) -> None:
     each_fault(warehouse, undrop, check)
 
 
+@pytest.mark.thorough
 def test_a_vacuum_that_died_leaves_all_of_a_table_or_one_that_is_purged(warehouse: Path) -> None:
     drop(Catalog(warehouse))
 
