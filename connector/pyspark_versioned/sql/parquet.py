@@ -55,6 +55,8 @@ _SUPPORTED = {
         "date",
         "timestamp",
         "timestamp_ntz",
+        "time",
+        "interval",
         "interval of months",
     ),
 }

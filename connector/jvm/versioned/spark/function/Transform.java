@@ -15,6 +15,7 @@ import org.apache.spark.sql.types.TimeType;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 import org.apache.spark.unsafe.types.UTF8String;
+import versioned.spark.python.Values;
 
 /**
  * A partition transform (FORMAT.md, section 4.5) on values in the form of Spark's rows. Python computes the same from Arrow;
@@ -23,7 +24,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 public interface Transform {
     long MICROS_OF_DAY = 86_400_000_000L;
     long MICROS_OF_HOUR = 3_600_000_000L;
-    int NANOS_OF_MICRO = 1000;
     int FIRST_YEAR = 1970;
 
     /** The partition value of a value that is not null. */
@@ -73,9 +73,8 @@ public interface Transform {
         return (date.getYear() - FIRST_YEAR) * 12 + date.getMonthValue() - 1;
     }
 
-    /** The format counts microseconds of a day, and Spark nanoseconds. */
     private static Object stored(Object value, DataType type) {
-        return type instanceof TimeType ? Math.floorDiv((Long) value, NANOS_OF_MICRO) : value;
+        return type instanceof TimeType ? Math.floorDiv((Long) value, Values.NANOS_OF_MICRO) : value;
     }
 
     private static int hash(Object value) {

@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DayTimeIntervalType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.MapType;
@@ -20,17 +21,23 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimeType;
 import org.apache.spark.sql.types.VariantType;
+import org.apache.spark.sql.types.YearMonthIntervalType;
 import org.apache.spark.unsafe.types.UTF8String;
 import versioned.spark.protocol.TypedValue;
 
 /** Spark's values as value texts (FORMAT.md), and back. */
 public final class Values {
+    /** The format counts microseconds of a day, and Spark nanoseconds. */
+    public static final int NANOS_OF_MICRO = 1000;
+
+    private static final int MOST_DIGITS = 6; // of a second
+
     private Values() {}
 
-    /** Whether a value of a type has a text. */
+    /** Whether a value of a type has a text: that of a TIME has microseconds. */
     public static boolean hasText(DataType type) {
         return !(type instanceof StructType || type instanceof ArrayType || type instanceof MapType
-            || type instanceof VariantType);
+            || type instanceof VariantType || type instanceof TimeType time && time.precision() > MOST_DIGITS);
     }
 
     /**
@@ -90,10 +97,20 @@ public final class Values {
             case "decimal" -> Decimal.apply(new BigDecimal(text), ((DecimalType) type).precision(),
                 ((DecimalType) type).scale());
             case "string", "char", "varchar" -> UTF8String.fromString(text);
-            case "interval year to month", "interval year", "interval month" -> Integer.valueOf(text);
+            case "time" -> Math.multiplyExact(Long.parseLong(text), NANOS_OF_MICRO);
             case "binary" -> Base64.getDecoder().decode(text);
-            default -> throw new IllegalArgumentException("no value of " + type.sql() + " has a text");
+            default -> interval(text, type);
         };
+    }
+
+    private static Object interval(String text, DataType type) {
+        if (type instanceof YearMonthIntervalType) {
+            return Integer.valueOf(text);
+        }
+        if (type instanceof DayTimeIntervalType) {
+            return Long.valueOf(text);
+        }
+        throw new IllegalArgumentException("no value of " + type.sql() + " has a text");
     }
 
     /** The value text of a value in the form of Spark's rows; null stays null. */
@@ -105,7 +122,7 @@ public final class Values {
             return Base64.getEncoder().encodeToString((byte[]) value);
         }
         if (type instanceof TimeType) {
-            return Long.toString((Long) value / 1000); // Spark counts nanoseconds
+            return Long.toString((Long) value / NANOS_OF_MICRO);
         }
         if (value instanceof Decimal decimal) {
             return decimal.toJavaBigDecimal().toPlainString();

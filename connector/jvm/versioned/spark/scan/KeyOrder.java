@@ -7,14 +7,17 @@ import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.DayTimeIntervalType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.TimeType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
+import org.apache.spark.sql.types.YearMonthIntervalType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.types.ByteArray;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -93,16 +96,25 @@ abstract class KeyOrder<V> {
             if (type instanceof ShortType) {
                 return (long) column.getShort(row);
             }
-            if (type instanceof IntegerType || type instanceof DateType) {
+            if (isInt()) {
                 return (long) column.getInt(row);
             }
-            if (type instanceof LongType || type instanceof TimestampType || type instanceof TimestampNTZType) {
+            if (isLong()) {
                 return column.getLong(row);
             }
             if (type instanceof DecimalType decimal) {
                 return column.getDecimal(row, decimal.precision(), decimal.scale()).toUnscaledLong();
             }
             throw new IllegalStateException("a key column has the type " + type);
+        }
+
+        private boolean isInt() {
+            return type instanceof IntegerType || type instanceof DateType || type instanceof YearMonthIntervalType;
+        }
+
+        private boolean isLong() {
+            return type instanceof LongType || type instanceof TimestampType || type instanceof TimestampNTZType
+                || type instanceof TimeType || type instanceof DayTimeIntervalType;
         }
 
         @Override
@@ -117,11 +129,11 @@ abstract class KeyOrder<V> {
 
         @Override
         void prefixes(ColumnVector column, int rows, long[] into) {
-            if (type instanceof LongType || type instanceof TimestampType || type instanceof TimestampNTZType) {
+            if (isLong()) {
                 for (int row = 0; row < rows; row++) {
                     into[row] = column.getLong(row);
                 }
-            } else if (type instanceof IntegerType || type instanceof DateType) {
+            } else if (isInt()) {
                 for (int row = 0; row < rows; row++) {
                     into[row] = column.getInt(row);
                 }
