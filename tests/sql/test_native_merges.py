@@ -59,7 +59,9 @@ KINDS = (
     Kind("TIMESTAMP", pa.timestamp("us", "UTC"), lambda n: HOUR + dt.timedelta(hours=n)),
     Kind("TIMESTAMP_NTZ", pa.timestamp("us"), lambda n: HOUR.replace(tzinfo=None, microsecond=n)),
     Kind("TIME(6)", pa.time64("us"), lambda n: (HOUR + dt.timedelta(microseconds=n)).time()),
-    Kind("INTERVAL DAY TO SECOND", pa.duration("us"), lambda n: dt.timedelta(3 - n, microseconds=n)),
+    Kind(
+        "INTERVAL DAY TO SECOND", pa.duration("us"), lambda n: dt.timedelta(3 - n, microseconds=n)
+    ),
     Kind("DECIMAL(7, 2)", pa.decimal128(7, 2), _cents, "DECIMAL(20, 4)"),
     Kind("DECIMAL(38, 3)", pa.decimal128(38, 3), lambda n: Decimal(f"{(-7) ** n * 10**24}.000")),
     Kind("STRING", pa.string(), TEXTS.__getitem__),

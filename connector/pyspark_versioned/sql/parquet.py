@@ -58,6 +58,7 @@ _SUPPORTED = {
         "time",
         "interval",
         "interval of months",
+        "variant",
     ),
 }
 """The leaf types that Spark's Parquet code stores as the format does (FORMAT.md, section 4.1)."""

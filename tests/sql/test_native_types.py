@@ -1,4 +1,4 @@
-"""TIME and intervals, which Spark reads and writes natively; it counts nanoseconds of a day, and files microseconds.
+"""TIME, intervals and variants by Spark, which counts nanoseconds where files count microseconds.
 
 Needs a JVM because Spark's Parquet code and the jar convert the values.
 """
@@ -95,3 +95,28 @@ def test_months_are_keys(sql_spark: SparkSession, catalog: Catalog, ns: str) -> 
         ("INTERVAL '0-2' YEAR TO MONTH", 2),
         ("INTERVAL '0-3' YEAR TO MONTH", 2),
     ]
+
+
+def test_variants_are_written_as_python_writes_them(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """Whole, in a column and inside others, whatever the session says of shredding."""
+    for setting in ("writeShredding.enabled", "inferShreddingSchema"):
+        sql_spark.conf.set(f"spark.sql.variant.{setting}", "true")
+    t, values = f"versioned.{ns}.v", ('{"a":1}', "[1,2]")
+    sql_spark.sql(f"CREATE TABLE {t} (id INT, v VARIANT, s STRUCT<v: VARIANT>)")
+    for at, text in enumerate(values):
+        variant = f"parse_json('{text}')"
+        sql_spark.sql(f"INSERT INTO {t} VALUES ({at}, {variant}, named_struct('v', {variant}))")
+    sql_spark.sql(f"INSERT INTO {t} (id) VALUES (2)")
+    table = catalog.load_table(f"{ns}.v")
+    by_python = table.scan().to_arrow().sort_by("id")
+    pair = {"value": b"\x02\x01\x00\x00\x02\x0c\x01", "metadata": b"\x01\x01\x00\x01a"}
+    assert by_python.to_pylist()[0] == {"id": 0, "v": pair, "s": {"v": pair}}
+    table.append(by_python)
+    frame = sql_spark.sql(f"SELECT id, CAST(v AS STRING), CAST(s.v AS STRING) FROM {t} ORDER BY id")
+    assert is_native(frame)
+    wanted = [(at, text, text) for at, text in enumerate(values)] + [(2, None, None)]
+    assert [tuple(row) for row in frame.collect()] == [row for row in wanted for _ in range(2)]
+    number = sql_spark.sql(f"SELECT id FROM {t} WHERE variant_get(v, '$.a', 'int') = 1")
+    assert number.collect() == [(0,), (0,)]
