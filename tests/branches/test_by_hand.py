@@ -452,3 +452,28 @@ def test_two_names_of_one_partition_field_are_a_conflict(tmp_path: Path) -> None
         target.alter_sql(f"ALTER TABLE {on} ADD PARTITION FIELD bucket(4, id) AS {name}").commit()
     with pytest.raises(CommitConflictError, match="is called piece and shard"):
         table.refresh().merge_branch("b")
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+@pytest.mark.parametrize(
+    ("arrange", "what"),
+    [
+        ("ADD PARTITION FIELD b", "partitioning"),
+        ("SET TBLPROPERTIES ('sort_by' = 'b')", "sort order"),
+    ],
+)
+def test_a_branch_is_not_arranged_by_a_column_that_was_dropped(
+    pinned: bool, arrange: str, what: str
+) -> None:
+    """Every reader would refuse such a schema."""
+    table = make()
+    table.create_branch("work")
+    table.branch("work").alter_sql(f"ALTER TABLE t {arrange}").commit()
+    if pinned:
+        table.pin_schema("job")
+    table.alter().drop_column("b").commit()
+    with pytest.raises(
+        CommitConflictError, match=f"the {what} names b, which was dropped on one side"
+    ):
+        table.merge_branch("work")
+    assert Catalog.load_path(table.location).schema.names == ["id"]

@@ -13,7 +13,7 @@ from histories.seeded import first_seed
 from second_reader.histories import History
 from versioned_catalog import limits
 
-STEPS, EACH = 24, 25
+STEPS, EACH = 24, 100
 
 
 def run(folder: Path, seed: int, steps: int, patch: pytest.MonkeyPatch) -> tuple[int, Counter[str]]:

@@ -166,7 +166,13 @@ class Schema:
                     "the table is partitioned or sorted by a column that does not exist: ID "
                     f"{used.source}"
                 )
-            if is_repeated((*by_id[used.source][1], by_id[used.source][0])):
+            line = (*by_id[used.source][1], by_id[used.source][0])
+            if any(column.hidden for column in line):
+                raise InvalidRequestError(
+                    f"can't partition or sort by {line[-1].physical_name} (ID {used.source}), which was "
+                    "dropped and is kept for a schema pin"
+                )
+            if is_repeated(line):
                 raise InvalidRequestError(
                     f"can't partition or sort by {self.path_text(used.source)}, since it is a list or "
                     "map or inside one; use columns that have one value per row"
@@ -183,6 +189,10 @@ class Schema:
             if column_id not in top:
                 raise InvalidRequestError(
                     f"the row key names column ID {column_id}, which is not a top-level column"
+                )
+            if top[column_id].hidden:
+                raise InvalidRequestError(
+                    f"the row key names column ID {column_id}, which is hidden"
                 )
             check_key_type(top[column_id])
         if self.time_index is not None:

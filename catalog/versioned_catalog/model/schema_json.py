@@ -218,9 +218,7 @@ def schema_of(columns: tuple[types.Column, ...], version: int, arrangement: Arra
     """A schema of stored parts; raises CorruptTableError if they contradict one another."""
     key = (arrangement.primary_key, arrangement.time_index)
     try:
-        schema = Schema(columns, version, arrangement.partitioning, arrangement.sort_by, *key)
-        schema.visible.ids  # noqa: B018  a hidden column is in no key, and no source
-        return schema
+        return Schema(columns, version, arrangement.partitioning, arrangement.sort_by, *key)
     except InvalidRequestError as error:
         raise CorruptTableError(f"a stored schema is invalid: {error}") from None
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
+from versioned_catalog.model.hidden_columns import visible
 from versioned_catalog.model.identity import latest
 from versioned_catalog.model.keys import IDENTITY_PREFIX, PARTITION_PREFIX, TTL_FLOOR
 from versioned_catalog.model.narrowing import newly_narrowed
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.transforms import parse_transform, result_type
 from versioned_catalog.model.type_text import ColumnPath, render_path
-from versioned_catalog.model.types import Column, Struct, children, is_nested, with_children
+from versioned_catalog.model.types import Column, Struct, children, is_nested, walk, with_children
 
 T = TypeVar("T")
 
@@ -29,6 +30,10 @@ _ATTRIBUTES: Mapping[str, str] = {
     "hidden": "visibility",
 }
 """The attributes of a column that are taken from either side, and what errors call them."""
+
+
+_ARRANGED = {"partitioning": "partitioning", "sort_by": "sort order"}
+"""The parts of an arrangement that can change, and what errors call them."""
 
 
 @dataclass(frozen=True)
@@ -194,8 +199,14 @@ def united(base: Schema, main: Schema, branch: Schema, sides: Sides, version: in
     columns = union.level(base.columns, main.columns, branch.columns, ())
     arranged = {
         name: union.either(getattr(base, name), getattr(main, name), getattr(branch, name), word)
-        for name, word in (("partitioning", "partitioning"), ("sort_by", "sort order"))
+        for name, word in _ARRANGED.items()
     }
+    shown = {column.id for column, _ in walk(visible(columns))}
+    for name, word in _ARRANGED.items():
+        for part in arranged[name]:
+            if part.source not in shown:
+                path = (branch if part.source in branch.ids else main).path_text(part.source)
+                union.conflicts.append(f"the {word} names {path}, which was dropped on one side")
     if not union.conflicts:
         try:
             schema = replace(main, columns=columns, version=version, **arranged)

@@ -38,6 +38,28 @@ def seen(pinned: Columns, current: Columns, *, later: bool, nulls: bool) -> Colu
     return tuple(shown)
 
 
+def united(current: Columns, pinned: Columns) -> Columns:
+    """The columns of a snapshot, and those of a pin that it lacks: segments may hold them."""
+    by_id = {column.id: column for column in pinned}
+    both = [
+        replace(now, type=united_type(now.type, by_id[now.id].type)) if now.id in by_id else now
+        for now in current
+    ]
+    ids = {column.id for column in current}
+    return (*both, *(column for column in pinned if column.id not in ids))
+
+
+def united_type(now: Type, pinned: Type) -> Type:
+    match now, pinned:
+        case Struct(current), Struct(fields):
+            return Struct(united(current, fields))
+        case List(current_element), List(element):
+            return List(*united((current_element,), (element,)))
+        case Map(now_key, now_value), Map(key, value):
+            return Map(*united((now_key, now_value), (key, value)))
+    return now
+
+
 def seen_type(pinned: Type, now: Type, *, later: bool, nulls: bool) -> Type:
     match pinned, now:
         case Struct(fields), Struct(current):

@@ -137,9 +137,10 @@ def map_types(columns: Columns, change: Callable[[Columns], Columns]) -> Columns
     return tuple(replace(column, type=inside(column.type)) for column in columns)
 
 
-def by_name(columns: Columns) -> Columns:
-    """The columns as a result holds them: by their logical names."""
-    return tuple(replace(column, physical=column.name) for column in map_types(columns, by_name))
+def by_physical_name(columns: Columns) -> Columns:
+    """The columns under their physical names, of which no two are equal."""
+    renamed = map_types(columns, by_physical_name)
+    return tuple(replace(column, name=column.physical) for column in renamed)
 
 
 def visible(columns: Columns) -> Columns:

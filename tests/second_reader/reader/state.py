@@ -149,7 +149,8 @@ def apply(state: State, entry: dict[str, Any], folder: Path) -> State:
     for schema in [*entry.get("schemas", []), *([entry["schema"]] if "schema" in entry else [])]:
         parsed = parse_schema(schema)
         after.schemas[parsed.version] = parsed
-        after.schema_version = parsed.version
+    if "schema" in entry:
+        after.schema_version = entry["schema"]["schema_version"]
     for name in ("properties", "floor", "tags", "pins", "branches"):
         setattr(after, name, entry.get(name, getattr(after, name)))
     change_segments(after, entry, folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from .log import Log
 from .marks import positions_of
 from .merging import StoredRows, merge
-from .pins import fitting, seen
+from .pins import fitting, seen, united
 from .problems import Corrupt, Unavailable
 from .projection import project_columns
-from .schemas import by_name, visible
+from .schemas import by_physical_name, visible
 from .segments import Places, read_segment
 from .state import Segment, State
 from .types import Column, arrow_field, constant, widen
@@ -80,8 +80,12 @@ class SecondTable:
         """The rows of a version, perhaps through a pin; ``nulls`` in place of what does not fit it."""
         state = self.state(version, time)
         current = state.schema.columns
-        columns = visible(current) if pin is None else self.pinned(pin, state, nulls)
-        arrays = project_columns(self.rows(state), by_name(current), columns, fitting(nulls=nulls))
+        columns = visible(current)
+        if pin is not None:
+            columns = self.pinned(pin, state, nulls)
+            current = united(current, columns)
+        stored = by_physical_name(current)
+        arrays = project_columns(self.rows(state, stored), stored, columns, fitting(nulls=nulls))
         return pa.Table.from_arrays(
             list(arrays.values()), schema=pa.schema(map(arrow_field, columns))
         )
@@ -96,30 +100,30 @@ class SecondTable:
         later = pinned.version > state.schema.version
         return seen(visible(pinned.columns), state.schema.columns, later=later, nulls=nulls)
 
-    def rows(self, state: State) -> pa.Table:
-        """The rows of a state with every column, hidden ones included."""
+    def rows(self, state: State, wanted: Sequence[Column]) -> pa.Table:
+        """The rows of a state with the columns of its schema, hidden ones included, and perhaps more."""
         schema = state.schema
-        fields = pa.schema([arrow_field(column) for column in schema.columns])
-        parts = [self.stored(segment, state) for segment in state.segments.values()]
+        fields = pa.schema([arrow_field(column) for column in wanted])
+        parts = [self.stored(segment, state, wanted) for segment in state.segments.values()]
         if not parts:
             return fields.empty_table()
-        columns = [column.id for column in schema.columns]
+        columns = [column.id for column in wanted]
         rows = merge(parts, schema.row_key if schema.primary_key else None, columns)
         table = pa.Table.from_arrays([rows[column] for column in columns], schema=fields)
         return self.alive(table, state)
 
-    def stored(self, segment: Segment, state: State) -> StoredRows:
-        """The rows of a segment in the state's schema, without those that are marked as deleted."""
+    def stored(self, segment: Segment, state: State, wanted: Sequence[Column]) -> StoredRows:
+        """The rows of a segment in the wanted columns, without those that are marked as deleted."""
         schema, record = state.schema, segment.record
         table, columns = read_segment(segment, state, self.places)
         written = {column.id: column for column in state.schemas[record["schema_version"]].columns}
         constants = {}
-        for column in schema.columns:
+        for column in wanted:
             if str(column.id) in record.get("constants", {}):
                 source = written[column.id]
                 values = constant(source.type, record["constants"][str(column.id)], table.num_rows)
                 constants[column.id] = widen(values, str(source.type), str(column.type))
-        shown = project_columns(table, columns, schema.columns) | constants
+        shown = project_columns(table, columns, wanted) | constants
         if segment.path in state.marks and not schema.primary_key:
             marked = positions_of(state.marks[segment.path], self.places.table, record["rows"])
             deleted = set(marked)
