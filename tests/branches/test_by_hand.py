@@ -454,6 +454,20 @@ def test_two_names_of_one_partition_field_are_a_conflict(tmp_path: Path) -> None
         table.refresh().merge_branch("b")
 
 
+@pytest.mark.parametrize(("pinned", "what"), [(True, "is NOT NULL"), (False, "changed on the br")])
+def test_a_column_that_was_dropped_is_not_made_not_null(pinned: bool, what: str) -> None:
+    """Nobody sees it, so nobody could write a value."""
+    table = make()
+    table.create_branch("work")
+    table.branch("work").alter().set_not_null("b").commit()
+    if pinned:
+        table.pin_schema("job")
+    table.alter().drop_column("b").commit()
+    with pytest.raises(CommitConflictError, match=f"the column b was dropped on .* {what}"):
+        table.merge_branch("work")
+    assert table.append(rows(1)) == table.version
+
+
 @pytest.mark.parametrize("pinned", [True, False])
 @pytest.mark.parametrize(
     ("arrange", "what"),

@@ -153,7 +153,12 @@ class _Union:
                 f"{where}: type",
             )
             self._check_default(base, main, branch, where)
-        return replace(main, **attributes)
+        both = replace(main, **attributes)
+        if both.hidden and not both.nullable and both.write_default is None:
+            self.conflicts.append(
+                f"{where} was dropped on one side and is NOT NULL without a default on the other"
+            )
+        return both
 
     def _check_default(self, base: Column, main: Column, branch: Column, where: str) -> None:
         """Refuse a new type on one side beside a new default, in the old type, on the other."""
