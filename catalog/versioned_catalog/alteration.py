@@ -23,6 +23,8 @@ from versioned_catalog.model.bound_changes import plan_changes, render_changes
 from versioned_catalog.model.changes import Change, PinSchema, RetirePin
 from versioned_catalog.model.ddl import parse_type
 from versioned_catalog.model.iceberg import PUBLISH_CATALOG, PUBLISH_CATALOG_TABLE
+from versioned_catalog.model.keys import LOGICAL_TYPE
+from versioned_catalog.model.logical import parse_logical
 from versioned_catalog.model.pins import Pin, PinnedSchema, check_label
 from versioned_catalog.model.table_text import sql_name
 from versioned_catalog.model.type_text import parse_path, render_path
@@ -155,6 +157,25 @@ class Alteration:
     def drop_check(self, name: str, *, if_exists: bool = False) -> Alteration:
         """Drop a CHECK constraint."""
         return self._add(requests.DropCheck(name, if_exists))
+
+    def set_logical(self, path: Path, logical: str) -> Alteration:
+        """Give a column a logical type: every value of it must be one of that type, from now on.
+
+        The rows of the table are looked at, and none is rewritten. An ENUM that a column has gets more
+        labels so, at its end.
+
+        Args:
+            path: a column, or a field of a struct.
+            logical: ``UUID``, ``JSON``, ``UINT8`` to ``UINT64``, ``OID``, ``ENUM('a', 'b')``,
+                ``FIXED(n)``, ``BITMASK(n)``, ``IP``, ``FLOAT16``, ``INTERVAL``, ``NUMERIC``, ``RANGE``
+                or ``NDARRAY``. Each needs a type of the column: see docs/types.md.
+        """
+        parse_logical(logical)
+        return self.set_property(f"{LOGICAL_TYPE}{render_path(parse_path(path))}", logical)
+
+    def drop_logical(self, path: Path) -> Alteration:
+        """Take the logical type of a column away, if it has one; its values stay."""
+        return self.unset_property(f"{LOGICAL_TYPE}{render_path(parse_path(path))}")
 
     def set_comment(self, path: Path, text: str | None) -> Alteration:
         """Set the comment of a column, or remove it (None)."""

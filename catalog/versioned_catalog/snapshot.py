@@ -16,6 +16,7 @@ from versioned_catalog.model.generated import generated_of, zone_that_matters
 from versioned_catalog.model.identifiers import shown_properties
 from versioned_catalog.model.identity import shown_clauses
 from versioned_catalog.model.keys import key_properties, render_sort_by
+from versioned_catalog.model.logical_columns import shown_logical
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import Definition, render_table, sql_name
@@ -80,6 +81,11 @@ class Snapshot:
         properties = shown_properties(self.state.properties, self.schema)
         properties |= {"sort_by": sort_by} if sort_by else {}
         return {**properties, **key_properties(self.schema)}
+
+    @property
+    def logical_types(self) -> dict[str, str]:
+        """The logical types of columns, by their paths; see ``Alteration.set_logical``."""
+        return shown_logical(self.state.properties, self.schema)
 
     @property
     def primary_key(self) -> list[str]:

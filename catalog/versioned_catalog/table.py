@@ -901,6 +901,11 @@ class Table:
         return shown_checks(self.state.properties, self.state.schema)
 
     @property
+    def logical_types(self) -> dict[str, str]:
+        """The logical types of columns, by their paths; see ``Alteration.set_logical``."""
+        return self.snapshot().logical_types
+
+    @property
     def generated(self) -> dict[str, str]:
         """The expressions of generated columns by name, with the current names of columns."""
         schema = self.state.schema

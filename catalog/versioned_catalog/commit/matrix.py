@@ -14,6 +14,7 @@ from versioned_catalog.commit import (
     computed_rules,
     identity_rules,
     incarnation_rules,
+    logical_rules,
     mark_rules,
     merge_entries,
     narrowing_rules,
@@ -298,6 +299,7 @@ def propose(
     check_rules.check_constraints(entry, attempt)
     computed_rules.check_computed_values(entry, attempt)
     identity_rules.check_identity_columns(entry, attempt)
+    logical_rules.check_logical_values(entry, attempt)
     return entry if state is None else _without_future_ttl_floor(entry, state, log)
 
 

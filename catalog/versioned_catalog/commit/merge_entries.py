@@ -24,6 +24,7 @@ from versioned_catalog.log.marks import Mark, mark_of, marked_rows
 from versioned_catalog.log.record import RowIds, SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.identifiers import unfit_identifiers
+from versioned_catalog.model.logical_columns import without_dropped_logical
 from versioned_catalog.model.pin_changes import check_pins, rolled_back
 from versioned_catalog.model.schema import Schema, name_key
 from versioned_catalog.model.three_way import (
@@ -149,6 +150,7 @@ def merge_entry(attempt: Attempt[MergeBranch]) -> Commit:
     between = schemas[:-1] if after else schemas
     properties, comment = _united_texts(attempt)
     _check_identifiers(attempt, properties, schema)
+    properties = without_dropped_logical(properties, schema)
     head = next_head(attempt, _kind(added, removed, marking))
     features = features_of(after or schema, added, marking.marks) | theirs.features
     branch = replace(histories.branch, merged=(theirs.version, state.version + 1))

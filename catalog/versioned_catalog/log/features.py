@@ -15,6 +15,7 @@ from versioned_catalog.model.keys import (
     CHECK_PREFIX,
     GENERATED_PREFIX,
     IDENTITY_PREFIX,
+    LOGICAL_PREFIX,
     ROW_IDS,
 )
 from versioned_catalog.model.schema_json import Json, member
@@ -133,6 +134,9 @@ GENERATED = "generated"
 IDENTITY = "identity"
 """Feature of tables that have, or had, identity columns."""
 
+LOGICAL_TYPES = "logical-types"
+"""Feature of tables that have, or had, columns with logical types."""
+
 ROW_IDS_FEATURE = "row-ids"
 """Feature of tables whose rows have IDs."""
 
@@ -183,6 +187,7 @@ KNOWN_FEATURES: frozenset[str] = TYPES | frozenset(
         CHECKS,
         GENERATED,
         IDENTITY,
+        LOGICAL_TYPES,
         ROW_IDS_FEATURE,
         DEFAULT_EXPRESSIONS,
         UNDROP,
@@ -203,7 +208,12 @@ class Features:
         return Features(self.read | other.read, self.write | other.write)
 
 
-_BY_PREFIX = {CHECK_PREFIX: CHECKS, GENERATED_PREFIX: GENERATED, IDENTITY_PREFIX: IDENTITY}
+_BY_PREFIX = {
+    CHECK_PREFIX: CHECKS,
+    GENERATED_PREFIX: GENERATED,
+    IDENTITY_PREFIX: IDENTITY,
+    LOGICAL_PREFIX: LOGICAL_TYPES,
+}
 
 
 def features_of_properties(properties: Mapping[str, str]) -> Features:

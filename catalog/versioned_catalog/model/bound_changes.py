@@ -18,6 +18,7 @@ from versioned_catalog.model.iceberg import check_publishable, check_registratio
 from versioned_catalog.model.identifiers import check_identifiers_stay
 from versioned_catalog.model.identity import check_identities, without_dropped_identities
 from versioned_catalog.model.keys import check_ttl
+from versioned_catalog.model.logical_columns import check_logical, without_dropped_logical
 from versioned_catalog.model.pin_changes import check_pins
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.types import Struct, walk
@@ -124,6 +125,8 @@ def finish(before: Evolution, after: Evolution, new_version: int) -> Evolution:
     properties = without_dropped(after.properties, before.schema, after.schema)
     properties = without_dropped_identities(properties, after.schema)
     check_identities(properties, after.schema)
+    properties = without_dropped_logical(properties, after.schema)
+    check_logical(properties, after.schema)
     same = after.schema.same_but_version(before.schema)
     version = before.schema.version if same else new_version
     return replace(

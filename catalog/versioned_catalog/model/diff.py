@@ -13,7 +13,12 @@ from versioned_catalog.model.checks import Condition, by_id, checks_of
 from versioned_catalog.model.column_ids import new_schema
 from versioned_catalog.model.evolution import Evolution
 from versioned_catalog.model.identifiers import shown_properties
-from versioned_catalog.model.keys import COMMENT, SORT_BY, is_maintained
+from versioned_catalog.model.keys import COMMENT, LOGICAL_TYPE, SORT_BY, is_maintained
+from versioned_catalog.model.logical_columns import (
+    canonical_properties,
+    logical_columns,
+    logical_path,
+)
 from versioned_catalog.model.matching import Matching, match_columns, path_key
 from versioned_catalog.model.schema import PartitionField, Schema, SortField, name_key
 from versioned_catalog.model.sql_literals import constant_from_sql
@@ -81,6 +86,7 @@ def difference(
     differ = _Differ(evolution, target.schema, matching)
     differ.release_arrangement()
     missing = differ.release_checks(conditions or {})
+    differ.release_logical(target.properties)
     differ.level(None, target.schema.columns)
     differ.arrange()
     differ.add_checks(missing)
@@ -390,6 +396,16 @@ class _Differ:
         for name, condition in missing.items():
             self._emit(changes.AddCheck(name, condition))
 
+    def release_logical(self, declared: Mapping[str, str]) -> None:
+        """Drop logical types that are not declared, so that the types of their columns can change."""
+        paths = filter(None, map(logical_path, declared))
+        columns = (self._target.find(path) for path in paths)
+        kept = {self._ids.get(column.id) for column in columns if column is not None}
+        for column_id in logical_columns(self.current.properties):
+            if column_id not in kept and column_id in self._schema.visible.ids:
+                path = self._schema.path_text(column_id)
+                self._emit(changes.UnsetProperty(f"{LOGICAL_TYPE}{path}"))
+
     def _partition(self, fields: Iterable[tuple[int, str]]) -> None:
         texts = (render_field(self._schema.path(i), parse_transform(text)) for i, text in fields)
         self._emit(changes.SetPartitioning(tuple(texts)))
@@ -411,6 +427,7 @@ class _Differ:
                 condition="INVALID_OPTION",
             )
         current = shown_properties(self.current.properties, self._schema)
+        declared = canonical_properties(declared, self._schema.visible)
         for key in sorted({*current, *declared} - {APPLIED_SCHEMA, COMMENT}):
             if key not in declared:
                 self._emit(changes.UnsetProperty(key))

@@ -15,6 +15,7 @@ from versioned_catalog.model.keys import (
     split_names,
     user_properties,
 )
+from versioned_catalog.model.logical_columns import logical_properties
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.type_text import ColumnPath, parse_path
 from versioned_catalog.model.types import Struct, is_compared, is_floating
@@ -44,8 +45,8 @@ def _stored(properties: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def shown_properties(properties: Mapping[str, str], schema: Schema) -> dict[str, str]:
-    """The properties that users set, with the identifier fields by their current names."""
-    shown = user_properties(properties)
+    """The properties that users set, with identifier fields and logical types by current names."""
+    shown = user_properties(properties) | logical_properties(properties, schema)
     ids = identifier_ids(properties, schema)
     return {**shown, IDENTIFIER_FIELDS: ", ".join(map(schema.path_text, ids))} if ids else shown
 

@@ -151,13 +151,26 @@ GENERATED_PREFIX = "__generated."
 IDENTITY_PREFIX = "__identity."
 """How the properties of identity columns begin; see ``identity``."""
 
+LOGICAL_PREFIX = "__logical."
+"""How the properties begin that store the logical types of columns, by ID; see ``logical``."""
+
+LOGICAL_TYPE = "logical_type."
+"""How the properties begin by which users set and see them, by name."""
+
 IDENTIFIER_FIELDS = "identifier_fields"
 """The property with the columns that are declared to identify a row, by name; see ``identifiers``."""
 
 IDENTIFIERS = "__identifier_fields"
 """The property that stores them, by ID."""
 
-BY_COLUMN = (CHECK_PREFIX, PARTITION_PREFIX, GENERATED_PREFIX, IDENTITY_PREFIX, IDENTIFIERS)
+BY_COLUMN = (
+    CHECK_PREFIX,
+    PARTITION_PREFIX,
+    GENERATED_PREFIX,
+    IDENTITY_PREFIX,
+    LOGICAL_PREFIX,
+    IDENTIFIERS,
+)
 """How the properties begin that are about columns, which they name by ID."""
 
 MAINTAINED = frozenset({TTL_FLOOR, ANALYZED, SOURCE, SOURCE_COLUMNS, APPLIED_PROPERTIES})
@@ -425,6 +438,12 @@ def check_not_key(key: str) -> None:
         raise InvalidRequestError(
             f"the property {key} can't be set, since identity columns have such names; write GENERATED "
             "ALWAYS AS IDENTITY in CREATE TABLE, or ALTER TABLE ... ALTER COLUMN c SYNC IDENTITY",
+            condition="INVALID_OPTION",
+        )
+    if key.startswith(LOGICAL_PREFIX):
+        raise InvalidRequestError(
+            f"the property {key} can't be set, since the table maintains it; set {LOGICAL_TYPE} and the "
+            "name of the column",
             condition="INVALID_OPTION",
         )
     if key == ANALYZED:

@@ -36,6 +36,8 @@ from versioned_catalog.model.keys import (
     parse_sort_by,
     parse_ttl,
 )
+from versioned_catalog.model.logical import LogicalType, parse_logical
+from versioned_catalog.model.logical_columns import logical_path, with_logical
 from versioned_catalog.model.partition_names import (
     field_names,
     shown_fields,
@@ -61,7 +63,7 @@ from versioned_catalog.model.widening import type_name
 from versioned_catalog.spelling import listed
 
 SortRefs = tuple[tuple[Ref, Direction], ...]
-"""Columns, each with whether it descends."""
+"""Columns, each with whether it descends; of other properties, the columns that they name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class SetProperty(SchemaChange[SortRefs | None]):
     """Set a property of the table; ``sort_by`` sets the sort order: ``"host, ts DESC"``.
 
     ``identifier_fields`` sets the columns that are declared to identify a row, and stores their IDs;
+    ``logical_type.`` and the name of a column set its logical type, and store it by the column's ID;
     ``comment`` sets the table's comment, which an empty text removes.
     """
 
@@ -84,6 +87,10 @@ class SetProperty(SchemaChange[SortRefs | None]):
                 "str"
             )
         check_not_key(self.key)
+        path = logical_path(self.key)
+        if path is not None:
+            parse_logical(self.value)
+            return ((reference(evolution, path), ASCENDING),)
         if self.key == IDENTIFIER_FIELDS:
             paths = parse_identifiers(self.value)
             return tuple((reference(evolution, path), ASCENDING) for path in paths)
@@ -93,6 +100,8 @@ class SetProperty(SchemaChange[SortRefs | None]):
         return tuple((reference(evolution, path), way) for path, way in fields)
 
     def apply(self, target: SortRefs | None, evolution: Evolution) -> Evolution:
+        if self._is_logical and target is not None:
+            return _made_logical(target, parse_logical(self.value), evolution)
         if self.key == IDENTIFIER_FIELDS and target is not None:
             return _identified_by(target, evolution)
         if target is not None:
@@ -100,6 +109,10 @@ class SetProperty(SchemaChange[SortRefs | None]):
         if self.key == COMMENT:
             return _commented(self.value or None, evolution)  # IS NULL comes as an empty text
         return replace(evolution, properties={**evolution.properties, self.key: self.value})
+
+    @property
+    def _is_logical(self) -> bool:
+        return logical_path(self.key) is not None
 
     def describe(self) -> str:
         return f"SET TBLPROPERTIES ({quote_text(self.key)} = {value_text(self.value)})"
@@ -111,6 +124,8 @@ class SetProperty(SchemaChange[SortRefs | None]):
         return f"{self.key} = {sql_string(self.value)}"
 
     def risk(self, before: Evolution, after: Evolution) -> Risk:
+        if self._is_logical:
+            return Risk.STORED_ROWS
         if self.key != TTL:
             return Risk.NONE
         old, new = parse_ttl(before.properties), parse_ttl(after.properties)
@@ -119,17 +134,23 @@ class SetProperty(SchemaChange[SortRefs | None]):
 
 
 @dataclass(frozen=True, slots=True)
-class UnsetProperty(SchemaChange[None]):
+class UnsetProperty(SchemaChange[SortRefs | None]):
     """Remove a property, if it is set."""
 
     key: str
 
     kind = "property"
 
-    def target(self, evolution: Evolution, time: dt.datetime) -> None:
+    def target(self, evolution: Evolution, time: dt.datetime) -> SortRefs | None:
         check_not_key(self.key)
+        path = logical_path(self.key)
+        if path is None or evolution.schema.visible.find(path) is None:
+            return None
+        return ((reference(evolution, path), ASCENDING),)
 
-    def apply(self, target: None, evolution: Evolution) -> Evolution:
+    def apply(self, target: SortRefs | None, evolution: Evolution) -> Evolution:
+        if target is not None:
+            return _made_logical(target, None, evolution)
         if self.key == SORT_BY:
             return _sorted_by((), evolution)
         if self.key == IDENTIFIER_FIELDS:
@@ -323,6 +344,12 @@ class SetPartitioning(SchemaChange[tuple[tuple[Ref, Transform, str | None], ...]
 
     def detail(self, before: Evolution, after: Evolution) -> str:
         return ", ".join(self.texts) or "none"
+
+
+def _made_logical(refs: SortRefs, logical: LogicalType | None, evolution: Evolution) -> Evolution:
+    column_id = locate(evolution, refs[0][0])
+    properties = with_logical(evolution.properties, column_id, logical)
+    return replace(evolution, properties=properties)
 
 
 def _identified_by(refs: SortRefs, evolution: Evolution) -> Evolution:

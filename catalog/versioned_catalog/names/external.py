@@ -13,13 +13,13 @@ from versioned_catalog.log.commit_log import TableLog
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.generated import generated_of
+from versioned_catalog.model.identifiers import shown_properties
 from versioned_catalog.model.identity import identities_of
 from versioned_catalog.model.keys import (
     COMMENT,
     SORT_BY,
     key_properties,
     render_sort_by,
-    user_properties,
 )
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
@@ -173,7 +173,8 @@ def check_options(
 def _property(state: TableState, key: str) -> str | None:
     schema = state.schema
     of_schema = {**key_properties(schema), SORT_BY: render_sort_by(schema)}
-    known = {**of_schema, COMMENT: state.comment, **state.properties}
+    shown = shown_properties(state.properties, schema)
+    known = {**of_schema, COMMENT: state.comment, **state.properties, **shown}
     return known.get(key)
 
 
@@ -236,5 +237,5 @@ def _described(state: TableState) -> _Described:
             for column in identities_of(state.properties)
         },
         state.comment,
-        user_properties(state.properties),
+        shown_properties(state.properties, schema),
     )

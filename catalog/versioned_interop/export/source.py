@@ -14,6 +14,8 @@ from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.generated import generated_of
 from versioned_catalog.model.identity import identities_of
 from versioned_catalog.model.keys import user_properties
+from versioned_catalog.model.logical import render_logical
+from versioned_catalog.model.logical_columns import logical_columns
 from versioned_catalog.model.type_text import render_path
 from versioned_catalog.model.types import walk
 from versioned_catalog.snapshot import Snapshot
@@ -133,6 +135,10 @@ class Source:
         for column_id, what in (
             *((column.column_id, "expression") for column in generated_of(state.properties)),
             *((column.column_id, "numbering") for column in identities_of(state.properties)),
+            *(
+                (column_id, f"logical type {render_logical(logical)}")
+                for column_id, logical in logical_columns(state.properties).items()
+            ),
         ):
             if column_id in schema.ids:
                 lost.append(f"{what} of {schema.path_text(column_id)}")

@@ -1,0 +1,119 @@
+"""The rule that columns hold values of their logical types: note 30 of FORMAT.md, section 11."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from versioned_catalog.commit.attempt import Attempt
+from versioned_catalog.commit.operations import Compact, Resolve, Rollback
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.entry import NEW_INCARNATION, Commit
+from versioned_catalog.log.state import TableState, apply, properties_after
+from versioned_catalog.model.arrow import to_arrow_type
+from versioned_catalog.model.logical import LogicalType, condition_of, render_logical
+from versioned_catalog.model.logical_columns import check_logical, logical_columns
+from versioned_catalog.model.logical_values import requirement, unfit
+from versioned_catalog.model.schema import Schema
+from versioned_catalog.model.tokens import clip_repr
+from versioned_catalog.model.types import Column
+from versioned_catalog.read.arrays import column_of
+from versioned_catalog.read.checks import with_all_rows
+from versioned_catalog.read.filter_binding import bind_filter
+from versioned_catalog.read.filters import BoundFilter, Not
+from versioned_catalog.read.scan import Scan
+from versioned_catalog.read.where import parse_where
+
+
+def check_logical_values(entry: Commit, attempt: Attempt[Any]) -> None:
+    """Refuse an entry that adds a row with a value which its column's logical type does not have.
+
+    Rows that were there are looked at where a column gets a logical type, or another one. Rows that are
+    moved are not looked at again.
+
+    Raises:
+        InvalidRequestError: naming the column and the value.
+    """
+    state = attempt.newest
+    columns = logical_columns(properties_after(state, entry))
+    if not columns or isinstance(attempt.operation, Compact | Resolve | Rollback):
+        return
+    begins = state is None or entry.head.operation in NEW_INCARNATION
+    before = {} if state is None or begins else logical_columns(state.properties)
+    new = {column_id for column_id, logical in columns.items() if before.get(column_id) != logical}
+    if not (entry.added or new or entry.schema is not None):
+        return
+    after = apply(state, entry)
+    check_logical(after.properties, after.schema)
+    if not attempt.looks_at_rows:
+        return
+    added = [record.path for record in entry.added]
+    for column_id, logical in columns.items():
+        paths = None if column_id in new else added
+        value = None if paths == [] else _unfit_value(attempt, after, paths, column_id, logical)
+        if value is not None:
+            raise _refusal(attempt.table, after.schema, column_id, logical, value, is_new=not paths)
+
+
+def _unfit_value(
+    attempt: Attempt[Any],
+    state: TableState,
+    paths: Iterable[str] | None,
+    column_id: int,
+    logical: LogicalType,
+) -> str | None:
+    """A value that is none of the logical type, for an error; None if there is none.
+
+    Segments whose statistics exclude such a value are not read.
+
+    Args:
+        paths: the segments to look into; None for all. Rows that have expired count.
+    """
+    column = state.schema.column(column_id)
+    (top, *_) = (*state.schema.ancestors(column_id), column)
+    narrow = Schema((top,), state.schema.version)
+    violated = _violated(logical, column)
+    limit = None if violated is None else 1
+    rows = Scan(attempt.log.store, with_all_rows(state, paths), (top,), violated, limit=limit)
+    for batch in rows.to_batches():
+        values = column_of(batch, narrow, column_id)
+        found = range(len(values)) if violated else np.flatnonzero(unfit(logical, values))
+        if len(found):
+            return f"{state.schema.path_text(column_id)} = {_shown(values[int(found[0])])}"
+    return None
+
+
+def _violated(logical: LogicalType, column: Column) -> BoundFilter | None:
+    """The filter of values that are none of the logical type; None if no condition says them."""
+    condition = condition_of(logical, "v")
+    return None if condition is None else bind_filter(Not(parse_where(condition)), lambda _: column)
+
+
+def _shown(value: pa.Scalar) -> str:
+    try:
+        return clip_repr(value.as_py())
+    except (OverflowError, ValueError):
+        return "a value outside the years 1 to 9999"
+
+
+def _refusal(
+    table: str,
+    schema: Schema,
+    column_id: int,
+    logical: LogicalType,
+    value: str,
+    *,
+    is_new: bool,
+) -> InvalidRequestError:
+    name, shown = schema.path_text(column_id), render_logical(logical)
+    needed = requirement(logical, to_arrow_type(schema.column(column_id).type))
+    way_out = "" if is_new else f", or drop the logical type (alter().drop_logical({name!r}))"
+    return InvalidRequestError(
+        f"{table}: the column {name} is {shown}, and a row {'of the table' if is_new else 'to write'} "
+        f"holds another value: {value}; it must be {needed}. Nothing was changed. Correct or leave out "
+        f"such rows{way_out}",
+        condition="CHECK_VIOLATION",
+    )
