@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
+import pyarrow as pa
+
 from versioned_catalog import alteration
 from versioned_catalog.alteration import Alteration, Retired
 from versioned_catalog.commit import branches, tags
@@ -26,11 +28,15 @@ from versioned_catalog.maintain.maintenance import Maintenance
 from versioned_catalog.maintain.sync_identity import sync_identity
 from versioned_catalog.migrate.schema_plan import SchemaPlan, apply_plan, check_plan, make_plan
 from versioned_catalog.model.alter_parser import parse_alter
+from versioned_catalog.model.arrow import to_arrow_type
 from versioned_catalog.model.checks import shown_checks
 from versioned_catalog.model.ddl import SOURCE
 from versioned_catalog.model.generated import generated_of
 from versioned_catalog.model.iceberg import PUBLISH, PUBLISH_CATALOG
 from versioned_catalog.model.identity import identities_of
+from versioned_catalog.model.logical import LogicalType
+from versioned_catalog.model.logical_arrow import in_base_types
+from versioned_catalog.model.logical_columns import logical_columns
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.table_text import check_name, is_folder, parse_table, sql_name
 from versioned_catalog.model.type_text import ColumnPath, render_path
@@ -394,8 +400,15 @@ class Table:
         self, data: Any, merge_schema: bool | None = None, **options: Any
     ) -> tuple[WritePlan, list[SegmentRecord]]:
         arrow, batches = batches_of(data)
+        arrow, batches = in_base_types(arrow, batches, self._logical)
         plan = self.transaction().plan_write(arrow, merge_schema=merge_schema, **options)
         return plan, plan.write(arrow, batches, self._handle.store)
+
+    def _logical(self, name: str) -> tuple[LogicalType, pa.DataType] | None:
+        """The logical type of a column at the top level, and its type; None if it has none."""
+        column = self.schema.find((name,))
+        known = None if column is None else logical_columns(self.state.properties).get(column.id)
+        return None if column is None or known is None else (known, to_arrow_type(column.type))
 
     # Schema
 

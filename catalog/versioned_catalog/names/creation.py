@@ -32,6 +32,7 @@ from versioned_catalog.model.identity import (
     numbering_columns,
 )
 from versioned_catalog.model.keys import COMMENT, KeyNames, key_names, render_sort_by, take_key
+from versioned_catalog.model.logical_arrow import declared_logical
 from versioned_catalog.model.partitioning import partition_fields
 from versioned_catalog.model.schema import Schema
 from versioned_catalog.model.schema_json import schema_from_arrow
@@ -101,6 +102,9 @@ def creation(
             "properties must be a mapping of text to text, and a comment must be text"
         )
     new_properties = dict(properties or {})
+    if isinstance(schema, pa.Schema):
+        schema, logical = declared_logical(schema)
+        new_properties = logical | new_properties
     comment = take_comment(new_properties, comment)
     key = take_key(new_properties, primary_key, time_index)
     if isinstance(schema, Schema) and key == KeyNames():

@@ -19,6 +19,9 @@ from versioned_catalog.log.record import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.model.arrow import FALSE, ZERO, to_arrow_schema
 from versioned_catalog.model.keys import ROW_IDS
+from versioned_catalog.model.logical import LogicalType
+from versioned_catalog.model.logical_arrow import with_logical_types
+from versioned_catalog.model.logical_columns import logical_columns
 from versioned_catalog.model.pins import Overflow, loosened_column
 from versioned_catalog.model.types import Column, is_floating, walk
 from versioned_catalog.observe.records import DEBUG, record
@@ -421,12 +424,25 @@ class Scan:
             if left == 0:
                 return
 
-    def to_arrow(self) -> pa.Table:
-        """Read all rows, in the order of segments."""
+    def to_arrow(self, *, logical_types: bool = False) -> pa.Table:
+        """Read all rows, in the order of segments.
+
+        Args:
+            logical_types: whether columns with a logical type are in Arrow's type for it, such as
+                ``pa.uuid()``, ``pa.json_()`` and ``pa.uint8()``, and not in their base type.
+
+        Raises:
+            InvalidRequestError: Arrow's type for a logical type does not hold a value.
+        """
         with span("versioned.read", store=self.store.url, version=self.state.version) as reading:
             rows = self._to_arrow()
             reading.set(rows=rows.num_rows, bytes=rows.nbytes)
-            return rows
+            return with_logical_types(rows, self._logical()) if logical_types else rows
+
+    def _logical(self) -> dict[str, LogicalType]:
+        """The logical types of the shown columns, by name."""
+        known = logical_columns(self.state.properties)
+        return {column.name: known[column.id] for column in self.columns if column.id in known}
 
     def _to_arrow(self) -> pa.Table:
         tasks = [task for task, _ in self.tasks()]
