@@ -193,6 +193,13 @@ def test_an_enumeration_gets_labels_and_loses_them(tmp_path: Path) -> None:
     assert table.refresh().logical_types == {"n": "ENUM(NULL, 'high', 'top')"}
 
 
+@pytest.mark.parametrize("key", ["logical.n", "logical_types.n", "logicalType.n", "LOGICAL_TYPE.n"])
+def test_a_key_that_is_almost_one_is_refused(table: Table, key: str) -> None:
+    refused(
+        lambda: table.alter().set_property(key, "UINT8").commit(), "did you mean logical_type.n?"
+    )
+
+
 def test_it_is_a_write_feature(table: Table) -> None:
     """Earlier releases would write without checking; they read the base."""
     assert "logical-types" in table.state.features.write

@@ -24,6 +24,7 @@ from versioned_catalog.model.keys import (
     ANALYZED,
     APPEND_ONLY,
     IDENTIFIER_FIELDS,
+    LOGICAL_TYPE,
     PRIMARY_KEY,
     ROW_IDS,
     SORT_BY,
@@ -186,6 +187,13 @@ PROPERTIES = (
         "publishing",
         "identifier fields in Iceberg metadata; enforces nothing",
     ),
+    Property(
+        f"{LOGICAL_TYPE}column",
+        "logical type, as in `UUID`",
+        None,
+        "every commit",
+        "which values the column may hold; in place of `column` stands its name",
+    ),
 )
 """The properties with a meaning."""
 
@@ -273,6 +281,7 @@ def _check_keys(keys: Iterable[str]) -> None:
             )
         _check_of_others(key)
         _check_publishing(key)
+        _check_logical(key)
         near = _meant(key) if isinstance(key, str) else None
         if near is not None:
             raise InvalidRequestError(
@@ -292,6 +301,18 @@ def _check_of_others(key: object) -> None:
             f"the property {key} belongs to {format_} and has no effect here; leave it out"
             + ("" if hint is None else f": {hint}"),
             condition="NOT_SUPPORTED",
+        )
+
+
+_ALMOST_LOGICAL = re.compile(r"logical[ _-]?types?\.|logical\.", re.IGNORECASE)
+
+
+def _check_logical(key: object) -> None:
+    """Refuse an unknown key that looks like the logical type of a column."""
+    match = _ALMOST_LOGICAL.match(key) if isinstance(key, str) else None
+    if match is not None and match[0] != LOGICAL_TYPE:
+        raise InvalidRequestError(
+            f"the property {key} is unknown; did you mean {LOGICAL_TYPE}{key[match.end() :]}?"  # type: ignore[index]
         )
 
 
